@@ -1,0 +1,108 @@
+"""anyburl: anytime bottom-up rule learning for knowledge graph completion.
+
+    import anyburl
+
+    data = anyburl.load_dataset("geo")
+    rules = anyburl.learn(data, seconds=10, seed=1)
+    for rule in rules.top(10):
+        print(rule)
+
+Names are imported when they are first used, so that `import anyburl` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anyburl.errors import (
+        AnyburlError,
+        DataError,
+        MissingExtraError,
+        OptionError,
+        RuleError,
+        RunError,
+        UnknownLabelError,
+    )
+    from anyburl.learning.learn import learn
+    from anyburl.learning.learner import Learner, Span
+    from anyburl.learning.options import LearnOptions
+    from anyburl.learning.run import RunDirectory
+    from anyburl.paths.profile import PathProfile
+    from anyburl.rules.rule import Atom, Rule, RuleType
+    from anyburl.rules.syntax import format_rule, parse_rule
+    from anyburl.ruleset.rescore import rescore
+    from anyburl.ruleset.ruleset import RuleSet
+    from anyburl.triples.dataset import Dataset, load_dataset
+    from anyburl.triples.table import TripleTable
+    from anyburl.triples.vocabulary import Vocabulary
+
+_HOMES = {
+    "AnyburlError": "errors",
+    "Atom": "rules.rule",
+    "DataError": "errors",
+    "Dataset": "triples.dataset",
+    "LearnOptions": "learning.options",
+    "Learner": "learning.learner",
+    "MissingExtraError": "errors",
+    "OptionError": "errors",
+    "PathProfile": "paths.profile",
+    "Rule": "rules.rule",
+    "RuleError": "errors",
+    "RuleSet": "ruleset.ruleset",
+    "RuleType": "rules.rule",
+    "RunDirectory": "learning.run",
+    "RunError": "errors",
+    "Span": "learning.learner",
+    "TripleTable": "triples.table",
+    "UnknownLabelError": "errors",
+    "Vocabulary": "triples.vocabulary",
+    "format_rule": "rules.syntax",
+    "learn": "learning.learn",
+    "load_dataset": "triples.dataset",
+    "parse_rule": "rules.syntax",
+    "rescore": "ruleset.rescore",
+}
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AnyburlError",
+    "Atom",
+    "DataError",
+    "Dataset",
+    "LearnOptions",
+    "Learner",
+    "MissingExtraError",
+    "OptionError",
+    "PathProfile",
+    "Rule",
+    "RuleError",
+    "RuleSet",
+    "RuleType",
+    "RunDirectory",
+    "RunError",
+    "Span",
+    "TripleTable",
+    "UnknownLabelError",
+    "Vocabulary",
+    "__version__",
+    "format_rule",
+    "learn",
+    "load_dataset",
+    "parse_rule",
+    "rescore",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'anyburl' has no attribute {name!r}")
+    value = getattr(import_module(f"anyburl.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,8 @@
+"""`python -m anyburl`: the command line."""
+
+from __future__ import annotations
+
+from anyburl.cli.app import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""Bodies and what is harvested from them, in columns."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.graph.arrays import GraphArrays, Ints
+from anyburl.graph.index import segment_entities
+from anyburl.graph.kernel import pair_segments
+
+# What a body is for. GROUNDED is a U_c body whose heads have its own constant (from a cyclic path), CONSTANT one whose
+# heads have another (from an acyclic path).
+BINARY, GROUNDED, CONSTANT, DANGLING = 0, 1, 2, 3
+
+ALL_HEADS = -1
+
+MAX_LENGTH = 7  # of a body: the witnesses of a longer way would not fit the bits of one integer
+
+
+class BodyArrays(NamedTuple):
+    """A batch of bodies of one length. A body is a path of directed relations that starts at the head's variable.
+
+    `heads` and `head_constants` name the one head wanted of a body (the paper's literal mode), or are ALL_HEADS.
+    """
+
+    kinds: NDArray[np.uint8]
+    relations: NDArray[np.int32]  # (n, length)
+    constants: NDArray[np.int32]  # where a U_c body ends; -1 otherwise
+    heads: NDArray[np.int32]
+    head_constants: NDArray[np.int32]
+    keys: NDArray[np.uint64]  # the same for a B body and its reversal
+
+    def take(self, rows: NDArray[np.int64]) -> BodyArrays:
+        """Return the bodies at `rows`."""
+        return BodyArrays(
+            self.kinds[rows],
+            self.relations[rows],
+            self.constants[rows],
+            self.heads[rows],
+            self.head_constants[rows],
+            self.keys[rows],
+        )
+
+
+class HarvestArrays(NamedTuple):
+    """Rules as a harvest yields them. `bodies` counts into the batch; from its length on, the reversed bodies follow."""
+
+    bodies: NDArray[np.int32]
+    heads: NDArray[np.int32]
+    head_constants: NDArray[np.int32]
+    predictions: NDArray[np.int64]
+    supports: NDArray[np.int32]
+    exact: NDArray[np.bool_]
+
+
+class Limits(NamedTuple):
+    """What a harvest keeps, and how much work it may do.
+
+    `budget` is the number of edges that grounding one body may touch before its counts are estimated from the start
+    entities visited so far; `work` bounds one kernel call.
+    """
+
+    min_support: int
+    min_confidence: float
+    object_identity: bool
+    budget: int
+    work: int
+
+
+class HeadArrays(NamedTuple):
+    """Unary heads as dense numbers: the head d(X, c) is the segment of c for d read backward."""
+
+    partners: NDArray[np.int32]  # row of `targets` -> the segment of its target that leads back
+    entities: Ints  # segment -> its entity: the head's constant
+    wanted: NDArray[np.bool_]  # segment -> whether rules for this head are asked for
+    wanted_relations: NDArray[np.bool_]  # directed relation -> whether rules for this head are asked for
+    edge_counts: NDArray[np.int64]  # directed relation -> its edges
+
+
+class LevelArrays(NamedTuple):
+    """Two levels of a walk: the entities reached, each with witnesses, the inner entities of a few ways to it."""
+
+    nodes: NDArray[np.int32]  # (2, room)
+    stamps: NDArray[np.int64]  # (2, entities)
+    slots: NDArray[np.int32]  # (2, entities)
+    n_witnesses: NDArray[np.int32]  # (2, room)
+    full: NDArray[np.bool_]  # (2, room): whatever comes later avoids one of the witnesses
+    witnesses: NDArray[np.int32]  # (2, room, most witnesses and one candidate, longest way)
+    chosen: NDArray[np.int64]  # (2, 16): stacks of the search for a hitting set
+    cut: NDArray[np.int32]  # entities that all ways share
+
+
+class Scratch(NamedTuple):
+    """What one worker's kernels write to. Stamps hold the clock of the last visit, so nothing is ever cleared."""
+
+    clock: NDArray[np.int64]
+    ends: NDArray[np.int64]  # stamp: entity is reached as the end of the body
+    middles: NDArray[np.int64]  # stamp: entity is reached half-way (B of length 3)
+    first_witness: NDArray[np.int32]
+    second_witness: NDArray[np.int32]
+    listed: NDArray[np.int32]  # entities reached half-way (B of length 3)
+    reached: NDArray[np.int32]  # entities reached as the end of the body
+    members: NDArray[np.int64]  # stamp: entity satisfies the unary body
+    through_stamps: NDArray[np.int64]
+    through: NDArray[np.int32]  # how many members satisfy the unary body only by way of this entity
+    relation_counts: NDArray[np.int64]  # directed relation -> support; zero between bodies
+    segment_counts: NDArray[np.int32]  # unary head -> support; zero between bodies
+    touched: NDArray[np.int32]  # the unary heads with a count
+    body: NDArray[np.int32]  # the body being walked
+    levels: LevelArrays
+
+
+class SeenArrays(NamedTuple):
+    """The table behind `SeenBodies`; a place is empty while its first span is negative."""
+
+    keys: NDArray[np.uint64]
+    first_spans: NDArray[np.int32]
+    last_spans: NDArray[np.int32]
+    n_rules: NDArray[np.int32]
+
+
+def empty_harvest(room: int) -> HarvestArrays:
+    """Return room for `room` rules."""
+    return HarvestArrays(
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty(room, np.int32),
+        np.empty(room, np.bool_),
+    )
+
+
+def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) -> HeadArrays:
+    """Number the unary heads; `relations` restricts the head relations that are asked for."""
+    entities = segment_entities(graph)
+    wanted_relations = np.ones(2 * graph.n_relations, np.bool_)
+    if relations is not None:
+        wanted_relations[:] = False
+        wanted_relations[np.concatenate([relations, relations + graph.n_relations])] = True
+    back = graph.segment_relations.astype(np.int32)
+    heads = np.where(back < graph.n_relations, back + graph.n_relations, back - graph.n_relations)
+    # h(self, Y) says the same as h(X, self): the forward reading is kept.
+    wanted = wanted_relations[heads] & ((entities < graph.n_entities) | (heads < graph.n_relations))
+    partners = np.empty(len(graph.targets), np.int32)
+    pair_segments(graph, partners)
+    edge_counts = np.bincount(graph.neighbour_relations, minlength=2 * graph.n_relations)
+    return HeadArrays(partners, entities, wanted, wanted_relations, edge_counts.astype(np.int64))
+
+
+def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True) -> Scratch:
+    """Return one worker's buffers for bodies up to length `longest`; `witnessed` if ways longer than 3 are walked."""
+    entities, segments = graph.n_entities + 1, len(graph.segment_relations)
+    return Scratch(
+        clock=np.zeros(1, np.int64),
+        ends=np.zeros(entities, np.int64),
+        middles=np.zeros(entities, np.int64),
+        first_witness=np.zeros(entities, np.int32),
+        second_witness=np.zeros(entities, np.int32),
+        listed=np.zeros(entities, np.int32),
+        reached=np.zeros(entities, np.int32),
+        members=np.zeros(entities, np.int64),
+        through_stamps=np.zeros(entities, np.int64),
+        through=np.zeros(entities, np.int32),
+        relation_counts=np.zeros(2 * graph.n_relations, np.int64),
+        segment_counts=np.zeros(segments, np.int32),
+        touched=np.zeros(segments, np.int32),
+        body=np.zeros(MAX_LENGTH, np.int32),
+        levels=_empty_levels(entities, longest if witnessed else 1),
+    )
+
+
+def _empty_levels(entities: int, longest: int) -> LevelArrays:
+    """Room for the witnesses: at most C(p + q, p) ways of p inner entities matter if q more are to come (Bollobás)."""
+    most = comb(longest, longest // 2)
+    return LevelArrays(
+        nodes=np.zeros((2, entities), np.int32),
+        stamps=np.zeros((2, entities), np.int64),
+        slots=np.zeros((2, entities), np.int32),
+        n_witnesses=np.zeros((2, entities), np.int32),
+        full=np.zeros((2, entities), np.bool_),
+        witnesses=np.zeros((2, entities, most + 1, max(longest, 1)), np.int32),
+        chosen=np.zeros((2, 16), np.int64),
+        cut=np.zeros(max(longest, 1) + 1, np.int32),
+    )

@@ -1,0 +1,192 @@
+"""Ground a binary body once and count every head: all pairs (x, y) that it joins, all relations that join them too."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl._jit import inlined, kernel
+from anyburl.bodies.arrays import HeadArrays, Scratch
+from anyburl.bodies.kernel_reach import reach
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import entity_rows, inverse, joins, steps
+from anyburl.rng import mix
+
+
+@kernel
+def visiting_order(n: int, key: np.uint64) -> tuple[int, int]:
+    """Return (first, stride): first + i * stride modulo n visits all of [0, n) once, in an order drawn by `key`."""
+    if n <= 2:
+        return 0, 1
+    draw = mix(key)
+    stride = 1 + int(np.int64((draw >> np.uint64(33)) % np.uint64(n - 1)))
+    while True:
+        a, b = n, stride
+        while b:
+            a, b = b, a % b
+        if a == 1:
+            break
+        stride = stride % (n - 1) + 1
+    return int(np.int64((draw & np.uint64(0x7FFFFFFF)) % np.uint64(n))), stride
+
+
+@kernel
+def walking_cost(graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32], length: int) -> float:
+    """Estimate the edges touched by grounding `body` from its first relation's domain, from average fan-outs."""
+    cost, width, n_starts = 0.0, 1.0, 0.0
+    for step in range(length):
+        relation = int(body[step])
+        back = inverse(graph, relation)
+        sources = float(graph.domain_offsets[relation + 1] - graph.domain_offsets[relation])
+        targets = float(graph.domain_offsets[back + 1] - graph.domain_offsets[back])
+        if sources == 0.0:
+            return 0.0
+        if step == 0:
+            n_starts = sources
+        edges = width * heads.edge_counts[relation] / sources
+        cost += edges
+        width = min(edges, targets)
+    return cost * n_starts
+
+
+@kernel
+def orient(graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32], length: int, scratch: Scratch) -> bool:
+    """Copy `body` to `scratch.body` from its cheaper end; return whether that is the far end (body reversed)."""
+    for i in range(length):
+        scratch.body[i] = inverse(graph, int(body[length - 1 - i]))
+    if length > 1 and walking_cost(graph, heads, scratch.body, length) < walking_cost(graph, heads, body, length):
+        return True
+    for i in range(length):
+        scratch.body[i] = body[i]
+    return False
+
+
+@inlined
+def ends_of_two(graph: GraphArrays, x: int, object_identity: bool, scratch: Scratch) -> tuple[int, int]:
+    """Write the ends y of x - a - y to `scratch.reached`; return how many, and the work. Only y = x can fail."""
+    clock = scratch.clock[0]
+    first, last = steps(graph, x, int(scratch.body[0]))
+    work, n_ends = last - first, 0
+    relation = int(scratch.body[1])
+    for row in range(first, last):
+        start, end = steps(graph, int(graph.targets[row]), relation)
+        work += end - start
+        for next_row in range(start, end):
+            y = graph.targets[next_row]
+            if scratch.ends[y] != clock and (y != x or not object_identity):
+                scratch.ends[y] = clock
+                scratch.reached[n_ends] = y
+                n_ends += 1
+    return n_ends, work
+
+
+@inlined
+def middles_of_three(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int, int]:
+    """Write the b of x - a - b to `scratch.listed`, each with up to two witnesses a; return how many, and the work."""
+    clock = scratch.clock[0]
+    first, last = steps(graph, x, int(scratch.body[0]))
+    work, n_middles = last - first, 0
+    for row in range(first, last):
+        a = graph.targets[row]
+        start, end = steps(graph, int(a), int(scratch.body[1]))
+        work += end - start
+        for next_row in range(start, end):
+            b = graph.targets[next_row]
+            if scratch.middles[b] != clock:
+                if b != x:
+                    scratch.middles[b] = clock
+                    scratch.first_witness[b] = a
+                    scratch.second_witness[b] = -1
+                    scratch.listed[n_middles] = b
+                    n_middles += 1
+            else:
+                scratch.second_witness[b] = a
+    return n_middles, work
+
+
+@inlined
+def ends_of_three(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int, int]:
+    """Write the ends y of x - a - b - y to `scratch.reached`; return how many, and the work.
+
+    Under object identity only y = a can fail late: y is reached from b iff b has a witness a other than y.
+    """
+    clock = scratch.clock[0]
+    n_middles, work = middles_of_three(graph, x, scratch)
+    n_ends = 0
+    scratch.ends[x] = clock
+    for i in range(n_middles):
+        b = int(scratch.listed[i])
+        start, end = steps(graph, b, int(scratch.body[2]))
+        work += end - start
+        single = scratch.second_witness[b] == -1
+        witness = scratch.first_witness[b]
+        for row in range(start, end):
+            y = graph.targets[row]
+            if scratch.ends[y] != clock and not (single and y == witness):
+                scratch.ends[y] = clock
+                scratch.reached[n_ends] = y
+                n_ends += 1
+    return n_ends, work
+
+
+@inlined
+def ends_of(graph: GraphArrays, length: int, x: int, object_identity: bool, scratch: Scratch) -> tuple[int, int]:
+    """Write the distinct ends of `scratch.body` from x to `scratch.reached`, stamped in `ends`; how many, and the work."""
+    if length == 2:
+        scratch.clock[0] += 1
+        return ends_of_two(graph, x, object_identity, scratch)
+    if length == 3 and object_identity:
+        scratch.clock[0] += 1
+        return ends_of_three(graph, x, scratch)
+    side, n_ends, work = reach(graph, scratch.body, length, x, 0, object_identity, scratch.levels, scratch.clock)
+    for slot in range(n_ends):
+        y = scratch.levels.nodes[side, slot]
+        scratch.ends[y] = scratch.clock[0]
+        scratch.reached[slot] = y
+    return n_ends, work
+
+
+@inlined
+def count_heads(graph: GraphArrays, x: int, n_ends: int, scratch: Scratch) -> int:
+    """Count every relation from x to an end, by x's edges or by the ends, whichever are fewer; return the work."""
+    clock = scratch.clock[0]
+    start, end = entity_rows(graph, x)
+    if end - start <= 8 * n_ends:
+        for row in range(start, end):
+            y = graph.neighbours[row]
+            if scratch.ends[y] == clock:
+                scratch.relation_counts[graph.neighbour_relations[row]] += 1
+        return end - start
+    work = 0
+    for i in range(n_ends):
+        first, last = joins(graph, x, int(scratch.reached[i]))
+        for row in range(first, last):
+            scratch.relation_counts[graph.neighbour_relations[row]] += 1
+        work += 4 + last - first
+    return work
+
+
+@kernel
+def ground_binary(
+    graph: GraphArrays, length: int, object_identity: bool, budget: int, key: np.uint64, scratch: Scratch
+) -> tuple[int, int, int, int]:
+    """Ground `scratch.body`; return the pairs, the starts visited, the starts there are, and the work.
+
+    `relation_counts` holds for each directed relation how many of the pairs (x, y) it joins; the caller clears it.
+    The starts are visited in random order until `budget` is spent: then the counts are a cluster sample.
+    """
+    relation = int(scratch.body[0])
+    offset = int(graph.domain_offsets[relation])
+    total = int(graph.domain_offsets[relation + 1]) - offset
+    place, stride = visiting_order(total, key)
+    n_pairs, work, visited = 0, 0, 0
+    while visited < total and work <= budget:
+        x = int(graph.domains[offset + place])
+        place = (place + stride) % total
+        visited += 1
+        n_ends, spent = ends_of(graph, length, x, object_identity, scratch)
+        n_pairs += n_ends
+        work += spent
+        if n_ends > 0:
+            work += count_heads(graph, x, n_ends, scratch)
+    return n_pairs, visited, total, work

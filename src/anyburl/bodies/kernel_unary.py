@@ -1,0 +1,200 @@
+"""Ground a unary body once and count every head: all x that satisfy it, all edges of x.
+
+Object identity makes the head's constant c a term like any other: an x that is c, or that satisfies the body only by
+way of c, does not count for heads with c. So each x keeps its *cut*, the entities that all its ways share.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl._jit import inlined, kernel
+from anyburl.bodies.arrays import GROUNDED, HeadArrays, LevelArrays, Scratch
+from anyburl.bodies.kernel_binary import visiting_order
+from anyburl.bodies.kernel_reach import contains, reach, shared_by_ways
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import entity_rows, steps
+
+
+@inlined
+def count_member(
+    graph: GraphArrays, heads: HeadArrays, x: int, n_cut: int, clock: int, n_touched: int, scratch: Scratch
+) -> int:
+    """Count x for every head that it satisfies, but for those with a constant in its cut; return `n_touched` anew."""
+    cut = scratch.levels.cut
+    for i in range(n_cut):
+        entity = cut[i]
+        if scratch.through_stamps[entity] != clock:
+            scratch.through_stamps[entity] = clock
+            scratch.through[entity] = 0
+        scratch.through[entity] += 1
+    start, end = entity_rows(graph, x)
+    for row in range(start, end):
+        if n_cut > 0 and in_cut(cut, n_cut, int(graph.targets[row])):
+            continue
+        segment = heads.partners[row]
+        if scratch.segment_counts[segment] == 0:
+            scratch.touched[n_touched] = segment
+            n_touched += 1
+        scratch.segment_counts[segment] += 1
+    return n_touched
+
+
+@inlined
+def in_cut(cut: NDArray[np.int32], n_cut: int, entity: int) -> bool:
+    """Whether `entity` is among the first `n_cut` of `cut`."""
+    for i in range(n_cut):
+        if cut[i] == entity:
+            return True
+    return False
+
+
+@kernel
+def cut_of_all(levels: LevelArrays, side: int, n_ends: int, size: int) -> int:
+    """Write the entities that every way to every end goes through, the end included, to `levels.cut`; return how many."""
+    n_cut = shared_by_ways(levels, side, 0, size)
+    levels.cut[n_cut] = levels.nodes[side, 0]
+    n_cut += 1
+    for slot in range(1, n_ends):
+        kept = 0
+        for i in range(n_cut):
+            entity = int(levels.cut[i])
+            shared = entity == levels.nodes[side, slot]
+            if not shared:
+                shared = True
+                for way in range(levels.n_witnesses[side, slot]):
+                    shared = shared and contains(levels, side, slot, way, size, entity)
+            if shared:
+                levels.cut[kept] = entity
+                kept += 1
+        n_cut = kept
+        if n_cut == 0:
+            break
+    return n_cut
+
+
+@kernel
+def dangling_cut(
+    graph: GraphArrays, length: int, x: int, object_identity: bool, scratch: Scratch
+) -> tuple[bool, int, int]:
+    """Whether x satisfies the dangling `scratch.body`; the size of its cut (in `levels.cut`); and the work."""
+    levels = scratch.levels
+    if length == 1:
+        start, end = steps(graph, x, int(scratch.body[0]))
+        if object_identity and end - start == 1:
+            levels.cut[0] = graph.targets[start]
+            return True, 1, 1
+        return end > start, 0, 1
+    side, n_ends, work = reach(graph, scratch.body, length, x, 1, object_identity, levels, scratch.clock)
+    if n_ends == 0 or not object_identity:
+        return n_ends > 0, 0, work
+    return True, cut_of_all(levels, side, n_ends, length - 1), work
+
+
+@kernel
+def ground_dangling(
+    graph: GraphArrays,
+    heads: HeadArrays,
+    length: int,
+    object_identity: bool,
+    budget: int,
+    key: np.uint64,
+    scratch: Scratch,
+) -> tuple[int, int, int, int, int, int]:
+    """Ground the U_d body `scratch.body`: members, heads touched, starts visited, starts, work, and the stamps' clock.
+
+    The supports are left in `segment_counts`; the caller clears them by `touched`.
+    """
+    relation = int(scratch.body[0])
+    offset = int(graph.domain_offsets[relation])
+    total = int(graph.domain_offsets[relation + 1]) - offset
+    place, stride = visiting_order(total, key)
+    scratch.clock[0] += 1
+    clock = scratch.clock[0]
+    n_members, n_touched, work, visited = 0, 0, 0, 0
+    while visited < total and work <= budget:
+        x = int(graph.domains[offset + place])
+        place = (place + stride) % total
+        visited += 1
+        satisfied, n_cut, spent = dangling_cut(graph, length, x, object_identity, scratch)
+        work += spent
+        if satisfied:
+            n_members += 1
+            scratch.members[x] = clock
+            n_touched = count_member(graph, heads, x, n_cut, clock, n_touched, scratch)
+            start, end = entity_rows(graph, x)
+            work += end - start
+    return n_members, n_touched, visited, total, work, clock
+
+
+@kernel
+def ground_constant(
+    graph: GraphArrays,
+    heads: HeadArrays,
+    length: int,
+    constant: int,
+    kind: int,
+    object_identity: bool,
+    budget: int,
+    key: np.uint64,
+    scratch: Scratch,
+) -> tuple[int, int, int, int, int, int]:
+    """Ground a U_c body from its constant; `scratch.body` is the body reversed. As `ground_dangling` for the results.
+
+    GROUNDED bodies count only heads with the same constant: the constant's own edges to members.
+    """
+    levels = scratch.levels
+    side, total, work = reach(graph, scratch.body, length, constant, 1, object_identity, levels, scratch.clock)
+    scratch.clock[0] += 1
+    clock = scratch.clock[0]
+    if kind == GROUNDED:
+        for slot in range(total):
+            scratch.members[levels.nodes[side, slot]] = clock
+        n_touched = count_own_heads(graph, constant, clock, scratch)
+        start, end = entity_rows(graph, constant)
+        return total, n_touched, total, total, work + end - start, clock
+    place, stride = visiting_order(total, key)
+    n_touched, visited = 0, 0
+    while visited < total and (visited == 0 or work <= budget):  # to find the members may have spent it all
+        x = int(levels.nodes[side, place])
+        n_cut = 0
+        if length > 1 and object_identity:
+            n_cut = shared_by_ways(levels, side, place, length - 1)
+        place = (place + stride) % total
+        visited += 1
+        scratch.members[x] = clock
+        n_touched = count_member(graph, heads, x, n_cut, clock, n_touched, scratch)
+        start, end = entity_rows(graph, x)
+        work += end - start
+    return visited, n_touched, visited, total, work, clock
+
+
+@kernel
+def count_own_heads(graph: GraphArrays, constant: int, clock: int, scratch: Scratch) -> int:
+    """Count for each head with this constant the members that satisfy it; return the heads touched."""
+    n_touched = 0
+    for segment in range(graph.segment_offsets[constant], graph.segment_offsets[constant + 1]):
+        count = 0
+        for row in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
+            if scratch.members[graph.targets[row]] == clock:
+                count += 1
+        if count > 0:
+            scratch.segment_counts[segment] = count
+            scratch.touched[n_touched] = segment
+            n_touched += 1
+    return n_touched
+
+
+@inlined
+def unary_predictions(
+    n_members: int, head_constant: int, kind: int, object_identity: bool, clock: int, scratch: Scratch
+) -> int:
+    """Return how many members a head with this constant predicts: not itself, nor those that need it on their way."""
+    if kind == GROUNDED or not object_identity:
+        return n_members
+    if scratch.members[head_constant] == clock:
+        n_members -= 1
+    if scratch.through_stamps[head_constant] == clock:
+        n_members -= scratch.through[head_constant]
+    return n_members

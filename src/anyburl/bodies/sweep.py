@@ -1,0 +1,120 @@
+"""Enumerate the bodies of a profile instead of sampling them: what makes a profile complete.
+
+Sampling finds the valuable bodies first and the rare ones late or never. Where the relations that can follow each other make
+few enough sequences, a sweep harvests what sampling left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.bodies.arrays import BINARY, CONSTANT, DANGLING, GROUNDED, BodyArrays
+from anyburl.bodies.generalisation import canonical, make_bodies
+from anyburl.bodies.kernel_sweep import mark_followers
+from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.graph.index import segment_entities
+from anyburl.paths.profile import PathProfile
+
+MOST_SEQUENCES = 1_000_000
+
+
+def followers(graph: GraphArrays) -> NDArray[np.bool_]:
+    """Return for each pair of directed relations whether the second can be walked after the first."""
+    n_directed = 2 * graph.n_relations
+    follows = np.zeros((n_directed, n_directed), np.bool_)
+    mark_followers(graph, follows)
+    return follows
+
+
+def sequences(graph: GraphArrays, length: int, most: int = MOST_SEQUENCES) -> NDArray[np.int32] | None:
+    """Return all sequences of directed relations of this length that can follow each other, or None if over `most`."""
+    present = np.flatnonzero(np.diff(graph.domain_offsets) > 0).astype(np.int32)
+    found = present[:, None]
+    if length == 1:
+        return found
+    if (2 * graph.n_relations) ** 2 > 10**8:
+        return None
+    follows = followers(graph)
+    n_followers = follows.sum(axis=1)
+    for _ in range(length - 1):
+        last = found[:, -1]
+        if n_followers[last].sum() > most:
+            return None
+        rows, following = np.nonzero(follows[last])
+        found = np.hstack([found[rows], following[:, None].astype(np.int32)])
+    return found
+
+
+def sweep(
+    graph: GraphArrays, profile: PathProfile, *, grounded: bool, seed: int, batch: int = 4096
+) -> Iterator[BodyArrays] | None:
+    """Yield every body of `profile` in a random order, a batch at a time; None if there are too many to list."""
+    listed = sequences(graph, profile.rule_length)
+    if listed is None:
+        return None
+    rng = np.random.default_rng([seed, profile.rule_length, int(profile.cyclic)])
+    return _batches(graph, profile, listed, rng, grounded, batch)
+
+
+def _batches(
+    graph: GraphArrays,
+    profile: PathProfile,
+    listed: NDArray[np.int32],
+    rng: np.random.Generator,
+    grounded: bool,
+    batch: int,
+) -> Iterator[BodyArrays]:
+    """First the bodies without constants, then those with."""
+    order = rng.permutation(listed)
+    if profile.cyclic:
+        ways = canonical(graph, order)[0]
+        first_rows = np.unique(ways, axis=0, return_index=True)[1]
+        yield from _cut(graph, BINARY, ways[np.sort(first_rows)], None, batch)
+        if not grounded:
+            return
+    else:
+        yield from _cut(graph, DANGLING, order, None, batch)
+    kind = GROUNDED if profile.cyclic else CONSTANT
+    if profile.rule_length == 1:
+        relations, constants = _constant_bodies(graph)
+        shuffled = rng.permutation(len(constants))
+        yield from _cut(graph, kind, relations[shuffled, None], constants[shuffled], batch)
+        return
+    for body in order:
+        constants = _ends(graph, int(body[-1]), with_self=not profile.cyclic)
+        repeated = np.repeat(body[None, :], len(constants), axis=0)
+        yield from _cut(graph, kind, repeated, constants, batch)
+
+
+def _cut(
+    graph: GraphArrays,
+    kind: int,
+    relations: NDArray[np.int32],
+    constants: NDArray[np.int32] | None,
+    batch: int,
+) -> Iterator[BodyArrays]:
+    for start in range(0, len(relations), batch):
+        chosen = slice(start, start + batch)
+        yield make_bodies(graph, kind, relations[chosen], None if constants is None else constants[chosen])
+
+
+def _constant_bodies(graph: GraphArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return all U_c bodies of length 1: a segment of c leads to the entities that satisfy the body that ends in c."""
+    constants = segment_entities(graph)
+    relations = inverses(graph.segment_relations.astype(np.int32), graph.n_relations)
+    forward = (constants < graph.n_entities) | (relations < graph.n_relations)
+    return relations[forward], constants[forward].astype(np.int32)
+
+
+def _ends(graph: GraphArrays, relation: int, *, with_self: bool) -> NDArray[np.int32]:
+    """Return the constants in which a body with this last relation can end."""
+    back = int(inverses(np.array([relation], np.int32), graph.n_relations)[0])
+    ends = graph.domains[graph.domain_offsets[back] : graph.domain_offsets[back + 1]]
+    token = graph.n_entities
+    own = graph.segment_relations[graph.segment_offsets[token] : graph.segment_offsets[token + 1]]
+    if with_self and relation < graph.n_relations and back in own:
+        return np.append(ends, np.int32(token))
+    return ends

@@ -1,0 +1,127 @@
+"""The command line: its commands, and how it ends.
+
+Exit codes: 0 done, 1 internal error, 2 wrong input or usage, 130 interrupted. Whatever was wrong with the input is said
+in one sentence. Commands import what they need when they run, so that `anyburl --help` is there at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from anyburl import __version__
+from anyburl.cli import convert, demo, learn, rescore, rules
+from anyburl.cli.consoles import print_error
+from anyburl.errors import AnyburlError
+
+INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+
+
+class AnyburlGroup(TyperGroup):
+    """The commands; turns what they raise into a sentence and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except AnyburlError as error:
+            _fail(str(error), WRONG_INPUT, error)
+        except KeyboardInterrupt as interrupt:
+            _fail("interrupted", INTERRUPTED, interrupt)
+        except BrokenPipeError as error:
+            _let_go_of_output()
+            raise typer.Exit(0) from error
+        except OSError as error:
+            what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            _fail(what, WRONG_INPUT, error)
+        except MemoryError as error:
+            _fail("there is not enough memory for this", INTERNAL_ERROR, error)
+        except Exception as error:
+            if _is_control(error):
+                raise
+            traceback.print_exc()
+            _fail("this is a bug in anyburl: please report it with the lines above", INTERNAL_ERROR, error)
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Parse the command line and run it; wrong usage is said in one sentence, too."""
+        try:
+            code = super().main(*args, standalone_mode=False, **extra)
+        except Exception as error:
+            if not hasattr(error, "format_message"):
+                raise
+            print_error(f"{error.format_message().rstrip()} See `{_help_of(error)}`.")
+            code = WRONG_INPUT
+        if standalone_mode:
+            sys.exit(code if isinstance(code, int) else 0)
+        return code
+
+
+app = typer.Typer(
+    name="anyburl",
+    cls=AnyburlGroup,
+    help="Learn rules from a knowledge graph, anytime, and see what they say.",
+    epilog="Start here:  anyburl demo\n\nYour own data:  anyburl learn DATA --out RUN, then anyburl rules RUN",
+    context_settings={"help_option_names": ["--help", "-h"]},
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for module in (demo, learn, rules, rescore, convert):
+    app.command(name=module.NAME, epilog=module.EXAMPLE)(module.command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"anyburl {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line: the entry point `anyburl`."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    signal.signal(signal.SIGTERM, _interrupt)
+    app(prog_name="anyburl")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _fail(sentence: str, code: int, cause: BaseException) -> None:
+    print_error(sentence)
+    raise typer.Exit(code) from cause
+
+
+def _is_control(error: Exception) -> bool:
+    """Tell whether Typer raised it to end the command, or for wrong usage."""
+    return isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "format_message")
+
+
+def _help_of(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path if context else 'anyburl'} --help"
+
+
+def _let_go_of_output() -> None:
+    """Whoever read our output has gone: what is still buffered must not fail again when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

@@ -1,0 +1,219 @@
+"""`anyburl learn`: triples in, rules out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anyburl.cli.arguments import Json, ObjectIdentity, Quiet
+from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
+from anyburl.cli.loading import load_data_argument
+from anyburl.cli.session import Session, run_session
+from anyburl.cli.tables import counts_table
+from anyburl.errors import OptionError, RunError
+from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, LearnOptions
+
+if TYPE_CHECKING:
+    from anyburl.learning.learner import Learner
+    from anyburl.learning.recorder import Recorder
+    from anyburl.triples.dataset import Dataset
+
+NAME = "learn"
+EXAMPLE = (
+    "Example:  anyburl learn geo --seconds 10 --out runs/geo\n\n"
+    "Go on:  anyburl learn --out runs/geo --resume --seconds 60"
+)
+SNAPSHOTS = ",".join(f"{moment:g}" for moment in LearnOptions.snapshots)
+BUDGET, RULES, SEARCH = "Budget", "Which rules", "Search"
+
+
+def _option(text: str, panel: str, **more: Any) -> Any:
+    return typer.Option(help=text, rich_help_panel=panel, **more)
+
+
+def command(
+    ctx: typer.Context,
+    out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder to write.")],
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATA",
+            help="A built-in name (geo), a folder with train, valid and test, or a file. A resumed run knows its own.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with RUN, with its options but for those given now.")
+    ] = False,
+    seconds: Annotated[
+        float | None, _option("How long to learn, what was done before --resume included.", BUDGET)
+    ] = LearnOptions.seconds,
+    paths: Annotated[
+        int | None, _option("Sample so many paths instead: with a seed, the same rules every time.", BUDGET)
+    ] = LearnOptions.paths,
+    snapshots: Annotated[str, _option("After how many seconds to keep the rules found so far.", BUDGET)] = SNAPSHOTS,
+    max_rules: Annotated[
+        int | None, _option("Keep at most so many rules; the least valuable are dropped.", BUDGET)
+    ] = LearnOptions.max_rules,
+    max_cyclic: Annotated[int, _option("Longest body of binary rules (B).", RULES)] = LearnOptions.max_cyclic,
+    max_acyclic: Annotated[
+        int, _option("Longest body of unary rules (Uc, Ud) from acyclic paths.", RULES)
+    ] = LearnOptions.max_acyclic,
+    max_grounded: Annotated[
+        int, _option("Longest body of rules with one constant at both ends (Uc from cyclic paths).", RULES)
+    ] = LearnOptions.max_grounded,
+    min_support: Annotated[int, _option("Least number of correct predictions.", RULES)] = LearnOptions.min_support,
+    min_confidence: Annotated[float, _option("Least confidence.", RULES)] = LearnOptions.min_confidence,
+    relations: Annotated[
+        list[str] | None,
+        _option("Learn rules for these relations only: a,b or the option again.", RULES, metavar="A,B"),
+    ] = None,
+    object_identity: ObjectIdentity = LearnOptions.object_identity,
+    policy: Annotated[
+        str, _option("How cores are divided between path profiles.", SEARCH, metavar="|".join(POLICIES))
+    ] = LearnOptions.policy,
+    reward: Annotated[
+        str, _option("What a profile's new rules are worth.", SEARCH, metavar="|".join(REWARDS))
+    ] = LearnOptions.reward,
+    epsilon: Annotated[float, _option("Share of cores that explore at random.", SEARCH)] = LearnOptions.epsilon,
+    saturation: Annotated[
+        float, _option("Share of known rules at which the policy `saturation` goes to longer ones.", SEARCH)
+    ] = LearnOptions.saturation,
+    span: Annotated[float, _option("Length of a time span in seconds.", SEARCH)] = LearnOptions.span,
+    heads: Annotated[
+        str, _option("All heads of a body at once, or the sampled one as in the paper.", SEARCH, metavar="|".join(HEADS))
+    ] = LearnOptions.heads,
+    budget: Annotated[
+        int, _option("Edges to touch for one body, beyond which its counts are estimated.", SEARCH)
+    ] = LearnOptions.budget,
+    engine: Annotated[str, _option("What runs the search.", SEARCH, metavar="|".join(ENGINES))] = LearnOptions.engine,
+    threads: Annotated[int | None, _option("Threads; all cores if left out.", SEARCH)] = LearnOptions.threads,
+    seed: Annotated[int, _option("Seed of all random numbers.", SEARCH)] = LearnOptions.seed,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Learn rules from DATA's train split into a run folder; stop it any time, what was found is saved."""
+    notes = note_console(quiet=quiet)
+    given = given_options(ctx)
+    session = _resume(data, out, given, notes) if resume else _begin(data, out, given, notes)
+    if json:
+        print_json(session.to_json())
+    elif not quiet:
+        _print_summary(session)
+    if session.was_interrupted:
+        raise typer.Exit(130)
+
+
+def given_options(ctx: typer.Context) -> dict[str, Any]:
+    """Return the options of `LearnOptions` that were given on the command line; the others keep their defaults."""
+    names = {field.name for field in fields(LearnOptions)}
+    given = {name: value for name, value in ctx.params.items() if name in names and _is_given(ctx, name)}
+    if "seconds" in given and "paths" in given:
+        raise OptionError("--seconds and --paths are two budgets: give one of them")
+    if "seconds" in given:
+        given["paths"] = None
+    if "snapshots" in given:
+        given["snapshots"] = _moments(given["snapshots"])
+    return given
+
+
+def _is_given(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _moments(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise OptionError(f"--snapshots takes seconds such as 10,50,100, got {text!r}") from None
+
+
+def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole) -> Session:
+    """Start a new run; what is wrong with the input comes to light before anything is compiled."""
+    if data is None:
+        raise OptionError("give DATA to learn from: geo, a folder or a file")
+    with _flag_names():
+        LearnOptions(**{**given, "relations": None})
+    if (out / "options.json").exists():
+        raise RunError(f"{out} already holds a run: give another folder, or go on with it by --resume")
+    dataset = load_data_argument(data, notes)
+    options = LearnOptions(**_with_labels(given, dataset))
+
+    from anyburl.learning.learner import Learner
+    from anyburl.learning.recorder import Recorder
+    from anyburl.learning.run import RunDirectory
+    from anyburl.learning.targets import target_relations
+
+    target_relations(dataset.train, options)
+    run = RunDirectory.create(out, dataset, options)
+    return run_session(dataset, options, lambda: (Learner(dataset.train, options), Recorder(run)), notes)
+
+
+def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole) -> Session:
+    """Go on with a run."""
+    from anyburl.learning.learn import resume
+    from anyburl.learning.run import RunDirectory
+
+    run = RunDirectory.open(out)
+    source = data or run.described().get("data", {}).get("source")
+    if source is None:
+        raise RunError(f"{out} does not say where its data came from: give DATA")
+    dataset = load_data_argument(str(source), notes)
+    changes = _with_labels(given, dataset)
+    with _flag_names():
+        options = LearnOptions(**{**run.options().to_json(), **changes})
+
+    def start() -> tuple[Learner, Recorder]:
+        learner, recorder = resume(run, dataset, **changes)
+        notes.say(f"going on with {out}: {learner.store.n_rules:,} rules after {learner.elapsed:.1f} s")
+        return learner, recorder
+
+    return run_session(dataset, options, start, notes)
+
+
+def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+    """Replace `relations` by labels: each value is one, or several with commas between them."""
+    if not given.get("relations"):
+        return given
+    labels = []
+    for value in given["relations"]:
+        is_label = dataset.vocabulary.encode_relations([value])[0] >= 0
+        labels += [value] if is_label else [part for part in value.split(",") if part]
+    for label in labels:
+        dataset.vocabulary.relation_id(label)
+    return {**given, "relations": tuple(labels)}
+
+
+@contextmanager
+def _flag_names() -> Iterator[None]:
+    """Say --max-cyclic where the Python interface says LearnOptions.max_cyclic."""
+    try:
+        yield
+    except OptionError as error:
+        names = "|".join(field.name for field in fields(LearnOptions) if "_" in field.name)
+        message = re.sub(rf"(?:LearnOptions\.)(\w+)|\b({names})\b", _flag, str(error))
+        raise OptionError(message) from error
+
+
+def _flag(match: re.Match[str]) -> str:
+    return "--" + (match[1] or match[2]).replace("_", "-")
+
+
+def _print_summary(session: Session) -> None:
+    """Say how many rules there are, where they are and what to do with them."""
+    run = session.recorder.run.path
+    out = result_console()
+    if not len(session.rules):
+        out.say(f"no rules were found in {session.learner.elapsed:.1f} s; the run is in {run}")
+        return
+    out.print(counts_table(session.rules.counts_by_length()))
+    out.say(f"{len(session.rules):,} rules in {session.learner.elapsed:.1f} s, saved in {run}")
+    out.say(f"see the best ones:  anyburl rules {run}")
+    if session.was_interrupted:
+        out.say(f"go on with the run: anyburl learn --out {run} --resume")

@@ -1,0 +1,106 @@
+"""What RULES, DATA and RULES2 on the command line stand for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anyburl.cli.consoles import PlainConsole
+from anyburl.cli.notes import Slow
+from anyburl.errors import OptionError, RuleError, RunError
+
+if TYPE_CHECKING:
+    from anyburl.ruleset.report import ReadReport
+    from anyburl.ruleset.ruleset import RuleSet
+    from anyburl.triples.dataset import Dataset
+
+N_REJECTED_SHOWN = 5
+
+
+def load_rules_argument(rules: str, notes: PlainConsole, *, at: float | None = None, escaped: bool = False) -> RuleSet:
+    """Load RULES: a run folder (or its snapshot `at` some seconds), a Parquet file or a text file."""
+    return read_rules_argument(rules, notes, at=at, escaped=escaped)[0]
+
+
+def read_rules_argument(
+    rules: str, notes: PlainConsole, *, at: float | None = None, escaped: bool = False
+) -> tuple[RuleSet, ReadReport]:
+    """Load RULES and say, in `notes` and in the report, which lines are no rules."""
+    path = Path(rules).expanduser()
+    if not path.exists():
+        raise RuleError(f"there is no run folder and no file of rules at {rules!r}")
+    with Slow(notes, f"reading {rules}", f"read {rules}"):
+        if path.is_dir():
+            return _read_run(path, at)
+        if at is not None:
+            raise OptionError(f"--at asks for a snapshot of a run folder, got the file {rules!r}")
+        found, report = _read_file(path, escaped)
+    _remark_rejected(rules, report, notes)
+    if not len(found) and report.rejected:
+        number, reason = report.rejected[0]
+        raise RuleError(f"{rules}:{number}: there is no rule in this file: {reason}")
+    return found, report
+
+
+def _read_run(path: Path, at: float | None) -> tuple[RuleSet, ReadReport]:
+    from anyburl.learning.run import RunDirectory
+    from anyburl.ruleset.report import ReadReport
+
+    found = RunDirectory.open(path).load_rules(None if at is None else f"{at:g}")
+    return found, ReadReport(len(found))
+
+
+def _read_file(path: Path, escaped: bool) -> tuple[RuleSet, ReadReport]:
+    from anyburl.ruleset.files import read_rules
+
+    return read_rules(path, escaped=escaped)
+
+
+def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> None:
+    if not report.rejected:
+        return
+    notes.say(f"{rules}: {report.n_rules:,} rules read, {len(report.rejected):,} lines left out that are no rules", "yellow")
+    for number, reason in report.rejected[:N_REJECTED_SHOWN]:
+        notes.say(f"{rules}:{number}: {reason}")
+    if len(report.rejected) > N_REJECTED_SHOWN:
+        notes.say(f"and {len(report.rejected) - N_REJECTED_SHOWN:,} more")
+
+
+def load_data_argument(data: str, notes: PlainConsole) -> Dataset:
+    """Load DATA and say what there is."""
+    from anyburl.triples.dataset import load_dataset
+
+    with Slow(notes, f"reading {data}", f"read {data}"):
+        dataset = load_dataset(data)
+    return dataset
+
+
+def data_of_rules(rules: str, data: str | None) -> str:
+    """Return the DATA to use with RULES: what was given, or what a run folder was learned on."""
+    if data is not None:
+        return data
+    path = Path(rules).expanduser()
+    if not path.is_dir():
+        raise OptionError(f"give --data DATA: only a run folder remembers its data, and {rules!r} is none")
+    from anyburl.learning.run import RunDirectory
+
+    source = RunDirectory.open(path).described().get("data", {}).get("source")
+    if source is None:
+        raise RunError(f"{rules} does not say where its data came from: give --data DATA")
+    return str(source)
+
+
+def check_rules_output(path: Path) -> None:
+    """Refuse, before any work is done, a file that rules cannot be written to."""
+    from anyburl.ruleset.files import TEXT_SUFFIXES
+
+    suffixes = (".parquet", *TEXT_SUFFIXES)
+    if path.is_dir():
+        raise RuleError(f"{path}: rules are written to a file, and this is a folder")
+    if not path.name.lower().endswith(suffixes):
+        raise RuleError(f"{path}: a file of rules ends in one of {', '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise RuleError(f"{path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise RuleError(f"{path}: the folder {path.parent} cannot be written to")

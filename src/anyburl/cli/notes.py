@@ -1,0 +1,60 @@
+"""Remarks on what takes its time."""
+
+from __future__ import annotations
+
+import time
+from threading import Lock, Timer
+from types import TracebackType
+
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from anyburl.cli.consoles import PlainConsole
+
+SECONDS_UNTIL_SAID = 2.0
+
+
+class Slow:
+    """Says what is being done if it takes more than a moment, and at the end how long it took."""
+
+    def __init__(
+        self, console: PlainConsole, doing: str, done: str, after: float = SECONDS_UNTIL_SAID
+    ) -> None:
+        self._console, self._doing, self._done, self._after = console, doing, done, after
+        self._lock = Lock()
+        self._timer = Timer(after, self._show)
+        self._timer.daemon = True
+        self._spinner: Progress | None = None
+        self._is_shown = self._is_over = False
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Slow:
+        self._started = time.monotonic()
+        if self._after <= 0:
+            self._show()
+        else:
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._is_over = True
+        if self._spinner is not None:
+            self._spinner.stop()
+        if self._is_shown and error is None:
+            self._console.say(f"{self._done} in {time.monotonic() - self._started:.1f} s")
+
+    def _show(self) -> None:
+        with self._lock:
+            if self._is_over:
+                return
+            self._is_shown = True
+            if not self._console.is_terminal or self._console.quiet:
+                self._console.say(f"{self._doing} ...")
+                return
+            columns = (SpinnerColumn(), TextColumn("{task.description} ..."), TimeElapsedColumn())
+            self._spinner = Progress(*columns, console=self._console, transient=True)
+            self._spinner.add_task(self._doing, total=None)
+            self._spinner.start()

@@ -1,0 +1,123 @@
+"""One learning run from the command line: warm up, learn in sight, save. `learn` and `demo` share it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anyburl.cli.consoles import PlainConsole
+from anyburl.cli.display import make_display
+from anyburl.cli.interrupts import Interrupts
+from anyburl.cli.notes import SECONDS_UNTIL_SAID, Slow
+
+if TYPE_CHECKING:
+    from anyburl.learning.learner import Learner
+    from anyburl.learning.options import LearnOptions
+    from anyburl.learning.recorder import Recorder
+    from anyburl.ruleset.ruleset import RuleSet
+    from anyburl.triples.dataset import Dataset
+
+Start = Callable[[], "tuple[Learner, Recorder]"]
+
+
+@dataclass(frozen=True)
+class Session:
+    """A run that has ended, and its rules, which are saved."""
+
+    learner: Learner
+    recorder: Recorder
+    rules: RuleSet
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether Ctrl-C or SIGTERM ended it."""
+        return self.learner.stopped_by == "interrupt"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `learn --json` prints."""
+        by_type = self.rules.counts_by_type()
+        return {
+            "run": str(self.recorder.run.path),
+            "seconds": round(self.learner.elapsed, 3),
+            "rules": len(self.rules),
+            "rules_by_type": {name: n for name, n in by_type.items() if n or name != "Z"},
+            "rules_by_length": self.rules.counts_by_length(),
+            "paths": self.learner.n_paths,
+            "bodies": self.learner.n_bodies,
+            "peak_memory_mb": peak_memory_mb(),
+            "stopped_by": self.learner.stopped_by,
+            "dropped": self.learner.store.n_dropped,
+            "threads": self.learner.threads,
+        }
+
+
+def compile_kernels(work: Callable[[], None], notes: PlainConsole) -> None:
+    """Do `work`, which compiles kernels if this machine has not done so yet, and say so."""
+    from anyburl._jit import is_compiled
+
+    after = SECONDS_UNTIL_SAID if is_compiled() else 0.0
+    with Slow(notes, "compiling kernels (first run only)", "compiled kernels", after):
+        work()
+
+
+def run_session(dataset: Dataset, options: LearnOptions, start: Start, notes: PlainConsole) -> Session:
+    """Learn: `start` makes the learner and its recorder once the kernels are there."""
+    from anyburl.learning.warmup import warm_up
+
+    compile_kernels(lambda: warm_up(options, dataset.vocabulary.n_relations), notes)
+    learner, recorder = start()
+    _learn_in_sight(learner, recorder, notes, describe(dataset, learner))
+    n_rules = learner.store.n_rules
+    with Slow(notes, f"writing {n_rules:,} rules", f"wrote {n_rules:,} rules"):
+        rules = recorder.finish(learner)
+    session = Session(learner, recorder, rules)
+    _remark_end(session, notes)
+    return session
+
+
+def _learn_in_sight(learner: Learner, recorder: Recorder, notes: PlainConsole, title: str) -> None:
+    from anyburl.learning.learn import run_learner
+
+    try:
+        with Interrupts(learner.stop), make_display(learner, notes, title) as display:
+            run_learner(learner, recorder, display.show)
+    except BaseException:
+        with suppress(Exception):
+            recorder.save_parts()
+        raise
+
+
+def _remark_end(session: Session, notes: PlainConsole) -> None:
+    learner = session.learner
+    if learner.store.n_dropped:
+        cap = learner.options.max_rules
+        dropped = learner.store.n_dropped
+        notes.say(f"dropped {dropped:,} rules, those with the least support x confidence, to keep {cap:,}", "yellow")
+    if session.was_interrupted:
+        notes.say(f"interrupted after {learner.elapsed:.1f} s: {len(session.rules):,} rules are saved", "yellow")
+    elif learner.stopped_by == "complete":
+        notes.say(f"complete after {learner.elapsed:.1f} s: there is no body left to look at")
+
+
+def describe(dataset: Dataset, learner: Learner) -> str:
+    """Return one line about what is learned from."""
+    words, train = dataset.vocabulary, dataset.train
+    duplicates = f" ({train.n_duplicates:,} duplicates dropped)" if train.n_duplicates else ""
+    threads = f"{learner.threads} thread{'s' if learner.threads > 1 else ''}"
+    return (
+        f"learning on {dataset.name}: {len(train):,} triples{duplicates}, {words.n_entities:,} entities, "
+        f"{words.n_relations:,} relations; {threads}, policy {learner.options.policy}"
+    )
+
+
+def peak_memory_mb() -> int | None:
+    """Return the most memory this process had at any time, in MB, where the system tells."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 1_000_000

@@ -1,0 +1,89 @@
+"""From an entity, along a directed relation: what every other kernel is made of."""
+
+from __future__ import annotations
+
+from anyburl._jit import inlined, kernel
+from anyburl.graph.arrays import GraphArrays, Ints
+
+
+@inlined
+def inverse(graph: GraphArrays, relation: int) -> int:
+    """Return the directed relation read the other way round."""
+    if relation < graph.n_relations:
+        return int(relation + graph.n_relations)
+    return int(relation - graph.n_relations)
+
+
+@inlined
+def lower_bound(values: Ints, start: int, end: int, wanted: int) -> int:
+    """Return the first place in the sorted `values[start:end]` that is not below `wanted`."""
+    while start < end:
+        middle = (start + end) >> 1
+        if values[middle] < wanted:
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@inlined
+def find_segment(graph: GraphArrays, entity: int, relation: int) -> int:
+    """Return the segment of `entity` for the directed `relation`, or -1 where it has none."""
+    end = int(graph.segment_offsets[entity + 1])
+    segment = lower_bound(graph.segment_relations, int(graph.segment_offsets[entity]), end, relation)
+    if segment < end and graph.segment_relations[segment] == relation:
+        return segment
+    return -1
+
+
+@inlined
+def entity_rows(graph: GraphArrays, entity: int) -> tuple[int, int]:
+    """Return the rows of all edges of `entity`: the same range in both views."""
+    first = graph.segment_starts[graph.segment_offsets[entity]]
+    return int(first), int(graph.segment_starts[graph.segment_offsets[entity + 1]])
+
+
+@inlined
+def steps(graph: GraphArrays, entity: int, relation: int) -> tuple[int, int]:
+    """Return the rows of `targets` that hold the entities reached from `entity` along `relation`.
+
+    The token `self` is no entity and is left out: it has the largest id, so it can only be the last target.
+    """
+    segment = find_segment(graph, entity, relation)
+    if segment < 0:
+        return 0, 0
+    start, end = int(graph.segment_starts[segment]), int(graph.segment_starts[segment + 1])
+    if graph.targets[end - 1] == graph.n_entities:
+        end -= 1
+    return start, end
+
+
+@inlined
+def has_edge(graph: GraphArrays, source: int, relation: int, target: int) -> bool:
+    """Whether the directed `relation` leads from `source` to `target` (an entity or `self`)."""
+    segment = find_segment(graph, source, relation)
+    if segment < 0:
+        return False
+    end = int(graph.segment_starts[segment + 1])
+    row = lower_bound(graph.targets, int(graph.segment_starts[segment]), end, target)
+    return bool(row < end and graph.targets[row] == target)
+
+
+@inlined
+def joins(graph: GraphArrays, source: int, target: int) -> tuple[int, int]:
+    """Return the rows of `neighbour_relations` with the directed relations that lead from `source` to `target`."""
+    start, end = entity_rows(graph, source)
+    first = lower_bound(graph.neighbours, start, end, target)
+    last = first
+    while last < end and graph.neighbours[last] == target:
+        last += 1
+    return first, last
+
+
+@kernel
+def pair_segments(graph: GraphArrays, partners: Ints) -> None:
+    """Write for each row of `targets` the segment of its target that leads back."""
+    for segment in range(len(graph.segment_relations)):
+        back = inverse(graph, int(graph.segment_relations[segment]))
+        for row in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
+            partners[row] = find_segment(graph, int(graph.targets[row]), back)

@@ -1,0 +1,76 @@
+"""What an engine does: run one time span on some cores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from anyburl.learning.history import ProfileSpan
+from anyburl.paths.profile import PathProfile
+from anyburl.ruleset.ruleset import RuleSet
+
+
+@dataclass
+class CoreSpan:
+    """What one core found for one profile in one time span."""
+
+    profile: PathProfile
+    attempts: int = 0
+    paths: int = 0
+    new_bodies: int = 0
+    known_rules: int = 0
+    reward: float = 0.0
+    rules: list[RuleSet] = field(default_factory=list)
+
+    @property
+    def new_rules(self) -> int:
+        """How many rules were found."""
+        return sum(len(rules) for rules in self.rules)
+
+
+class Engine(Protocol):
+    """Runs time spans."""
+
+    def run_span(self, number: int, allocation: Sequence[PathProfile], deadline: float | None) -> list[CoreSpan]:
+        """Let each core work on its profile until `deadline` (on time.monotonic), or for its share of paths if None."""
+        ...
+
+    def after_span(self, found: Sequence[ProfileSpan]) -> None:
+        """Take note of what the span gave, profile by profile."""
+        ...
+
+    def exhausted(self) -> set[PathProfile]:
+        """Return the profiles that have no body left."""
+        ...
+
+    def mark_known(self, rules: RuleSet) -> None:
+        """Take rules of an earlier run as found."""
+        ...
+
+    def stop(self) -> None:
+        """End the current span soon, from another thread or a signal handler."""
+        ...
+
+    def close(self) -> None:
+        """Give back threads and memory."""
+        ...
+
+
+def by_profile(cores: Sequence[CoreSpan], allocation: Sequence[PathProfile]) -> list[ProfileSpan]:
+    """Add up the cores' results for each profile; cores are counted as the policy gave them."""
+    profiles = dict.fromkeys([*allocation, *(core.profile for core in cores)])
+    return [_add_up(profile, [core for core in cores if core.profile == profile], allocation) for profile in profiles]
+
+
+def _add_up(profile: PathProfile, cores: list[CoreSpan], allocation: Sequence[PathProfile]) -> ProfileSpan:
+    return ProfileSpan(
+        profile,
+        cores=sum(given == profile for given in allocation),
+        attempts=sum(core.attempts for core in cores),
+        paths=sum(core.paths for core in cores),
+        new_bodies=sum(core.new_bodies for core in cores),
+        new_rules=sum(core.new_rules for core in cores),
+        known_rules=sum(core.known_rules for core in cores),
+        reward=sum(core.reward for core in cores),
+    )

@@ -1,0 +1,97 @@
+"""The cores of one machine: threads over kernels that hold no lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import Event
+
+from anyburl.bodies.arrays import head_arrays
+from anyburl.bodies.seen import SeenBodies
+from anyburl.graph.index import build_graph, rewrite_reflexive
+from anyburl.learning.engines.base import CoreSpan
+from anyburl.learning.engines.worker import Worker
+from anyburl.learning.history import ProfileSpan
+from anyburl.learning.known import known_keys
+from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
+from anyburl.learning.source import BodySource
+from anyburl.learning.targets import target_relations
+from anyburl.paths.profile import PathProfile
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.table import TripleTable
+
+
+class ThreadsEngine:
+    """Workers that share the graph and the set of seen bodies, and nothing else."""
+
+    def __init__(self, table: TripleTable, options: LearnOptions, threads: int) -> None:
+        self.graph = build_graph(table)
+        self._options = options
+        relations = target_relations(table, options)
+        heads = head_arrays(self.graph, relations)
+        triples = rewrite_reflexive(table.triples, self.graph.n_entities)
+        if relations is not None:
+            triples = triples[heads.wanted_relations[triples[:, 1]]]
+            triples.setflags(write=False)
+        self._seen = SeenBodies()
+        self._sources = {profile: BodySource(self.graph, triples, profile, options) for profile in options.profiles}
+        self._idle: SimpleQueue[Worker] = SimpleQueue()
+        for _ in range(threads):
+            self._idle.put(Worker(self.graph, heads, table.vocabulary, options))
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="anyburl")
+        self._stop = Event()
+
+    def run_span(self, number: int, allocation: Sequence[PathProfile], deadline: float | None) -> list[CoreSpan]:
+        """Run one time span; see `Engine`."""
+        for profile, source in self._sources.items():
+            cores = sum(given == profile for given in allocation)
+            source.before_span(cores * PATHS_PER_CORE if deadline is None else None)
+        runs = [
+            self._pool.submit(self._run_core, number, core, profile, allocation, deadline)
+            for core, profile in enumerate(allocation)
+        ]
+        return [found for run in runs for found in run.result()]
+
+    def _run_core(
+        self,
+        number: int,
+        core: int,
+        profile: PathProfile,
+        allocation: Sequence[PathProfile],
+        deadline: float | None,
+    ) -> list[CoreSpan]:
+        """Let one worker do one core's share; where its profile ends before the time, it helps with the others'."""
+        worker = self._idle.get()
+        try:
+            helped = dict.fromkeys([profile, *allocation, *self._sources]) if deadline is not None else [profile]
+            return [
+                worker.work(self._sources[one], self._seen, (number, core), deadline, self._stop.is_set)
+                for one in helped
+                if not self._sources[one].exhausted
+            ]
+        finally:
+            self._idle.put(worker)
+
+    def after_span(self, found: Sequence[ProfileSpan]) -> None:
+        """Turn saturated profiles from sampling to sweeping."""
+        for entry in found:
+            self._sources[entry.profile].after_span(entry.paths, entry.new_bodies)
+
+    def exhausted(self) -> set[PathProfile]:
+        """Return the profiles that have no body left."""
+        return {profile for profile, source in self._sources.items() if source.exhausted}
+
+    def mark_known(self, rules: RuleSet) -> None:
+        """Take the bodies of rules found earlier as seen."""
+        for keys, counts in known_keys(self.graph, rules, self._options):
+            self._seen.enter(keys, 0)
+            self._seen.record(keys, counts)
+
+    def stop(self) -> None:
+        """End the current span soon."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown()

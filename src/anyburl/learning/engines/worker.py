@@ -1,0 +1,103 @@
+"""One core's work: find bodies, drop the known ones, harvest the rest. The same for every engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from anyburl.bodies.arrays import BodyArrays, HeadArrays, Limits, empty_harvest, empty_scratch
+from anyburl.bodies.kernel import harvest
+from anyburl.bodies.seen import SeenBodies
+from anyburl.graph.arrays import GraphArrays
+from anyburl.learning.engines.base import CoreSpan
+from anyburl.learning.harvested import to_rules
+from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
+from anyburl.learning.reward import make_reward
+from anyburl.learning.source import BodySource
+from anyburl.paths.profile import PathProfile
+from anyburl.rng import batch_state
+from anyburl.triples.vocabulary import Vocabulary
+
+ATTEMPTS = 5_000  # paths tried at a time: a few milliseconds
+KERNEL_WORK = 10_000_000  # edges touched in one kernel call: some tens of milliseconds
+SHORT_BUDGETS = {1: 100, 2: 10}  # short bodies are few: they may touch so many times the budget
+
+
+class Worker:
+    """One core with its buffers."""
+
+    def __init__(self, graph: GraphArrays, heads: HeadArrays, vocabulary: Vocabulary, options: LearnOptions) -> None:
+        self._graph, self._heads, self._vocabulary, self._options = graph, heads, vocabulary, options
+        witnessed = options.max_cyclic > 3 or max(options.max_acyclic, options.max_grounded) > 1
+        longest = max(options.max_cyclic, options.max_acyclic)
+        self._scratch = empty_scratch(graph, longest, witnessed=witnessed or not options.object_identity)
+        self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations)
+        self._reward = make_reward(options.reward)
+
+    def work(
+        self,
+        source: BodySource,
+        seen: SeenBodies,
+        key: tuple[int, int],
+        deadline: float | None,
+        stopped: Callable[[], bool],
+    ) -> CoreSpan:
+        """Work on one profile until the deadline, the end of the profile, or for a fixed number of paths.
+
+        `key` is the number of the span and of the core; with the seed it names the random numbers.
+        """
+        found = CoreSpan(source.profile)
+        batch = 0
+
+        def over() -> bool:
+            return stopped() or (deadline is not None and time.monotonic() >= deadline)
+
+        while not over():
+            pending = source.take()
+            if pending is not None:
+                self._harvest(pending, source, seen, found, over)
+                continue
+            if deadline is None and found.attempts >= PATHS_PER_CORE:
+                break
+            state = batch_state(self._options.seed, *key, batch)
+            bodies, attempts, paths = source.next_bodies(ATTEMPTS, state)
+            if bodies is None:
+                break
+            batch += 1
+            found.attempts += attempts
+            found.paths += paths
+            is_new, known_rules = seen.enter(bodies.keys, key[0])
+            found.known_rules += known_rules
+            source.put(bodies.take(np.flatnonzero(is_new)))
+        return found
+
+    def _harvest(
+        self,
+        bodies: BodyArrays,
+        source: BodySource,
+        seen: SeenBodies,
+        found: CoreSpan,
+        over: Callable[[], bool],
+    ) -> None:
+        """Harvest `bodies`, a bounded kernel call at a time; put back what is left when time is over."""
+        limits = self._limits(source.profile)
+        done = 0
+        while done < len(bodies.kinds) and not (done and over()):
+            first = done
+            done, n_rows = harvest(self._graph, self._heads, bodies, first, limits, self._scratch, self._out)
+            counts = np.bincount(self._out.bodies[:n_rows] % len(bodies.kinds), minlength=len(bodies.kinds))
+            seen.record(bodies.keys[first:done], counts[first:done])
+            found.new_bodies += done - first
+            if n_rows:
+                rules = to_rules(self._vocabulary, bodies, self._out, n_rows)
+                found.rules.append(rules)
+                found.reward += self._reward.of(rules.support, rules.predictions, source.profile.rule_length)
+        if done < len(bodies.kinds):
+            source.put(bodies.take(np.arange(done, len(bodies.kinds))))
+
+    def _limits(self, profile: PathProfile) -> Limits:
+        options = self._options
+        budget = options.budget * SHORT_BUDGETS.get(profile.rule_length, 1)
+        return Limits(options.min_support, options.min_confidence, options.object_identity, budget, KERNEL_WORK)

@@ -1,0 +1,37 @@
+"""From what a kernel harvested to rules."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anyburl.bodies.arrays import BINARY, CONSTANT, DANGLING, GROUNDED, BodyArrays, HarvestArrays
+from anyburl.graph.arrays import inverses
+from anyburl.rules.rule import RuleType
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.ruleset.selection import TYPE_CODES
+from anyburl.triples.vocabulary import Vocabulary
+
+_TYPES = np.zeros(4, np.uint8)
+_TYPES[BINARY] = TYPE_CODES[RuleType.BINARY]
+_TYPES[[GROUNDED, CONSTANT]] = TYPE_CODES[RuleType.UNARY_CONSTANT]
+_TYPES[DANGLING] = TYPE_CODES[RuleType.UNARY_DANGLING]
+
+
+def to_rules(vocabulary: Vocabulary, bodies: BodyArrays, harvest: HarvestArrays, n_rows: int) -> RuleSet:
+    """Copy the first `n_rows` of `harvest` (a buffer to be used again) into a rule set."""
+    reversals = inverses(bodies.relations[:, ::-1], vocabulary.n_relations)
+    table, places = np.unique(np.vstack([bodies.relations, reversals]), axis=0, return_inverse=True)
+    rows = harvest.bodies[:n_rows]
+    numbers = rows % len(bodies.kinds)
+    return RuleSet(
+        vocabulary=vocabulary,
+        bodies=table.astype(np.int32),
+        type=_TYPES[bodies.kinds][numbers],
+        head=harvest.heads[:n_rows].copy(),
+        body=places.ravel().astype(np.int32)[rows],
+        head_constant=harvest.head_constants[:n_rows].copy(),
+        body_constant=bodies.constants[numbers],
+        predictions=harvest.predictions[:n_rows].copy(),
+        support=harvest.supports[:n_rows].copy(),
+        exact=harvest.exact[:n_rows].copy(),
+    )

@@ -1,0 +1,57 @@
+"""What happened in each time span, profile by profile: what policies decide on, traces hold and displays show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from anyburl.paths.profile import PathProfile
+
+
+@dataclass(frozen=True)
+class ProfileSpan:
+    """What one profile gave in one time span."""
+
+    profile: PathProfile
+    cores: int
+    attempts: int = 0
+    paths: int = 0
+    new_bodies: int = 0
+    new_rules: int = 0
+    known_rules: int = 0
+    reward: float = 0.0
+    exhausted: bool = False
+
+    @property
+    def value(self) -> float:
+        """Q(pf, t) = R(S(pf, t) without the rules of earlier spans) / N_t(pf): reward per core (section 3.3)."""
+        return self.reward / self.cores if self.cores else 0.0
+
+    @property
+    def saturation(self) -> float:
+        """|R_s'| / |R_s|: the share of the rules found in this span that were known before (section 3.2)."""
+        found = self.new_rules + self.known_rules
+        return self.known_rules / found if found else 1.0
+
+
+@dataclass(frozen=True)
+class SpanRecord:
+    """One time span."""
+
+    number: int
+    elapsed: float
+    profiles: tuple[ProfileSpan, ...]
+
+    def of(self, profile: PathProfile) -> ProfileSpan | None:
+        """Return what `profile` gave, or None where it had no core."""
+        return next((entry for entry in self.profiles if entry.profile == profile), None)
+
+
+def last_values(history: Sequence[SpanRecord], profiles: Sequence[PathProfile]) -> dict[PathProfile, float]:
+    """Return Q(pf, last(pf, t)) of each profile that was used before: its value the last time it was."""
+    values: dict[PathProfile, float] = {}
+    for record in history:
+        for entry in record.profiles:
+            if entry.profile in profiles and entry.cores:
+                values[entry.profile] = entry.value
+    return values

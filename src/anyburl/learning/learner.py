@@ -1,0 +1,183 @@
+"""The anytime loop: span by span, allocate cores, find rules, take stock."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from anyburl.learning.engines.base import Engine, by_profile
+from anyburl.learning.engines.threads import ThreadsEngine
+from anyburl.learning.history import ProfileSpan, SpanRecord
+from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
+from anyburl.learning.policy import make_policy
+from anyburl.learning.store import RuleStore, sort_rules
+from anyburl.paths.profile import PathProfile
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.table import TripleTable
+
+
+@dataclass(frozen=True)
+class Span:
+    """The state of a run at the end of a time span."""
+
+    number: int
+    elapsed: float  # seconds of learning so far
+    seconds: float  # of this span
+    n_rules: int
+    new_rules: int
+    n_dropped: int
+    n_paths: int
+    n_bodies: int
+    profiles: tuple[ProfileSpan, ...]
+    found: tuple[RuleSet, ...]  # the new rules, before a cap
+    store: RuleStore
+    snapshot: str | None = None  # the name of the snapshot taken at the end of this span
+
+    @property
+    def rules(self) -> RuleSet:
+        """All rules found so far."""
+        return self.store.rules()
+
+    @property
+    def saturation(self) -> float:
+        """The share of the rules found in this span that were known before."""
+        known = sum(entry.known_rules for entry in self.profiles)
+        found = known + sum(entry.new_rules for entry in self.profiles)
+        return known / found if found else 1.0
+
+    @property
+    def best_profile(self) -> PathProfile:
+        """The profile with the highest reward per core in this span."""
+        return max(self.profiles, key=lambda entry: entry.value).profile
+
+    @property
+    def reward(self) -> float:
+        """The reward of the span's new rules, all profiles together."""
+        return sum(entry.reward for entry in self.profiles)
+
+    @property
+    def paths_per_second(self) -> float:
+        """Paths sampled a second in this span, all cores together."""
+        return sum(entry.paths for entry in self.profiles) / self.seconds if self.seconds else 0.0
+
+
+class Learner:
+    """Learns rules from the triples of `table`.
+
+    `stopped_by` tells why the run ended: "seconds", "paths", "complete" (every body of every profile was harvested) or
+    "interrupt".
+    """
+
+    def __init__(self, table: TripleTable, options: LearnOptions, *, known: RuleSet | None = None) -> None:
+        self.options = options
+        self.threads = options.threads or len(os.sched_getaffinity(0))
+        self.cores = self.threads if options.paths is None else CORES_OF_PATH_RUNS
+        self.engine: Engine = ThreadsEngine(table, options, self.threads)
+        self.store = RuleStore(table.vocabulary, options.max_rules)
+        self.history: list[SpanRecord] = []
+        self.elapsed = 0.0
+        self.n_paths = 0
+        self.n_bodies = 0
+        self.stopped_by = ""
+        self._policy = make_policy(options.policy, epsilon=options.epsilon, saturation=options.saturation)
+        self._snapshots = sorted(options.snapshots)
+        self._stopping = False
+        self._first_number = 1
+        if known is not None:
+            self.engine.mark_known(known)
+            self.store.add([known])
+
+    def spans(self) -> Generator[Span, None, None]:
+        """Run the learning, one time span after the other; the loop may be left at any time."""
+        try:
+            while not self._is_over():
+                yield self._run_span()
+        finally:
+            self.engine.close()
+            self.store.cut_to_cap()
+
+    def stop(self) -> None:
+        """End the run after the batches under way; may be called from a signal handler."""
+        self._stopping = True
+        self.engine.stop()
+
+    def rules(self) -> RuleSet:
+        """Return the rules found so far; those of a run with a path budget in an order that depends on the rules alone."""
+        return self.store.rules() if self.options.paths is None else sort_rules(self.store.rules())
+
+    def continue_from(self, trace: Sequence[dict[str, Any]]) -> None:
+        """Take up the clock and the counters of an earlier run from its trace."""
+        if not trace:
+            return
+        last = trace[-1]
+        self.elapsed, self.n_paths, self.n_bodies = last["elapsed"], last["paths"], last["bodies"]
+        self._first_number = int(last["number"]) + 1
+        self._snapshots = [moment for moment in self._snapshots if moment > self.elapsed]
+
+    def _is_over(self) -> bool:
+        if self._stopping:
+            self.stopped_by = "interrupt"
+        elif not self._profiles():
+            self.stopped_by = "complete"
+        elif self.options.paths is not None and self.n_paths >= self.options.paths:
+            self.stopped_by = "paths"
+        elif self.options.seconds is not None and self.elapsed >= self.options.seconds:
+            self.stopped_by = "seconds"
+        return bool(self.stopped_by)
+
+    def _profiles(self) -> list[PathProfile]:
+        exhausted = self.engine.exhausted()
+        return [profile for profile in self.options.profiles if profile not in exhausted]
+
+    def _run_span(self) -> Span:
+        number = self._first_number + len(self.history)
+        rng = np.random.default_rng([self.options.seed, number])
+        allocation = self._policy.allocate(self.history, self._profiles(), self.cores, rng)
+        started = time.monotonic()
+        cores = self.engine.run_span(number, allocation, self._deadline(started))
+        profiles = by_profile(cores, allocation)
+        self.engine.after_span(profiles)
+        found = [rules for core in cores for rules in core.rules]
+        self.store.add(found)
+        seconds = time.monotonic() - started
+        self.elapsed += seconds
+        snapshot = self._take_stock(number, profiles)
+        return Span(
+            number=number,
+            elapsed=self.elapsed,
+            seconds=seconds,
+            n_rules=self.store.n_rules,
+            new_rules=sum(entry.new_rules for entry in profiles),
+            n_dropped=self.store.n_dropped,
+            n_paths=self.n_paths,
+            n_bodies=self.n_bodies,
+            profiles=self.history[-1].profiles,
+            found=tuple(found),
+            store=self.store,
+            snapshot=snapshot,
+        )
+
+    def _deadline(self, started: float) -> float | None:
+        """A span ends after its length, at the next snapshot or at the end of the run, whichever is first."""
+        if self.options.seconds is None:
+            return None
+        moments = [self.elapsed + self.options.span, self.options.seconds, *self._snapshots[:1]]
+        return started + min(moments) - self.elapsed
+
+    def _take_stock(self, number: int, profiles: Sequence[ProfileSpan]) -> str | None:
+        """Enter the span into the history; return the name of a snapshot that was due."""
+        self.n_paths += sum(entry.paths for entry in profiles)
+        self.n_bodies += sum(entry.new_bodies for entry in profiles)
+        exhausted = self.engine.exhausted()
+        marked = [replace(entry, exhausted=entry.profile in exhausted) for entry in profiles]
+        self.history.append(SpanRecord(number, self.elapsed, tuple(marked)))
+        name = None
+        while self._snapshots and self.elapsed >= self._snapshots[0]:
+            name = f"{self._snapshots.pop(0):g}"
+            self.store.mark_snapshot(name)
+        return name

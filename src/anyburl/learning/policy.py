@@ -1,0 +1,144 @@
+"""Policies: which profile each core works on in the next time span (paper, sections 3.2 and 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from anyburl.errors import OptionError
+from anyburl.learning.history import SpanRecord, last_values
+from anyburl.paths.profile import PathProfile
+
+
+class Policy(Protocol):
+    """Divides the cores between the profiles."""
+
+    def allocate(
+        self,
+        history: Sequence[SpanRecord],
+        profiles: Sequence[PathProfile],
+        cores: int,
+        rng: np.random.Generator,
+    ) -> list[PathProfile]:
+        """Return one of `profiles` (those not exhausted, never empty) for each core."""
+        ...
+
+
+def _untried_first(
+    history: Sequence[SpanRecord], profiles: Sequence[PathProfile], cores: int
+) -> tuple[list[PathProfile], dict[PathProfile, float]]:
+    """Give a core to each profile that has no value yet, the shortest first; return those and the values there are.
+
+    The paper's Q(pf, last(pf, t)) is not defined for a profile that was never used.
+    """
+    values = last_values(history, profiles)
+    return [profile for profile in profiles if profile not in values][:cores], values
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy:
+    """With probability epsilon a core gets a random profile; all other cores get argmax Q(pf, last(pf, t_k)).
+
+    epsilon = 1 is the random policy.
+    """
+
+    epsilon: float = 0.1
+
+    def allocate(
+        self,
+        history: Sequence[SpanRecord],
+        profiles: Sequence[PathProfile],
+        cores: int,
+        rng: np.random.Generator,
+    ) -> list[PathProfile]:
+        """Return a profile for each core."""
+        if self.epsilon >= 1:
+            return [profiles[i] for i in rng.integers(len(profiles), size=cores)]
+        chosen, values = _untried_first(history, profiles, cores)
+        if len(chosen) == cores:
+            return chosen
+        best = max(values, key=lambda profile: values[profile]) if values else profiles[0]
+        for _ in range(cores - len(chosen)):
+            explore = rng.random() < self.epsilon
+            chosen.append(profiles[int(rng.integers(len(profiles)))] if explore else best)
+        return chosen
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """With probability epsilon a core gets a random profile, else pf with P_k(pf) = Q(pf, last(pf)) / sum of Q(pf', last(pf')).
+
+    Where all values are zero, every profile is equally likely.
+    """
+
+    epsilon: float = 0.1
+
+    def allocate(
+        self,
+        history: Sequence[SpanRecord],
+        profiles: Sequence[PathProfile],
+        cores: int,
+        rng: np.random.Generator,
+    ) -> list[PathProfile]:
+        """Return a profile for each core."""
+        chosen, values = _untried_first(history, profiles, cores)
+        weights = np.array([values.get(profile, 0.0) for profile in profiles])
+        total = weights.sum()
+        shares = weights / total if total > 0 else np.full(len(profiles), 1 / len(profiles))
+        for _ in range(cores - len(chosen)):
+            explore = rng.random() < self.epsilon
+            number = rng.integers(len(profiles)) if explore else rng.choice(len(profiles), p=shares)
+            chosen.append(profiles[int(number)])
+        return chosen
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Spans alternate between cyclic and acyclic paths; each starts at length 1 and goes one up when saturated.
+
+    A span is saturated if |R_s'| / |R_s| is above `boundary`: R_s the rules found in it, R_s' those known before.
+    """
+
+    boundary: float = 0.99
+
+    def allocate(
+        self,
+        history: Sequence[SpanRecord],
+        profiles: Sequence[PathProfile],
+        cores: int,
+        rng: np.random.Generator,
+    ) -> list[PathProfile]:
+        """Return the same profile for all cores."""
+        cyclic_turn = len(history) % 2 == 0
+        for cyclic in (cyclic_turn, not cyclic_turn):
+            lengths = [profile.rule_length for profile in profiles if profile.cyclic == cyclic]
+            if lengths:
+                wanted = self.current_length(history, cyclic)
+                length = min((n for n in lengths if n >= wanted), default=max(lengths))
+                return [PathProfile(cyclic, length)] * cores
+        return [profiles[0]] * cores
+
+    def current_length(self, history: Sequence[SpanRecord], cyclic: bool) -> int:
+        """Return the length that the spans so far have led to."""
+        length = 1
+        for record in history:
+            entry = record.of(PathProfile(cyclic, length))
+            if entry and entry.cores and entry.saturation > self.boundary:
+                length += 1
+        return length
+
+
+def make_policy(name: str, *, epsilon: float = 0.1, saturation: float = 0.99) -> Policy:
+    """Return the policy of that name."""
+    policies: dict[str, Policy] = {
+        "weighted": Weighted(epsilon),
+        "greedy": EpsilonGreedy(epsilon),
+        "random": EpsilonGreedy(1.0),
+        "saturation": Saturation(saturation),
+    }
+    if name not in policies:
+        raise OptionError(f"policy must be one of {', '.join(policies)}, got {name!r}")
+    return policies[name]

@@ -1,0 +1,61 @@
+"""Write down a run while it goes on, in the background, so that killing it loses at most some seconds."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from anyburl.learning.learner import Learner, Span
+from anyburl.learning.run import RunDirectory
+from anyburl.ruleset.ruleset import RuleSet
+
+SECONDS_BETWEEN_PARTS = 4.0
+
+
+class Recorder:
+    """Appends each span to the trace at once and its rules to a part every few seconds."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        self.run = run
+        self.seconds_writing = 0.0
+        self._waiting: list[RuleSet] = []
+        self._last_part = time.monotonic()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="anyburl-recorder")
+        self._writing: Future[None] | None = None
+
+    def record(self, span: Span) -> None:
+        """Take note of a span."""
+        self.run.append_trace(span)
+        self._waiting += span.found
+        due = time.monotonic() - self._last_part >= SECONDS_BETWEEN_PARTS
+        if due and self._waiting and (self._writing is None or self._writing.done()):
+            self._start_part()
+
+    def finish(self, learner: Learner) -> RuleSet:
+        """Write what is left, then the rules and the snapshots; return the rules."""
+        self.save_parts()
+        rules = learner.rules()
+        self.run.finish(rules, learner.store.snapshots())
+        return rules
+
+    def save_parts(self) -> None:
+        """Write everything found so far to parts, and wait until it is there."""
+        self._wait()
+        if self._waiting:
+            self._start_part()
+        self._wait()
+        self._pool.shutdown()
+
+    def _start_part(self) -> None:
+        rules, self._waiting = self._waiting, []
+        self._last_part = time.monotonic()
+        self._writing = self._pool.submit(self._write, rules)
+
+    def _write(self, rules: list[RuleSet]) -> None:
+        started = time.monotonic()
+        self.run.write_part(rules)
+        self.seconds_writing += time.monotonic() - started
+
+    def _wait(self) -> None:
+        if self._writing is not None:
+            self._writing.result()

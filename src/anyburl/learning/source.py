@@ -1,0 +1,108 @@
+"""Where a profile's bodies come from: sampled paths first, a sweep through what is left, then nothing more."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.bodies.arrays import BodyArrays
+from anyburl.bodies.generalisation import generalise
+from anyburl.bodies.sweep import sweep
+from anyburl.graph.arrays import GraphArrays
+from anyburl.learning.options import LearnOptions
+from anyburl.paths.profile import PathProfile
+from anyburl.paths.sampling import sample_paths
+
+SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling is about to go round in circles
+
+
+class BodySource:
+    """Bodies of one profile for all workers; `pending` holds those that were found but not harvested yet.
+
+    With all heads harvested at once, bodies of length 1 are swept from the start, longer ones when sampling finds few new ones
+    and they are few enough to list. The literal mode only samples.
+    """
+
+    def __init__(
+        self, graph: GraphArrays, triples: NDArray[np.int32], profile: PathProfile, options: LearnOptions
+    ) -> None:
+        self._graph, self._triples, self._options = graph, triples, options
+        self.profile = profile
+        self._grounded = profile.cyclic and profile.rule_length <= options.max_grounded
+        self._lock = Lock()
+        self._pending: deque[BodyArrays] = deque()
+        self._sweep: Iterator[BodyArrays] | None = None
+        self._can_sweep = options.heads == "all"
+        self._swept = False
+        self._allowance: int | None = None
+        if profile.rule_length == 1:
+            self.start_sweep()
+
+    @property
+    def is_sweeping(self) -> bool:
+        """Whether bodies are listed rather than sampled."""
+        return self._sweep is not None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every body of the profile was harvested."""
+        return self._swept and not self._pending
+
+    def start_sweep(self) -> None:
+        """List the bodies from now on, if that can be done."""
+        if self._can_sweep and self._sweep is None:
+            self._sweep = sweep(self._graph, self.profile, grounded=self._grounded, seed=self._options.seed)
+            self._can_sweep = self._sweep is not None
+
+    def before_span(self, allowance: int | None) -> None:
+        """Let a sweep list at most `allowance` bodies in this span, all workers together (None: no bound)."""
+        self._allowance = allowance
+
+    def after_span(self, paths: int, new_bodies: int) -> None:
+        """Turn from sampling to sweeping where a span found few new bodies."""
+        if paths >= 1000 and new_bodies < SWEEP_BELOW * paths:
+            self.start_sweep()
+
+    def next_bodies(self, attempts: int, state: NDArray[np.uint64]) -> tuple[BodyArrays | None, int, int]:
+        """Return more bodies (None if a sweep has none left in this span), the attempts made and the paths found."""
+        if self._sweep is not None:
+            bodies = self._next_listed(self._sweep)
+            n_bodies = 0 if bodies is None else len(bodies.kinds)
+            return bodies, n_bodies, n_bodies
+        paths = sample_paths(self._graph, self._triples, self.profile, attempts, state)
+        bodies = generalise(
+            self._graph,
+            paths,
+            cyclic=self.profile.cyclic,
+            grounded=self._grounded,
+            all_heads=self._options.heads == "all",
+        )
+        return bodies, attempts, len(paths.ends)
+
+    def _next_listed(self, sweep: Iterator[BodyArrays]) -> BodyArrays | None:
+        """Take the next bodies of the sweep, within this span's allowance."""
+        with self._lock:
+            if self._allowance is not None and self._allowance <= 0:
+                return None
+            bodies = next(sweep, None)
+            if bodies is None:
+                self._swept = True
+            elif self._allowance is not None:
+                self._allowance -= len(bodies.kinds)
+            return bodies
+
+    def put(self, bodies: BodyArrays) -> None:
+        """Keep bodies to be harvested."""
+        if len(bodies.kinds):
+            self._pending.appendleft(bodies)
+
+    def take(self) -> BodyArrays | None:
+        """Return bodies to be harvested, or None."""
+        try:
+            return self._pending.popleft()
+        except IndexError:
+            return None

@@ -1,0 +1,71 @@
+"""The rules found so far: appended span by span, cut down to the most valuable where there is a cap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.vocabulary import Vocabulary
+
+
+class RuleStore:
+    """Rules in the order in which they were found.
+
+    `n_dropped` counts what the cap (`max_rules`) cost: of all rules found, those with the least support x confidence.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, max_rules: int | None) -> None:
+        self._vocabulary, self._max_rules = vocabulary, max_rules
+        self._chunks: list[RuleSet] = []
+        self._snapshots: dict[str, int] = {}
+        self.n_rules = 0
+        self.n_dropped = 0
+
+    def add(self, chunks: list[RuleSet]) -> None:
+        """Append rules; past a tenth above the cap, drop the least valuable."""
+        self._chunks += chunks
+        self.n_rules += sum(len(chunk) for chunk in chunks)
+        if self._max_rules is not None and self.n_rules > 1.1 * self._max_rules:
+            self.cut_to_cap()
+
+    def rules(self) -> RuleSet:
+        """Return all rules found so far."""
+        if len(self._chunks) != 1:
+            whole = RuleSet.concat(self._chunks) if self._chunks else RuleSet.empty(self._vocabulary)
+            self._chunks = [whole]
+        return self._chunks[0]
+
+    def cut_to_cap(self) -> None:
+        """Keep the `max_rules` rules with the most support x confidence, in their order."""
+        if self._max_rules is None or self.n_rules <= self._max_rules:
+            return
+        rules = self.rules()
+        order = np.lexsort((*canonical_columns(rules), -(rules.support * rules.confidence())))
+        kept = np.sort(order[: self._max_rules])
+        self._snapshots = {name: int(np.searchsorted(kept, n)) for name, n in self._snapshots.items()}
+        self.n_dropped += self.n_rules - len(kept)
+        self._chunks = [rules.take(kept)]
+        self.n_rules = len(kept)
+
+    def mark_snapshot(self, name: str) -> None:
+        """Remember the present rules under `name`."""
+        self._snapshots[name] = self.n_rules
+
+    def snapshots(self) -> dict[str, int]:
+        """Return for each snapshot how many of the first rules it holds."""
+        return dict(self._snapshots)
+
+
+def canonical_columns(rules: RuleSet) -> tuple[np.ndarray, ...]:
+    """Return the columns that tell rules apart, the least important first, as `np.lexsort` takes them.
+
+    Bodies are compared by their relations, not by their row: the table's order depends on what was found first.
+    """
+    ranks = np.empty(len(rules.bodies), np.int64)
+    ranks[np.lexsort(rules.bodies.T[::-1])] = np.arange(len(rules.bodies))
+    return (rules.body_constant, rules.head_constant, rules.head, ranks[rules.body], rules.type)
+
+
+def sort_rules(rules: RuleSet) -> RuleSet:
+    """Return the rules in an order that depends on nothing but the rules."""
+    return rules.take(np.lexsort(canonical_columns(rules)))

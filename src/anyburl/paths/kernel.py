@@ -1,0 +1,132 @@
+"""Sampling straight paths (paper, sections 2.2 and 3.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl._jit import inlined, kernel
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import entity_rows, joins
+from anyburl.paths.arrays import PathArrays
+from anyburl.rng import next_uint64, randint
+
+
+@inlined
+def sample_head(graph: GraphArrays, triples: NDArray[np.int32], state: NDArray[np.uint64]) -> tuple[int, int, int]:
+    """Return a random head triple as an edge: start, directed relation, other end; subject or object starts the walk.
+
+    Of h(c, self) the walk can start at c only.
+    """
+    row = randint(state, len(triples))
+    subject, relation, object_ = int(triples[row, 0]), int(triples[row, 1]), int(triples[row, 2])
+    if object_ == graph.n_entities or next_uint64(state) >> np.uint64(63) == 0:
+        return subject, relation, object_
+    return object_, relation + graph.n_relations, subject
+
+
+@inlined
+def walk(
+    graph: GraphArrays,
+    paths: PathArrays,
+    row: int,
+    n_steps: int,
+    state: NDArray[np.uint64],
+    visited: NDArray[np.int32],
+) -> bool:
+    """Walk `n_steps` uniform random steps from the start of path `row`; False as soon as the path is not straight.
+
+    `visited` is scratch with room for `n_steps + 2` entities.
+    """
+    visited[0] = paths.others[row]
+    visited[1] = paths.starts[row]
+    here = int(paths.starts[row])
+    for step in range(n_steps):
+        start, end = entity_rows(graph, here)
+        edge = start + randint(state, end - start)
+        here = int(graph.neighbours[edge])
+        for i in range(step + 2):
+            if visited[i] == here:
+                return False
+        visited[step + 2] = here
+        paths.relations[row, step] = graph.neighbour_relations[edge]
+        # `self` is no entity: it can be the constant at the end of an acyclic path, never a stop on the way.
+        if here == graph.n_entities and step + 1 < paths.relations.shape[1]:
+            return False
+    paths.ends[row] = here
+    return True
+
+
+@inlined
+def close(graph: GraphArrays, paths: PathArrays, row: int, state: NDArray[np.uint64]) -> bool:
+    """Close the cyclic path `row`, walked up to `ends[row]`, by a random edge to the head's other end, if there is one.
+
+    A path of one step is closed by another edge than the head's own.
+    """
+    here, other = int(paths.ends[row]), int(paths.others[row])
+    first, last = joins(graph, here, other)
+    n_choices = last - first
+    if paths.relations.shape[1] == 1:
+        n_choices -= 1
+    if other == graph.n_entities:
+        # h(c, self) stands in both directions; the forward readings come first and are half of all.
+        n_choices = (last - first) // 2 - 1
+    if n_choices <= 0:
+        return False
+    choice = first + randint(state, n_choices)
+    if paths.relations.shape[1] == 1 and graph.neighbour_relations[choice] >= paths.heads[row]:
+        choice += 1
+    paths.relations[row, paths.relations.shape[1] - 1] = graph.neighbour_relations[choice]
+    paths.ends[row] = other
+    return True
+
+
+@kernel
+def sample_cyclic(
+    graph: GraphArrays,
+    triples: NDArray[np.int32],
+    attempts: int,
+    state: NDArray[np.uint64],
+    visited: NDArray[np.int32],
+    paths: PathArrays,
+) -> int:
+    """Fill `paths` (room for `attempts`) with straight cyclic paths; return how many of the attempts gave one.
+
+    `visited` is scratch with room for the entities of one path.
+    """
+    n_paths = 0
+    length = paths.relations.shape[1]
+    for _ in range(attempts):
+        start, head, other = sample_head(graph, triples, state)
+        if other == graph.n_entities and length > 1:
+            continue
+        paths.starts[n_paths], paths.heads[n_paths], paths.others[n_paths] = start, head, other
+        if walk(graph, paths, n_paths, length - 1, state, visited) and close(graph, paths, n_paths, state):
+            n_paths += 1
+    return n_paths
+
+
+@kernel
+def sample_acyclic(
+    graph: GraphArrays,
+    triples: NDArray[np.int32],
+    attempts: int,
+    state: NDArray[np.uint64],
+    visited: NDArray[np.int32],
+    paths: PathArrays,
+) -> int:
+    """Fill `paths` (room for `attempts`) with straight acyclic paths; return how many of the attempts gave one.
+
+    `visited` is scratch with room for the entities of one path.
+    """
+    n_paths = 0
+    length = paths.relations.shape[1]
+    for _ in range(attempts):
+        start, head, other = sample_head(graph, triples, state)
+        paths.starts[n_paths], paths.heads[n_paths], paths.others[n_paths] = start, head, other
+        if walk(graph, paths, n_paths, length, state, visited):
+            if paths.ends[n_paths] == graph.n_entities:
+                # h(self, c) says the same as h(c, self): keep the forward reading.
+                paths.relations[n_paths, length - 1] %= graph.n_relations
+            n_paths += 1
+    return n_paths

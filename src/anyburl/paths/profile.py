@@ -1,0 +1,16 @@
+"""Path profiles: the arms between which a policy divides the cores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class PathProfile:
+    """Cyclic or acyclic, and the length of the rules: a path of n + 1 triples gives rules with n body atoms."""
+
+    cyclic: bool
+    rule_length: int
+
+    def __str__(self) -> str:
+        return f"{'cyclic' if self.cyclic else 'acyclic'} {self.rule_length}"

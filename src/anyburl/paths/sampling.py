@@ -1,0 +1,29 @@
+"""Sample a batch of paths of one profile."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.graph.arrays import GraphArrays
+from anyburl.paths.arrays import PathArrays, empty_paths
+from anyburl.paths.kernel import sample_acyclic, sample_cyclic
+from anyburl.paths.profile import PathProfile
+
+
+def sample_paths(
+    graph: GraphArrays,
+    triples: NDArray[np.int32],
+    profile: PathProfile,
+    attempts: int,
+    state: NDArray[np.uint64],
+) -> PathArrays:
+    """Make `attempts` attempts at a straight path of `profile` and return those that succeeded.
+
+    `triples` are the possible heads (of the target relations), with h(c, c) rewritten to h(c, self).
+    """
+    paths = empty_paths(attempts, profile.rule_length)
+    sample = sample_cyclic if profile.cyclic else sample_acyclic
+    visited = np.empty(profile.rule_length + 2, np.int32)
+    n_paths = sample(graph, triples, attempts, state, visited, paths)
+    return PathArrays(*(column[:n_paths] for column in paths))

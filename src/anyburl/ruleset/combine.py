@@ -1,0 +1,103 @@
+"""Joining sets of rules, and moving them to another vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl.errors import RuleError
+from anyburl.ruleset.bodytable import joint_keys, merge_tables
+from anyburl.triples.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from anyburl.ruleset.ruleset import RuleSet
+
+Ints = NDArray[np.int32]
+
+PLAIN_COLUMNS = ("type", "head", "head_constant", "body_constant", "predictions", "support", "exact")
+"""Columns that stay as they are when tables of bodies are joined."""
+
+
+def concatenate(sets: Sequence[RuleSet]) -> RuleSet:
+    """Put sets over one vocabulary after each other."""
+    from anyburl.ruleset.ruleset import RuleSet
+
+    if not sets:
+        raise RuleError("expected at least one rule set to join, got none")
+    first = sets[0]
+    if len(sets) == 1:
+        return first
+    for other in sets[1:]:
+        if not first.vocabulary.same_labels(other.vocabulary):
+            raise RuleError("the rule sets have different vocabularies: use with_vocabulary first")
+    bodies, places = merge_tables([rules.bodies for rules in sets])
+    body = np.concatenate([place[rules.body] for place, rules in zip(places, sets, strict=True)])
+    columns = {name: np.concatenate([getattr(rules, name) for rules in sets]) for name in PLAIN_COLUMNS}
+    return RuleSet(vocabulary=first.vocabulary, bodies=bodies, body=body, **columns)
+
+
+def first_of_each(rules: RuleSet) -> NDArray[np.bool_]:
+    """Mark the first of rules that are equal but for their scores."""
+    keys = joint_keys([rules.head, rules.body, rules.head_constant, rules.body_constant])
+    return pl.Series(keys).is_first_distinct().to_numpy()
+
+
+def reencode(rules: RuleSet, vocabulary: Vocabulary) -> tuple[RuleSet, int]:
+    """Give the rules the ids of another vocabulary; drop and count those with labels that it has not."""
+    from anyburl.ruleset.ruleset import RuleSet
+
+    if rules.vocabulary.same_labels(vocabulary):
+        return (rules if rules.vocabulary is vocabulary else rules.replace(vocabulary=vocabulary)), 0
+    entities = entity_map(rules.vocabulary, vocabulary)
+    relations = directed_map(rules.vocabulary, vocabulary)
+    moved = relations[rules.bodies]
+    readable = (moved != -2).all(axis=1)
+    head = relations[rules.head]
+    head_constant, body_constant = entities[rules.head_constant], entities[rules.body_constant]
+    known = (head != -2) & readable[rules.body] & (head_constant != -2) & (body_constant != -2)
+    moved_rules = RuleSet(
+        vocabulary=vocabulary,
+        bodies=moved[readable],
+        type=rules.type[known],
+        head=head[known],
+        body=(np.cumsum(readable, dtype=np.int32) - 1)[rules.body[known]],
+        head_constant=head_constant[known],
+        body_constant=body_constant[known],
+        predictions=rules.predictions[known],
+        support=rules.support[known],
+        exact=rules.exact[known],
+    )
+    return moved_rules, len(rules) - len(moved_rules)
+
+
+def entity_map(old: Vocabulary, new: Vocabulary) -> Ints:
+    """Return new ids by old ones: -2 where unknown; `self` stays `self`, and -1 (the last place) stays -1."""
+    known = new.encode_entities(old.entities)
+    return np.concatenate([_or_unknown(known), np.array([new.self_id, -1], dtype=np.int32)])
+
+
+def directed_map(old: Vocabulary, new: Vocabulary) -> Ints:
+    """Return new directed relations by old ones: -2 where unknown; -1 (the last place) stays -1."""
+    known = new.encode_relations(old.relations)
+    forward = _or_unknown(known)
+    backward = np.where(known < 0, -2, known + new.n_relations)
+    return np.concatenate([forward, backward, [-1]]).astype(np.int32)
+
+
+def join_vocabularies(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
+    """Return the vocabulary with all labels of several."""
+    first = vocabularies[0]
+    if all(first.same_labels(other) for other in vocabularies[1:]):
+        return first
+    return Vocabulary.from_labels(
+        pl.concat([vocabulary.entities for vocabulary in vocabularies]),
+        pl.concat([vocabulary.relations for vocabulary in vocabularies]),
+    )
+
+
+def _or_unknown(ids: Ints) -> Ints:
+    return np.where(ids < 0, np.int32(-2), ids)

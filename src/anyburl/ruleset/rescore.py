@@ -1,0 +1,148 @@
+"""Count again what rules predict and support, on any graph."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.bodies.arrays import (
+    BINARY,
+    CONSTANT,
+    DANGLING,
+    GROUNDED,
+    BodyArrays,
+    HarvestArrays,
+    HeadArrays,
+    Limits,
+    empty_harvest,
+    empty_scratch,
+    head_arrays,
+)
+from anyburl.bodies.generalisation import canonical, with_keys
+from anyburl.bodies.kernel import score
+from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.graph.index import build_graph
+from anyburl.rules.rule import RuleType
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.ruleset.selection import TYPE_CODES
+from anyburl.triples.table import TripleTable
+
+NO_BUDGET = 1 << 60
+_BODIES_AT_A_TIME = 16
+
+
+def rescore(
+    rules: RuleSet,
+    table: TripleTable,
+    *,
+    object_identity: bool = True,
+    budget: int | None = None,
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> RuleSet:
+    """Return `rules` (of the table's vocabulary) with predictions and support counted on `table`.
+
+    Exact, with `object_identity` or without; a `budget` of edges per body makes large bodies estimates instead.
+    `progress` is told how many rules were done.
+    """
+    graph = build_graph(table)
+    heads = head_arrays(graph)
+    predictions, support = np.zeros(len(rules), np.int64), np.zeros(len(rules), np.int32)
+    exact = np.ones(len(rules), np.bool_)
+    _score_zero(graph, heads, rules, object_identity, predictions, support)
+    limits = Limits(0, 0.0, object_identity, budget or NO_BUDGET, NO_BUDGET)
+    with ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
+        for length in np.unique(rules.lengths[rules.lengths > 0]):
+            rows = np.flatnonzero(rules.lengths == length)
+            batches = _batches(graph, rules.take(rows), int(length))
+            scorer = _Scorer(graph, heads, limits, int(length))
+            for order, out in pool.map(scorer, batches):
+                chosen = rows[order]
+                predictions[chosen], support[chosen] = out.predictions, out.supports
+                exact[chosen] = out.exact
+                if progress:
+                    progress(len(chosen))
+    return rules.replace(predictions=predictions, support=support, exact=exact)
+
+
+def rule_bodies(graph: GraphArrays, rules: RuleSet, length: int) -> BodyArrays:
+    """Return the body of each rule (all of one length), B bodies in canonical direction with their head read likewise."""
+    relations = rules.bodies[rules.body][:, :length]
+    heads = rules.head.copy()
+    binary = rules.type == TYPE_CODES[RuleType.BINARY]
+    turned, flipped = canonical(graph, relations[binary])
+    heads[binary] = np.where(flipped, inverses(heads[binary], graph.n_relations), heads[binary])
+    relations[binary] = turned
+    same = rules.body_constant == rules.head_constant
+    kinds = np.where(same, GROUNDED, CONSTANT).astype(np.uint8)
+    kinds[binary] = BINARY
+    kinds[rules.type == TYPE_CODES[RuleType.UNARY_DANGLING]] = DANGLING
+    keys = np.zeros(len(rules), np.uint64)
+    relations = np.ascontiguousarray(relations)
+    return BodyArrays(kinds, relations, rules.body_constant.copy(), heads, rules.head_constant.copy(), keys)
+
+
+def _score_zero(
+    graph: GraphArrays,
+    heads: HeadArrays,
+    rules: RuleSet,
+    object_identity: bool,
+    predictions: NDArray[np.int64],
+    support: NDArray[np.int32],
+) -> None:
+    """Count rules without a body: h(X, c) predicts every entity that has h, but c itself."""
+    rows = np.flatnonzero(rules.lengths == 0)
+    segments = graph.segment_relations.astype(np.int64) * (graph.n_entities + 1) + heads.entities
+    order = np.argsort(segments)
+    back = inverses(rules.head[rows], graph.n_relations).astype(np.int64)
+
+    def find(relations: NDArray[np.int64]) -> NDArray[np.int64]:
+        wanted = relations * (graph.n_entities + 1) + rules.head_constant[rows]
+        places = np.minimum(np.searchsorted(segments, wanted, sorter=order), len(order) - 1)
+        return np.where(segments[order[places]] == wanted, order[places], -1)
+
+    owners = np.bincount(graph.segment_relations[heads.entities < graph.n_entities], minlength=2 * graph.n_relations)
+    own, into = find(rules.head[rows].astype(np.int64)), find(back)
+    predictions[rows] = owners[rules.head[rows]] - (own >= 0) * object_identity
+    support[rows] = np.where(into >= 0, np.diff(graph.segment_starts)[into], 0)
+
+
+def _batches(
+    graph: GraphArrays, rules: RuleSet, length: int
+) -> Iterator[tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]]:
+    """Group rules by body: yield distinct bodies, the offsets of their rules, those rules' rows and heads."""
+    wanted = rule_bodies(graph, rules, length)
+    plain = wanted._replace(heads=np.full_like(wanted.heads, -1), head_constants=np.full_like(wanted.heads, -1))
+    bodies = with_keys(graph, plain)
+    order = np.argsort(bodies.keys, kind="stable")
+    firsts = np.flatnonzero(np.diff(bodies.keys[order], prepend=bodies.keys[order[:1]] + np.uint64(1)))
+    offsets = np.append(firsts, len(order))
+    for start in range(0, len(firsts), _BODIES_AT_A_TIME):
+        bounds = offsets[start : start + _BODIES_AT_A_TIME + 1]
+        rows = order[bounds[0] : bounds[-1]]
+        yield bodies.take(order[bounds[:-1]]), bounds - bounds[0], rows, wanted.take(rows)
+
+
+class _Scorer:
+    """Scores one batch; makes its own buffers on each thread's first batch and keeps them."""
+
+    def __init__(self, graph: GraphArrays, heads: HeadArrays, limits: Limits, length: int) -> None:
+        self._graph, self._heads, self._limits, self._length = graph, heads, limits, length
+        self._spare = [empty_scratch(graph, length)]
+
+    def __call__(
+        self, batch: tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]
+    ) -> tuple[NDArray[np.int64], HarvestArrays]:
+        bodies, offsets, rows, wanted = batch
+        try:
+            scratch = self._spare.pop()
+        except IndexError:
+            scratch = empty_scratch(self._graph, self._length)
+        out = empty_harvest(len(rows))._replace(heads=wanted.heads, head_constants=wanted.head_constants)
+        score(self._graph, self._heads, bodies, 0, offsets.astype(np.int64), self._limits, scratch, out)
+        self._spare.append(scratch)
+        return rows, out

@@ -1,0 +1,140 @@
+"""Choosing rules: by what they are, and the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.errors import OptionError, UnknownLabelError
+from anyburl.rules import RuleType
+from anyburl.ruleset.bodytable import distinct_rows
+from anyburl.triples.vocabulary import SELF_TOKEN
+
+if TYPE_CHECKING:
+    from anyburl.ruleset.ruleset import RuleSet
+
+TYPE_CODES = {RuleType.BINARY: 0, RuleType.UNARY_CONSTANT: 1, RuleType.UNARY_DANGLING: 2, RuleType.ZERO: 3}
+"""How the type of a rule is stored in a column."""
+
+BINARY, UNARY_CONSTANT, UNARY_DANGLING, ZERO = TYPE_CODES.values()
+
+Order = Literal["confidence", "support", "value", "predictions"]
+Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def type_mask(rules: RuleSet, types: RuleType | str | Iterable[RuleType | str]) -> Mask:
+    """Mark rules of one type or of several."""
+    names = [types] if isinstance(types, str) else list(types)
+    return np.isin(rules.type, [_type_code(name) for name in names])
+
+
+def relation_mask(rules: RuleSet, relation: str) -> Mask:
+    """Mark rules that predict `relation`."""
+    n_relations = rules.vocabulary.n_relations
+    number = rules.vocabulary.relation_id(relation)
+    return np.isin(rules.head, [number, number + n_relations])
+
+
+def label_mask(rules: RuleSet, label: str) -> Mask:
+    """Mark rules that hold an entity or a relation, in the head or in the body."""
+    vocabulary = rules.vocabulary
+    relation = int(vocabulary.encode_relations([label])[0])
+    entity = int(vocabulary.encode_entities([label])[0])
+    if relation < 0 and entity < 0 and label != SELF_TOKEN:
+        raise _unknown(rules, label)
+    mask = np.zeros(len(rules), dtype=np.bool_)
+    if relation >= 0:
+        directed = [relation, relation + vocabulary.n_relations]
+        mask |= np.isin(rules.head, directed)
+        in_body: Mask = np.logical_or.reduce(np.isin(rules.bodies, directed), axis=1)
+        mask |= in_body[rules.body]
+    entities = {entity} - {-1} | ({vocabulary.self_id} if label == SELF_TOKEN else set())
+    for number in entities:
+        mask |= (rules.head_constant == number) | (rules.body_constant == number)
+    return mask
+
+
+def best_rows(rules: RuleSet, k: int, by: Order) -> Rows:
+    """Return the rows of the k best rules, best first.
+
+    Ties go to the rule with more support, then the shorter one, then by type, head, body and constants, so
+    that the result does not depend on the order of the rules.
+    """
+    if k < 0:
+        raise OptionError(f"the number of rules must be at least 0, got {k}")
+    keys = [_score(rules, by), *_tie_breakers(rules)]
+    rows = _narrow(keys, np.arange(len(rules), dtype=np.int64), k)
+    columns = [key(rows) for key in reversed(keys)]
+    return rows[np.lexsort([-column for column in columns])][:k]
+
+
+Key = Callable[[Rows], NDArray[Any]]
+
+
+def _narrow(keys: Sequence[Key], rows: Rows, k: int) -> Rows:
+    """Keep the k best rows (in any order), key after key, looking at a later key only among ties."""
+    kept: list[Rows] = []
+    for key in keys:
+        if len(rows) <= k or k == 0:
+            break
+        values = key(rows)
+        least = np.partition(values, len(values) - k)[len(values) - k]
+        better = rows[values > least]
+        kept.append(better)
+        k -= len(better)
+        rows = rows[values == least]
+    return np.concatenate([*kept, rows[:k]])
+
+
+def _score(rules: RuleSet, by: Order) -> Key:
+    scores: dict[str, Key] = {
+        "confidence": lambda rows: _confidence(rules, rows),
+        "support": lambda rows: rules.support[rows],
+        "predictions": lambda rows: rules.predictions[rows],
+        "value": lambda rows: rules.support[rows] * _confidence(rules, rows),
+    }
+    if by not in scores:
+        raise OptionError(f"rules are ordered by {', '.join(scores)}, got {by!r}")
+    return scores[by]
+
+
+def _tie_breakers(rules: RuleSet) -> list[Key]:
+    """Return keys, larger is better, that tell any two different rules apart."""
+    return [
+        lambda rows: rules.support[rows],
+        lambda rows: -(rules.bodies >= 0).sum(axis=1, dtype=np.int64)[rules.body[rows]],
+        _ascending(rules.type),
+        _ascending(rules.head),
+        lambda rows: -distinct_rows(rules.bodies[rules.body[rows]])[1],
+        _ascending(rules.head_constant),
+        _ascending(rules.body_constant),
+    ]
+
+
+def _ascending(column: NDArray[Any]) -> Key:
+    return lambda rows: -column[rows].astype(np.int64)
+
+
+def _confidence(rules: RuleSet, rows: Rows) -> NDArray[np.float64]:
+    return rules.support[rows] / np.maximum(rules.predictions[rows], 1)
+
+
+def _type_code(name: RuleType | str) -> int:
+    try:
+        return TYPE_CODES[RuleType(name)]
+    except ValueError:
+        raise OptionError(f"the type of a rule is {', '.join(RuleType)}, got {name!r}") from None
+
+
+def _unknown(rules: RuleSet, label: str) -> UnknownLabelError:
+    suggestions: list[str] = []
+    for find in (rules.vocabulary.relation_id, rules.vocabulary.entity_id):
+        try:
+            find(label)
+        except UnknownLabelError as error:
+            suggestions += error.suggestions
+    return UnknownLabelError("entity or relation", label, suggestions[:3])

@@ -1,0 +1,97 @@
+"""Lines of AnyBURL's text, by columns: which are rules, and what is wrong with the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from anyburl.errors import RuleError
+from anyburl.rules import Rule, parse_rule
+from anyburl.ruleset.combine import concatenate
+from anyburl.ruleset.labelled import encode_rules, label_rules
+from anyburl.ruleset.textshapes import label_common_shapes
+from anyburl.ruleset.unify import unify
+
+if TYPE_CHECKING:
+    from anyburl.ruleset.ruleset import RuleSet
+
+FIELDS = ("predictions", "support", "confidence", "rule")
+
+
+class Lines(NamedTuple):
+    """What some lines hold."""
+
+    rules: RuleSet | None
+    n_comments: int
+    rejected: list[tuple[int, str]]
+
+
+def read_lines(lines: pl.DataFrame, *, escaped: bool) -> Lines:
+    """Read a frame of lines with their numbers."""
+    first = pl.col("number") == 1
+    lines = lines.with_columns(
+        pl.when(first).then(pl.col("line").str.strip_prefix("\ufeff")).otherwise("line").alias("line")
+    )
+    is_comment = lines["line"].str.starts_with("#")
+    is_blank = lines["line"].str.strip_chars(" \t\r") == ""
+    fields = _split_fields(lines.filter(~is_comment & ~is_blank))
+    wrong = fields.filter(pl.col("fault").is_not_null())
+    rejected: list[tuple[int, str]] = list(wrong.select("number", "fault").iter_rows())
+    rules, unparsed = _parse(fields.filter(pl.col("fault").is_null()), escaped)
+    return Lines(rules, int(is_comment.sum()), rejected + unparsed)
+
+
+def _split_fields(lines: pl.DataFrame) -> pl.DataFrame:
+    """Split lines at tabs, read the numbers, and name the first fault of each line."""
+    texts = pl.col("line").str.splitn("\t", len(FIELDS)).struct.rename_fields(list(FIELDS))
+    n_fields = pl.col("line").str.count_matches("\t", literal=True) + 1
+    fields = lines.with_columns(n_fields=n_fields, fields=texts).unnest("fields")
+    return fields.with_columns(
+        pl.col("predictions", "support").cast(pl.Int64, strict=False).name.prefix("n_"),
+        number_of_confidence=pl.col("confidence").cast(pl.Float64, strict=False),
+    ).with_columns(fault=_fault())
+
+
+def _fault() -> pl.Expr:
+    """Say what is wrong with a line, null if nothing is."""
+    predictions, support = pl.col("n_predictions"), pl.col("n_support")
+    return (
+        pl.when(pl.col("n_fields") != len(FIELDS))
+        .then(pl.format("expected 4 tab-separated fields, got {}", "n_fields"))
+        .when(pl.col("line").str.contains("\0", literal=True))
+        .then(pl.lit("expected text, got a NUL character"))
+        .when(predictions.is_null())
+        .then(pl.format("expected a whole number of predictions, got '{}'", "predictions"))
+        .when(support.is_null())
+        .then(pl.format("expected a whole number as support, got '{}'", "support"))
+        .when(pl.col("number_of_confidence").is_null())
+        .then(pl.format("expected a number as confidence, got '{}'", "confidence"))
+        .when((support < 0) | (support > predictions))
+        .then(pl.format("expected 0 <= support <= predictions, got {} and {}", "support", "predictions"))
+        .when(support > np.iinfo(np.int32).max)
+        .then(pl.format("the support {} is too large", "support"))
+    )
+
+
+def _parse(fields: pl.DataFrame, escaped: bool) -> tuple[RuleSet | None, list[tuple[int, str]]]:
+    """Return the rules in the order of their lines, and the lines that are none."""
+    labelled, is_common = label_common_shapes(fields["rule"])
+    common, others = fields.filter(is_common), fields.filter(~is_common)
+    parsed: list[Rule] = []
+    rows: list[int] = []
+    rejected: list[tuple[int, str]] = []
+    for row, (number, text) in enumerate(others.select("number", "rule").iter_rows()):
+        try:
+            parsed.append(parse_rule(text, escaped=escaped))
+            rows.append(row)
+        except RuleError as error:
+            rejected.append((number, str(error)))
+    others = others[rows]
+    sets = [encode_rules(labelled, common["n_predictions"], common["n_support"], escaped=escaped)]
+    if parsed:
+        sets.append(encode_rules(label_rules(parsed), others["n_predictions"], others["n_support"]))
+    joint = concatenate(unify(sets, None).sets)
+    order = pl.concat([common["number"], others["number"]]).arg_sort().to_numpy()
+    return (joint.take(order) if parsed else joint) if len(joint) else None, rejected

@@ -1,0 +1,114 @@
+"""Whatever people hold triples in, as a Polars frame of labels.
+
+pandas is recognised by what its frames can do, so that it need not be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl.errors import DataError
+
+COLUMNS = ("subject", "relation", "object")
+
+TriplesLike = pl.DataFrame | pl.LazyFrame | NDArray[Any] | Iterable[Sequence[object]] | Any
+"""A Polars or pandas frame, a NumPy array of three columns, or an iterable of (subject, relation, object)."""
+
+
+def label_frame(triples: TriplesLike) -> pl.DataFrame:
+    """Return the triples as strings in the columns subject, relation and object, in the order given.
+
+    A frame gives the columns of these names or, if it lacks one of them, its first three.
+    """
+    if isinstance(triples, pl.LazyFrame):
+        triples = triples.collect()
+    if isinstance(triples, pl.DataFrame):
+        frame = _from_polars(triples)
+    elif isinstance(triples, np.ndarray):
+        frame = _from_array(triples)
+    elif hasattr(triples, "columns") and hasattr(triples, "isna"):
+        frame = _from_pandas(triples)
+    else:
+        frame = _from_rows(triples)
+    return _without_gaps(frame)
+
+
+def _chosen_columns(names: Sequence[object]) -> list[int]:
+    """Return the positions of the three columns that hold the triples."""
+    if all(names.count(name) == 1 for name in COLUMNS):
+        return [names.index(name) for name in COLUMNS]
+    if len(names) < 3:
+        raise DataError(f"expected a frame with subject, relation and object, got the columns {list(names)}")
+    return [0, 1, 2]
+
+
+def _from_polars(frame: pl.DataFrame) -> pl.DataFrame:
+    return pl.DataFrame([_text(frame.to_series(i)) for i in _chosen_columns(frame.columns)], schema=COLUMNS)
+
+
+def _text(column: pl.Series) -> pl.Series:
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError as error:
+        message = f"expected labels in the column {column.name!r}, got values of type {column.dtype}"
+        raise DataError(message) from error
+
+
+def _from_array(array: NDArray[Any]) -> pl.DataFrame:
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise DataError(f"expected an array of shape (n, 3), got {array.shape}")
+    if array.dtype.kind not in "iuUOT":
+        raise DataError(f"expected an array of strings or integers, got {array.dtype}")
+    columns = np.ascontiguousarray(array.T)
+    if array.dtype.kind in "iu":
+        return pl.DataFrame([pl.Series(column).cast(pl.String) for column in columns], schema=COLUMNS)
+    return pl.DataFrame([_strings(column.tolist()) for column in columns], schema=COLUMNS)
+
+
+def _from_pandas(frame: Any) -> pl.DataFrame:
+    columns = []
+    for position in _chosen_columns(list(frame.columns)):
+        column = frame.iloc[:, position]
+        values = column.astype(object).where(~column.isna(), None)
+        columns.append(_strings(values.tolist()))
+    return pl.DataFrame(columns, schema=COLUMNS)
+
+
+def _from_rows(rows: Iterable[Sequence[object]]) -> pl.DataFrame:
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+        raise DataError(f"expected a frame, an array or a list of triples, got {_shortened(rows)}")
+    listed = list(rows)
+    for number, row in enumerate(listed):
+        if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray) or len(row) != 3:
+            raise DataError(f"row {number}: expected (subject, relation, object), got {_shortened(row)}")
+    columns: list[Sequence[object]] = list(zip(*listed, strict=True)) if listed else [(), (), ()]
+    return pl.DataFrame([_strings(column) for column in columns], schema=COLUMNS)
+
+
+def _strings(values: Iterable[object]) -> pl.Series:
+    """Return values as labels: null for None and for NaN, which differs from itself."""
+    missing = {type(None), float, np.float64}
+    texts = [None if type(v) in missing and (v is None or v != v) else str(v) for v in values]
+    return pl.Series(texts, dtype=pl.String)
+
+
+def _without_gaps(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame, in which every label is there and not empty."""
+    gaps = {name: frame[name].is_null() | (frame[name] == "") for name in COLUMNS}
+    rows = {name: row for name, gap in gaps.items() if (row := gap.arg_max()) is not None and gap[row]}
+    if rows:
+        name = min(rows, key=lambda column: rows[column])
+        raise DataError(f"row {rows[name]}: expected a label, got an empty {name}: {frame.row(rows[name])}")
+    return frame
+
+
+def _shortened(value: object, width: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -1,0 +1,44 @@
+"""Fixtures that every stage's tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Interpreted kernels are slow and compiled ones pay their compilation in the first example: no deadlines.
+settings.register_profile("anyburl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("anyburl")
+
+
+def _shared() -> Path | None:
+    """Find the folder with benchmark data and reference results, if this machine has it."""
+    beside = Path(__file__).parents[2] / "shared"
+    folder = Path(os.environ.get("ANYBURL_SHARED", beside))
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Callable[[str], Path]:
+    """Return the folder of a benchmark data set by name; the test is skipped where there is none."""
+
+    def find(name: str) -> Path:
+        shared = _shared()
+        folder = shared / "data" / name if shared else None
+        if folder is None or not folder.is_dir():
+            pytest.skip(f"benchmark data set {name} is not on this machine (set ANYBURL_SHARED)")
+        return folder
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def shared_peers() -> Path:
+    """Return the folder with what other tools computed; the test is skipped where there is none."""
+    shared = _shared()
+    if shared is None or not (shared / "peers").is_dir():
+        pytest.skip("results of other tools are not on this machine (set ANYBURL_SHARED)")
+    return shared / "peers"

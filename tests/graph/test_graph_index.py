@@ -1,0 +1,160 @@
+"""The index of a graph: both views, segments and domains hold what the reference graph holds."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anyburl.bodies.arrays import head_arrays
+from anyburl.graph.arrays import GraphArrays, index_bytes, inverses
+from anyburl.graph.index import _sort_edges, build_graph, rewrite_reflexive, segment_entities
+from anyburl.triples import TripleTable
+from kernels import arrays_of, examples, table_of
+from reference.graph import build, inverse
+from strategies import SmallGraph, graphs
+
+pytestmark = pytest.mark.kernel
+
+Edge = tuple[int, int, int]
+
+
+def edges_of(graph: SmallGraph) -> list[Edge]:
+    """Every directed edge (source, relation, target) of the reference graph, in order."""
+    n_entities, n_relations, triples = graph
+    steps = build(triples, n_entities, n_relations).steps
+    return sorted((source, d, target) for (source, d), reached in steps.items() for target in reached)
+
+
+def segments_of(graph: SmallGraph) -> list[tuple[int, int]]:
+    return sorted({(source, d) for source, d, _ in edges_of(graph)})
+
+
+def row_owners(arrays: GraphArrays) -> list[int]:
+    """The entity of each row, by the ranges that both views share."""
+    bounds = arrays.segment_starts[arrays.segment_offsets]
+    return np.repeat(np.arange(arrays.n_entities + 1), np.diff(bounds)).tolist()
+
+
+@settings(max_examples=examples(150, 60))
+@given(graphs())
+def test_both_views_list_every_directed_edge_once_and_in_order(graph: SmallGraph) -> None:
+    arrays, edges = arrays_of(graph), edges_of(graph)
+    owners = row_owners(arrays)
+    by_row = np.repeat(arrays.segment_relations, np.diff(arrays.segment_starts)).tolist()
+    assert list(zip(owners, by_row, arrays.targets.tolist(), strict=True)) == edges
+    joining = arrays.neighbour_relations.tolist()
+    by_neighbour = list(zip(owners, arrays.neighbours.tolist(), joining, strict=True))
+    assert by_neighbour == sorted((source, target, d) for source, d, target in edges)
+
+
+@settings(max_examples=examples(150, 60))
+@given(graphs())
+def test_an_entity_has_one_segment_for_each_directed_relation_that_it_has(graph: SmallGraph) -> None:
+    arrays = arrays_of(graph)
+    entities, relations = segment_entities(arrays).tolist(), arrays.segment_relations.tolist()
+    assert list(zip(entities, relations, strict=True)) == segments_of(graph)
+    assert len(arrays.segment_offsets) == graph[0] + 2
+    assert len(arrays.segment_starts) == len(relations) + 1
+
+
+@settings(max_examples=examples(150, 60))
+@given(graphs())
+def test_the_domain_of_a_relation_is_who_reaches_an_entity_by_it(graph: SmallGraph) -> None:
+    n_entities, n_relations, _ = graph
+    arrays = arrays_of(graph)
+    for d in range(2 * n_relations):
+        domain = arrays.domains[arrays.domain_offsets[d] : arrays.domain_offsets[d + 1]].tolist()
+        assert domain == sorted({s for s, r, o in edges_of(graph) if r == d and n_entities not in (s, o)})
+    assert arrays.domain_offsets[-1] == len(arrays.domains)
+
+
+@settings(max_examples=examples(150, 60))
+@given(graphs(), st.randoms(use_true_random=False))
+def test_the_order_of_the_triples_leaves_no_trace_in_the_arrays(graph: SmallGraph, rng: random.Random) -> None:
+    n_entities, n_relations, triples = graph
+    shuffled = rng.sample(triples, len(triples)) + triples[:2]
+    one, other = arrays_of(graph), arrays_of((n_entities, n_relations, shuffled))
+    for field, same in zip(one, other, strict=True):
+        assert np.array_equal(field, same)
+        assert np.asarray(field).dtype == np.asarray(same).dtype
+
+
+@settings(max_examples=examples(50, 20))
+@given(graphs())
+def test_every_array_is_frozen(graph: SmallGraph) -> None:
+    arrays = arrays_of(graph)
+    columns = [field for field in arrays if isinstance(field, np.ndarray)]
+    assert len(columns) == len(arrays) - 2
+    assert not any(column.flags.writeable for column in [*columns, segment_entities(arrays)])
+    assert all(column.flags.c_contiguous for column in columns)
+    assert index_bytes(arrays) == sum(column.nbytes for column in columns)
+
+
+@settings(max_examples=examples(100, 40))
+@given(graphs())
+def test_reflexive_triples_get_self_for_an_object(graph: SmallGraph) -> None:
+    n_entities, _, triples = graph
+    rewritten = rewrite_reflexive(table_of(graph).triples, n_entities)
+    expected = {(s, r, n_entities if s == o else o) for s, r, o in triples}
+    assert len(rewritten) == len(triples)
+    assert {tuple(row) for row in rewritten.tolist()} == expected
+    assert not rewritten.flags.writeable
+
+
+@settings(max_examples=examples(100, 40))
+@given(graphs(), st.data())
+def test_unary_heads_are_the_segments_of_their_constants(graph: SmallGraph, data: st.DataObject) -> None:
+    n_entities, n_relations, _ = graph
+    asked = data.draw(st.none() | st.lists(st.integers(0, n_relations - 1), unique=True))
+    heads = head_arrays(arrays_of(graph), None if asked is None else np.array(asked, np.int64))
+    segments = segments_of(graph)
+    back = [segments.index((target, inverse(d, n_relations))) for _, d, target in edges_of(graph)]
+    assert heads.partners.tolist() == back
+    assert heads.entities.tolist() == [entity for entity, _ in segments]
+    wanted = [asked is None or d % n_relations in asked for d in range(2 * n_relations)]
+    assert heads.wanted_relations.tolist() == wanted
+    # The head of segment (c, d) is d(c, X), so X reads it by the inverse; with `self`, forward only.
+    for (entity, d), is_wanted in zip(segments, heads.wanted, strict=True):
+        head = inverse(d, n_relations)
+        assert is_wanted == (wanted[head] and (entity < n_entities or head < n_relations))
+    counts = [sum(d == r for _, r, _ in edges_of(graph)) for d in range(2 * n_relations)]
+    assert heads.edge_counts.tolist() == counts
+
+
+@pytest.mark.parametrize(("n_relations", "kind"), [(2**14 - 1, np.int16), (2**14, np.int32)])
+def test_relations_take_two_bytes_where_they_fit(n_relations: int, kind: type) -> None:
+    graph: SmallGraph = (3, n_relations, [(0, n_relations - 1, 1), (2, 0, 2)])
+    arrays = arrays_of(graph)
+    assert arrays.segment_relations.dtype == arrays.neighbour_relations.dtype == kind
+    assert arrays.segment_relations.min() >= 0
+    owners = segment_entities(arrays).tolist()
+    assert list(zip(owners, arrays.segment_relations.tolist(), strict=True)) == segments_of(graph)
+
+
+big = st.integers(0, 2**31 - 1)
+small = st.integers(0, 3)
+columns_of_edges = st.lists(st.tuples(big | small, big | small, big | small))
+
+
+@settings(max_examples=examples(200, 100))
+@given(columns_of_edges)
+def test_edges_too_large_for_one_integer_are_sorted_alike(edges: list[Edge]) -> None:
+    columns = np.array(edges, np.int32).reshape(-1, 3).T
+    ordered = _sort_edges(*columns)
+    assert list(zip(*(column.tolist() for column in ordered), strict=True)) == sorted(edges)
+    assert all(column.dtype == np.int32 for column in ordered)
+
+
+def test_relations_turn_round_and_padding_stays() -> None:
+    assert inverses(np.array([[0, 3, -1], [2, 5, -1]], np.int32), 3).tolist() == [[3, 0, -1], [5, 2, -1]]
+
+
+def test_a_graph_without_triples_has_no_edges() -> None:
+    table = table_of((2, 1, []))
+    arrays = build_graph(TripleTable(table.vocabulary, table.triples))
+    assert len(arrays.targets) == len(arrays.domains) == len(arrays.segment_relations) == 0
+    assert arrays.segment_offsets.tolist() == [0, 0, 0, 0]
