@@ -91,7 +91,7 @@ def test_unary_bodies_of_length_3(graph: SmallGraph, object_identity: bool) -> N
     assert_unary_harvest(graph, 3, object_identity)
 
 
-@settings(max_examples=examples(80, 12))
+@settings(max_examples=examples(50, 12))
 @given(random_graphs(7, [1, 2], 20), st.sampled_from([2, 3, 4]), st.booleans())
 def test_unary_bodies_where_there_are_many_ways(graph: SmallGraph, length: int, object_identity: bool) -> None:
     assert_unary_harvest(graph, length, object_identity)

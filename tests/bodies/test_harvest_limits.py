@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def rekeyed(bodies: BodyArrays, keys: list[int]) -> BodyArrays:
     return bodies._replace(keys=np.array(keys, np.uint64))
 
 
-@settings(max_examples=examples(150, 20))
+@settings(max_examples=examples(100, 20))
 @given(
     mid_graphs,
     st.sampled_from([1, 2]),
@@ -266,7 +266,7 @@ def test_with_a_budget_of_nothing_one_start_stands_for_all(
         assert 0 < support <= predictions
 
 
-@settings(max_examples=examples(60, 8))
+@settings(max_examples=examples(35, 8))
 @given(mid_graphs, st.sampled_from([1, 2, 3]), st.integers(0, 40), st.booleans())
 def test_given_rules_are_scored_over_the_same_sample_as_a_harvest(
     graph: SmallGraph, length: int, budget: int, object_identity: bool
@@ -286,7 +286,7 @@ def test_given_rules_are_scored_over_the_same_sample_as_a_harvest(
     out.heads[:] = list(range(directed)) * binary + unary
     score(arrays, head_arrays(arrays), bodies, 0, offsets, asked, empty_scratch(arrays, length), out)
     scored = {}
-    for k, (first, last) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for k, (first, last) in enumerate(pairwise(offsets)):
         for row in range(first, last):
             head, constant = int(out.heads[row]), int(out.head_constants[row])
             rule = normalise(rule_of(bodies, k, head, constant, graph[1]), graph[0], graph[1])

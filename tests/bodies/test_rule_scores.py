@@ -86,7 +86,7 @@ def of_one_length(found: list[RuleTuple]) -> list[list[Rule]]:
     return [[Rule(*rule) for rule in found if len(rule[3]) == length] for length in sorted(lengths)]
 
 
-@settings(max_examples=examples(300, 60))
+@settings(max_examples=examples(200, 60))
 @given(graphs(), st.data(), st.booleans())
 def test_any_rules_are_scored_as_the_reference_does(
     graph: SmallGraph, data: st.DataObject, object_identity: bool

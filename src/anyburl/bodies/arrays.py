@@ -47,7 +47,9 @@ class BodyArrays(NamedTuple):
 
 
 class HarvestArrays(NamedTuple):
-    """Rules as a harvest yields them. `bodies` counts into the batch; from its length on, the reversed bodies follow."""
+    """Rules as a harvest yields them. `bodies` counts into the batch; from its length on, the reversed
+    bodies follow.
+    """
 
     bodies: NDArray[np.int32]
     heads: NDArray[np.int32]
@@ -82,14 +84,16 @@ class HeadArrays(NamedTuple):
 
 
 class LevelArrays(NamedTuple):
-    """Two levels of a walk: the entities reached, each with witnesses, the inner entities of a few ways to it."""
+    """The levels of a walk, two of them in turn or all: the entities reached, each with witnesses, the inner
+    entities of a few ways to it.
+    """
 
-    nodes: NDArray[np.int32]  # (2, room)
-    stamps: NDArray[np.int64]  # (2, entities)
-    slots: NDArray[np.int32]  # (2, entities)
-    n_witnesses: NDArray[np.int32]  # (2, room)
-    full: NDArray[np.bool_]  # (2, room): whatever comes later avoids one of the witnesses
-    witnesses: NDArray[np.int32]  # (2, room, most witnesses and one candidate, longest way)
+    nodes: NDArray[np.int32]  # (levels, room)
+    stamps: NDArray[np.int64]  # (levels, entities)
+    slots: NDArray[np.int32]  # (levels, entities)
+    n_witnesses: NDArray[np.int32]  # (levels, room)
+    full: NDArray[np.bool_]  # (levels, room): whatever comes later avoids one of the witnesses
+    witnesses: NDArray[np.int32]  # (levels, room, most witnesses and one candidate, longest way)
     chosen: NDArray[np.int64]  # (2, 16): stacks of the search for a hitting set
     cut: NDArray[np.int32]  # entities that all ways share
 
@@ -170,20 +174,20 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True) -
         segment_counts=np.zeros(segments, np.int32),
         touched=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
-        levels=_empty_levels(entities, longest if witnessed else 1),
+        levels=empty_levels(entities, longest if witnessed else 1),
     )
 
 
-def _empty_levels(entities: int, longest: int) -> LevelArrays:
+def empty_levels(entities: int, longest: int, sides: int = 2) -> LevelArrays:
     """Room for the witnesses: at most C(p + q, p) ways of p inner entities matter if q more are to come (Bollobás)."""
     most = comb(longest, longest // 2)
     return LevelArrays(
-        nodes=np.zeros((2, entities), np.int32),
-        stamps=np.zeros((2, entities), np.int64),
-        slots=np.zeros((2, entities), np.int32),
-        n_witnesses=np.zeros((2, entities), np.int32),
-        full=np.zeros((2, entities), np.bool_),
-        witnesses=np.zeros((2, entities, most + 1, max(longest, 1)), np.int32),
+        nodes=np.zeros((sides, entities), np.int32),
+        stamps=np.zeros((sides, entities), np.int64),
+        slots=np.zeros((sides, entities), np.int32),
+        n_witnesses=np.zeros((sides, entities), np.int32),
+        full=np.zeros((sides, entities), np.bool_),
+        witnesses=np.zeros((sides, entities, most + 1, max(longest, 1)), np.int32),
         chosen=np.zeros((2, 16), np.int64),
         cut=np.zeros(max(longest, 1) + 1, np.int32),
     )

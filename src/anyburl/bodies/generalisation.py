@@ -15,9 +15,9 @@ def generalise(
 ) -> BodyArrays:
     """Return the bodies of the paths, with repetitions.
 
-    An acyclic path gives a U_d body and a U_c body that ends in the path's last entity. A cyclic path gives a B body and,
-    where `grounded`, two U_c bodies whose constant is also the head's: the head's object, and its subject.
-    With `all_heads` False each body keeps the one head that was sampled with it.
+    An acyclic path gives a U_d body and a U_c body that ends in the path's last entity. A cyclic path gives a B body
+    and, where `grounded`, two U_c bodies whose constant is also the head's: the head's object, and its subject. With
+    `all_heads` False each body keeps the one head that was sampled with it.
     """
     if cyclic:
         parts = [_binary(graph, paths)]
@@ -57,9 +57,12 @@ def canonical(graph: GraphArrays, relations: NDArray[np.int32]) -> tuple[NDArray
 
 
 def with_keys(graph: GraphArrays, bodies: BodyArrays) -> BodyArrays:
-    """Fill in the keys: a mixed-radix number, exact while it fits 64 bits and a polynomial hash beyond."""
+    """Fill in the keys: a mixed-radix number, exact while it fits 64 bits and a polynomial hash beyond.
+
+    Bodies of all lengths share one set of keys, so the first digit tells kind and length.
+    """
     with np.errstate(over="ignore"):
-        keys = bodies.kinds.astype(np.uint64)
+        keys = bodies.kinds.astype(np.uint64) + np.uint64(4 * bodies.relations.shape[1])
         radix = np.uint64(2 * graph.n_relations + 1)
         for step in range(bodies.relations.shape[1]):
             keys = keys * radix + bodies.relations[:, step].astype(np.uint64)
@@ -70,7 +73,9 @@ def with_keys(graph: GraphArrays, bodies: BodyArrays) -> BodyArrays:
 
 
 def _binary(graph: GraphArrays, paths: PathArrays) -> BodyArrays:
-    """The B body of each cyclic path in canonical direction, its head read the same way (forward if both are the same)."""
+    """The B body of each cyclic path in canonical direction, its head read the same way (forward if both are
+    the same).
+    """
     relations, flipped = canonical(graph, paths.relations)
     own_reversal = (relations == inverses(relations[:, ::-1], graph.n_relations)).all(axis=1)
     flipped = np.where(own_reversal, paths.heads >= graph.n_relations, flipped)

@@ -176,7 +176,8 @@ def harvest(
     scratch: Scratch,
     out: HarvestArrays,
 ) -> tuple[int, int]:
-    """Harvest bodies from number `first` on until the work or the room of `out` ends; return the next body and the rows.
+    """Harvest bodies from number `first` on until the work or the room of `out` ends; return the next body and the
+    rows.
 
     `out` has room for all segments and all directed relations at least, so that one body always fits.
     """
@@ -203,7 +204,8 @@ def score(
     scratch: Scratch,
     out: HarvestArrays,
 ) -> int:
-    """Write predictions, support and exactness of given rules: those of body k are the rows offsets[k] to offsets[k + 1].
+    """Write predictions, support and exactness of given rules: those of body k are the rows offsets[k] to offsets[k +
+    1].
 
     `out.heads` and `out.head_constants` say which; B heads are directed as the body runs. Returns the next body.
     """

@@ -131,7 +131,9 @@ def ends_of_three(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int, in
 
 @inlined
 def ends_of(graph: GraphArrays, length: int, x: int, object_identity: bool, scratch: Scratch) -> tuple[int, int]:
-    """Write the distinct ends of `scratch.body` from x to `scratch.reached`, stamped in `ends`; how many, and the work."""
+    """Write the distinct ends of `scratch.body` from x to `scratch.reached`, stamped in `ends`; how many,
+    and the work.
+    """
     if length == 2:
         scratch.clock[0] += 1
         return ends_of_two(graph, x, object_identity, scratch)

@@ -1,9 +1,9 @@
 """Where a body leads from one entity, under object identity, without walking every way.
 
-Object identity asks that no entity occurs twice on a way. Of the ways that lead to an entity v by p inner entities, only
-those matter that a continuation by at most q more entities might need: a further way is *needed* if some q entities
-meet every way kept so far but not this one. By Bollobás' theorem at most C(p + q, p) ways are ever kept (length 3:
-two witnesses), so a level of the walk costs a join, not an enumeration.
+Object identity asks that no entity occurs twice on a way. Of the ways that lead to an entity v by p inner entities,
+only those matter that a continuation by at most q more entities might need: a further way is *needed* if some q
+entities meet every way kept so far but not this one. By Bollobás' theorem at most C(p + q, p) ways are ever kept
+(length 3: two witnesses), so a level of the walk costs a join, not an enumeration.
 """
 
 from __future__ import annotations
@@ -81,9 +81,10 @@ def new_node(levels: LevelArrays, side: int, n_nodes: int, entity: int, clock: i
 
 
 @inlined
-def extend_way(levels: LevelArrays, side: int, slot: int, way: int, size: int, next_slot: int, q: int) -> None:
+def extend_way(
+    levels: LevelArrays, side: int, other: int, slot: int, way: int, size: int, next_slot: int, q: int
+) -> None:
     """Offer the way `way` to node `slot`, lengthened by that node, to node `next_slot` of the next level."""
-    other = 1 - side
     kept = int(levels.n_witnesses[other, next_slot])
     for i in range(size):
         levels.witnesses[other, next_slot, kept, i] = levels.witnesses[side, slot, way, i]
@@ -107,14 +108,26 @@ def extend_level(
     object_identity: bool,
     levels: LevelArrays,
     side: int,
+    other: int,
     n_nodes: int,
-    clock: int,
+    clocks: tuple[int, int],
 ) -> tuple[int, int]:
-    """Step from every node of a level along `relation`; return the nodes of the next level and the work done."""
-    other = 1 - side
-    n_next = 0
-    work = n_nodes
-    for slot in range(n_nodes):
+    """Step from every node of level `side` along `relation`, to level `other`; return its nodes and the work done.
+
+    `clocks` are the stamps of the two levels. Of the level's nodes and the relation's domain, the fewer are gone
+    through.
+    """
+    offset = graph.domain_offsets[relation]
+    n_domain = int(graph.domain_offsets[relation + 1] - offset)
+    by_domain = 2 * n_domain < n_nodes
+    n_turns = n_domain if by_domain else n_nodes
+    n_next, work, clock = 0, n_turns, clocks[1]
+    for turn in range(n_turns):
+        slot = turn
+        if by_domain:
+            if levels.stamps[side, graph.domains[offset + turn]] != clocks[0]:
+                continue
+            slot = int(levels.slots[side, graph.domains[offset + turn]])
         first, last = steps(graph, int(levels.nodes[side, slot]), relation)
         work += last - first
         for row in range(first, last):
@@ -138,7 +151,7 @@ def extend_level(
                 if levels.stamps[other, entity] != clock:
                     new_node(levels, other, n_next, entity, clock)
                     n_next += 1
-                extend_way(levels, side, slot, way, size, int(levels.slots[other, entity]), q)
+                extend_way(levels, side, other, slot, way, size, int(levels.slots[other, entity]), q)
                 if levels.full[other, levels.slots[other, entity]]:
                     break
     return n_next, work
@@ -172,7 +185,17 @@ def reach(
         clock[0] += 1
         q = length - step - 1 + extra
         n_nodes, spent = extend_level(
-            graph, int(body[step]), start, step - 1, q, object_identity, levels, side, n_nodes, clock[0]
+            graph,
+            int(body[step]),
+            start,
+            step - 1,
+            q,
+            object_identity,
+            levels,
+            side,
+            1 - side,
+            n_nodes,
+            (clock[0] - 1, clock[0]),
         )
         side = 1 - side
         work += spent

@@ -52,7 +52,9 @@ def in_cut(cut: NDArray[np.int32], n_cut: int, entity: int) -> bool:
 
 @kernel
 def cut_of_all(levels: LevelArrays, side: int, n_ends: int, size: int) -> int:
-    """Write the entities that every way to every end goes through, the end included, to `levels.cut`; return how many."""
+    """Write the entities that every way to every end goes through, the end included, to `levels.cut`; return
+    how many.
+    """
     n_cut = shared_by_ways(levels, side, 0, size)
     levels.cut[n_cut] = levels.nodes[side, 0]
     n_cut += 1
@@ -156,7 +158,8 @@ def ground_constant(
         return total, n_touched, total, total, work + end - start, clock
     place, stride = visiting_order(total, key)
     n_touched, visited = 0, 0
-    while visited < total and (visited == 0 or work <= budget):  # to find the members may have spent it all
+    budget += work  # finding the members does not count against counting them
+    while visited < total and work <= budget:
         x = int(levels.nodes[side, place])
         n_cut = 0
         if length > 1 and object_identity:

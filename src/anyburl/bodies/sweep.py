@@ -1,7 +1,7 @@
 """Enumerate the bodies of a profile instead of sampling them: what makes a profile complete.
 
-Sampling finds the valuable bodies first and the rare ones late or never. Where the relations that can follow each other make
-few enough sequences, a sweep harvests what sampling left.
+Sampling finds the valuable bodies first and the rare ones late or never. Where the relations that can follow each
+other make few enough sequences, a sweep harvests what sampling left.
 """
 
 from __future__ import annotations

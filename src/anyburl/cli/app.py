@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
 from types import FrameType
 from typing import Annotated, Any
 
@@ -49,14 +50,23 @@ class AnyburlGroup(TyperGroup):
             traceback.print_exc()
             _fail("this is a bug in anyburl: please report it with the lines above", INTERNAL_ERROR, error)
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
         """Parse the command line and run it; wrong usage is said in one sentence, too."""
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
         except Exception as error:
             if not hasattr(error, "format_message"):
                 raise
-            print_error(f"{error.format_message().rstrip()} See `{_help_of(error)}`.")
+            message = error.format_message().strip()
+            print_error(f"{message}{'' if message.endswith(('.', '?')) else '.'} See `{_help_of(error)}`.")
             code = WRONG_INPUT
         if standalone_mode:
             sys.exit(code if isinstance(code, int) else 0)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+OBJECT_IDENTITY = "Different terms of a rule stand for different entities."
+
 Rules = Annotated[
     str, typer.Argument(metavar="RULES", help="A run folder, a .parquet file, or a text file in AnyBURL's format.")
 ]
@@ -15,13 +17,8 @@ Threads = Annotated[int | None, typer.Option(min=1, help="How many threads to us
 Escaped = Annotated[
     bool, typer.Option("--escaped", help="Text carries labels that it could not carry otherwise as %28 and the like.")
 ]
+ObjectIdentity = Annotated[bool, typer.Option(help=OBJECT_IDENTITY)]
 At = Annotated[float | None, typer.Option(metavar="SECONDS", help="The run's snapshot after so many seconds.")]
-ObjectIdentity = Annotated[
-    bool,
-    typer.Option(
-        "--object-identity/--no-object-identity", help="Different terms of a rule stand for different entities."
-    ),
-]
 
 # Every command takes these, so that scripts can pass them along; here they change nothing.
 UnusedThreads = Annotated[int | None, typer.Option("--threads", hidden=True)]

@@ -89,7 +89,7 @@ class LiveDisplay:
         self._span: Span | None = None
         self._elapsed_before = learner.elapsed
         self._moment = time.monotonic()
-        self._live = Live(console=console, get_renderable=self._draw, refresh_per_second=4)
+        self._live = Live(console=console, get_renderable=self._draw, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> LiveDisplay:
         self._moment = time.monotonic()
@@ -106,7 +106,7 @@ class LiveDisplay:
         """Add the span to the picture."""
         for rules in span.found:
             self._counts.update(rules.counts_by_length())
-        self._profiles |= {entry.profile: entry for entry in span.profiles}
+        self._profiles |= {entry.profile: entry for entry in span.profiles if entry.cores or entry.paths}
         self._span, self._elapsed_before, self._moment = span, span.elapsed, time.monotonic()
 
     def _draw(self) -> RenderableType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyburl.cli.arguments import Json, ObjectIdentity, Quiet
-from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
+from anyburl.cli.arguments import OBJECT_IDENTITY, Json, Quiet
+from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
 from anyburl.cli.loading import load_data_argument
 from anyburl.cli.session import Session, run_session
 from anyburl.cli.tables import counts_table
@@ -35,6 +36,10 @@ BUDGET, RULES, SEARCH = "Budget", "Which rules", "Search"
 
 def _option(text: str, panel: str, **more: Any) -> Any:
     return typer.Option(help=text, rich_help_panel=panel, **more)
+
+
+def _choice(text: str, panel: str, names: tuple[str, ...]) -> Any:
+    return _option(f"{text}: {', '.join(names)}.", panel, metavar="NAME")
 
 
 def command(
@@ -73,25 +78,24 @@ def command(
         list[str] | None,
         _option("Learn rules for these relations only: a,b or the option again.", RULES, metavar="A,B"),
     ] = None,
-    object_identity: ObjectIdentity = LearnOptions.object_identity,
+    object_identity: Annotated[bool, _option(OBJECT_IDENTITY, RULES)] = LearnOptions.object_identity,
     policy: Annotated[
-        str, _option("How cores are divided between path profiles.", SEARCH, metavar="|".join(POLICIES))
+        str, _choice("How cores are divided between path profiles", SEARCH, POLICIES)
     ] = LearnOptions.policy,
-    reward: Annotated[
-        str, _option("What a profile's new rules are worth.", SEARCH, metavar="|".join(REWARDS))
-    ] = LearnOptions.reward,
+    reward: Annotated[str, _choice("What a profile's new rules are worth", SEARCH, REWARDS)] = LearnOptions.reward,
     epsilon: Annotated[float, _option("Share of cores that explore at random.", SEARCH)] = LearnOptions.epsilon,
     saturation: Annotated[
         float, _option("Share of known rules at which the policy `saturation` goes to longer ones.", SEARCH)
     ] = LearnOptions.saturation,
     span: Annotated[float, _option("Length of a time span in seconds.", SEARCH)] = LearnOptions.span,
     heads: Annotated[
-        str, _option("All heads of a body at once, or the sampled one as in the paper.", SEARCH, metavar="|".join(HEADS))
+        str,
+        _choice("Heads to try with a body; the sampled one is the paper's way", SEARCH, HEADS),
     ] = LearnOptions.heads,
     budget: Annotated[
         int, _option("Edges to touch for one body, beyond which its counts are estimated.", SEARCH)
     ] = LearnOptions.budget,
-    engine: Annotated[str, _option("What runs the search.", SEARCH, metavar="|".join(ENGINES))] = LearnOptions.engine,
+    engine: Annotated[str, _choice("What runs the search", SEARCH, ENGINES)] = LearnOptions.engine,
     threads: Annotated[int | None, _option("Threads; all cores if left out.", SEARCH)] = LearnOptions.threads,
     seed: Annotated[int, _option("Seed of all random numbers.", SEARCH)] = LearnOptions.seed,
     quiet: Quiet = False,
@@ -150,9 +154,22 @@ def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConso
     from anyburl.learning.run import RunDirectory
     from anyburl.learning.targets import target_relations
 
+    def start() -> tuple[Learner, Recorder]:
+        learner = Learner(dataset.train, options)
+        return learner, Recorder(RunDirectory.create(out, dataset, options))
+
     target_relations(dataset.train, options)
-    run = RunDirectory.create(out, dataset, options)
-    return run_session(dataset, options, lambda: (Learner(dataset.train, options), Recorder(run)), notes)
+    _make_folder(out)
+    return run_session(dataset, options, start, notes)
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot write the run folder {out}: {error.strerror}") from error
+    if not os.access(out, os.W_OK):
+        raise RunError(f"cannot write the run folder {out}: it is read-only for you")
 
 
 def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole) -> Session:
@@ -185,6 +202,8 @@ def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     for value in given["relations"]:
         is_label = dataset.vocabulary.encode_relations([value])[0] >= 0
         labels += [value] if is_label else [part for part in value.split(",") if part]
+    if not labels:
+        raise OptionError("--relations names no relation")
     for label in labels:
         dataset.vocabulary.relation_id(label)
     return {**given, "relations": tuple(labels)}
@@ -213,7 +232,7 @@ def _print_summary(session: Session) -> None:
         out.say(f"no rules were found in {session.learner.elapsed:.1f} s; the run is in {run}")
         return
     out.print(counts_table(session.rules.counts_by_length()))
-    out.say(f"{len(session.rules):,} rules in {session.learner.elapsed:.1f} s, saved in {run}")
+    out.say(f"{counted(len(session.rules), 'rule')} in {session.learner.elapsed:.1f} s, saved in {run}")
     out.say(f"see the best ones:  anyburl rules {run}")
     if session.was_interrupted:
         out.say(f"go on with the run: anyburl learn --out {run} --resume")

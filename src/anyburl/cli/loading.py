@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anyburl.cli.consoles import PlainConsole
+from anyburl.cli.consoles import PlainConsole, counted
 from anyburl.cli.notes import Slow
 from anyburl.errors import OptionError, RuleError, RunError
 
@@ -36,10 +36,10 @@ def read_rules_argument(
         if at is not None:
             raise OptionError(f"--at asks for a snapshot of a run folder, got the file {rules!r}")
         found, report = _read_file(path, escaped)
-    _remark_rejected(rules, report, notes)
     if not len(found) and report.rejected:
         number, reason = report.rejected[0]
-        raise RuleError(f"{rules}:{number}: there is no rule in this file: {reason}")
+        raise RuleError(f"{rules}: there is no rule in this file; line {number}: {reason}")
+    _remark_rejected(rules, report, notes)
     return found, report
 
 
@@ -60,7 +60,8 @@ def _read_file(path: Path, escaped: bool) -> tuple[RuleSet, ReadReport]:
 def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> None:
     if not report.rejected:
         return
-    notes.say(f"{rules}: {report.n_rules:,} rules read, {len(report.rejected):,} lines left out that are no rules", "yellow")
+    read, left_out = counted(report.n_rules, "rule"), counted(len(report.rejected), "line")
+    notes.say(f"{rules}: {read} read, {left_out} left out (no rules)", "yellow")
     for number, reason in report.rejected[:N_REJECTED_SHOWN]:
         notes.say(f"{rules}:{number}: {reason}")
     if len(report.rejected) > N_REJECTED_SHOWN:
@@ -68,12 +69,11 @@ def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> Non
 
 
 def load_data_argument(data: str, notes: PlainConsole) -> Dataset:
-    """Load DATA and say what there is."""
+    """Load DATA."""
     from anyburl.triples.dataset import load_dataset
 
     with Slow(notes, f"reading {data}", f"read {data}"):
-        dataset = load_dataset(data)
-    return dataset
+        return load_dataset(data)
 
 
 def data_of_rules(rules: str, data: str | None) -> str:

@@ -16,9 +16,7 @@ SECONDS_UNTIL_SAID = 2.0
 class Slow:
     """Says what is being done if it takes more than a moment, and at the end how long it took."""
 
-    def __init__(
-        self, console: PlainConsole, doing: str, done: str, after: float = SECONDS_UNTIL_SAID
-    ) -> None:
+    def __init__(self, console: PlainConsole, doing: str, done: str, after: float = SECONDS_UNTIL_SAID) -> None:
         self._console, self._doing, self._done, self._after = console, doing, done, after
         self._lock = Lock()
         self._timer = Timer(after, self._show)

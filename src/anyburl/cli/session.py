@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from anyburl.cli.consoles import PlainConsole
+from anyburl.cli.consoles import PlainConsole, counted, print_error
 from anyburl.cli.display import make_display
 from anyburl.cli.interrupts import Interrupts
 from anyburl.cli.notes import SECONDS_UNTIL_SAID, Slow
@@ -54,13 +57,38 @@ class Session:
         }
 
 
-def compile_kernels(work: Callable[[], None], notes: PlainConsole) -> None:
-    """Do `work`, which compiles kernels if this machine has not done so yet, and say so."""
+def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
+    """Do `work`, which compiles kernels if this machine has not done so yet, and say so.
+
+    The compiler cannot be stopped, and Python would wait for its threads: an interrupt ends the process. Nothing is
+    lost.
+    """
     from anyburl._jit import is_compiled
 
     after = SECONDS_UNTIL_SAID if is_compiled() else 0.0
-    with Slow(notes, "compiling kernels (first run only)", "compiled kernels", after):
-        work()
+    try:
+        with Slow(notes, "compiling kernels (first run only)", "compiled kernels", after):
+            _do_beside(work)
+    except KeyboardInterrupt:
+        print_error("interrupted")
+        sys.stderr.flush()
+        os._exit(130)
+
+
+def _do_beside(work: Callable[[], object]) -> None:
+    """Do `work` in another thread, so that this one can be interrupted meanwhile."""
+    done: Future[object] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=run, name="anyburl-compiling", daemon=True).start()
+    while not done.done():  # a wait without end would not notice Ctrl-C: Polars makes waits go on after signals
+        wait([done], timeout=0.1)
+    done.result()
 
 
 def run_session(dataset: Dataset, options: LearnOptions, start: Start, notes: PlainConsole) -> Session:
@@ -70,8 +98,8 @@ def run_session(dataset: Dataset, options: LearnOptions, start: Start, notes: Pl
     compile_kernels(lambda: warm_up(options, dataset.vocabulary.n_relations), notes)
     learner, recorder = start()
     _learn_in_sight(learner, recorder, notes, describe(dataset, learner))
-    n_rules = learner.store.n_rules
-    with Slow(notes, f"writing {n_rules:,} rules", f"wrote {n_rules:,} rules"):
+    n_rules = counted(learner.store.n_rules, "rule")
+    with Slow(notes, f"writing {n_rules}", f"wrote {n_rules}"):
         rules = recorder.finish(learner)
     session = Session(learner, recorder, rules)
     _remark_end(session, notes)
@@ -91,13 +119,12 @@ def _learn_in_sight(learner: Learner, recorder: Recorder, notes: PlainConsole, t
 
 
 def _remark_end(session: Session, notes: PlainConsole) -> None:
-    learner = session.learner
+    learner, n_rules = session.learner, counted(len(session.rules), "rule")
     if learner.store.n_dropped:
-        cap = learner.options.max_rules
-        dropped = learner.store.n_dropped
-        notes.say(f"dropped {dropped:,} rules, those with the least support x confidence, to keep {cap:,}", "yellow")
+        dropped = counted(learner.store.n_dropped, "rule")
+        notes.say(f"dropped {dropped}, those with the least support x confidence, to keep {n_rules}", "yellow")
     if session.was_interrupted:
-        notes.say(f"interrupted after {learner.elapsed:.1f} s: {len(session.rules):,} rules are saved", "yellow")
+        notes.say(f"interrupted after {learner.elapsed:.1f} s: {n_rules} saved", "yellow")
     elif learner.stopped_by == "complete":
         notes.say(f"complete after {learner.elapsed:.1f} s: there is no body left to look at")
 
@@ -105,11 +132,11 @@ def _remark_end(session: Session, notes: PlainConsole) -> None:
 def describe(dataset: Dataset, learner: Learner) -> str:
     """Return one line about what is learned from."""
     words, train = dataset.vocabulary, dataset.train
-    duplicates = f" ({train.n_duplicates:,} duplicates dropped)" if train.n_duplicates else ""
-    threads = f"{learner.threads} thread{'s' if learner.threads > 1 else ''}"
+    duplicates = f" ({counted(train.n_duplicates, 'duplicate')} dropped)" if train.n_duplicates else ""
     return (
-        f"learning on {dataset.name}: {len(train):,} triples{duplicates}, {words.n_entities:,} entities, "
-        f"{words.n_relations:,} relations; {threads}, policy {learner.options.policy}"
+        f"learning on {dataset.name}: {counted(len(train), 'triple')}{duplicates}, "
+        f"{counted(words.n_entities, 'entity', 'entities')}, {counted(words.n_relations, 'relation')}; "
+        f"{counted(learner.threads, 'thread')}, policy {learner.options.policy}"
     )
 
 

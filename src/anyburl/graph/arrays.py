@@ -14,8 +14,9 @@ class GraphArrays(NamedTuple):
     """Two views of the same directed edges, and the domain of each directed relation.
 
     With R relations, directed relation `d` in [0, R) is a relation read forward, `d + R` the same read backward: every
-    triple is an edge from its subject along `d` and one from its object along `d + R`. Entity ids are [0, n_entities); the id
-    `n_entities` is the token `self`: a reflexive triple h(c, c) is stored as h(c, self), see `build_graph`.
+    triple is an edge from its subject along `d` and one from its object along `d + R`. Entity ids are [0,
+    n_entities); the id `n_entities` is the token `self`: a reflexive triple h(c, c) is stored as h(c, self), see
+    `build_graph`.
 
     The rows of an entity are the same range in both views, since both list all its edges.
     """

@@ -13,8 +13,8 @@ from anyburl.triples.table import TripleTable
 def build_graph(table: TripleTable) -> GraphArrays:
     """Index the triples of `table` by relation and by neighbour.
 
-    A reflexive triple h(c, c) is rewritten to h(c, self) (paper, section 4.4): an edge from c to `self` along h, and along
-    h read backward as well, so that h(self, c), as other tools write it, means the same; and the edges back.
+    A reflexive triple h(c, c) is rewritten to h(c, self) (paper, section 4.4): an edge from c to `self` along h, and
+    along h read backward as well, so that h(self, c), as other tools write it, means the same; and the edges back.
     """
     n_entities, n_relations = table.vocabulary.n_entities, table.vocabulary.n_relations
     sources, relations, targets = _directed_edges(table.triples, n_entities, n_relations)

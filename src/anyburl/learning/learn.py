@@ -24,7 +24,8 @@ def learn(
 ) -> RuleSet:
     """Learn rules from the train split of `dataset`; `options` are those of `LearnOptions`.
 
-    With `out`, the run is written down in that folder while it goes on. `on_span` is called at the end of each time span.
+    With `out`, the run is written down in that folder while it goes on. `on_span` is called at the end of each time
+    span.
     """
     chosen = LearnOptions(**options)
     recorder = Recorder(RunDirectory.create(out, dataset, chosen)) if out is not None else None

@@ -20,6 +20,8 @@ from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable
 
+FRUITLESS_SPANS = 10  # without a single path, after which a run with a path budget gives up
+
 
 @dataclass(frozen=True)
 class Span:
@@ -107,7 +109,9 @@ class Learner:
         self.engine.stop()
 
     def rules(self) -> RuleSet:
-        """Return the rules found so far; those of a run with a path budget in an order that depends on the rules alone."""
+        """Return the rules found so far; those of a run with a path budget in an order that depends on the
+        rules alone.
+        """
         return self.store.rules() if self.options.paths is None else sort_rules(self.store.rules())
 
     def continue_from(self, trace: Sequence[dict[str, Any]]) -> None:
@@ -124,11 +128,19 @@ class Learner:
             self.stopped_by = "interrupt"
         elif not self._profiles():
             self.stopped_by = "complete"
-        elif self.options.paths is not None and self.n_paths >= self.options.paths:
+        elif self.options.paths is not None and (self.n_paths >= self.options.paths or self._finds_nothing()):
             self.stopped_by = "paths"
         elif self.options.seconds is not None and self.elapsed >= self.options.seconds:
             self.stopped_by = "seconds"
         return bool(self.stopped_by)
+
+    def _finds_nothing(self) -> bool:
+        """Whether the last spans gave no path, nor any profile when it was last used: a path budget would never end."""
+        last_spans = self.history[-FRUITLESS_SPANS:]
+        if len(last_spans) < FRUITLESS_SPANS or any(entry.paths for span in last_spans for entry in span.profiles):
+            return False
+        last_paths = {entry.profile: entry.paths for span in self.history for entry in span.profiles}
+        return all(last_paths.get(profile) == 0 for profile in self._profiles())
 
     def _profiles(self) -> list[PathProfile]:
         exhausted = self.engine.exhausted()

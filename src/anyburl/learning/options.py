@@ -86,6 +86,8 @@ class LearnOptions:
             raise OptionError(f"LearnOptions.snapshots must be seconds above 0, got {self.snapshots}")
 
     def _check_choices(self) -> None:
+        if self.relations is not None and not self.relations:
+            raise OptionError("LearnOptions.relations must name at least one relation, got none")
         for name, choices in (
             ("policy", POLICIES),
             ("reward", REWARDS),

@@ -69,7 +69,8 @@ class EpsilonGreedy:
 
 @dataclass(frozen=True)
 class Weighted:
-    """With probability epsilon a core gets a random profile, else pf with P_k(pf) = Q(pf, last(pf)) / sum of Q(pf', last(pf')).
+    """With probability epsilon a core gets a random profile, else pf with P_k(pf) = Q(pf, last(pf)) / sum of Q(pf',
+    last(pf')).
 
     Where all values are zero, every profile is equally likely.
     """
@@ -122,11 +123,15 @@ class Saturation:
         return [profiles[0]] * cores
 
     def current_length(self, history: Sequence[SpanRecord], cyclic: bool) -> int:
-        """Return the length that the spans so far have led to."""
+        """Return the length that the spans so far have led to; one that has no body left is passed over."""
         length = 1
+        exhausted: set[PathProfile] = set()
         for record in history:
+            exhausted.update(entry.profile for entry in record.profiles if entry.exhausted)
             entry = record.of(PathProfile(cyclic, length))
             if entry and entry.cores and entry.saturation > self.boundary:
+                length += 1
+            while PathProfile(cyclic, length) in exhausted:
                 length += 1
         return length
 

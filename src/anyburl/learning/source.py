@@ -13,7 +13,7 @@ from anyburl.bodies.arrays import BodyArrays
 from anyburl.bodies.generalisation import generalise
 from anyburl.bodies.sweep import sweep
 from anyburl.graph.arrays import GraphArrays
-from anyburl.learning.options import LearnOptions
+from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
 
@@ -23,8 +23,8 @@ SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling is about to go r
 class BodySource:
     """Bodies of one profile for all workers; `pending` holds those that were found but not harvested yet.
 
-    With all heads harvested at once, bodies of length 1 are swept from the start, longer ones when sampling finds few new ones
-    and they are few enough to list. The literal mode only samples.
+    With all heads harvested at once, bodies of length 1 are swept from the start, longer ones when sampling finds few
+    new ones and they are few enough to list. The literal mode only samples.
     """
 
     def __init__(
@@ -62,9 +62,10 @@ class BodySource:
         """Let a sweep list at most `allowance` bodies in this span, all workers together (None: no bound)."""
         self._allowance = allowance
 
-    def after_span(self, paths: int, new_bodies: int) -> None:
-        """Turn from sampling to sweeping where a span found few new bodies."""
-        if paths >= 1000 and new_bodies < SWEEP_BELOW * paths:
+    def after_span(self, attempts: int, paths: int, new_bodies: int) -> None:
+        """Turn from sampling to sweeping where a span found few new bodies, or none for all its attempts."""
+        few = paths >= 1000 and new_bodies < SWEEP_BELOW * paths
+        if few or (attempts >= PATHS_PER_CORE and new_bodies == 0):
             self.start_sweep()
 
     def next_bodies(self, attempts: int, state: NDArray[np.uint64]) -> tuple[BodyArrays | None, int, int]:

@@ -70,7 +70,9 @@ def rescore(
 
 
 def rule_bodies(graph: GraphArrays, rules: RuleSet, length: int) -> BodyArrays:
-    """Return the body of each rule (all of one length), B bodies in canonical direction with their head read likewise."""
+    """Return the body of each rule (all of one length), B bodies in canonical direction with their head read
+    likewise.
+    """
     relations = rules.bodies[rules.body][:, :length]
     heads = rules.head.copy()
     binary = rules.type == TYPE_CODES[RuleType.BINARY]

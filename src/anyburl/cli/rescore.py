@@ -1,0 +1,97 @@
+"""`anyburl rescore`: count again what rules predict, on any data."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from anyburl.cli.arguments import At, Escaped, Json, ObjectIdentity, Quiet, Rules, Threads, UnusedSeed
+from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.loading import check_rules_output, data_of_rules, load_data_argument, load_rules_argument
+from anyburl.cli.notes import Slow
+from anyburl.cli.session import compile_kernels
+from anyburl.errors import DataError
+from anyburl.learning.options import LearnOptions
+
+if TYPE_CHECKING:
+    from anyburl.ruleset.ruleset import RuleSet
+    from anyburl.triples.table import TripleTable
+
+NAME = "rescore"
+EXAMPLE = "Example:  anyburl rescore rules.txt --data geo --exact --out rescored.txt"
+
+
+def command(
+    rules: Rules,
+    out: Annotated[Path, typer.Option(metavar="RULES2", help="The file to write: .parquet, .txt or .txt.gz.")],
+    data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="What to count on (its train split); a run folder knows its own.")
+    ] = None,
+    object_identity: ObjectIdentity = LearnOptions.object_identity,
+    exact: Annotated[bool, typer.Option("--exact", help="Count everything, however long it takes.")] = False,
+    budget: Annotated[
+        int,
+        typer.Option(min=1, help="Without --exact: edges to touch for one body, beyond which counts are estimated."),
+    ] = LearnOptions.budget,
+    at: At = None,
+    escaped: Escaped = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    json: Json = False,
+    seed: UnusedSeed = None,
+) -> None:
+    """Count predictions and support of RULES again on DATA's train split; the order of the rules stays."""
+    notes = note_console(quiet=quiet)
+    check_rules_output(out)
+    source = data_of_rules(rules, data)
+    old = load_rules_argument(rules, notes, at=at, escaped=escaped)
+    table = load_data_argument(source, notes).train
+    if not len(table):
+        raise DataError(f"{source}: there is no triple to count on")
+    moved, table = _under_one_vocabulary(old, table, notes)
+    limits = {"object_identity": object_identity, "budget": None if exact else budget, "threads": threads}
+    new, seconds = _count(moved, table, limits, notes)
+    with Slow(notes, f"writing {len(new):,} rules", f"wrote {len(new):,} rules"):
+        new.save(out, escaped=escaped)
+    _report(new, seconds, out, json=json, quiet=quiet)
+
+
+def _under_one_vocabulary(rules: RuleSet, table: TripleTable, notes: PlainConsole) -> tuple[RuleSet, TripleTable]:
+    """Give rules and triples the same ids. Labels that the data has not are kept: no triple has them."""
+    from anyburl.ruleset.combine import join_vocabularies
+
+    moved, n_unknown = rules.with_vocabulary(table.vocabulary)
+    if not n_unknown:
+        return moved, table
+    notes.say(f"{counted(n_unknown, 'rule')} with labels that the data has not: kept, with a support of 0", "yellow")
+    joint = join_vocabularies([table.vocabulary, rules.vocabulary])
+    return rules.with_vocabulary(joint)[0], table.from_frame(table.to_polars(), joint)
+
+
+def _count(rules: RuleSet, table: TripleTable, limits: dict[str, Any], notes: PlainConsole) -> tuple[RuleSet, float]:
+    """Rescore with a progress bar; return the rules and the seconds it took, compilation not counted."""
+    from anyburl.ruleset.rescore import rescore
+
+    few = table.from_ids(table.triples[:1], table.vocabulary)
+    compile_kernels(lambda: rescore(rules.slice(0, 1), few, **limits), notes)
+    columns = (TextColumn("rescoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    started = time.monotonic()
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal or notes.quiet) as bar:
+        task = bar.add_task("rescoring", total=len(rules))
+        new = rescore(rules, table, **limits, progress=lambda n: bar.advance(task, n))
+    return new, time.monotonic() - started
+
+
+def _report(rules: RuleSet, seconds: float, out: Path, *, json: bool, quiet: bool) -> None:
+    n_estimated = int((~rules.exact).sum())
+    speed = len(rules) / seconds if seconds else 0.0
+    if json:
+        counts = {"rules": len(rules), "exact": n_estimated == 0, "estimated": n_estimated}
+        print_json({**counts, "seconds": round(seconds, 4), "rules_per_second": round(speed, 1), "out": str(out)})
+    elif not quiet:
+        how = "all counts exact" if not n_estimated else f"{n_estimated:,} with estimated counts (--exact counts all)"
+        result_console().say(f"{counted(len(rules), 'rule')} rescored in {seconds:.1f} s, {how}; written to {out}")

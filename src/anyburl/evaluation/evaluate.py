@@ -1,0 +1,127 @@
+"""`evaluate`: rank a split and report, protocol included."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl import __version__
+from anyburl.errors import DataError
+from anyburl.evaluation.metrics import Metrics, Ranks, bootstrap_interval, grouped, lower_bound, summarise
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays
+from anyburl.ranking.blocking import blocks_connected
+from anyburl.ranking.options import RankOptions
+from anyburl.ranking.queries import make_queries
+from anyburl.ranking.ranker import Ranker
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.ruleset.selection import TYPE_CODES
+from anyburl.triples.dataset import Dataset
+
+
+def evaluate(
+    rules: RuleSet,
+    dataset: Dataset,
+    *,
+    split: str = "test",
+    options: RankOptions | None = None,
+    ranker: Ranker | None = None,
+    progress: Callable[[int], None] | None = None,
+    **changes: Any,
+) -> Metrics:
+    """Rank both queries of every triple of `split` and return the filtered metrics.
+
+    `options`, or the fields of `RankOptions` as keywords, say how candidates are ranked. A `ranker` made ready before
+    is used as it is. `progress` is told how many questions were answered.
+    """
+    table = dataset.split(split)
+    if not len(table):
+        raise DataError(f"{dataset.name} has no triples in its {split} split")
+    ranker = ranker or make_ranker(rules, dataset, replace(options or RankOptions(), **changes))
+    queries, places = make_queries(
+        table.triples,
+        [dataset.train.triples, dataset.valid.triples, dataset.test.triples],
+        dataset.vocabulary.n_relations,
+    )
+    started = time.perf_counter()
+    answers = ranker.answer(queries, progress=progress)
+    seconds = {"index": round(ranker.seconds_indexing, 3), "rank": round(time.perf_counter() - started, 3)}
+    ranks = target_ranks(queries, answers, dataset.vocabulary.n_entities, places)
+    types = _best_types(ranker.rules, answers.best_rules[places])
+    return summarise_ranks(ranks, types, ranker, dataset, split, seconds)
+
+
+def make_ranker(rules: RuleSet, dataset: Dataset, options: RankOptions) -> Ranker:
+    """Make rules of any vocabulary ready on the train split of `dataset`; rules with unknown labels are left out."""
+    known = rules if rules.vocabulary is dataset.vocabulary else rules.with_vocabulary(dataset.vocabulary)[0]
+    block = blocks_connected(options.block_connected, dataset)
+    return Ranker(known, dataset.train, options, block_connected=block)
+
+
+def target_ranks(queries: QueryArrays, answers: AnswerArrays, n_entities: int, places: NDArray[np.int64]) -> Ranks:
+    """Return the ranks of the targets, in the order of `places`.
+
+    A target that no rule predicts ties with every other entity that none predicts, after all candidates.
+    """
+    sizes = np.diff(queries.target_offsets)
+    question = np.repeat(np.arange(len(sizes)), sizes)
+    fired_targets = np.bincount(question, weights=answers.fired, minlength=len(sizes)).astype(np.int64)
+    n_candidates = (answers.n_candidates - fired_targets)[question]
+    n_others = (n_entities - answers.n_excluded - sizes)[question]
+    optimistic = np.where(answers.fired, answers.better + 1, n_candidates + 1)
+    pessimistic = np.where(answers.fired, answers.better + answers.equal + 1, np.maximum(n_others, n_candidates) + 1)
+    return Ranks(optimistic[places], pessimistic[places])
+
+
+def _best_types(rules: RuleSet, best: NDArray[np.int32]) -> NDArray[np.str_]:
+    """Return the type of the best rule behind each target, "none" where no rule predicts it."""
+    names = np.array([*(str(name) for name in TYPE_CODES), "none"])
+    codes = np.where(best >= 0, rules.type[np.maximum(best, 0)] if len(rules) else 0, len(TYPE_CODES))
+    return np.asarray(names[codes])
+
+
+def summarise_ranks(
+    ranks: Ranks, types: NDArray[np.str_], ranker: Ranker, dataset: Dataset, split: str, seconds: dict[str, float]
+) -> Metrics:
+    """Put the figures and their protocol together."""
+    options, table = ranker.options, dataset.split(split)
+    realistic = ranks.of("realistic")
+    n = len(table)
+    labels = dataset.vocabulary.relations.to_list()
+    per_relation = grouped(realistic, np.concatenate([table.triples[:, 1]] * 2))
+    by_relation = [{"relation": labels[relation], **figures} for relation, figures in per_relation.items()]
+    return Metrics(
+        protocol={
+            "data": dataset.name,
+            "fingerprint": dataset.fingerprint,
+            "split": split,
+            "queries": 2 * n,
+            "filtered": True,
+            "ties": "realistic",
+            "block_connected": ranker.block_connected,
+            "block_connected_choice": options.block_connected,
+            "aggregation": options.aggregation,
+            "smoothing": options.smoothing,
+            "weights": dict(options.weights),
+            "object_identity": options.object_identity,
+            "rules": len(ranker.rules),
+            "anyburl": __version__,
+        },
+        metrics={
+            **summarise(realistic),
+            "mrr_lower_bound": lower_bound(realistic, options.top_k),
+            "mrr_lower_bound_k": options.top_k,
+            "optimistic": summarise(ranks.of("optimistic")),
+            "pessimistic": summarise(ranks.of("pessimistic")),
+            "interval": bootstrap_interval(realistic),
+        },
+        by_direction={"object": summarise(realistic[:n]), "subject": summarise(realistic[n:])},
+        by_relation=sorted(by_relation, key=lambda row: -row["queries"]),
+        by_rule_type=grouped(realistic, types),
+        seconds=seconds,
+        ranks=ranks,
+    )

@@ -1,0 +1,115 @@
+"""Ranks turned into the figures that people compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+HITS = (1, 3, 10)
+BOOTSTRAP_ROUNDS = 1000
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The filtered rank of every query: those (s, r, ?) of all triples first, then those (?, r, o)."""
+
+    optimistic: NDArray[np.int64]
+    pessimistic: NDArray[np.int64]
+
+    @property
+    def realistic(self) -> NDArray[np.float64]:
+        """The mean of the optimistic and the pessimistic rank."""
+        mean: NDArray[np.float64] = (self.optimistic + self.pessimistic) / 2
+        return mean
+
+    def of(self, ties: str) -> NDArray[np.float64]:
+        """Return the ranks under one way to treat ties."""
+        return np.asarray(getattr(self, ties), np.float64)
+
+
+def summarise(ranks: NDArray[np.float64]) -> dict[str, float]:
+    """Return hits@k and the mean reciprocal rank."""
+    if not len(ranks):
+        return {**{f"hits@{k}": 0.0 for k in HITS}, "mrr": 0.0}
+    return {**{f"hits@{k}": float((ranks <= k).mean()) for k in HITS}, "mrr": float((1 / ranks).mean())}
+
+
+def lower_bound(ranks: NDArray[np.float64], k: int) -> float:
+    """Return the paper's MRR: what ranks beyond k counts as nothing (section 4.1)."""
+    return float(np.where(ranks <= k, 1 / ranks, 0.0).mean()) if len(ranks) else 0.0
+
+
+def bootstrap_interval(ranks: NDArray[np.float64], seed: int = 0) -> dict[str, tuple[float, float]]:
+    """Return 95 % intervals of hits@k and MRR, by resampling test triples (both queries of a triple stay together)."""
+    n_triples = len(ranks) // 2
+    if not n_triples:
+        return {}
+    values = {**{f"hits@{k}": (ranks <= k).astype(np.float64) for k in HITS}, "mrr": 1 / ranks}
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(n_triples, np.full(n_triples, 1 / n_triples), size=BOOTSTRAP_ROUNDS)
+    result = {}
+    for name, value in values.items():
+        means = counts @ (value[:n_triples] + value[n_triples:]) / (2 * n_triples)
+        low, high = np.percentile(means, [2.5, 97.5])
+        result[name] = (float(low), float(high))
+    return result
+
+
+def grouped(ranks: NDArray[np.float64], groups: Sequence[Any] | NDArray[Any]) -> dict[Any, dict[str, float]]:
+    """Return the summary of each group, with its number of queries."""
+    keys = np.asarray(groups)
+    return {
+        key.item() if isinstance(key, np.generic) else key: {
+            "queries": int((keys == key).sum()),
+            **summarise(ranks[keys == key]),
+        }
+        for key in np.unique(keys)
+    }
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The figures of one evaluation, never without the protocol behind them."""
+
+    protocol: dict[str, Any]
+    metrics: dict[str, Any]
+    by_direction: dict[str, dict[str, float]]
+    by_relation: list[dict[str, Any]]
+    by_rule_type: dict[str, dict[str, float]]
+    seconds: dict[str, float]
+    ranks: Ranks = field(repr=False)
+
+    @property
+    def mrr(self) -> float:
+        """The mean reciprocal rank, with the protocol's treatment of ties."""
+        return float(self.metrics["mrr"])
+
+    def hits(self, k: int) -> float:
+        """Return hits@k, for k = 1, 3 or 10."""
+        return float(self.metrics[f"hits@{k}"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything but the single ranks as plain values."""
+        queries = self.protocol["queries"]
+        return {
+            "protocol": self.protocol,
+            "metrics": self.metrics,
+            "by_direction": self.by_direction,
+            "by_relation": self.by_relation,
+            "by_rule_type": self.by_rule_type,
+            "seconds": self.seconds,
+            "queries_per_second": round(queries / self.seconds["rank"], 1) if self.seconds["rank"] else None,
+        }
+
+    def __str__(self) -> str:
+        figures = ", ".join(f"{name} {self.metrics[name]:.4f}" for name in ("hits@1", "hits@3", "hits@10", "mrr"))
+        protocol = self.protocol
+        return (
+            f"{figures}  [{protocol['data']} {protocol['split']}, {protocol['queries']} queries, filtered, "
+            f"{protocol['ties']} ties, {protocol['aggregation']}, smoothing {protocol['smoothing']:g}, "
+            f"connected pairs {'blocked' if protocol['block_connected'] else 'not blocked'}]"
+        )

@@ -1,0 +1,23 @@
+"""What a search for groundings writes to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class SearchArrays(NamedTuple):
+    """Where a depth-first search stands; one place per variable of a body."""
+
+    nodes: NDArray[np.int32]  # place on the body's path -> entity, `self`, or -1 where anything would do
+    taken: NDArray[np.int32]  # the same entities in the order in which they were chosen
+    next_rows: NDArray[np.int64]  # depth -> the next choice to try
+    end_rows: NDArray[np.int64]
+
+
+def empty_search(longest: int) -> SearchArrays:
+    """Return room for bodies of up to `longest` atoms."""
+    nodes, taken = np.zeros(longest + 2, np.int32), np.zeros(longest + 2, np.int32)
+    return SearchArrays(nodes, taken, np.zeros(longest + 2, np.int64), np.zeros(longest + 2, np.int64))

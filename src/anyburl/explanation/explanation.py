@@ -1,0 +1,136 @@
+"""What an explanation says, and how it is written as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anyburl.rules.rule import Rule, RuleType
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+Fact = tuple[str, str, str]
+OpenFact = tuple[str | None, str, str | None]
+Grounding = tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A rule that predicts the triple, and some of the facts that make it do so.
+
+    `confidence` is what the rule counts for: smoothed, and weighted by its type. `contribution` is its share of the
+    score: for noisy-or the share of -log(1 - confidence); by maximum the best rule has all of it, and the others
+    decide between candidates with equally good rules (`breaks_ties`). Each grounding is one fact per body atom, in
+    the order of the body; a fact with `self` is shown as the reflexive triple that it is.
+    """
+
+    rule: Rule
+    confidence: float
+    predictions: int
+    support: int
+    exact: bool
+    contribution: float
+    breaks_ties: bool
+    groundings: tuple[Grounding, ...]
+
+    @property
+    def type(self) -> RuleType:
+        return self.rule.type
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `json.dumps` takes."""
+        return {
+            "rule": str(self.rule),
+            "type": str(self.type),
+            "confidence": self.confidence,
+            "predictions": self.predictions,
+            "support": self.support,
+            "exact": self.exact,
+            "contribution": self.contribution,
+            "breaks_ties": self.breaks_ties,
+            "groundings": [[list(fact) for fact in grounding] for grounding in self.groundings],
+        }
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """The strongest rule that lacks one fact only.
+
+    `facts` hold, in the order of the body without the missing atom (`place` counts from 0). In the missing fact, None
+    stands for any entity: the rule does not say which.
+    """
+
+    rule: Rule
+    confidence: float
+    predictions: int
+    support: int
+    facts: tuple[Fact, ...]
+    missing: OpenFact
+    place: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `json.dumps` takes."""
+        return {
+            "rule": str(self.rule),
+            "type": str(self.rule.type),
+            "confidence": self.confidence,
+            "predictions": self.predictions,
+            "support": self.support,
+            "facts": [list(fact) for fact in self.facts],
+            "missing": list(self.missing),
+        }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why rules predict a triple, or that none does.
+
+    `known` names the splits that hold it. `rank` is its object's filtered rank among the candidates of (s, r, ?), ties
+    counted half; `rank_subject` its subject's among those of (?, r, o); None if no rule gives it as a candidate, or
+    if it is `blocked`, since its entities are connected already. `score` and `score_subject` are what it was ranked
+    by; they differ only where rules without a body count. `n_reasons` counts all rules that fire, `reasons` are the
+    best.
+    """
+
+    triple: Fact
+    known: tuple[str, ...]
+    rank: float | None
+    rank_subject: float | None
+    score: float
+    score_subject: float
+    aggregation: str
+    blocked: bool
+    n_reasons: int
+    reasons: tuple[Reason, ...]
+    near_miss: NearMiss | None
+
+    def __iter__(self) -> Iterator[Reason]:
+        return iter(self.reasons)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `json.dumps` takes."""
+        return {
+            "triple": list(self.triple),
+            "known": list(self.known),
+            "rank": self.rank,
+            "rank_subject": self.rank_subject,
+            "score": self.score,
+            "score_subject": self.score_subject,
+            "aggregation": self.aggregation,
+            "blocked": self.blocked,
+            "n_reasons": self.n_reasons,
+            "reasons": [reason.to_json() for reason in self.reasons],
+            "near_miss": self.near_miss.to_json() if self.near_miss else None,
+        }
+
+    def __rich__(self) -> Tree:
+        from anyburl.explanation.render import to_tree
+
+        return to_tree(self)
+
+    def _repr_html_(self) -> str:
+        from anyburl.explanation.page import to_fragment
+
+        return to_fragment(self)

@@ -1,0 +1,126 @@
+"""An explanation as a page of its own: no scripts, no fonts, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+from anyburl.errors import DataError
+from anyburl.explanation.drawing import draw_near_miss, draw_reason
+from anyburl.explanation.explanation import Explanation, NearMiss, OpenFact, Reason
+from anyburl.explanation.words import (
+    ANYTHING,
+    contribution_text,
+    counts_text,
+    known_text,
+    rest_text,
+    rule_text,
+    score_text,
+)
+from anyburl.triples.names import Names
+
+STYLE = """
+.anyburl { color-scheme: light dark; --paper: #ffffff; --ink: #1d2430; --dim: #667085; --line: #98a2b3;
+  --card: #f8f9fb; --edge: #dfe3ea; --node: #eef2f8; --good: #1b7f4b; --claim: #b4540a; --lack: #c22f3d;
+  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif;
+  color: var(--ink); background: var(--paper); max-width: 1080px; margin: 0 auto; padding: 24px; }
+@media (prefers-color-scheme: dark) { .anyburl { --paper: #14171d; --ink: #e6e9ef; --dim: #9aa4b5; --line: #6b7688;
+  --card: #1b2029; --edge: #2e3644; --node: #263042; --good: #55c58a; --claim: #f0a35a; --lack: #ff7b86; }
+  html:has(> body > .anyburl) { background: #14171d; } }
+.anyburl h1 { font-size: 24px; margin: 0 0 4px; overflow-wrap: anywhere; }
+.anyburl h1 i { font-style: normal; font-weight: 400; color: var(--claim); }
+.anyburl p { margin: 2px 0; color: var(--dim); overflow-wrap: anywhere; }
+.anyburl section { background: var(--card); border: 1px solid var(--edge); border-radius: 12px;
+  padding: 14px 18px; margin: 18px 0; }
+.anyburl h2 { font-size: 15px; font-weight: 600; margin: 0; overflow-wrap: anywhere; }
+.anyburl h2 b { color: var(--good); margin-right: 10px; }
+.anyburl .near h2 b { color: var(--lack); }
+.anyburl code { font: 13.5px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; font-weight: 500; }
+.anyburl figure { margin: 10px 0; overflow-x: auto; }
+.anyburl svg { display: block; margin: 0 auto; max-width: none; }
+.anyburl ol, .anyburl ul { margin: 6px 0 0; padding-left: 22px; font-size: 13.5px; overflow-wrap: anywhere; }
+.anyburl li i { font-style: normal; color: var(--dim); }
+.anyburl svg text { font-size: 13px; fill: var(--ink); text-anchor: middle; }
+.anyburl svg .paper { fill: var(--card); stroke: none; }
+.anyburl svg .node rect { fill: var(--node); stroke: var(--line); stroke-width: 1.2; }
+.anyburl svg .node.end rect { stroke: var(--claim); stroke-width: 2; }
+.anyburl svg .node.end text { font-weight: 600; }
+.anyburl svg path { fill: none; stroke: var(--line); stroke-width: 1.6; }
+.anyburl svg polygon { fill: var(--line); }
+.anyburl svg .fact > text, .anyburl svg .missing > text, .anyburl svg .predicted > text { font-size: 11.5px; }
+.anyburl svg .predicted path { stroke: var(--claim); stroke-width: 2.2; stroke-dasharray: 7 5; }
+.anyburl svg .predicted polygon, .anyburl svg .predicted > text { fill: var(--claim); }
+.anyburl svg .missing path { stroke: var(--lack); stroke-width: 2; stroke-dasharray: 2 5; stroke-linecap: round; }
+.anyburl svg .missing polygon, .anyburl svg .missing > text, .anyburl .lack { fill: var(--lack); color: var(--lack); }
+"""
+
+
+def to_html(explanation: Explanation, names: Mapping[str, str] | None = None) -> str:
+    """Return a whole page."""
+    chosen = _names(names)
+    title = " ".join(chosen.get(label) for label in explanation.triple)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>body {{ margin: 0; }}</style></head>\n"
+        f"<body>{to_fragment(explanation, chosen)}</body></html>\n"
+    )
+
+
+def write_html(explanation: Explanation, path: str | os.PathLike[str], names: Mapping[str, str] | None = None) -> None:
+    """Write the page to a file."""
+    try:
+        Path(path).write_text(to_html(explanation, names), encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{path}: the file cannot be written ({error.strerror or error})") from error
+
+
+def to_fragment(explanation: Explanation, names: Mapping[str, str] | None = None) -> str:
+    """Return the explanation as one element, with its style: for pages and notebooks."""
+    chosen = _names(names)
+    parts = [_reason(reason, explanation, chosen) for reason in explanation.reasons]
+    if explanation.near_miss:
+        parts.append(_near_miss(explanation.near_miss, explanation, chosen))
+    rest = rest_text(explanation)
+    return (
+        f'<div class="anyburl"><style>{STYLE}</style>'
+        f"<h1>{_fact(explanation.triple, chosen)}</h1>"
+        f"<p>{escape(known_text(explanation))}</p><p>{escape(score_text(explanation, chosen))}</p>\n"
+        f"{''.join(parts)}{f'<p>{rest}</p>' if rest else ''}</div>"
+    )
+
+
+def _names(names: Mapping[str, str] | None) -> Names:
+    return names if isinstance(names, Names) else Names(names)
+
+
+def _reason(reason: Reason, explanation: Explanation, names: Names) -> str:
+    details = f"{reason.type}, {counts_text(reason)}, {contribution_text(reason)}"
+    facts = "".join(f"<li>{_facts(grounding, names)}</li>" for grounding in reason.groundings)
+    listed = f"<ol>{facts}</ol>" if facts else "<p>needs no facts: the rule has no body</p>" * (not reason.rule.body)
+    return (
+        f"<section><h2><b>{reason.confidence:.3f}</b><code>{escape(rule_text(reason.rule, names))}</code></h2>"
+        f"<p>{escape(details)}</p><figure>{draw_reason(reason, explanation.triple, names)}</figure>{listed}</section>\n"
+    )
+
+
+def _near_miss(near_miss: NearMiss, explanation: Explanation, names: Names) -> str:
+    details = f"{near_miss.rule.type}, {counts_text(near_miss)}"
+    facts = "".join(f"<li>{_fact(fact, names)}</li>" for fact in near_miss.facts)
+    return (
+        '<section class="near"><p>the strongest rule that lacks one fact only</p>'
+        f"<h2><b>{near_miss.confidence:.3f}</b><code>{escape(rule_text(near_miss.rule, names))}</code></h2>"
+        f"<p>{escape(details)}</p><figure>{draw_near_miss(near_miss, explanation.triple, names)}</figure>"
+        f'<ul>{facts}<li class="lack">missing: {_fact(near_miss.missing, names)}</li></ul></section>\n'
+    )
+
+
+def _facts(facts: Sequence[OpenFact], names: Names) -> str:
+    return ", ".join(_fact(fact, names) for fact in facts)
+
+
+def _fact(fact: OpenFact, names: Names) -> str:
+    subject, relation, object = (escape(ANYTHING if label is None else names.get(label)) for label in fact)
+    return f"{subject} <i>{relation}</i> {object}"

@@ -1,0 +1,70 @@
+"""The words of an explanation: the same in the terminal and on a page."""
+
+from __future__ import annotations
+
+from anyburl.explanation.explanation import Explanation, NearMiss, Reason
+from anyburl.rules.rule import Atom, Constant, Rule, Term
+from anyburl.triples.names import Names
+
+ANYTHING = "?"
+
+
+def rule_text(rule: Rule, names: Names) -> str:
+    """Return a rule with the names of its relations and constants."""
+    return f"{_atom_text(rule.head, names)} <= {', '.join(_atom_text(atom, names) for atom in rule.body)}"
+
+
+def _atom_text(atom: Atom, names: Names) -> str:
+    return f"{names.get(atom.relation)}({_term_text(atom.subject, names)},{_term_text(atom.object, names)})"
+
+
+def _term_text(term: Term, names: Names) -> str:
+    return str(names.get(term.label)) if isinstance(term, Constant) and not term.is_self else str(term)
+
+
+def known_text(explanation: Explanation) -> str:
+    """Return which splits hold the triple."""
+    if not explanation.known:
+        return "new: in none of train, valid and test"
+    return f"known already: in {' and '.join(explanation.known)}"
+
+
+def score_text(explanation: Explanation, names: Names) -> str:
+    """Return score, aggregation and ranks."""
+    if not explanation.n_reasons:
+        return "no rule predicts it"
+    subject, relation, object = (names.get(label) for label in explanation.triple)
+    score = explanation.score or explanation.score_subject
+    rules = "1 rule" if explanation.n_reasons == 1 else f"{explanation.n_reasons:,} rules"
+    text = f"score {score:.3f} by {explanation.aggregation} of {rules}"
+    if explanation.blocked:
+        return f"{text}; not ranked: {subject} and {object} are connected already (blocked)"
+    ranks = [
+        (explanation.rank, f"({subject}, {relation}, ?)"),
+        (explanation.rank_subject, f"(?, {relation}, {object})"),
+    ]
+    parts = [f"rank {rank:g} of {query}" for rank, query in ranks if rank is not None]
+    return "; ".join([text, *parts])
+
+
+def counts_text(reason: Reason | NearMiss) -> str:
+    """Return how often the rule was right."""
+    about = "" if getattr(reason, "exact", True) else "about "
+    return f"right {reason.support:,} of {about}{reason.predictions:,} times"
+
+
+def contribution_text(reason: Reason) -> str:
+    """Return the rule's share of the score in words; nothing where it has none."""
+    if reason.breaks_ties:
+        return "breaks ties"
+    if reason.contribution == 1:
+        return "decides the score"
+    if 0 < reason.contribution < 0.005:
+        return "under 1% of the score"
+    return f"{reason.contribution:.0%} of the score" if reason.contribution else "not counted"
+
+
+def rest_text(explanation: Explanation) -> str:
+    """Return how many reasons are not shown."""
+    n = explanation.n_reasons - len(explanation.reasons)
+    return f"and {n:,} more {'rule' if n == 1 else 'rules'}" if n else ""

@@ -1,0 +1,30 @@
+"""Whether predictions between connected entities are blocked (paper, section 4.4)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.triples.dataset import Dataset
+
+
+def connected_share(dataset: Dataset) -> float:
+    """Return the share of validation triples whose two entities are connected in train by any relation, either way."""
+    known, asked = _pairs(dataset.train.triples), _pairs(dataset.valid.triples)
+    return float(np.isin(asked, known).mean()) if len(asked) else 1.0
+
+
+def blocks_connected(choice: str, dataset: Dataset) -> bool:
+    """Return whether to block: `on`, `off`, or `auto`, which blocks if no validation triple joins connected
+    entities.
+    """
+    if choice == "auto":
+        return len(dataset.valid) > 0 and connected_share(dataset) == 0.0
+    return choice == "on"
+
+
+def _pairs(triples: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return each triple's two entities as one number, whichever comes first; reflexive triples connect nothing."""
+    low, high = triples[:, [0, 2]].min(axis=1), triples[:, [0, 2]].max(axis=1)
+    pairs: NDArray[np.int64] = (low.astype(np.int64) << 32 | high)[low != high]
+    return pairs

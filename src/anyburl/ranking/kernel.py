@@ -1,0 +1,162 @@
+"""Answer queries: fire the rules, order the candidates, rank the targets, keep the best."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl._jit import kernel
+from anyburl.bodies.arrays import HeadArrays
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import entity_rows, find_segment
+from anyburl.ranking.arrays import (
+    AnswerArrays,
+    CandidateArrays,
+    FiringArrays,
+    Protocol,
+    QueryArrays,
+    RuleIndex,
+    TrieWalk,
+)
+from anyburl.ranking.kernel_fire import (
+    fire_dangling,
+    fire_dangling_of_constant,
+    fire_pairs,
+    fire_pairs_of_constant,
+)
+from anyburl.ranking.kernel_long import fire_long, fire_long_of_constant
+from anyburl.ranking.kernel_order import best_rule, compare, count_better, link_firings, set_keys
+from anyburl.ranking.kernel_trie import fire_trie
+
+
+@kernel
+def exclude(
+    graph: GraphArrays, queries: QueryArrays, q: int, query: int, block_connected: bool, candidates: CandidateArrays
+) -> int:
+    """Mark what is not to be ranked: known answers and, where asked for, whatever s is connected with. Count them.
+
+    Targets are known answers of each other; they fire, and are left out one by one when ranks are counted.
+    """
+    n_excluded = 0
+    for i in range(queries.excluded_offsets[q], queries.excluded_offsets[q + 1]):
+        candidates.excluded[queries.excluded[i]] = query
+        n_excluded += 1
+    if block_connected:
+        start, end = entity_rows(graph, int(queries.entities[q]))
+        for row in range(start, end):
+            entity = graph.neighbours[row]
+            if candidates.excluded[entity] != query:
+                candidates.excluded[entity] = query
+                n_excluded += 1
+    return n_excluded
+
+
+@kernel
+def fire_all(
+    graph: GraphArrays,
+    heads: HeadArrays,
+    index: RuleIndex,
+    s: int,
+    d: int,
+    protocol: Protocol,
+    query: int,
+    walk: TrieWalk,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+) -> int:
+    """Fire every rule that answers (s, d, ?); return the number of firings, past the room there is if that
+    is too small.
+    """
+    identity = protocol.object_identity
+    n = fire_pairs(graph, heads, index.pairs, s, d, query, candidates, firings, 0)
+    n = fire_dangling(graph, index.dangling, s, d, identity, query, candidates, firings, n)
+    n = fire_long(graph, index.long, s, d, d, identity, query, walk, candidates, firings, n)
+    if d >= graph.n_relations:
+        n = fire_long(graph, index.long, s, d, d - graph.n_relations, identity, query, walk, candidates, firings, n)
+    segment = find_segment(graph, s, d)
+    if segment >= 0:
+        n = fire_pairs_of_constant(graph, index.pairs, s, segment, query, candidates, firings, n)
+        n = fire_dangling_of_constant(graph, index.dangling, s, segment, identity, query, candidates, firings, n)
+        n = fire_long_of_constant(graph, index.long, s, segment, identity, query, walk, candidates, firings, n)
+    return fire_trie(graph, index.trie, s, d, protocol.longest, identity, query, walk, candidates, firings, n)
+
+
+@kernel
+def keep_best(
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n_candidates: int,
+    aggregation: int,
+    top_k: int,
+    best: NDArray[np.int32],
+) -> int:
+    """Write the `top_k` first candidates to `best`, in order; ties go to the smaller id. Return how many there are."""
+    kept = 0
+    for c in range(n_candidates):
+        entity = int(candidates.listed[c])
+        place = kept
+        low, high = 0, kept
+        while low < high:
+            place = (low + high) >> 1
+            order = compare(candidates, firings, entity, int(best[place]), aggregation)
+            if order > 0 or (order == 0 and entity < best[place]):
+                high = place
+            else:
+                low = place + 1
+        if low < top_k:
+            kept = min(kept + 1, top_k)
+            for i in range(kept - 1, low, -1):
+                best[i] = best[i - 1]
+            best[low] = entity
+    return kept
+
+
+@kernel
+def answer(
+    graph: GraphArrays,
+    heads: HeadArrays,
+    index: RuleIndex,
+    queries: QueryArrays,
+    first: int,
+    last: int,
+    protocol: Protocol,
+    walk: TrieWalk,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    is_target: NDArray[np.int64],
+    out: AnswerArrays,
+) -> tuple[int, int]:
+    """Answer the queries from `first` to before `last`; return the next one, and the room for firings that it would
+    need.
+
+    Stops early only where `firings` is too small for a query. Numbers of queries, plus one, are the stamps.
+    """
+    for q in range(first, last):
+        query = q + 1
+        s, d = int(queries.entities[q]), int(queries.relations[q])
+        n_excluded = exclude(graph, queries, q, query, protocol.block_connected, candidates)
+        n = fire_all(graph, heads, index, s, d, protocol, query, walk, candidates, firings)
+        if n > len(firings.candidates):
+            return q, n
+        n_candidates = link_firings(candidates, firings, n, query)
+        set_keys(candidates, firings, n_candidates, protocol.aggregation, protocol.n_best)
+        out.n_candidates[q] = n_candidates
+        out.n_excluded[q] = n_excluded
+        out.n_firings[q] = n
+        for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+            is_target[queries.targets[i]] = query
+        for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+            target = int(queries.targets[i])
+            out.fired[i] = candidates.stamps[target] == query
+            if out.fired[i]:
+                better, equal = count_better(
+                    candidates, firings, n_candidates, target, is_target, query, protocol.aggregation
+                )
+                out.better[i], out.equal[i] = better, equal
+                out.best_rules[i] = best_rule(candidates, firings, target)
+        if protocol.top_k > 0:
+            best = out.best[q]
+            out.n_best[q] = keep_best(candidates, firings, n_candidates, protocol.aggregation, protocol.top_k, best)
+            for i in range(out.n_best[q]):
+                out.best_keys[q, i] = candidates.keys[best[i]]
+    return last, 0

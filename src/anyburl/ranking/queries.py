@@ -1,0 +1,82 @@
+"""Queries, asked once however many test triples ask them, with what counts as known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.ranking.arrays import QueryArrays
+
+Triples = NDArray[np.int32]
+
+
+def directed(triples: Triples, n_relations: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return both queries of every triple, (s, r, ?) of all and then (?, r, o) of all: entity, directed
+    relation, answer.
+    """
+    subjects, relations, objects = (triples[:, i].astype(np.int64) for i in range(3))
+    return (
+        np.concatenate([subjects, objects]),
+        np.concatenate([relations, relations + n_relations]),
+        np.concatenate([objects, subjects]),
+    )
+
+
+def make_queries(triples: Triples, known: Sequence[Triples], n_relations: int) -> tuple[QueryArrays, NDArray[np.int64]]:
+    """Group both queries of every triple by question; return them and where each (query of a) triple's target stands.
+
+    Answers in `known` are excluded from the ranking, but for the targets themselves (the filtered setting).
+    """
+    entities, relations, answers = directed(triples, n_relations)
+    width = 2 * n_relations
+    order = np.lexsort((answers, entities * width + relations))
+    keys = (entities * width + relations)[order]
+    questions, firsts = np.unique(keys, return_index=True)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    excluded_keys, excluded = _known_answers(questions, known, n_relations, keys, answers[order])
+    queries = QueryArrays(
+        entities=(questions // width).astype(np.int32),
+        relations=(questions % width).astype(np.int32),
+        target_offsets=np.append(firsts, len(keys)).astype(np.int64),
+        targets=answers[order].astype(np.int32),
+        excluded_offsets=np.searchsorted(excluded_keys, np.append(questions, np.iinfo(np.int64).max)).astype(np.int64),
+        excluded=excluded.astype(np.int32),
+    )
+    return queries, places
+
+
+def _known_answers(
+    questions: NDArray[np.int64],
+    known: Sequence[Triples],
+    n_relations: int,
+    target_keys: NDArray[np.int64],
+    targets: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the known answers of the questions, sorted by question, without the targets."""
+    parts = [directed(table, n_relations) for table in known]
+    if not parts:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    entities, relations, answers = (np.concatenate(column) for column in zip(*parts, strict=True))
+    keys = entities * (2 * n_relations) + relations
+    asked = np.isin(keys, questions)
+    span = int(max(answers.max(initial=0), targets.max(initial=0))) + 1
+    ranks = np.searchsorted(questions, keys[asked])
+    pairs = np.unique(ranks * span + answers[asked])
+    own = np.searchsorted(questions, target_keys) * span + targets
+    pairs = pairs[~np.isin(pairs, own)]
+    return questions[pairs // span], pairs % span
+
+
+def single_query(entity: int, relation: int, known: NDArray[np.int32]) -> QueryArrays:
+    """Return one question without targets."""
+    return QueryArrays(
+        entities=np.array([entity], np.int32),
+        relations=np.array([relation], np.int32),
+        target_offsets=np.zeros(2, np.int64),
+        targets=np.empty(0, np.int32),
+        excluded_offsets=np.array([0, len(known)], np.int64),
+        excluded=np.asarray(known, np.int32),
+    )

@@ -1,0 +1,214 @@
+"""`Ranker`: rules made ready on a graph, to answer any number of queries."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.bodies.arrays import head_arrays
+from anyburl.graph.index import build_graph
+from anyburl.ranking.arrays import (
+    AnswerArrays,
+    FeatureArrays,
+    FiringArrays,
+    Protocol,
+    QueryArrays,
+    empty_answers,
+    empty_candidates,
+    empty_firings,
+    empty_walk,
+)
+from anyburl.ranking.index import UNIT, build_index
+from anyburl.ranking.kernel import answer, fire_all
+from anyburl.ranking.kernel_features import describe
+from anyburl.ranking.kernel_index import find_segments
+from anyburl.ranking.kernel_order import NOISY_OR
+from anyburl.ranking.options import RankOptions, parse_aggregation
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.table import TripleTable
+
+QUERIES_AT_A_TIME = 32
+DESCRIBED_AT_A_TIME = 64
+
+
+class _Buffers:
+    """What one worker writes to while it answers queries."""
+
+    def __init__(self, n_entities: int, n_rules: int, longest: int) -> None:
+        self.walk = empty_walk(n_entities, longest)
+        self.candidates = empty_candidates(n_entities, n_rules)
+        self.firings = empty_firings(1 << 20)
+        self.is_target = np.zeros(n_entities + 1, np.int64)
+
+    def forget(self) -> None:
+        """Clear the stamps: the numbers of queries start anew."""
+        for stamps in (self.candidates.stamps, self.candidates.excluded, self.is_target):
+            stamps[:] = 0
+
+
+class Ranker:
+    """Answers queries with `rules` (of the table's vocabulary) on the triples of `table`."""
+
+    def __init__(self, rules: RuleSet, table: TripleTable, options: RankOptions, *, block_connected: bool) -> None:
+        started = time.perf_counter()
+        self.rules, self.options, self.block_connected = rules, options, block_connected
+        self.vocabulary = table.vocabulary
+        self.graph = build_graph(table)
+        self.heads = head_arrays(self.graph)
+        self.confidences = options.confidences(rules)
+        self.index = build_index(self.graph, rules, self.confidences)
+        self.longest = int(rules.lengths.max(initial=1)) or 1
+        self.threads = options.threads or len(os.sched_getaffinity(0))
+        self._buffers: SimpleQueue[_Buffers] = SimpleQueue()
+        for _ in range(self.threads):
+            self._buffers.put(_Buffers(self.graph.n_entities, len(rules), self.longest))
+        self.seconds_indexing = time.perf_counter() - started
+
+    def answer(
+        self, queries: QueryArrays, *, top_k: int = 0, progress: Callable[[int], None] | None = None
+    ) -> AnswerArrays:
+        """Rank the targets of `queries` and keep the `top_k` best candidates of each."""
+        n_queries = len(queries.entities)
+        out = empty_answers(n_queries, len(queries.targets), top_k)
+        protocol = self._protocol(top_k)
+        batches = range(0, n_queries, QUERIES_AT_A_TIME)
+        if len(batches) <= 1 or self.threads == 1:
+            for first in batches:
+                self._run(queries, first, protocol, out)
+                if progress:
+                    progress(min(QUERIES_AT_A_TIME, n_queries - first))
+        else:
+            with ThreadPoolExecutor(self.threads) as pool:
+                for done in pool.map(lambda first: self._run(queries, first, protocol, out), batches):
+                    if progress:
+                        progress(done)
+        self._forget()
+        return out
+
+    def fire(self, entity: int, relation: int) -> FiringArrays:
+        """Return every firing for the query (entity, directed relation, ?), known answers included."""
+        buffers = self._buffers.get()
+        try:
+            while True:
+                n = fire_all(
+                    self.graph,
+                    self.heads,
+                    self.index,
+                    entity,
+                    relation,
+                    self._protocol(0),
+                    1,
+                    buffers.walk,
+                    buffers.candidates,
+                    buffers.firings,
+                )
+                if n <= len(buffers.firings.candidates):
+                    found = buffers.firings
+                    return FiringArrays(
+                        found.candidates[:n].copy(),
+                        found.scores[:n].copy(),
+                        found.rules[:n].copy(),
+                        found.following[:n].copy(),
+                    )
+                buffers.firings = empty_firings(2 * n)
+        finally:
+            self._buffers.put(buffers)
+
+    def describe(
+        self, queries: QueryArrays, groups: NDArray[np.uint8], width: int, top_k: int
+    ) -> Iterator[FeatureArrays]:
+        """Yield batches of queries with their `top_k` best candidates by noisy-or and the evidence for each.
+
+        `groups` puts each rule into a group; `width` is the number of features that makes.
+        """
+        batches = range(0, len(queries.entities), DESCRIBED_AT_A_TIME)
+        protocol = self._protocol(top_k)._replace(aggregation=NOISY_OR, n_best=0)
+        with ThreadPoolExecutor(self.threads) as pool:
+            for start in range(0, len(batches), 4 * self.threads):
+                chosen = batches[start : start + 4 * self.threads]
+                yield from pool.map(lambda first: self._describe(queries, groups, width, first, protocol), chosen)
+        self._forget()
+
+    def answer_counts(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return how often each entity is the answer of a query with its directed relation, in the graph."""
+        segments = np.empty(len(entities), np.int32)
+        find_segments(self.graph, entities, relations, segments)
+        sizes = np.diff(self.graph.segment_starts)
+        return np.where(segments >= 0, sizes[np.maximum(segments, 0)], 0)
+
+    def _describe(
+        self, queries: QueryArrays, groups: NDArray[np.uint8], width: int, first: int, protocol: Protocol
+    ) -> FeatureArrays:
+        """Describe one batch of queries."""
+        last = min(first + DESCRIBED_AT_A_TIME, len(queries.entities))
+        shape = (last - first, protocol.top_k)
+        out = FeatureArrays(
+            first, np.zeros(shape[0], np.int64), np.zeros(shape, np.int32), np.empty((*shape, width), np.float32)
+        )
+        buffers = self._buffers.get()
+        try:
+            place = first
+            while place < last:
+                place, needed = describe(
+                    self.graph,
+                    self.heads,
+                    self.index,
+                    queries,
+                    place,
+                    last,
+                    protocol,
+                    groups,
+                    UNIT,
+                    buffers.walk,
+                    buffers.candidates,
+                    buffers.firings,
+                    out,
+                )
+                if needed:
+                    buffers.firings = empty_firings(2 * needed)
+            return out
+        finally:
+            self._buffers.put(buffers)
+
+    def _protocol(self, top_k: int) -> Protocol:
+        aggregation, n_best = parse_aggregation(self.options.aggregation)
+        return Protocol(aggregation, n_best, self.options.object_identity, self.block_connected, top_k, self.longest)
+
+    def _run(self, queries: QueryArrays, first: int, protocol: Protocol, out: AnswerArrays) -> int:
+        """Answer one batch, with more room for firings where a query needs it; return how many queries there were."""
+        buffers = self._buffers.get()
+        try:
+            last = min(first + QUERIES_AT_A_TIME, len(queries.entities))
+            place = first
+            while place < last:
+                place, needed = answer(
+                    self.graph,
+                    self.heads,
+                    self.index,
+                    queries,
+                    place,
+                    last,
+                    protocol,
+                    buffers.walk,
+                    buffers.candidates,
+                    buffers.firings,
+                    buffers.is_target,
+                    out,
+                )
+                if needed:
+                    buffers.firings = empty_firings(2 * needed)
+            return last - first
+        finally:
+            self._buffers.put(buffers)
+
+    def _forget(self) -> None:
+        for _ in range(self.threads):
+            buffers = self._buffers.get()
+            buffers.forget()
+            self._buffers.put(buffers)

@@ -1,0 +1,73 @@
+"""Readable names for labels, from a file of two columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anyburl.errors import DataError
+
+BYTE_ORDER_MARK = "\ufeff"
+
+
+class Names(Mapping[str, str]):
+    """Names by label; a label without a name stands for itself in `get`."""
+
+    def __init__(self, names: Mapping[str, str] | None = None) -> None:
+        self._names = dict(names or {})
+
+    def __getitem__(self, label: str) -> str:
+        return self._names[label]
+
+    def get(self, label: str, default: Any = None) -> Any:
+        """Return the name of a label or, if it has none, `default`, by default the label itself."""
+        return self._names.get(label, label if default is None else default)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"Names({len(self)} names)"
+
+
+def read_names(path: str | os.PathLike[str]) -> Names:
+    """Read lines of label, tab, name (and anything after another tab), plain or compressed with gzip or zstd.
+
+    Blank lines and empty names are skipped; of several names for a label, the first counts.
+    """
+    path = Path(path)
+    fields = _lines(path).filter(pl.col("line").str.strip_chars() != "")
+    split = fields.with_columns(pl.col("line").str.split("\t").alias("fields"))
+    wrong = split.filter((pl.col("fields").list.len() < 2) | (pl.col("fields").list.first() == ""))
+    if wrong.height:
+        number, line = wrong["number"][0], wrong["line"][0]
+        shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
+        raise DataError(f"{path}:{number}: expected a label, a tab and a name, got {shown}")
+    labels = split["fields"].list.get(0).to_list()
+    names = split["fields"].list.get(1).str.strip_chars().to_list() if split.height else []
+    return Names({label: name for label, name in reversed(list(zip(labels, names, strict=True))) if name})
+
+
+def _lines(path: Path) -> pl.DataFrame:
+    """Return the numbered lines of a file of text."""
+    if not path.is_file():
+        got = "a folder" if path.is_dir() else "no such file"
+        raise DataError(f"{path}: expected a file of labels and names, got {got}")
+    if not path.stat().st_size:
+        return pl.DataFrame(schema={"number": pl.UInt32, "line": pl.String})
+    try:
+        lines = pl.read_lines(path, row_index_name="number", row_index_offset=1, glob=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(
+            f"{path}: expected text in UTF-8, plain, .gz or .zst, got what cannot be read as such"
+        ) from error
+    text = pl.col("line").str.strip_suffix("\r")
+    first = pl.col("number") == 1
+    return lines.with_columns(pl.when(first).then(text.str.strip_prefix(BYTE_ORDER_MARK)).otherwise(text).alias("line"))

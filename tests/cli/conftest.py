@@ -1,0 +1,64 @@
+"""Running the command line in tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from anyburl.cli.app import app
+
+Run = Callable[..., Any]
+Spawn = Callable[..., "subprocess.Popen[str]"]
+
+
+def invoke(*arguments: object, code: int = 0, env: dict[str, str] | None = None) -> Any:
+    """Run a command in this process and check its exit code."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=env, prog_name="anyburl")
+    assert result.exit_code == code, f"exit code {result.exit_code}\n{result.stdout}\n{result.stderr}"
+    return result
+
+
+@pytest.fixture
+def run() -> Run:
+    """Return the function that runs a command: result.stdout, result.stderr."""
+    return invoke
+
+
+@pytest.fixture
+def run_json() -> Run:
+    """Return the function that runs a command with --json and returns the object."""
+
+    def call(*arguments: object, code: int = 0) -> Any:
+        return json.loads(invoke(*arguments, "--json", code=code).stdout)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def geo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a short run on geo; kernels are compiled after that."""
+    folder = tmp_path_factory.mktemp("cli") / "geo"
+    invoke("learn", "geo", "--paths", 20_000, "--out", folder, "--quiet")
+    return folder
+
+
+@pytest.fixture
+def spawn() -> Spawn:
+    """Return the function that starts a command as a process of its own."""
+
+    def start(*arguments: object, **variables: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "anyburl", *map(str, arguments)]
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **variables}
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", env=environment
+        )
+
+    return start

@@ -1,0 +1,79 @@
+"""The command line as a whole: help, versions, exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anyburl
+
+COMMANDS = ["demo", "learn", "rules", "rescore", "convert"]
+
+
+def test_version_is_printed(run: Any) -> None:
+    assert run("--version").stdout == f"anyburl {anyburl.__version__}\n"
+
+
+def test_without_a_command_help_is_shown(run: Any) -> None:
+    assert all(name in run().stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_ends_with_an_example(run: Any, command: str) -> None:
+    assert f"Example:  anyburl {command} " in run(command, "--help").stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_takes_the_common_options(run: Any, command: str) -> None:
+    wrong = run(command, "--seed", "1", "--threads", "1", "--quiet", "--json", "--no-such-option", code=2)
+    assert "No such option: --no-such-option" in wrong.stderr
+
+
+def test_help_loads_no_compiler_and_no_data_frames() -> None:
+    program = (
+        "import sys; from anyburl.cli.app import app; "
+        "app(['learn', '--help'], standalone_mode=False); "
+        "sys.exit(sorted({'numba', 'polars', 'numpy'} & sys.modules.keys()) or 0)"
+    )
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
+
+
+def test_an_unknown_command_is_answered_with_one_like_it(run: Any) -> None:
+    assert run("lern", code=2).stderr == "error: No such command 'lern'. Did you mean 'learn'? See `anyburl --help`.\n"
+
+
+def test_wrong_usage_is_one_sentence(run: Any) -> None:
+    wrong = run("learn", "geo", code=2)
+    assert wrong.stderr == "error: Missing option '--out'. See `anyburl learn --help`.\n"
+    assert wrong.stdout == ""
+
+
+def test_a_bug_shows_its_traceback_and_gives_code_1(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def broken(data: str) -> None:
+        raise RuntimeError("out of tune")
+
+    monkeypatch.setattr("anyburl.triples.dataset.load_dataset", broken)
+    result = run("learn", "geo", "--out", tmp_path / "run", code=1)
+    assert "RuntimeError: out of tune" in result.stderr
+    assert result.stderr.endswith("error: this is a bug in anyburl: please report it with the lines above\n")
+
+
+def test_a_keyboard_interrupt_gives_code_130(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupted(data: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("anyburl.triples.dataset.load_dataset", interrupted)
+    assert run("learn", "geo", "--out", tmp_path / "run", code=130).stderr == "error: interrupted\n"
+
+
+def test_a_reader_that_leaves_early_is_no_error(geo_run: Path, spawn: Any) -> None:
+    with spawn("rules", geo_run, "--top", 5000) as process:
+        process.stdout.read(100)
+        process.stdout.close()
+        process.wait(timeout=60)
+        assert (process.returncode, process.stderr.read()) == (0, "")

@@ -1,0 +1,62 @@
+"""What is seen while a run goes on."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anyburl.cli.consoles import PlainConsole
+from anyburl.cli.notes import Slow
+
+TERMINAL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "50"}
+
+
+def test_without_a_terminal_there_is_a_line_for_each_span(run: Any, geo_run: Path, tmp_path: Path) -> None:
+    shown = run("learn", "geo", "--seconds", 1, "--span", 0.3, "--max-cyclic", 5, "--out", tmp_path / "run").stderr
+    title, heading, *lines = shown.splitlines()
+    assert title.startswith("learning on geo: 8,")
+    assert heading.split() == ["span", "elapsed", "paths/s", "rules", "new", "saturated", "cores", "by", "profile"]
+    assert [line.split()[0] for line in lines] == [str(number + 1) for number in range(len(lines))]
+    assert len(lines) >= 3
+    assert re.search(r"(acyclic|cyclic) \d: \d", lines[0])
+
+
+def test_on_a_terminal_the_picture_shows_rules_and_profiles(run: Any, geo_run: Path, tmp_path: Path) -> None:
+    budget = ["--seconds", 1.5, "--span", 0.3, "--max-cyclic", 5]
+    shown = run("learn", "geo", *budget, "--out", tmp_path / "run", env=TERMINAL).stderr
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    for part in (
+        "of 1.5 s",
+        "paths/s",
+        "saturation",
+        "length 2",
+        "cyclic 5",
+        "acyclic 1 (complete)",
+        "reward",
+        "value",
+    ):
+        assert part in plain
+
+
+def test_what_is_quick_is_not_talked_about(capsys: pytest.CaptureFixture[str]) -> None:
+    with Slow(PlainConsole(stderr=True), "digging", "dug", after=60):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_what_is_slow_is_announced_and_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    with Slow(PlainConsole(stderr=True), "digging", "dug", after=0.01):
+        time.sleep(0.1)
+    assert re.fullmatch(r"digging \.\.\.\ndug in 0\.\d s\n", capsys.readouterr().err)
+
+
+def test_the_first_run_says_that_it_compiles(
+    run: Any, geo_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anyburl._jit.is_compiled", lambda: False)
+    shown = run("learn", "geo", "--paths", 5000, "--out", tmp_path / "run").stderr
+    assert re.match(r"compiling kernels \(first run only\) \.\.\.\ncompiled kernels in \d+\.\d s\n", shown)

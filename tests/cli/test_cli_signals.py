@@ -1,0 +1,67 @@
+"""Runs that are stopped or killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anyburl import RunDirectory
+
+LONG_RUN = ["geo", "--seconds", 100, "--max-cyclic", 6, "--span", 0.2, "--quiet", "--json"]
+
+
+def wait_for(what: Any, process: Any, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline, "the run did not get going"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_saves_its_rules_and_gives_130(
+    spawn: Any, run_json: Any, geo_run: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    out = tmp_path / "run"
+    with spawn("learn", *LONG_RUN, "--out", out) as process:
+        wait_for((out / "trace.jsonl").exists, process)
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (130, "")
+    told = json.loads(stdout)
+    assert told["stopped_by"] == "interrupt"
+    assert told["rules"] == len(RunDirectory.open(out).load_rules()) > 0
+    assert (out / "rules.parquet").is_file()
+    assert run_json("rules", out)["total"] == told["rules"]
+
+
+def test_a_killed_run_opens_and_goes_on(spawn: Any, run_json: Any, geo_run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with spawn("learn", *LONG_RUN, "--out", out) as process:
+        wait_for(lambda: list((out / "parts").glob("*.npz")), process)
+        process.kill()
+        process.communicate(timeout=60)
+    assert not (out / "rules.parquet").exists()
+    rules = RunDirectory.open(out).load_rules()
+    assert len(rules) > 1000
+    assert run_json("rules", out)["total"] == len(rules)
+    elapsed = list(RunDirectory.open(out).trace())[-1]["elapsed"]
+    more = run_json("learn", "--out", out, "--resume", "--seconds", elapsed + 1.5)
+    assert more["rules"] > len(rules)
+
+
+def test_compiling_does_not_hold_up_an_interrupt(spawn: Any, tmp_path: Path) -> None:
+    with spawn("learn", "geo", "--out", tmp_path / "run", ANYBURL_CACHE=str(tmp_path)) as process:
+        assert process.stderr.readline() == "compiling kernels (first run only) ...\n"
+        time.sleep(1)
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout, stderr) == (130, "", "error: interrupted\n")
+    assert time.monotonic() - started < 5
+    assert not (tmp_path / "run" / "options.json").exists()

@@ -1,0 +1,73 @@
+"""With a path budget and a seed, two runs give the same rules, byte for byte, whatever the number of threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anyburl import Dataset, RuleSet, learn
+from anyburl.learning.run import RunDirectory
+from kernels import random_graph, table_of
+from learned import make_learner
+
+GRAPH = random_graph(5, 200, 12, 2500)
+
+MODES: dict[str, dict[str, Any]] = {
+    "all heads": {},
+    "sampled heads": {"heads": "sampled", "max_cyclic": 2, "paths": 60_000},
+    "greedy": {"policy": "greedy", "reward": "support"},
+    "saturation": {"policy": "saturation", "saturation": 0.5},
+    "estimates": {"budget": 20},
+    "cap": {"max_rules": 3000},
+}
+
+
+def columns_of(rules: RuleSet) -> list[list[Any]]:
+    body = rules.bodies[rules.body].tolist()
+    names = ("type", "head", "head_constant", "body_constant", "predictions", "support", "exact")
+    return [body, *(getattr(rules, name).tolist() for name in names)]
+
+
+def run_once(folder: Path, threads: int, seed: int = 3, **options: Any) -> tuple[RuleSet, bytes, list[tuple[Any, ...]]]:
+    """The rules, their file, and what the trace says apart from times."""
+    dataset = Dataset.from_triples(table_of(GRAPH), name="random")
+    chosen = {"paths": 200_000, "min_support": 2, "max_cyclic": 3, "max_acyclic": 1, **options}
+    rules = learn(dataset, out=folder, threads=threads, seed=seed, **chosen)
+    trace = [
+        (line["number"], line["rules"], line["paths"], line["bodies"], line["saturation"], line["dropped"])
+        + tuple((entry["profile"], entry["cores"], entry["new_rules"], entry["known_rules"]) for entry in
+        line["profiles"]) for line in RunDirectory.open(folder).trace()
+    ]
+    return rules, (folder / "rules.parquet").read_bytes(), trace
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_threads_do_not_change_the_rules_nor_a_second_run(tmp_path: Path, mode: str) -> None:
+    runs = [run_once(tmp_path / f"{number}", threads, **MODES[mode]) for number, threads in enumerate((1, 2, 3, 2))]
+    rules, file, trace = runs[0]
+    assert len(rules) > 1000
+    assert len(trace) > 1
+    for other, other_file, other_trace in runs[1:]:
+        assert columns_of(other) == columns_of(rules)
+        assert other_file == file
+        assert other_trace == trace
+
+
+def test_another_seed_finds_other_rules_first(tmp_path: Path) -> None:
+    options = {"heads": "sampled", "paths": 1, "max_cyclic": 2}
+    first, other = (run_once(tmp_path / f"{seed}", 1, seed=seed, **options)[0] for seed in (1, 2))
+    assert columns_of(first) != columns_of(other)
+
+
+def test_rules_of_a_path_run_are_in_an_order_that_depends_on_the_rules_alone() -> None:
+    """Everything found, in different orders: by seed the same rules."""
+    small = random_graph(1, 8, 3, 30)
+    ordered = []
+    for seed in (1, 2):
+        learner = make_learner(small, seed=seed)
+        list(learner.spans())
+        assert learner.stopped_by == "complete"
+        ordered.append(columns_of(learner.rules()))
+    assert ordered[0] == ordered[1]

@@ -1,0 +1,134 @@
+"""With all heads harvested, a learner that runs to completion finds every rule there is, with the
+reference's counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anyburl import TripleTable, load_dataset
+from kernels import random_graphs
+from learned import ENOUGH, counted, learned, make_learner
+from reference.scoring import Counts, Rule, all_rules, is_tautology
+from strategies import SmallGraph, graphs
+
+
+def reference_rules(graph: SmallGraph, **limits: Any) -> dict[Rule, Counts]:
+    n_entities, n_relations, triples = graph
+    return all_rules(triples, n_entities, n_relations, **{"max_acyclic": 2, **limits})
+
+
+@settings(max_examples=60)
+@given(graphs(min_triples=1), st.sampled_from([0, 1, 2]), st.sampled_from([1, 2]), st.booleans())
+def test_every_rule_of_length_1_and_2_is_found_once(
+    graph: SmallGraph, max_grounded: int, min_support: int, object_identity: bool
+) -> None:
+    chosen = {"max_grounded": max_grounded, "min_support": min_support, "object_identity": object_identity}
+    learner = learned(graph, budget=ENOUGH, **chosen)
+    assert learner.stopped_by == "complete"
+    assert counted(learner.rules()) == reference_rules(graph, **chosen)
+    assert learner.rules().exact.all()
+
+
+@settings(max_examples=15)
+@given(random_graphs(8, [2, 3], 30), st.booleans())
+def test_every_rule_is_found_where_there_are_many_ways(graph: SmallGraph, object_identity: bool) -> None:
+    learner = learned(graph, max_grounded=2, object_identity=object_identity, budget=ENOUGH)
+    assert learner.stopped_by == "complete"
+    assert counted(learner.rules()) == reference_rules(graph, max_grounded=2, object_identity=object_identity)
+
+
+@settings(max_examples=10)
+@given(graphs(min_triples=1, max_relations=2), st.booleans())
+def test_every_rule_of_length_3_is_found(graph: SmallGraph, object_identity: bool) -> None:
+    longest = {"max_cyclic": 3, "max_acyclic": 3, "max_grounded": 3, "object_identity": object_identity}
+    learner = learned(graph, budget=ENOUGH, **longest)
+    assert learner.stopped_by == "complete"
+    assert counted(learner.rules()) == reference_rules(graph, **longest)
+
+
+@settings(max_examples=15)
+@given(graphs(min_triples=1), st.data())
+def test_relations_restrict_the_heads_and_nothing_else(graph: SmallGraph, data: st.DataObject) -> None:
+    stated = sorted({relation for _, relation, _ in graph[2]})
+    chosen = data.draw(st.lists(st.sampled_from(stated), unique=True, min_size=1))
+    labels = tuple(f"r{relation:06}" for relation in chosen)
+    learner = learned(graph, relations=labels, budget=ENOUGH)
+    assert learner.stopped_by == "complete"
+    expected = reference_rules(graph)
+    assert counted(learner.rules()) == {
+        rule: counts for rule, counts in expected.items() if rule.head % graph[1] in chosen
+    }
+
+
+@settings(max_examples=15)
+@given(graphs(min_triples=1), st.sampled_from([0.25, 0.5, 0.29, 1 / 3, 1.0]))
+def test_the_least_confidence_is_a_strict_bound(graph: SmallGraph, least: float) -> None:
+    found = counted(learned(graph, min_confidence=least, budget=ENOUGH).rules())
+    assert found == reference_rules(graph, min_confidence=least)
+    assert all(support / predictions > least for predictions, support in found.values())
+
+
+@settings(max_examples=15)
+@given(graphs(min_triples=1))
+def test_more_spans_never_lose_a_rule_and_none_is_a_tautology(graph: SmallGraph) -> None:
+    learner = make_learner(graph)
+    before: dict[Rule, Counts] = {}
+    for span in learner.spans():
+        now = counted(span.rules)
+        assert before.items() <= now.items()
+        assert len(now) == span.n_rules == len(before) + span.new_rules
+        assert not any(is_tautology(rule) for rule in now)
+        before = now
+
+
+def test_bodies_of_different_lengths_are_not_taken_for_each_other() -> None:
+    """r0(X,A), r1(A,Y) was once taken for r1(X,Y): one number stood for both."""
+    chain = [(0, 0, 1), (1, 1, 2), (0, 2, 2), (3, 0, 4), (4, 1, 5), (3, 2, 5), (0, 1, 2)]
+    found = counted(learned((6, 3, chain)).rules())
+    assert found[Rule("B", 2, None, (0, 1), None)] == (2, 2)
+    assert found[Rule("B", 2, None, (1,), None)] == (3, 1)
+
+
+def test_a_profile_without_any_path_does_not_keep_a_run_from_its_end() -> None:
+    """One triple has no cyclic path of length 2 or 3, and no acyclic path at all."""
+    learner = learned((2, 1, [(0, 0, 1)]), max_cyclic=3)
+    assert learner.stopped_by == "complete"
+    assert len(learner.rules()) == 0
+
+
+def assert_brute_force_agrees(table: TripleTable, n_rules: int, **limits: int) -> None:
+    learner = learned(table, budget=ENOUGH, threads=2, **limits)
+    assert learner.stopped_by == "complete"
+    sizes = table.vocabulary.n_entities, table.vocabulary.n_relations
+    expected = all_rules(table.triples.tolist(), *sizes, **limits)
+    assert len(expected) == n_rules
+    assert counted(learner.rules()) == expected
+
+
+@pytest.mark.parametrize(("name", "n_rules"), [("nations", 0), ("umls", 0)])
+def test_brute_force_finds_the_same_rules_in_real_graphs(
+    shared_data: Callable[[str], Path], name: str, n_rules: int
+) -> None:
+    """B rules of length 1 and 2, unary rules of length 1: all there are."""
+    table = load_dataset(shared_data(name)).train
+    assert_brute_force_agrees(table, n_rules, max_cyclic=2, max_acyclic=1, max_grounded=1, min_support=2)
+
+
+@pytest.mark.parametrize(("name", "n_relations", "n_rules"), [("nations", 8, 0), ("umls", 10, 0)])
+def test_brute_force_finds_the_same_unary_rules_of_length_2(
+    shared_data: Callable[[str], Path], name: str, n_relations: int, n_rules: int
+) -> None:
+    """All types, length 1 and 2, with the most frequent relations; all relations take the brute force minutes."""
+    whole = load_dataset(shared_data(name)).train
+    frequent = np.argsort(-np.bincount(whole.triples[:, 1]), kind="stable")[:n_relations]
+    chosen = whole.to_polars()[np.flatnonzero(np.isin(whole.triples[:, 1], frequent))]
+    table = TripleTable.from_frame(chosen)
+    assert_brute_force_agrees(table, n_rules, max_cyclic=2, max_acyclic=2, max_grounded=2, min_support=2)

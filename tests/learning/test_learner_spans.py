@@ -1,0 +1,243 @@
+"""Spans: what they tell, when they end, what a cap costs, which counts are exact."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from anyburl import DataError, PathProfile, TripleTable, UnknownLabelError, Vocabulary
+from anyburl.learning.learner import Span
+from anyburl.learning.options import CORES_OF_PATH_RUNS, PATHS_PER_CORE
+from anyburl.learning.store import RuleStore
+from anyburl.learning.warmup import warm_up
+from kernels import random_graph
+from learned import ENOUGH, counted, learned, make_learner, run
+from reference import search
+from reference.scoring import Rule
+
+GRAPH = random_graph(1, 8, 3, 30)
+WIDE = random_graph(2, 400, 40, 6000)
+"""So many bodies of length 3 that no run of the tests comes to their end."""
+
+
+def test_a_run_with_nothing_left_to_find_is_complete() -> None:
+    assert learned(GRAPH).stopped_by == "complete"
+
+
+def test_a_run_ends_at_its_path_budget() -> None:
+    learner = make_learner(WIDE, paths=150_000, max_cyclic=3)
+    spans = run(learner)
+    assert learner.stopped_by == "paths"
+    assert spans[-2].n_paths < 150_000 <= spans[-1].n_paths == learner.n_paths
+
+
+def test_a_run_ends_at_its_seconds() -> None:
+    learner = make_learner(WIDE, seconds=0.3, span=0.1, max_cyclic=3, threads=2)
+    started = time.monotonic()
+    spans = run(learner)
+    assert learner.stopped_by == "seconds"
+    assert 0.3 <= learner.elapsed == spans[-1].elapsed <= time.monotonic() - started < 10
+    assert len(spans) >= 2
+    assert all(span.seconds >= 0.05 for span in spans[:-1])
+
+
+def test_no_seconds_are_no_spans() -> None:
+    learner = make_learner(GRAPH, seconds=0)
+    assert run(learner) == []
+    assert learner.stopped_by == "seconds"
+    assert len(learner.rules()) == 0
+
+
+@pytest.mark.parametrize("policy", ["weighted", "greedy", "random", "saturation"])
+@pytest.mark.parametrize("heads", ["all", "sampled"])
+def test_a_path_budget_ends_a_run_that_finds_no_path(policy: str, heads: str) -> None:
+    learner = make_learner((2, 1, [(0, 0, 1)]), paths=1000, policy=policy, heads=heads)
+    run(learner)
+    assert learner.stopped_by == ("complete" if heads == "all" else "paths")
+    assert len(learner.rules()) == 0
+
+
+def test_stop_ends_a_run_after_the_batches_under_way() -> None:
+    learner = make_learner(WIDE, seconds=600, span=600, max_cyclic=3, threads=2)
+    threading.Timer(0.3, learner.stop).start()
+    started = time.monotonic()
+    spans = run(learner)
+    assert time.monotonic() - started < 30
+    assert learner.stopped_by == "interrupt"
+    assert len(spans) == 1
+    assert learner.rules().n_rules == spans[0].n_rules > 0
+
+
+def test_a_run_that_was_stopped_before_it_began_does_nothing() -> None:
+    learner = make_learner(GRAPH)
+    learner.stop()
+    assert run(learner) == []
+    assert learner.stopped_by == "interrupt"
+
+
+def test_a_loop_may_be_left_and_keeps_its_rules() -> None:
+    learner = make_learner(WIDE, max_cyclic=3)
+    for span in learner.spans():
+        n_rules = span.n_rules
+        break
+    assert len(learner.rules()) == n_rules > 0
+
+
+@pytest.fixture(scope="module")
+def spans() -> list[Span]:
+    return run(make_learner(GRAPH, max_cyclic=3, paths=200_000, policy="random"))
+
+
+def test_spans_add_up(spans: list[Span]) -> None:
+    n_rules = n_paths = n_bodies = 0
+    elapsed = 0.0
+    for number, span in enumerate(spans, 1):
+        n_rules += span.new_rules
+        n_paths += sum(entry.paths for entry in span.profiles)
+        n_bodies += sum(entry.new_bodies for entry in span.profiles)
+        elapsed += span.seconds
+        assert (span.number, span.n_rules, span.n_paths, span.n_bodies) == (number, n_rules, n_paths, n_bodies)
+        assert span.elapsed == pytest.approx(elapsed)
+        assert span.new_rules == sum(entry.new_rules for entry in span.profiles) == sum(map(len, span.found))
+        assert span.n_dropped == 0
+
+
+def test_every_core_of_a_span_is_accounted_for(spans: list[Span]) -> None:
+    for span in spans:
+        assert sum(entry.cores for entry in span.profiles) == CORES_OF_PATH_RUNS
+        for entry in span.profiles:
+            assert entry.paths <= entry.attempts
+            if entry.profile.rule_length > 1 and entry.paths < entry.attempts:  # sampled, not listed
+                assert entry.attempts == entry.cores * PATHS_PER_CORE
+
+
+def test_saturation_reward_and_best_profile_come_from_the_profiles(spans: list[Span]) -> None:
+    for span in spans:
+        known = sum(entry.known_rules for entry in span.profiles)
+        met = range(known + span.new_rules)
+        assert span.saturation == search.saturation({*met}, {*met[:known]})
+        assert span.reward == pytest.approx(sum(entry.reward for entry in span.profiles))
+        best = max(entry.value for entry in span.profiles)
+        assert best in [entry.value for entry in span.profiles if entry.profile == span.best_profile]
+        assert span.paths_per_second == pytest.approx(sum(entry.paths for entry in span.profiles) / span.seconds)
+
+
+def test_the_reward_of_a_profile_is_that_of_its_new_rules() -> None:
+    """In one span, support-confidence; the other rewards are sums over the same rules."""
+    functions = {
+        "support": search.support,
+        "support-confidence": search.support_confidence,
+        "length-discounted": search.length_discounted,
+    }
+    for reward, function in functions.items():
+        for span in make_learner(GRAPH, reward=reward, paths=1).spans():
+            for entry in span.profiles:
+                found = [
+                    (support, support / predictions, len(rule.body))
+                    for rules in span.found
+                    for rule, (predictions, support) in counted(rules).items()
+                    if len(rule.body) == entry.profile.rule_length and is_of(rule, entry.profile)
+                ]
+                assert len(found) == entry.new_rules
+                assert entry.reward == pytest.approx(function(found))
+
+
+def is_of(rule: Rule, profile: PathProfile) -> bool:
+    """Whether paths of this profile give this rule."""
+    from_cycle = rule.type == "B" or (rule.type == "Uc" and rule.head_constant == rule.body_constant)
+    return from_cycle == profile.cyclic
+
+
+def test_a_span_that_finds_known_rules_only_is_saturated() -> None:
+    learner = make_learner(GRAPH, max_acyclic=0, max_cyclic=3, heads="sampled", paths=10**6)
+    spans = run(learner)
+    assert spans[0].saturation == 0.0
+    assert spans[-1].saturation == 1.0
+    assert spans[-1].new_rules == 0
+
+
+def test_snapshots_are_named_by_their_seconds() -> None:
+    learner = make_learner(WIDE, seconds=0.5, span=10, snapshots=(0.2, 0.1, 30.0), max_cyclic=3)
+    taken = {span.snapshot: span.n_rules for span in learner.spans()}
+    assert list(taken) == ["0.1", "0.2", None]
+    assert learner.store.snapshots() == {"0.1": taken["0.1"], "0.2": taken["0.2"]}
+    assert taken["0.1"] <= taken["0.2"] <= taken[None]
+
+
+# A cap.
+
+
+def test_a_cap_keeps_the_most_valuable_rules_and_counts_the_others() -> None:
+    everything = learned(GRAPH).rules()
+    capped = learned(GRAPH, max_rules=40)
+    kept = counted(capped.rules())
+    assert len(kept) == 40
+    assert kept.items() <= counted(everything).items()
+    values = sorted((s * s / p for p, s in counted(everything).values()), reverse=True)
+    assert sorted((s * s / p for p, s in kept.values()), reverse=True) == pytest.approx(values[:40])
+    assert capped.store.n_dropped == len(everything) - 40
+
+
+def test_a_cap_above_all_rules_costs_nothing() -> None:
+    everything = learned(GRAPH).rules()
+    capped = learned(GRAPH, max_rules=len(everything))
+    assert counted(capped.rules()) == counted(everything)
+    assert capped.store.n_dropped == 0
+
+
+def test_a_span_tells_what_a_cap_has_cost_so_far() -> None:
+    for span in make_learner(GRAPH, max_rules=40).spans():
+        assert span.n_rules <= 44
+        assert span.n_rules == len(span.rules)
+    assert span.n_rules + span.n_dropped > 44
+
+
+def test_a_snapshot_keeps_its_rules_that_a_cap_leaves() -> None:
+    rules = learned(GRAPH).rules()
+    store = RuleStore(rules.vocabulary, 30)
+    store.add([rules.slice(0, 25)])
+    store.mark_snapshot("5")
+    store.add([rules.slice(25, 100)])
+    store.cut_to_cap()
+    assert (store.n_rules, store.n_dropped) == (30, 70)
+    early = counted(rules.slice(0, 25))
+    assert [rule in early for rule in counted(store.rules())].index(False) == store.snapshots()["5"]
+
+
+# Exact or estimated.
+
+
+def test_counts_beyond_the_budget_are_marked_as_estimates() -> None:
+    """Bodies of length 1 may touch 100 times the budget, of length 2 ten times."""
+    exact, estimated = (learned(random_graph(3, 30, 2, 500), budget=budget) for budget in (ENOUGH, 1))
+    assert exact.rules().exact.all()
+    rules = estimated.rules()
+    assert not rules.exact.all()
+    right = counted(exact.rules())
+    marked = rules.take(rules.exact)
+    assert counted(marked).items() <= right.items()
+    assert set(counted(rules)) <= set(right)
+
+
+# What cannot be learned.
+
+
+def test_there_must_be_a_triple_to_learn_from() -> None:
+    empty = TripleTable.from_labels([], [], [], Vocabulary.from_labels(["a"], ["r"]))
+    with pytest.raises(DataError, match="there is no triple to learn from"):
+        make_learner(empty)
+
+
+def test_a_relation_to_learn_must_be_known_and_have_a_triple() -> None:
+    table = TripleTable.from_labels(["a"], ["speaks"], ["b"], Vocabulary.from_labels(["a", "b"], ["speaks", "lives"]))
+    with pytest.raises(DataError, match="relation 'lives' has no triple to learn from"):
+        make_learner(table, relations=("lives",))
+    with pytest.raises(UnknownLabelError, match="speakes"):
+        make_learner(table, relations=("speakes",))
+
+
+def test_warming_up_asks_nothing_of_the_options() -> None:
+    options = make_learner(GRAPH, seconds=100, relations=("r000001",), max_rules=1, policy="saturation").options
+    warm_up(options)
