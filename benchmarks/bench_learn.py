@@ -17,14 +17,12 @@ from common import peak_memory_mb, save, shared, timed
 
 import anyburl
 from anyburl.learning.options import LearnOptions
-from anyburl.learning.warmup import warm_up
 
 
 def run(name: str, **options: Any) -> tuple[dict[str, Any], anyburl.RuleSet]:
     """Learn, span by span; say when the rules of length 1 were complete."""
     data = anyburl.load_dataset(shared() / "data" / name)
     chosen = LearnOptions(**options)
-    warm_up(chosen, data.vocabulary.n_relations)
     learner = anyburl.Learner(data.train, chosen)
     short_complete, done = None, set()
     for span in learner.spans():

@@ -25,11 +25,18 @@ if TYPE_CHECKING:
         RunError,
         UnknownLabelError,
     )
+    from anyburl.evaluation.evaluate import evaluate
+    from anyburl.evaluation.metrics import Metrics
+    from anyburl.explanation.explain import explain
+    from anyburl.explanation.explanation import Explanation, Reason
     from anyburl.learning.learn import learn
     from anyburl.learning.learner import Learner, Span
     from anyburl.learning.options import LearnOptions
     from anyburl.learning.run import RunDirectory
     from anyburl.paths.profile import PathProfile
+    from anyburl.prediction.predict import Answer, predict
+    from anyburl.ranking.options import RankOptions
+    from anyburl.ranking.ranker import Ranker, make_ranker
     from anyburl.rules.rule import Atom, Rule, RuleType
     from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.ruleset.rescore import rescore
@@ -39,15 +46,21 @@ if TYPE_CHECKING:
     from anyburl.triples.vocabulary import Vocabulary
 
 _HOMES = {
+    "Answer": "prediction.predict",
     "AnyburlError": "errors",
     "Atom": "rules.rule",
     "DataError": "errors",
     "Dataset": "triples.dataset",
+    "Explanation": "explanation.explanation",
     "LearnOptions": "learning.options",
     "Learner": "learning.learner",
+    "Metrics": "evaluation.metrics",
     "MissingExtraError": "errors",
     "OptionError": "errors",
     "PathProfile": "paths.profile",
+    "RankOptions": "ranking.options",
+    "Ranker": "ranking.ranker",
+    "Reason": "explanation.explanation",
     "Rule": "rules.rule",
     "RuleError": "errors",
     "RuleSet": "ruleset.ruleset",
@@ -58,25 +71,35 @@ _HOMES = {
     "TripleTable": "triples.table",
     "UnknownLabelError": "errors",
     "Vocabulary": "triples.vocabulary",
+    "evaluate": "evaluation.evaluate",
+    "explain": "explanation.explain",
     "format_rule": "rules.syntax",
     "learn": "learning.learn",
     "load_dataset": "triples.dataset",
+    "make_ranker": "ranking.ranker",
     "parse_rule": "rules.syntax",
+    "predict": "prediction.predict",
     "rescore": "ruleset.rescore",
 }
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "AnyburlError",
     "Atom",
     "DataError",
     "Dataset",
+    "Explanation",
     "LearnOptions",
     "Learner",
+    "Metrics",
     "MissingExtraError",
     "OptionError",
     "PathProfile",
+    "RankOptions",
+    "Ranker",
+    "Reason",
     "Rule",
     "RuleError",
     "RuleSet",
@@ -88,10 +111,14 @@ __all__ = [
     "UnknownLabelError",
     "Vocabulary",
     "__version__",
+    "evaluate",
+    "explain",
     "format_rule",
     "learn",
     "load_dataset",
+    "make_ranker",
     "parse_rule",
+    "predict",
     "rescore",
 ]
 

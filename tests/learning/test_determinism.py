@@ -6,22 +6,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from learned import make_learner
 
 from anyburl import Dataset, RuleSet, learn
 from anyburl.learning.run import RunDirectory
 from kernels import random_graph, table_of
-from learned import make_learner
+from strategies import SmallGraph
 
 GRAPH = random_graph(5, 200, 12, 2500)
+SPARSE = random_graph(6, 100, 5, 300)
 
 MODES: dict[str, dict[str, Any]] = {
     "all heads": {},
-    "sampled heads": {"heads": "sampled", "max_cyclic": 2, "paths": 60_000},
+    "sampled heads": {"heads": "sampled", "graph": SPARSE, "min_support": 1},
     "greedy": {"policy": "greedy", "reward": "support"},
     "saturation": {"policy": "saturation", "saturation": 0.5},
     "estimates": {"budget": 20},
     "cap": {"max_rules": 3000},
 }
+
+TRACED = ("number", "rules", "new_rules", "paths", "bodies", "saturation", "dropped")
+
+
+def profile_counts(entry: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(entry[name] for name in ("profile", "cores", "paths", "new_bodies", "new_rules", "known_rules"))
 
 
 def columns_of(rules: RuleSet) -> list[list[Any]]:
@@ -30,16 +38,15 @@ def columns_of(rules: RuleSet) -> list[list[Any]]:
     return [body, *(getattr(rules, name).tolist() for name in names)]
 
 
-def run_once(folder: Path, threads: int, seed: int = 3, **options: Any) -> tuple[RuleSet, bytes, list[tuple[Any, ...]]]:
+def run_once(
+    folder: Path, threads: int, seed: int = 3, graph: SmallGraph = GRAPH, **options: Any
+) -> tuple[RuleSet, bytes, list[tuple[Any, ...]]]:
     """The rules, their file, and what the trace says apart from times."""
-    dataset = Dataset.from_triples(table_of(GRAPH), name="random")
+    dataset = Dataset.from_triples(table_of(graph), name="random")
     chosen = {"paths": 200_000, "min_support": 2, "max_cyclic": 3, "max_acyclic": 1, **options}
     rules = learn(dataset, out=folder, threads=threads, seed=seed, **chosen)
-    trace = [
-        (line["number"], line["rules"], line["paths"], line["bodies"], line["saturation"], line["dropped"])
-        + tuple((entry["profile"], entry["cores"], entry["new_rules"], entry["known_rules"]) for entry in
-        line["profiles"]) for line in RunDirectory.open(folder).trace()
-    ]
+    lines = RunDirectory.open(folder).trace()
+    trace = [tuple(line[name] for name in TRACED) + tuple(map(profile_counts, line["profiles"])) for line in lines]
     return rules, (folder / "rules.parquet").read_bytes(), trace
 
 
@@ -56,7 +63,7 @@ def test_threads_do_not_change_the_rules_nor_a_second_run(tmp_path: Path, mode: 
 
 
 def test_another_seed_finds_other_rules_first(tmp_path: Path) -> None:
-    options = {"heads": "sampled", "paths": 1, "max_cyclic": 2}
+    options = {"heads": "sampled", "paths": 1, "graph": SPARSE, "min_support": 1}
     first, other = (run_once(tmp_path / f"{seed}", 1, seed=seed, **options)[0] for seed in (1, 2))
     assert columns_of(first) != columns_of(other)
 

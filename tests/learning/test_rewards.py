@@ -70,5 +70,5 @@ def test_a_reward_is_made_by_its_name(name: str, kind: type[Reward]) -> None:
 
 
 def test_an_unknown_reward_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(OptionError, match="reward must be one of support, support-confidence, .* got 'most'"):
+    with pytest.raises(OptionError, match=r"reward must be one of support, support-confidence, .* got 'most'"):
         make_reward("most")

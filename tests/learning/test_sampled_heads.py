@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learned import ENOUGH, counted, learned
 
 from kernels import random_graph
-from learned import ENOUGH, counted, learned
 from reference.paths import all_acyclic_paths, all_cyclic_paths, generalise
 from reference.scoring import Counts, Rule, score
 from strategies import SmallGraph, graphs

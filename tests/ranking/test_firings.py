@@ -33,7 +33,7 @@ def one_rule(graph: SmallGraph, *rules: tuple) -> Case:  # type: ignore[type-arg
     return Case(graph, [Scored(rule, 1, 2) for rule in rules], [], [])
 
 
-@settings(max_examples=examples(400, 40))
+@settings(max_examples=examples(400, 150))
 @given(cases(), st.booleans())
 @example(one_rule((2, 1, []), ("Ud", 0, 1, (0,), None), ("Uc", 0, 1, (0,), 0), ("B", 0, None, (0,), None)), True)
 @example(one_rule((2, 1, [(0, 0, 0)]), ("Uc", 1, 2, (0,), 2), ("Uc", 0, 2, (0,), 2), ("Ud", 1, 2, (0,), None)), True)
@@ -44,13 +44,13 @@ def test_rules_fire_as_the_reference_says(case: Case, object_identity: bool) -> 
     assert_firings(case, object_identity)
 
 
-@settings(max_examples=examples(150, 12))
+@settings(max_examples=examples(150, 40))
 @given(cases(random_graphs(7, [1, 2], 20)), st.booleans())
 def test_rules_fire_where_there_are_many_ways(case: Case, object_identity: bool) -> None:
     assert_firings(case, object_identity)
 
 
-@settings(max_examples=examples(60, 5))
+@settings(max_examples=examples(60, 15))
 @given(random_graphs(6, [1, 2], 12), st.data(), st.booleans())
 def test_many_rules_about_the_same_relations_fire_together(
     graph: SmallGraph, data: st.DataObject, object_identity: bool
@@ -82,7 +82,7 @@ def test_firings_carry_the_scores_of_their_rules(case: Case) -> None:
         assert found.scores.tolist() == [scores[row] for row in found.rules.tolist()]
 
 
-@pytest.mark.parametrize("length", [5, 6])
+@pytest.mark.parametrize("length", [5, 6, 7])
 @pytest.mark.parametrize("object_identity", [True, False])
 def test_long_bodies_fire_as_the_reference_says(length: int, object_identity: bool) -> None:
     """Beyond what is learned: bodies up to the limit keep more witnesses."""

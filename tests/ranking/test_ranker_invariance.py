@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.bodies.arrays import head_arrays
+from anyburl.errors import OptionError, RuleError
 from anyburl.ranking import ranker as ranker_module
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays
 from anyburl.ranking.index import build_index
+from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import make_queries, single_query
 from kernels import arrays_of, examples, random_graph, random_graphs
 from ranked import (
@@ -30,13 +32,6 @@ from ranked import (
 from strategies import SmallGraph
 
 pytestmark = pytest.mark.kernel
-
-
-@pytest.fixture
-def patched() -> Iterator[Callable[[str, Any], None]]:
-    """Replaces names of the ranker's module; one that Hypothesis may use, since it holds for all examples."""
-    with pytest.MonkeyPatch.context() as patch:
-        yield lambda name, value: patch.setattr(ranker_module, name, value)
 
 
 def every_query(case: Case, **options: Any) -> AnswerArrays:
@@ -90,12 +85,12 @@ def distinct(case: Case) -> Case:
 
 
 @pytest.mark.parametrize("aggregation", ["max", "noisy-or-top:2"])
-def test_threads_and_batches_do_not_matter(patched: Callable[[str, Any], None], aggregation: str) -> None:
+def test_threads_and_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch, aggregation: str) -> None:
     case = distinct(MANY)
     expected = every_query(case, aggregation=aggregation, block=True)
     assert expected.n_firings.sum() > 1000
     for threads, batch in [(1, 1), (2, 1), (3, 7), (2, 32), (4, 10**6)]:
-        patched("QUERIES_AT_A_TIME", batch)
+        monkeypatch.setattr(ranker_module, "QUERIES_AT_A_TIME", batch)
         assert same(every_query(case, aggregation=aggregation, block=True, threads=threads), expected)
 
 
@@ -158,8 +153,49 @@ def test_an_interrupted_answer_leaves_no_trace() -> None:
     assert [ranker.fire(*query).rules.tolist() for query in all_queries(case.graph)] == before
 
 
-def test_progress_counts_every_question_once(patched: Callable[[str, Any], None]) -> None:
-    patched("QUERIES_AT_A_TIME", 7)
+def test_an_interrupt_drops_the_batches_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranker_module, "QUERIES_AT_A_TIME", 1)
+    case = distinct(MANY)
+    queries, _ = make_queries(as_table(case.graph[2]), [], case.graph[1])
+    ranker, started = make_ranker(case.graph, case.scored, threads=2), []
+    run = ranker._run
+
+    def slowly(*arguments: Any) -> int:
+        started.append(arguments[1])
+        time.sleep(0.005)
+        return run(*arguments)
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ranker, "_run", slowly)
+    with pytest.raises(KeyboardInterrupt):
+        ranker.answer(queries, progress=interrupt)
+    assert len(started) < len(queries.entities) / 2
+    assert ranker.answer(queries).n_firings.sum() > 0
+
+
+def test_answers_and_firings_at_the_same_time_do_not_disturb_each_other() -> None:
+    """One ranker may be asked by several threads, as a server does."""
+    case = distinct(MANY)
+    n_relations = case.graph[1]
+    tables = [as_table(case.graph[2][:90]), as_table(case.graph[2][90:])]
+    questions = [make_queries(table, [tables[0]], n_relations)[0] for table in tables]
+    ranker = make_ranker(case.graph, case.scored, threads=2)
+    expected = [ranker.answer(queries, top_k=3) for queries in questions]
+    fired = [ranker.fire(*query).rules.tolist() for query in all_queries(case.graph)]
+
+    def work(number: int) -> bool:
+        if number % 3 == 2:
+            return [ranker.fire(*query).rules.tolist() for query in all_queries(case.graph)] == fired
+        return same(ranker.answer(questions[number % 3], top_k=3), expected[number % 3])
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(work, range(examples(30, 6))))
+
+
+def test_progress_counts_every_question_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranker_module, "QUERIES_AT_A_TIME", 7)
     case = distinct(MANY)
     queries, _ = make_queries(as_table(case.graph[2]), [], case.graph[1])
     for threads in (1, 2):
@@ -196,3 +232,14 @@ def test_one_rule_alone_makes_an_index(kind: str) -> None:
     graph: SmallGraph = (4, 1, [(0, 0, 2), (3, 0, 2)])
     for alone in (rule, (*rule[:3], body[:1], rule[4])):
         assert every_query(Case(graph, [Scored(alone, 1, 2)], [], [])).n_firings.sum() >= (kind != "Uc")
+
+
+def test_bodies_that_are_too_long_are_refused() -> None:
+    with pytest.raises(RuleError, match="at most 7 body atoms can be applied, got one with 8"):
+        make_ranker((2, 1, [(0, 0, 1)]), [Scored(("B", 0, None, (0,) * 8, None), 1, 2)])
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_threads_are_at_least_one(threads: int) -> None:
+    with pytest.raises(OptionError, match=f"threads must be at least 1, got {threads}"):
+        RankOptions(threads=threads)

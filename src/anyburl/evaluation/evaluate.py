@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from anyburl import __version__
 from anyburl.errors import DataError
-from anyburl.evaluation.metrics import Metrics, Ranks, bootstrap_interval, grouped, lower_bound, summarise
-from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.blocking import blocks_connected
+from anyburl.evaluation.metrics import Metrics, bootstrap_interval, grouped, lower_bound, summarise
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import make_queries
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ranking.ranks import Ranks, target_ranks
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.ruleset.selection import TYPE_CODES
 from anyburl.triples.dataset import Dataset
+from anyburl.tuning.train import Tuning, tune, tuned_ranks
 
 
 def evaluate(
@@ -48,33 +48,15 @@ def evaluate(
         dataset.vocabulary.n_relations,
     )
     started = time.perf_counter()
+    tuning = tune(ranker, dataset) if ranker.options.aggregation == "tuned" else None
+    tuned = time.perf_counter()
     answers = ranker.answer(queries, progress=progress)
-    seconds = {"index": round(ranker.seconds_indexing, 3), "rank": round(time.perf_counter() - started, 3)}
-    ranks = target_ranks(queries, answers, dataset.vocabulary.n_entities, places)
+    ranks = target_ranks(queries, answers, dataset.vocabulary.n_entities)
+    if tuning:
+        ranks = tuned_ranks(ranker, tuning, queries, ranks)
+    seconds = {"index": ranker.seconds_indexing, "tune": tuned - started, "rank": time.perf_counter() - tuned}
     types = _best_types(ranker.rules, answers.best_rules[places])
-    return summarise_ranks(ranks, types, ranker, dataset, split, seconds)
-
-
-def make_ranker(rules: RuleSet, dataset: Dataset, options: RankOptions) -> Ranker:
-    """Make rules of any vocabulary ready on the train split of `dataset`; rules with unknown labels are left out."""
-    known = rules if rules.vocabulary is dataset.vocabulary else rules.with_vocabulary(dataset.vocabulary)[0]
-    block = blocks_connected(options.block_connected, dataset)
-    return Ranker(known, dataset.train, options, block_connected=block)
-
-
-def target_ranks(queries: QueryArrays, answers: AnswerArrays, n_entities: int, places: NDArray[np.int64]) -> Ranks:
-    """Return the ranks of the targets, in the order of `places`.
-
-    A target that no rule predicts ties with every other entity that none predicts, after all candidates.
-    """
-    sizes = np.diff(queries.target_offsets)
-    question = np.repeat(np.arange(len(sizes)), sizes)
-    fired_targets = np.bincount(question, weights=answers.fired, minlength=len(sizes)).astype(np.int64)
-    n_candidates = (answers.n_candidates - fired_targets)[question]
-    n_others = (n_entities - answers.n_excluded - sizes)[question]
-    optimistic = np.where(answers.fired, answers.better + 1, n_candidates + 1)
-    pessimistic = np.where(answers.fired, answers.better + answers.equal + 1, np.maximum(n_others, n_candidates) + 1)
-    return Ranks(optimistic[places], pessimistic[places])
+    return summarise_ranks(ranks.at(places), types, ranker, dataset, split, seconds, tuning)
 
 
 def _best_types(rules: RuleSet, best: NDArray[np.int32]) -> NDArray[np.str_]:
@@ -85,7 +67,13 @@ def _best_types(rules: RuleSet, best: NDArray[np.int32]) -> NDArray[np.str_]:
 
 
 def summarise_ranks(
-    ranks: Ranks, types: NDArray[np.str_], ranker: Ranker, dataset: Dataset, split: str, seconds: dict[str, float]
+    ranks: Ranks,
+    types: NDArray[np.str_],
+    ranker: Ranker,
+    dataset: Dataset,
+    split: str,
+    seconds: dict[str, float],
+    tuning: Tuning | None = None,
 ) -> Metrics:
     """Put the figures and their protocol together."""
     options, table = ranker.options, dataset.split(split)
@@ -109,6 +97,7 @@ def summarise_ranks(
             "weights": dict(options.weights),
             "object_identity": options.object_identity,
             "rules": len(ranker.rules),
+            **({} if tuning is None else {"tuned": tuning.described()}),
             "anyburl": __version__,
         },
         metrics={
@@ -122,6 +111,6 @@ def summarise_ranks(
         by_direction={"object": summarise(realistic[:n]), "subject": summarise(realistic[n:])},
         by_relation=sorted(by_relation, key=lambda row: -row["queries"]),
         by_rule_type=grouped(realistic, types),
-        seconds=seconds,
+        seconds={name: round(value, 3) for name, value in seconds.items()},
         ranks=ranks,
     )

@@ -9,26 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.ranking.ranks import Ranks
+
 HITS = (1, 3, 10)
 BOOTSTRAP_ROUNDS = 1000
-
-
-@dataclass(frozen=True)
-class Ranks:
-    """The filtered rank of every query: those (s, r, ?) of all triples first, then those (?, r, o)."""
-
-    optimistic: NDArray[np.int64]
-    pessimistic: NDArray[np.int64]
-
-    @property
-    def realistic(self) -> NDArray[np.float64]:
-        """The mean of the optimistic and the pessimistic rank."""
-        mean: NDArray[np.float64] = (self.optimistic + self.pessimistic) / 2
-        return mean
-
-    def of(self, ties: str) -> NDArray[np.float64]:
-        """Return the ranks under one way to treat ties."""
-        return np.asarray(getattr(self, ties), np.float64)
 
 
 def summarise(ranks: NDArray[np.float64]) -> dict[str, float]:

@@ -1,16 +1,14 @@
-"""What the data says already: which splits hold a triple, and the answers of its two queries."""
+"""What the data says already: which splits hold a triple, and what else answers its two queries."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.explanation.groundings import Ids
 from anyburl.graph.arrays import GraphArrays
-from anyburl.ranking.arrays import QueryArrays
 from anyburl.triples.dataset import SPLITS, Dataset
 from anyburl.triples.table import TripleTable
 
@@ -22,31 +20,31 @@ def holding_splits(dataset: Dataset, triple: Ids) -> tuple[str, ...]:
     return tuple(split for split in SPLITS if _holds(dataset.split(split), triple))
 
 
-def both_queries(dataset: Dataset, triple: Ids) -> QueryArrays:
-    """Return (s, r, ?) and (?, r, o), each with the triple's own answer as target and the other known ones excluded."""
+def other_answers(dataset: Dataset, graph: GraphArrays, triple: Ids) -> tuple[Ints, Ints]:
+    """Return the known objects of (s, r, ?) and the known subjects of (?, r, o), without the triple's own.
+
+    Those of train come from its `graph`: to look through all of train would take longer than the rest.
+    """
     subject, relation, object = triple
-    objects = np.unique(np.concatenate([_objects(table, subject, relation) for table in _tables(dataset)]))
-    subjects = np.unique(np.concatenate([_subjects(table, relation, object) for table in _tables(dataset)]))
-    objects, subjects = objects[objects != object], subjects[subjects != subject]
-    return QueryArrays(
-        entities=np.array([subject, object], np.int32),
-        relations=np.array([relation, relation + dataset.vocabulary.n_relations], np.int32),
-        target_offsets=np.arange(3, dtype=np.int64),
-        targets=np.array([object, subject], np.int32),
-        excluded_offsets=np.cumsum([0, len(objects), len(subjects)], dtype=np.int64),
-        excluded=np.concatenate([objects, subjects]),
-    )
+    tables = (dataset.valid.triples, dataset.test.triples)
+    objects = [table[(table[:, 0] == subject) & (table[:, 1] == relation), 2] for table in tables]
+    subjects = [table[(table[:, 2] == object) & (table[:, 1] == relation), 0] for table in tables]
+    all_objects = np.concatenate([_targets(graph, subject, relation), *objects])
+    all_subjects = np.concatenate([_targets(graph, object, relation + graph.n_relations), *subjects])
+    return all_objects[all_objects != object], all_subjects[all_subjects != subject]
 
 
-def are_connected(graph: GraphArrays, subject: int, object: int) -> bool:
-    """Tell whether any fact joins two different entities, either way."""
-    first, last = (int(graph.segment_starts[graph.segment_offsets[subject + i]]) for i in (0, 1))
-    row = first + int(np.searchsorted(graph.neighbours[first:last], object))
-    return subject != object and row < last and int(graph.neighbours[row]) == object
+def find_segment(graph: GraphArrays, entity: int, relation: int) -> int:
+    """Return the segment of an entity for a directed relation, -1 if it has none."""
+    start, end = int(graph.segment_offsets[entity]), int(graph.segment_offsets[entity + 1])
+    segment = start + int(np.searchsorted(graph.segment_relations[start:end], relation))
+    return segment if segment < end and graph.segment_relations[segment] == relation else -1
 
 
-def _tables(dataset: Dataset) -> Iterator[TripleTable]:
-    return (dataset.split(split) for split in SPLITS)
+def neighbours(graph: GraphArrays, entity: int) -> Ints:
+    """Return what any fact joins with `entity`, sorted; a reflexive fact joins it with `self`."""
+    first, last = (int(graph.segment_starts[graph.segment_offsets[entity + i]]) for i in (0, 1))
+    return graph.neighbours[first:last]
 
 
 def _place(table: TripleTable, triple: Ids) -> int:
@@ -60,11 +58,10 @@ def _holds(table: TripleTable, triple: Ids) -> bool:
     return row < len(table) and tuple(table.triples[row].tolist()) == triple
 
 
-def _objects(table: TripleTable, subject: int, relation: int) -> Ints:
-    first, last = _place(table, (subject, relation, 0)), _place(table, (subject, relation + 1, 0))
-    return table.triples[first:last, 2]
-
-
-def _subjects(table: TripleTable, relation: int, object: int) -> Ints:
-    triples = table.triples
-    return np.asarray(triples[(triples[:, 2] == object) & (triples[:, 1] == relation), 0])
+def _targets(graph: GraphArrays, entity: int, relation: int) -> Ints:
+    """Return what a directed relation leads to; `self` stands for the entity."""
+    segment = find_segment(graph, entity, relation)
+    if segment < 0:
+        return np.empty(0, np.int32)
+    found = graph.targets[graph.segment_starts[segment] : graph.segment_starts[segment + 1]]
+    return np.where(found == graph.n_entities, np.int32(entity), found)

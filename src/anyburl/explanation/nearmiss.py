@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from anyburl.explanation.arrays import empty_search
 from anyburl.explanation.explanation import NearMiss
-from anyburl.explanation.groundings import Ids, Task, make_task, step_fact
+from anyburl.explanation.groundings import Ids, step_fact
 from anyburl.explanation.kernel import first_near_miss
-from anyburl.graph.arrays import GraphArrays
+from anyburl.explanation.known import find_segment
 from anyburl.ranking.arrays import TrieIndex
 from anyburl.ranking.index import to_scores
 from anyburl.ranking.ranker import Ranker
@@ -36,27 +36,34 @@ def find_near_miss(ranker: Ranker, triple: Ids) -> NearMiss | None:
 
     The `MOST_RULES` strongest rules are tried whose head can be the triple. Call it where no rule fires.
     """
-    rows = _strongest(ranker, triple)
-    tasks = [make_task(ranker.rules, int(row), triple) for row in rows]
-    kept = [i for i, task in enumerate(tasks) if _is_possible(ranker, int(rows[i]), task, triple)]
-    if not kept:
-        return None
-    rows, tasks = rows[kept], [tasks[i] for i in kept]
-    bodies = ranker.rules.bodies[ranker.rules.body[rows]]
-    lengths = np.array([len(task.body) for task in tasks], np.int32)
-    starts, ends, avoided = (np.array([task[i] for task in tasks], np.int32) for i in (1, 2, 3))
-    search = empty_search(bodies.shape[1])
+    subject, _, object = triple
+    rules, rows = ranker.rules, _strongest(ranker, triple)
+    bodies, heads, constants = rules.bodies[rules.body[rows]], rules.head[rows], rules.head_constant[rows]
+    lengths = (bodies >= 0).sum(axis=1, dtype=np.int32)
+    is_binary = rules.type[rows] == BINARY
+    starts = np.where(is_binary | (heads < ranker.vocabulary.n_relations), subject, object).astype(np.int32)
+    ends = np.where(is_binary, object, rules.body_constant[rows]).astype(np.int32)
     identity = ranker.options.object_identity
-    found, missing = first_near_miss(ranker.graph, bodies, lengths, starts, ends, avoided, identity, MOST_TRIED, search)
-    return None if found < 0 else _near_miss(ranker, int(rows[found]), tasks[found], missing, search.nodes)
+    possible = (lengths > 0) & ~_says_itself(bodies, lengths, heads, constants, rules.body_constant[rows])
+    if identity:
+        possible &= (starts != ends) & (starts != constants)
+    rows, bodies, lengths, starts, ends, constants = (
+        column[possible] for column in (rows, bodies, lengths, starts, ends, constants)
+    )
+    search = empty_search(bodies.shape[1])
+    found, missing = first_near_miss(
+        ranker.graph, bodies, lengths, starts, ends, constants, identity, MOST_TRIED, search
+    )
+    return None if found < 0 else _near_miss(ranker, int(rows[found]), missing, search.nodes)
 
 
-def _near_miss(ranker: Ranker, row: int, task: Task, missing: int, nodes: NDArray[np.int32]) -> NearMiss:
+def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32]) -> NearMiss:
+    rules = ranker.rules
+    body = rules.bodies[rules.body[row]]
     steps = [
         step_fact(ranker.vocabulary, int(relation), int(nodes[place]), int(nodes[place + 1]))
-        for place, relation in enumerate(task.body)
+        for place, relation in enumerate(body[body >= 0])
     ]
-    rules = ranker.rules
     return NearMiss(
         rule=rules.rule(row),
         confidence=float(ranker.confidences[row]),
@@ -68,15 +75,15 @@ def _near_miss(ranker: Ranker, row: int, task: Task, missing: int, nodes: NDArra
     )
 
 
-def _is_possible(ranker: Ranker, row: int, task: Task, triple: Ids) -> bool:
-    """Whether object identity leaves a way, and the missing fact could not be the triple itself."""
-    body, start, end, avoided = task
-    if not len(body):
-        return False
-    rules = ranker.rules
-    if len(body) == 1 and body[0] == rules.head[row] and rules.body_constant[row] == rules.head_constant[row]:
-        return False  # h(X,Y) <= h(X,Y), h(X,c) <= h(X,c)
-    return not ranker.options.object_identity or (start not in (end, avoided))
+def _says_itself(
+    bodies: NDArray[np.int32],
+    lengths: NDArray[np.int32],
+    heads: NDArray[np.int32],
+    head_constants: NDArray[np.int32],
+    body_constants: NDArray[np.int32],
+) -> NDArray[np.bool_]:
+    """Mark h(X,Y) <= h(X,Y) and h(X,c) <= h(X,c): what they lack is the triple itself."""
+    return np.asarray((lengths == 1) & (bodies[:, 0] == heads) & (head_constants == body_constants))
 
 
 def _strongest(ranker: Ranker, triple: Ids) -> Rows:
@@ -118,7 +125,7 @@ def _scored_by_index(ranker: Ranker, triple: Ids) -> Iterator[Scored]:
         ends = [(object, graph.n_relations + relation), (subject, relation)]
         yield _trie_rules(index.trie, relation)
     for entity, directed in ends:
-        segment = _segment(graph, entity, directed)
+        segment = find_segment(graph, entity, directed)
         if segment < 0:
             continue
         for part in (index.pairs, index.dangling):
@@ -139,10 +146,3 @@ def _trie_rules(trie: TrieIndex, relation: int) -> Scored:
         rows.append(trie.rules[start:end])
         start, end = int(trie.first_children[start]), int(trie.first_children[end - 1] + trie.n_children[end - 1])
     return np.concatenate(scores), np.concatenate(rows)
-
-
-def _segment(graph: GraphArrays, entity: int, relation: int) -> int:
-    """Return the segment of an entity for a directed relation, -1 if it has none."""
-    start, end = int(graph.segment_offsets[entity]), int(graph.segment_offsets[entity + 1])
-    segment = start + int(np.searchsorted(graph.segment_relations[start:end], relation))
-    return segment if segment < end and graph.segment_relations[segment] == relation else -1

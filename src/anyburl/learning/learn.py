@@ -56,10 +56,9 @@ def resume(run: RunDirectory, dataset: Dataset, **changes: Any) -> tuple[Learner
 
     `seconds` is the budget of the whole run, the part done already included.
     """
-    described = run.described()
-    if described["data"]["fingerprint"] != dataset.fingerprint:
-        raise RunError(f"{run.path} was learned on other data than {dataset.name}: its fingerprint differs")
     options = LearnOptions(**{**run.options().to_json(), **changes})
+    if run.described()["data"].get("fingerprint") != dataset.fingerprint:
+        raise RunError(f"{run.path} was learned on other data than {dataset.name}: its fingerprint differs")
     known, dropped = run.load_rules().with_vocabulary(dataset.vocabulary)
     if dropped:
         raise RunError(f"{run.path} holds {dropped} rules with labels that {dataset.name} does not have")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from anyburl.cores import available_cores
 from anyburl.learning.engines.base import Engine, by_profile
 from anyburl.learning.engines.threads import ThreadsEngine
 from anyburl.learning.history import ProfileSpan, SpanRecord
 from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
 from anyburl.learning.policy import make_policy
 from anyburl.learning.store import RuleStore, sort_rules
+from anyburl.learning.warmup import warm_up
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable
@@ -77,7 +78,7 @@ class Learner:
 
     def __init__(self, table: TripleTable, options: LearnOptions, *, known: RuleSet | None = None) -> None:
         self.options = options
-        self.threads = options.threads or len(os.sched_getaffinity(0))
+        self.threads = options.threads or available_cores()
         self.cores = self.threads if options.paths is None else CORES_OF_PATH_RUNS
         self.engine: Engine = ThreadsEngine(table, options, self.threads)
         self.store = RuleStore(table.vocabulary, options.max_rules)
@@ -95,7 +96,11 @@ class Learner:
             self.store.add([known])
 
     def spans(self) -> Generator[Span, None, None]:
-        """Run the learning, one time span after the other; the loop may be left at any time."""
+        """Run the learning, one time span after the other; the loop may be left at any time.
+
+        The kernels are compiled before the clock runs, where that was not done before.
+        """
+        warm_up(self.options, self.store.vocabulary.n_relations)
         try:
             while not self._is_over():
                 yield self._run_span()

@@ -34,8 +34,9 @@ class Recorder:
     def finish(self, learner: Learner) -> RuleSet:
         """Write what is left, then the rules and the snapshots; return the rules."""
         self.save_parts()
-        rules = learner.rules()
-        self.run.finish(rules, learner.store.snapshots())
+        rules, found = learner.rules(), learner.store.rules()
+        taken = {name: found.slice(0, n_rules) for name, n_rules in learner.store.snapshots().items()}
+        self.run.finish(rules, taken)
         return rules
 
     def save_parts(self) -> None:

@@ -18,7 +18,7 @@ import platform
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -112,21 +112,32 @@ class RunDirectory:
     def described(self) -> dict[str, Any]:
         """Return the contents of options.json."""
         try:
-            return dict(json.loads(self.options_file.read_text("utf-8")))
+            described = json.loads(self.options_file.read_text("utf-8"))
         except (OSError, ValueError) as error:
             raise RunError(f"{self.options_file} cannot be read as JSON: {error}") from error
+        parts = described if isinstance(described, dict) else {}
+        if not all(isinstance(parts.get(name), dict) for name in ("data", "options")):
+            raise RunError(f"{self.options_file} does not describe a run: it should hold data and options")
+        return parts
 
     def options(self) -> LearnOptions:
         """Return the options of the run."""
         stored = dict(self.described()["options"])
+        names = {field.name for field in fields(LearnOptions)}
+        if stored.keys() != names:
+            odd = ", ".join(sorted(stored.keys() ^ names))
+            raise RunError(f"{self.options_file} is of another version of anyburl: the options differ in {odd}")
         for name in ("snapshots", "relations"):
             stored[name] = None if stored[name] is None else tuple(stored[name])
         return LearnOptions(**stored)
 
     def append_trace(self, span: Span) -> None:
-        """Append one line to trace.jsonl."""
-        with open(self.path / "trace.jsonl", "a", encoding="utf-8") as file:
-            file.write(json.dumps(trace_line(span)) + "\n")
+        """Append one line to trace.jsonl; a line that a kill cut short is ended first."""
+        with open(self.path / "trace.jsonl", "a+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(end - 1, 0))
+            cut_short = file.read(1) not in (b"", b"\n")
+            file.write((b"\n" if cut_short else b"") + json.dumps(trace_line(span)).encode() + b"\n")
 
     def trace(self) -> Iterator[dict[str, Any]]:
         """Yield the lines of trace.jsonl; a last line cut short by a kill is left out."""
@@ -145,12 +156,12 @@ class RunDirectory:
             np.savez(file, **{name: getattr(whole, name) for name in _COLUMNS})
         os.replace(partial, target)
 
-    def finish(self, rules: RuleSet, snapshots: dict[str, int]) -> None:
+    def finish(self, rules: RuleSet, snapshots: dict[str, RuleSet]) -> None:
         """Write the snapshots and all rules; the parts have done their duty then."""
-        for name, n_rules in snapshots.items():
+        for name, taken in snapshots.items():
             snapshot = self.path / f"rules-{name}.parquet"
             if not snapshot.exists():
-                rules.slice(0, n_rules).save(snapshot)
+                taken.save(snapshot)
         rules.save(self.rules_file)
         shutil.rmtree(self.parts, ignore_errors=True)
         self.parts.mkdir(exist_ok=True)
@@ -187,7 +198,7 @@ class RunDirectory:
         """A run that was killed has no snapshot files, but its trace tells how many rules there were."""
         for line in self.trace():
             if line.get("snapshot") == at and not self.rules_file.is_file():
-                return self.load_rules().slice(0, int(line["rules"]))
+                return self.load_rules().slice(0, int(line["rules"]) + int(line["dropped"]))
         there = sorted(file.stem.removeprefix("rules-") for file in self.path.glob("rules-*.parquet"))
         raise RunError(f"{self.path} has no snapshot at {at} seconds; it has {', '.join(there) or 'none'}")
 

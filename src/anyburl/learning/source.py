@@ -43,18 +43,15 @@ class BodySource:
             self.start_sweep()
 
     @property
-    def is_sweeping(self) -> bool:
-        """Whether bodies are listed rather than sampled."""
-        return self._sweep is not None
-
-    @property
     def exhausted(self) -> bool:
         """Whether every body of the profile was harvested."""
         return self._swept and not self._pending
 
     def start_sweep(self) -> None:
         """List the bodies from now on, if that can be done."""
-        if self._can_sweep and self._sweep is None:
+        with self._lock:
+            if not self._can_sweep or self._sweep is not None:
+                return
             self._sweep = sweep(self._graph, self.profile, grounded=self._grounded, seed=self._options.seed)
             self._can_sweep = self._sweep is not None
 
@@ -62,8 +59,8 @@ class BodySource:
         """Let a sweep list at most `allowance` bodies in this span, all workers together (None: no bound)."""
         self._allowance = allowance
 
-    def after_span(self, attempts: int, paths: int, new_bodies: int) -> None:
-        """Turn from sampling to sweeping where a span found few new bodies, or none for all its attempts."""
+    def note_yield(self, attempts: int, paths: int, new_bodies: int) -> None:
+        """Turn from sampling to sweeping where paths gave few new bodies, or many attempts none."""
         few = paths >= 1000 and new_bodies < SWEEP_BELOW * paths
         if few or (attempts >= PATHS_PER_CORE and new_bodies == 0):
             self.start_sweep()

@@ -15,7 +15,7 @@ class RuleStore:
     """
 
     def __init__(self, vocabulary: Vocabulary, max_rules: int | None) -> None:
-        self._vocabulary, self._max_rules = vocabulary, max_rules
+        self.vocabulary, self._max_rules = vocabulary, max_rules
         self._chunks: list[RuleSet] = []
         self._snapshots: dict[str, int] = {}
         self.n_rules = 0
@@ -31,7 +31,7 @@ class RuleStore:
     def rules(self) -> RuleSet:
         """Return all rules found so far."""
         if len(self._chunks) != 1:
-            whole = RuleSet.concat(self._chunks) if self._chunks else RuleSet.empty(self._vocabulary)
+            whole = RuleSet.concat(self._chunks) if self._chunks else RuleSet.empty(self.vocabulary)
             self._chunks = [whole]
         return self._chunks[0]
 

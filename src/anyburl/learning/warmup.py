@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anyburl.learning.learner import Learner
+from anyburl.learning.engines.threads import ThreadsEngine
 from anyburl.learning.options import LearnOptions
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
@@ -21,7 +21,6 @@ def warm_up(options: LearnOptions, n_relations: int = 1) -> None:
     triples = np.array([[0, 0, 1], [1, 0, 2], [2, 0, 3], [0, 0, 2], [1, 0, 3], [3, 0, 0], [0, 0, 0]], np.int32)
     table = TripleTable.from_ids(triples, vocabulary)
     small = replace(options, paths=1, seconds=None, threads=1, relations=None, max_rules=None, policy="weighted")
-    for _ in Learner(table, replace(small, heads="all")).spans():
-        pass
-    for _ in Learner(table, replace(small, heads="sampled")).spans():
-        pass
+    engine = ThreadsEngine(table, small, threads=1)
+    engine.run_span(1, small.profiles, None)
+    engine.close()

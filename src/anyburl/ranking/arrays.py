@@ -22,7 +22,7 @@ class PairIndex(NamedTuple):
     body_constants: NDArray[np.int32]
     body_scores: NDArray[np.int64]
     body_rules: NDArray[np.int32]  # row of the rule set
-    head_offsets: NDArray[np.int64]  # head segment -> its rules
+    head_offsets: NDArray[np.int64]  # head -> its rules
     head_bodies: NDArray[np.int32]  # body segment
     head_scores: NDArray[np.int64]
     head_rules: NDArray[np.int32]
@@ -38,18 +38,18 @@ class DanglingIndex(NamedTuple):
     body_constants: NDArray[np.int32]
     body_scores: NDArray[np.int64]
     body_rules: NDArray[np.int32]
-    head_offsets: NDArray[np.int64]  # head segment -> its rules
+    head_offsets: NDArray[np.int64]  # head -> its rules
     head_bodies: NDArray[np.int32]  # directed relation of the body
     head_scores: NDArray[np.int64]
     head_rules: NDArray[np.int32]
 
 
 class LongIndex(NamedTuple):
-    """Unary rules with longer bodies, and rules without one: by head relation, and by head segment."""
+    """Unary rules with longer bodies, and rules without one: by head relation, and by head."""
 
     relation_offsets: NDArray[np.int64]  # directed head relation -> its rules, sorted by body, then body constant
     relation_rules: NDArray[np.int32]  # place in the columns below
-    head_offsets: NDArray[np.int64]  # head segment -> its rules
+    head_offsets: NDArray[np.int64]  # head -> its rules
     head_rules: NDArray[np.int32]  # place in the columns below
     heads: NDArray[np.int32]
     lengths: NDArray[np.int32]
@@ -72,12 +72,17 @@ class TrieIndex(NamedTuple):
 
 
 class RuleIndex(NamedTuple):
-    """All rules, ready to answer queries."""
+    """All rules, ready to answer queries.
+
+    Unary heads d(X, c) are numbered: the segment of c for d read backward, or, where no triple makes one, one past the
+    segments for each of `strange_heads`, which holds c and d packed into one number (see `find_head`), sorted.
+    """
 
     pairs: PairIndex
     dangling: DanglingIndex
     long: LongIndex
     trie: TrieIndex
+    strange_heads: NDArray[np.int64]
 
 
 class FiringArrays(NamedTuple):
@@ -107,6 +112,7 @@ class QueryArrays(NamedTuple):
 class CandidateArrays(NamedTuple):
     """Per entity, valid where `stamps` holds the number of the query under way."""
 
+    clock: NDArray[np.int64]  # the number of the last query; every query gets a new one, so nothing is ever cleared
     stamps: NDArray[np.int64]
     excluded: NDArray[np.int64]  # stamp: not to be ranked
     firsts: NDArray[np.int32]  # the first firing
@@ -151,6 +157,7 @@ def empty_candidates(n_entities: int, n_rules: int) -> CandidateArrays:
     """Return one worker's buffers; no candidate has more firings than there are rules."""
     entities = n_entities + 1
     return CandidateArrays(
+        clock=np.zeros(1, np.int64),
         stamps=np.zeros(entities, np.int64),
         excluded=np.zeros(entities, np.int64),
         firsts=np.zeros(entities, np.int32),

@@ -33,32 +33,57 @@ def to_confidences(scores: NDArray[np.int64]) -> NDArray[np.float64]:
 def build_index(graph: GraphArrays, rules: RuleSet, confidences: NDArray[np.float64]) -> RuleIndex:
     """Index the rules (of the graph's vocabulary); `confidences` are what they count for."""
     scores, lengths = to_scores(confidences), rules.lengths
+    rules = _read_self_forward(rules)
     is_type = {name: rules.type == code for name, code in TYPE_CODES.items()}
     pairs = is_type[RuleType.UNARY_CONSTANT] & (lengths == 1)
     dangling = is_type[RuleType.UNARY_DANGLING] & (lengths == 1)
     binary = is_type[RuleType.BINARY]
-    segments = _Segments(graph)
+    segments = _Segments(graph, rules)
     return RuleIndex(
         _pairs(rules, scores, np.flatnonzero(pairs), segments),
         _dangling(rules, scores, np.flatnonzero(dangling), segments),
         _long(rules, scores, np.flatnonzero(~(pairs | dangling | binary)), segments),
         _trie(rules, scores, np.flatnonzero(binary)),
+        segments.strange_heads,
     )
 
 
-class _Segments:
-    """Finds segments by entity and directed relation; -1 where there is none."""
+def _read_self_forward(rules: RuleSet) -> RuleSet:
+    """Return the rules with heads h(self, Y), as other tools write them, turned into h(X, self): they say the same."""
+    n_relations = rules.vocabulary.n_relations
+    backward = (rules.head_constant == rules.vocabulary.self_id) & (rules.head >= n_relations)
+    return rules.replace(head=np.where(backward, rules.head - n_relations, rules.head)) if backward.any() else rules
 
-    def __init__(self, graph: GraphArrays) -> None:
+
+class _Segments:
+    """Finds segments by entity and directed relation, -1 where there is none; and numbers the heads of unary rules."""
+
+    def __init__(self, graph: GraphArrays, rules: RuleSet) -> None:
         self._graph = graph
         self.n_relations, self.n_segments = graph.n_relations, len(graph.segment_relations)
         self.n_entities = graph.n_entities
+        unary = rules.head_constant >= 0
+        constants, heads = rules.head_constant[unary], rules.head[unary]
+        strange = self.find(constants, heads) < 0
+        self.strange_heads = np.unique(self._pack(constants[strange], heads[strange]))
+        self.n_heads = self.n_segments + len(self.strange_heads)
 
     def find(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the segment that leads back along each relation, that is of its entity for the relation inverted."""
         segments = np.empty(len(entities), np.int32)
         find_segments(self._graph, entities, relations, segments)
         return segments
+
+    def find_heads(self, constants: NDArray[np.int32], heads: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the numbers of unary heads: segments, and past those the heads that no triple is an example of."""
+        numbers = self.find(constants, heads)
+        strange = np.flatnonzero(numbers < 0)
+        keys = self._pack(constants[strange], heads[strange])
+        numbers[strange] = self.n_segments + np.searchsorted(self.strange_heads, keys)
+        return numbers
+
+    def _pack(self, constants: NDArray[np.int32], heads: NDArray[np.int32]) -> NDArray[np.int64]:
+        return constants.astype(np.int64) * (2 * self.n_relations) + heads
 
 
 def _offsets(keys: NDArray[Any], n: int) -> NDArray[np.int64]:
@@ -76,20 +101,14 @@ def _order(*columns: tuple[NDArray[np.int32], int]) -> NDArray[np.int32]:
     return order
 
 
-def _by_head(head: NDArray[np.int32], segments: _Segments) -> NDArray[np.int32]:
-    """Return the order by head segment of the rules that have one: the others' heads have no example."""
-    order = _order((np.where(head >= 0, head, segments.n_segments), segments.n_segments + 1))
-    return order[: int((head >= 0).sum())]
-
-
 def _both_orders(
     rules: RuleSet, rows: Rows, body: NDArray[np.int32], n_bodies: int, segments: _Segments
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the order by body, head relation and head constant; the head segments; and the order by those."""
+    """Return the order by body, head relation and head constant; the heads' numbers; and the order by those."""
     constants, heads = rules.head_constant[rows], rules.head[rows]
     order = _order((constants, segments.n_entities + 1), (heads, 2 * segments.n_relations), (body, n_bodies))
-    head = segments.find(constants, heads)
-    return order, head, _by_head(head, segments)
+    head = segments.find_heads(constants, heads)
+    return order, head, _order((head, segments.n_heads))
 
 
 def _pairs(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _Segments) -> PairIndex:
@@ -104,7 +123,7 @@ def _pairs(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _Seg
         body_constants=rules.head_constant[by_body],
         body_scores=scores[by_body],
         body_rules=by_body.astype(np.int32),
-        head_offsets=_offsets(head[by_head], segments.n_segments),
+        head_offsets=_offsets(head[by_head], segments.n_heads),
         head_bodies=body[by_head],
         head_scores=scores[rows[by_head]],
         head_rules=rows[by_head].astype(np.int32),
@@ -122,7 +141,7 @@ def _dangling(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _
         body_constants=rules.head_constant[by_body],
         body_scores=scores[by_body],
         body_rules=by_body.astype(np.int32),
-        head_offsets=_offsets(head[by_head], segments.n_segments),
+        head_offsets=_offsets(head[by_head], segments.n_heads),
         head_bodies=body[by_head],
         head_scores=scores[rows[by_head]],
         head_rules=rows[by_head].astype(np.int32),
@@ -131,15 +150,15 @@ def _dangling(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _
 
 def _long(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _Segments) -> LongIndex:
     by_relation = np.argsort(rules.head[rows], kind="stable")
-    head = segments.find(rules.head_constant[rows], rules.head[rows])
-    by_head = _by_head(head, segments)
+    head = segments.find_heads(rules.head_constant[rows], rules.head[rows])
+    by_head = _order((head, segments.n_heads))
     width = max(rules.bodies.shape[1], 1)
     bodies = np.full((len(rows), width), -1, np.int32)
     bodies[:, : rules.bodies.shape[1]] = rules.bodies[rules.body[rows]]
     return LongIndex(
         relation_offsets=_offsets(rules.head[rows][by_relation], 2 * segments.n_relations),
         relation_rules=by_relation.astype(np.int32),
-        head_offsets=_offsets(head[by_head], segments.n_segments),
+        head_offsets=_offsets(head[by_head], segments.n_heads),
         head_rules=by_head.astype(np.int32),
         heads=rules.head[rows],
         lengths=rules.lengths[rows].astype(np.int32),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import kernel
+from anyburl._jit import inlined, kernel
 from anyburl.bodies.arrays import HeadArrays
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, find_segment
+from anyburl.graph.kernel import entity_rows, find_segment, inverse, lower_bound
 from anyburl.ranking.arrays import (
     AnswerArrays,
     CandidateArrays,
@@ -29,6 +29,13 @@ from anyburl.ranking.kernel_order import best_rule, compare, count_better, link_
 from anyburl.ranking.kernel_trie import fire_trie
 
 
+@inlined
+def next_query(candidates: CandidateArrays) -> int:
+    """Return a number that no query of this worker had before."""
+    candidates.clock[0] += 1
+    return int(candidates.clock[0])
+
+
 @kernel
 def exclude(
     graph: GraphArrays, queries: QueryArrays, q: int, query: int, block_connected: bool, candidates: CandidateArrays
@@ -42,13 +49,29 @@ def exclude(
         candidates.excluded[queries.excluded[i]] = query
         n_excluded += 1
     if block_connected:
-        start, end = entity_rows(graph, int(queries.entities[q]))
+        s = int(queries.entities[q])
+        start, end = entity_rows(graph, s)
         for row in range(start, end):
-            entity = graph.neighbours[row]
+            entity = int(graph.neighbours[row])
+            if entity == graph.n_entities:  # a reflexive triple joins s with itself
+                entity = s
             if candidates.excluded[entity] != query:
                 candidates.excluded[entity] = query
                 n_excluded += 1
     return n_excluded
+
+
+@inlined
+def find_head(graph: GraphArrays, index: RuleIndex, s: int, d: int) -> int:
+    """Return the number of the head that s is the constant of and that answers (s, d, ?), or -1."""
+    segment = find_segment(graph, s, d)
+    if segment >= 0 or len(index.strange_heads) == 0:
+        return segment
+    wanted = s * (2 * graph.n_relations) + inverse(graph, d)
+    place = lower_bound(index.strange_heads, 0, len(index.strange_heads), wanted)
+    if place < len(index.strange_heads) and index.strange_heads[place] == wanted:
+        return len(graph.segment_relations) + place
+    return -1
 
 
 @kernel
@@ -68,16 +91,16 @@ def fire_all(
     is too small.
     """
     identity = protocol.object_identity
-    n = fire_pairs(graph, heads, index.pairs, s, d, query, candidates, firings, 0)
+    n = fire_pairs(graph, heads, index.pairs, s, d, identity, query, candidates, firings, 0)
     n = fire_dangling(graph, index.dangling, s, d, identity, query, candidates, firings, n)
     n = fire_long(graph, index.long, s, d, d, identity, query, walk, candidates, firings, n)
     if d >= graph.n_relations:
         n = fire_long(graph, index.long, s, d, d - graph.n_relations, identity, query, walk, candidates, firings, n)
-    segment = find_segment(graph, s, d)
-    if segment >= 0:
-        n = fire_pairs_of_constant(graph, index.pairs, s, segment, query, candidates, firings, n)
-        n = fire_dangling_of_constant(graph, index.dangling, s, segment, identity, query, candidates, firings, n)
-        n = fire_long_of_constant(graph, index.long, s, segment, identity, query, walk, candidates, firings, n)
+    head = find_head(graph, index, s, d)
+    if head >= 0:
+        n = fire_pairs_of_constant(graph, index.pairs, s, head, identity, query, candidates, firings, n)
+        n = fire_dangling_of_constant(graph, index.dangling, s, head, identity, query, candidates, firings, n)
+        n = fire_long_of_constant(graph, index.long, s, head, identity, query, walk, candidates, firings, n)
     return fire_trie(graph, index.trie, s, d, protocol.longest, identity, query, walk, candidates, firings, n)
 
 
@@ -129,10 +152,10 @@ def answer(
     """Answer the queries from `first` to before `last`; return the next one, and the room for firings that it would
     need.
 
-    Stops early only where `firings` is too small for a query. Numbers of queries, plus one, are the stamps.
+    Stops early only where `firings` is too small for a query.
     """
     for q in range(first, last):
-        query = q + 1
+        query = next_query(candidates)
         s, d = int(queries.entities[q]), int(queries.relations[q])
         n_excluded = exclude(graph, queries, q, query, protocol.block_connected, candidates)
         n = fire_all(graph, heads, index, s, d, protocol, query, walk, candidates, firings)
@@ -144,7 +167,10 @@ def answer(
         out.n_excluded[q] = n_excluded
         out.n_firings[q] = n
         for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
-            is_target[queries.targets[i]] = query
+            target = int(queries.targets[i])
+            if is_target[target] != query and candidates.excluded[target] == query:
+                out.n_excluded[q] -= 1  # blocked, but ranked all the same: as one that no rule predicts
+            is_target[target] = query
         for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
             target = int(queries.targets[i])
             out.fired[i] = candidates.stamps[target] == query

@@ -17,7 +17,7 @@ from anyburl.ranking.arrays import (
     RuleIndex,
     TrieWalk,
 )
-from anyburl.ranking.kernel import exclude, fire_all, keep_best
+from anyburl.ranking.kernel import exclude, fire_all, keep_best, next_query
 from anyburl.ranking.kernel_order import link_firings, scores_of, set_keys
 
 N_BEST = 5  # the highest scores that are told one by one
@@ -73,7 +73,7 @@ def describe(
     As in `answer`: returns the next query, and the room for firings that it would need.
     """
     for q in range(first, last):
-        query = q + 1
+        query = next_query(candidates)
         exclude(graph, queries, q, query, protocol.block_connected, candidates)
         s, d = int(queries.entities[q]), int(queries.relations[q])
         n = fire_all(graph, heads, index, s, d, protocol, query, walk, candidates, firings)

@@ -34,6 +34,30 @@ def as_entity(graph: GraphArrays, s: int, constant: int) -> int:
     return s if constant == graph.n_entities else constant
 
 
+@inlined
+def fire_own(
+    graph: GraphArrays,
+    index: PairIndex | DanglingIndex,
+    first: int,
+    last: int,
+    s: int,
+    d: int,
+    query: int,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n: int,
+) -> int:
+    """h(X, self) also answers (?, h, s): with s. Its constant is the largest, so it is the last of its relation (or
+    the last two: h(self, Y) means the same).
+    """
+    head = d - graph.n_relations
+    place = lower_bound(index.body_heads, first, last, head + 1) - 1
+    while place >= first and index.body_heads[place] == head and index.body_constants[place] == graph.n_entities:
+        n = fire(candidates, firings, n, query, s, int(index.body_scores[place]), int(index.body_rules[place]))
+        place -= 1
+    return n
+
+
 @kernel
 def fire_pairs(
     graph: GraphArrays,
@@ -41,6 +65,7 @@ def fire_pairs(
     index: PairIndex,
     s: int,
     d: int,
+    object_identity: bool,
     query: int,
     candidates: CandidateArrays,
     firings: FiringArrays,
@@ -54,35 +79,14 @@ def fire_pairs(
         place = lower_bound(index.body_heads, first, last, d)
         while place < last and index.body_heads[place] == d:
             constant = int(index.body_constants[place])
-            if constant != s:
+            if constant != s or not object_identity:
                 answer = as_entity(graph, s, constant)
                 n = fire(
                     candidates, firings, n, query, answer, int(index.body_scores[place]), int(index.body_rules[place])
                 )
             place += 1
         if d >= graph.n_relations:
-            n = fire_own_pairs(graph, index, first, last, s, d, query, candidates, firings, n)
-    return n
-
-
-@inlined
-def fire_own_pairs(
-    graph: GraphArrays,
-    index: PairIndex,
-    first: int,
-    last: int,
-    s: int,
-    d: int,
-    query: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
-) -> int:
-    """h(X, self) also answers (?, h, s): with s. Its constant is the largest, so it is the last of its relation."""
-    head = d - graph.n_relations
-    place = lower_bound(index.body_heads, first, last, head + 1) - 1
-    if place >= first and index.body_heads[place] == head and index.body_constants[place] == graph.n_entities:
-        return fire(candidates, firings, n, query, s, int(index.body_scores[place]), int(index.body_rules[place]))
+            n = fire_own(graph, index, first, last, s, d, query, candidates, firings, n)
     return n
 
 
@@ -91,19 +95,20 @@ def fire_pairs_of_constant(
     graph: GraphArrays,
     index: PairIndex,
     s: int,
-    segment: int,
+    head: int,
+    object_identity: bool,
     query: int,
     candidates: CandidateArrays,
     firings: FiringArrays,
     n: int,
 ) -> int:
-    """U_c rules of length 1 whose head's constant is s: everything that satisfies the body, but s."""
-    for place in range(index.head_offsets[segment], index.head_offsets[segment + 1]):
+    """U_c rules of length 1 whose head's constant is s: all that satisfies the body, under object identity but s."""
+    for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
         body = index.head_bodies[place]
         score, rule = int(index.head_scores[place]), int(index.head_rules[place])
         for row in range(graph.segment_starts[body], graph.segment_starts[body + 1]):
             x = int(graph.targets[row])
-            if x != s:
+            if x < graph.n_entities and (x != s or not object_identity):  # c' itself may lead to `self`
                 n = fire(candidates, firings, n, query, x, score, rule)
     return n
 
@@ -139,17 +144,14 @@ def fire_dangling(
         place = lower_bound(index.body_heads, first, last, d)
         while place < last and index.body_heads[place] == d:
             constant = int(index.body_constants[place])
-            if constant != s and constant != only:
+            if not object_identity or (constant != s and constant != only):
                 answer = as_entity(graph, s, constant)
                 n = fire(
                     candidates, firings, n, query, answer, int(index.body_scores[place]), int(index.body_rules[place])
                 )
             place += 1
         if d >= graph.n_relations:
-            head = d - graph.n_relations
-            place = lower_bound(index.body_heads, first, last, head + 1) - 1
-            if place >= first and index.body_heads[place] == head and index.body_constants[place] == graph.n_entities:
-                n = fire(candidates, firings, n, query, s, int(index.body_scores[place]), int(index.body_rules[place]))
+            n = fire_own(graph, index, first, last, s, d, query, candidates, firings, n)
     return n
 
 
@@ -158,7 +160,7 @@ def fire_dangling_of_constant(
     graph: GraphArrays,
     index: DanglingIndex,
     s: int,
-    segment: int,
+    head: int,
     object_identity: bool,
     query: int,
     candidates: CandidateArrays,
@@ -166,11 +168,13 @@ def fire_dangling_of_constant(
     n: int,
 ) -> int:
     """U_d rules of length 1 whose head's constant is s: everything that has the relation, to another than s."""
-    for place in range(index.head_offsets[segment], index.head_offsets[segment + 1]):
+    for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
         body = int(index.head_bodies[place])
         score, rule = int(index.head_scores[place]), int(index.head_rules[place])
         for i in range(graph.domain_offsets[body], graph.domain_offsets[body + 1]):
             x = int(graph.domains[i])
-            if x != s and candidates.excluded[x] != query and only_end(graph, x, body, object_identity) != s:
+            if candidates.excluded[x] == query:
+                continue
+            if not object_identity or (x != s and only_end(graph, x, body, True) != s):
                 n = fire(candidates, firings, n, query, x, score, rule)
     return n

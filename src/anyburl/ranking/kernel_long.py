@@ -88,9 +88,11 @@ def fire_long(
     for place in range(index.relation_offsets[head], index.relation_offsets[head + 1]):
         rule = int(index.relation_rules[place])
         constant = int(index.head_constants[rule])
-        if constant == s or (head != d and constant != graph.n_entities):
+        if head != d and constant != graph.n_entities:
             continue
         holds = index.lengths[rule] == 0
+        if constant == s and (object_identity or holds):
+            continue
         if not holds and index.body_constants[rule] < 0:
             holds = dangling_holds(graph, index, rule, s, constant, object_identity, walk)
         elif not holds:
@@ -109,7 +111,7 @@ def fire_long_of_constant(
     graph: GraphArrays,
     index: LongIndex,
     s: int,
-    segment: int,
+    head: int,
     object_identity: bool,
     query: int,
     walk: TrieWalk,
@@ -120,7 +122,7 @@ def fire_long_of_constant(
     """Fire the rules whose head's constant is s: everything that satisfies the body. A rule without a body
     ranks nothing.
     """
-    for place in range(index.head_offsets[segment], index.head_offsets[segment + 1]):
+    for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
         rule = int(index.head_rules[place])
         score, row = int(index.scores[rule]), int(index.rules[rule])
         if index.lengths[rule] == 0:
@@ -129,12 +131,16 @@ def fire_long_of_constant(
             relation = index.bodies[rule, 0]
             for i in range(graph.domain_offsets[relation], graph.domain_offsets[relation + 1]):
                 x = int(graph.domains[i])
-                if x != s and dangling_holds(graph, index, rule, x, s, object_identity, walk):
+                if x == s and object_identity:
+                    continue
+                if dangling_holds(graph, index, rule, x, s, object_identity, walk):
                     n = fire(candidates, firings, n, query, x, score, row)
             continue
         side, n_ends = ends_of_constant(graph, index, rule, object_identity, walk)
         for slot in range(n_ends):
             x = int(walk.levels.nodes[side, slot])
-            if x != s and holds_at(walk.levels, side, slot, index, rule, s, object_identity):
+            if x == s and object_identity:
+                continue
+            if holds_at(walk.levels, side, slot, index, rule, s, object_identity):
                 n = fire(candidates, firings, n, query, x, score, row)
     return n

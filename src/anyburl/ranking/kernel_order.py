@@ -10,6 +10,8 @@ from anyburl.ranking.arrays import CandidateArrays, FiringArrays
 
 MAXIMUM, NOISY_OR, NOISY_OR_TOP = 0, 1, 2
 
+MOST_EVIDENCE = 1 << 62  # a sum of scores stops here: twenty thousand certain rules would leave 64 bits
+
 
 @kernel
 def link_firings(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int) -> int:
@@ -105,12 +107,12 @@ def set_keys(
         if aggregation == NOISY_OR:
             i = int(candidates.firsts[entity])
             while i >= 0:
-                total += firings.scores[i]
+                total = min(total + int(firings.scores[i]), MOST_EVIDENCE)
                 i = int(firings.following[i])
         else:
             n = scores_of(candidates, firings, entity, candidates.left)
             for i in range(min(n, n_best)):
-                total += candidates.left[i]
+                total = min(total + int(candidates.left[i]), MOST_EVIDENCE)
         candidates.keys[entity] = total
 
 

@@ -22,8 +22,9 @@ BLOCK_CHOICES = ("auto", "on", "off")
 class RankOptions:
     """Options of ranking; checked when made.
 
-    `aggregation` is "max" (best rule first, ties by the next best), "noisy-or", or "noisy-or-top:H" (of the H best
-    rules). `weights` are factors on confidences by rule type: AnyBURL-23 and PyClause use {"Ud": 0.1, "Z": 0.01}.
+    `aggregation` is "max" (best rule first, ties by the next best), "noisy-or", "noisy-or-top:H" (of the H best
+    rules), or "tuned" (learned from the validation split). `weights` are factors on confidences by rule type:
+    AnyBURL-23 and PyClause use {"Ud": 0.1, "Z": 0.01}.
     """
 
     aggregation: str = "max"
@@ -43,6 +44,8 @@ class RankOptions:
             raise OptionError(f"RankOptions.block_connected must be one of {choices}, got {self.block_connected!r}")
         if self.top_k < 1:
             raise OptionError(f"RankOptions.top_k must be at least 1, got {self.top_k}")
+        if self.threads is not None and self.threads < 1:
+            raise OptionError(f"RankOptions.threads must be at least 1, got {self.threads}")
         for name, factor in self.weights.items():
             if name not in list(RuleType) or not 0 <= factor <= 1:
                 raise OptionError(
@@ -61,8 +64,10 @@ def parse_aggregation(text: str) -> tuple[int, int]:
     """Return the kernel's code for an aggregation and the number of rules that count."""
     if text == "max":
         return MAXIMUM, 0
-    if text == "noisy-or":
+    if text in ("noisy-or", "tuned"):  # tuning orders the best candidates by noisy-or anew
         return NOISY_OR, 0
     if match := re.fullmatch(r"noisy-or-top:([1-9]\d*)", text):
         return NOISY_OR_TOP, int(match[1])
-    raise OptionError(f"aggregation must be max, noisy-or or noisy-or-top:H with a whole number H, got {text!r}")
+    raise OptionError(
+        f"aggregation must be max, noisy-or, noisy-or-top:H with a whole number H, or tuned, got {text!r}"
+    )

@@ -80,3 +80,17 @@ def single_query(entity: int, relation: int, known: NDArray[np.int32]) -> QueryA
         excluded_offsets=np.array([0, len(known)], np.int64),
         excluded=np.asarray(known, np.int32),
     )
+
+
+def take_queries(queries: QueryArrays, rows: NDArray[np.int64]) -> QueryArrays:
+    """Return some of the questions."""
+
+    def cut(offsets: NDArray[np.int64], values: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        sizes = np.diff(offsets)[rows]
+        new_offsets = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.arange(new_offsets[-1]) + np.repeat(offsets[rows] - new_offsets[:-1], sizes)
+        return new_offsets, values[places]
+
+    targets = cut(queries.target_offsets, queries.targets)
+    excluded = cut(queries.excluded_offsets, queries.excluded)
+    return QueryArrays(queries.entities[rows], queries.relations[rows], *targets, *excluded)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import replace
 from queue import SimpleQueue
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.bodies.arrays import head_arrays
+from anyburl.bodies.arrays import MAX_LENGTH, head_arrays
+from anyburl.cores import available_cores
+from anyburl.errors import RuleError
 from anyburl.graph.index import build_graph
 from anyburl.ranking.arrays import (
     AnswerArrays,
@@ -24,6 +27,7 @@ from anyburl.ranking.arrays import (
     empty_firings,
     empty_walk,
 )
+from anyburl.ranking.blocking import blocks_connected
 from anyburl.ranking.index import UNIT, build_index
 from anyburl.ranking.kernel import answer, fire_all
 from anyburl.ranking.kernel_features import describe
@@ -31,6 +35,7 @@ from anyburl.ranking.kernel_index import find_segments
 from anyburl.ranking.kernel_order import NOISY_OR
 from anyburl.ranking.options import RankOptions, parse_aggregation
 from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.dataset import Dataset
 from anyburl.triples.table import TripleTable
 
 QUERIES_AT_A_TIME = 32
@@ -46,10 +51,10 @@ class _Buffers:
         self.firings = empty_firings(1 << 20)
         self.is_target = np.zeros(n_entities + 1, np.int64)
 
-    def forget(self) -> None:
-        """Clear the stamps: the numbers of queries start anew."""
-        for stamps in (self.candidates.stamps, self.candidates.excluded, self.is_target):
-            stamps[:] = 0
+    def next_query(self) -> int:
+        """Return a number that no query had before (kernels count for themselves)."""
+        self.candidates.clock[0] += 1
+        return int(self.candidates.clock[0])
 
 
 class Ranker:
@@ -64,7 +69,9 @@ class Ranker:
         self.confidences = options.confidences(rules)
         self.index = build_index(self.graph, rules, self.confidences)
         self.longest = int(rules.lengths.max(initial=1)) or 1
-        self.threads = options.threads or len(os.sched_getaffinity(0))
+        if self.longest > MAX_LENGTH:
+            raise RuleError(f"rules of at most {MAX_LENGTH} body atoms can be applied, got one with {self.longest}")
+        self.threads = options.threads or available_cores()
         self._buffers: SimpleQueue[_Buffers] = SimpleQueue()
         for _ in range(self.threads):
             self._buffers.put(_Buffers(self.graph.n_entities, len(rules), self.longest))
@@ -85,10 +92,13 @@ class Ranker:
                     progress(min(QUERIES_AT_A_TIME, n_queries - first))
         else:
             with ThreadPoolExecutor(self.threads) as pool:
-                for done in pool.map(lambda first: self._run(queries, first, protocol, out), batches):
-                    if progress:
-                        progress(done)
-        self._forget()
+                try:
+                    for done in pool.map(lambda first: self._run(queries, first, protocol, out), batches):
+                        if progress:
+                            progress(done)
+                except BaseException:  # Ctrl-C: what is under way ends, what is waiting is dropped
+                    pool.shutdown(cancel_futures=True)
+                    raise
         return out
 
     def fire(self, entity: int, relation: int) -> FiringArrays:
@@ -103,7 +113,7 @@ class Ranker:
                     entity,
                     relation,
                     self._protocol(0),
-                    1,
+                    buffers.next_query(),
                     buffers.walk,
                     buffers.candidates,
                     buffers.firings,
@@ -120,6 +130,12 @@ class Ranker:
         finally:
             self._buffers.put(buffers)
 
+    def with_aggregation(self, aggregation: str) -> Ranker:
+        """Return a ranker on the same index that combines scores in another way."""
+        other = copy(self)
+        other.options = replace(self.options, aggregation=aggregation)
+        return other
+
     def describe(
         self, queries: QueryArrays, groups: NDArray[np.uint8], width: int, top_k: int
     ) -> Iterator[FeatureArrays]:
@@ -133,7 +149,6 @@ class Ranker:
             for start in range(0, len(batches), 4 * self.threads):
                 chosen = batches[start : start + 4 * self.threads]
                 yield from pool.map(lambda first: self._describe(queries, groups, width, first, protocol), chosen)
-        self._forget()
 
     def answer_counts(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return how often each entity is the answer of a query with its directed relation, in the graph."""
@@ -207,8 +222,9 @@ class Ranker:
         finally:
             self._buffers.put(buffers)
 
-    def _forget(self) -> None:
-        for _ in range(self.threads):
-            buffers = self._buffers.get()
-            buffers.forget()
-            self._buffers.put(buffers)
+
+def make_ranker(rules: RuleSet, dataset: Dataset, options: RankOptions) -> Ranker:
+    """Make rules of any vocabulary ready on the train split of `dataset`; rules with unknown labels are left out."""
+    known = rules if rules.vocabulary is dataset.vocabulary else rules.with_vocabulary(dataset.vocabulary)[0]
+    block = blocks_connected(options.block_connected, dataset)
+    return Ranker(known, dataset.train, options, block_connected=block)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -24,6 +23,7 @@ from anyburl.bodies.arrays import (
 )
 from anyburl.bodies.generalisation import canonical, with_keys
 from anyburl.bodies.kernel import score
+from anyburl.cores import available_cores
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.index import build_graph
 from anyburl.rules.rule import RuleType
@@ -55,7 +55,7 @@ def rescore(
     exact = np.ones(len(rules), np.bool_)
     _score_zero(graph, heads, rules, object_identity, predictions, support)
     limits = Limits(0, 0.0, object_identity, budget or NO_BUDGET, NO_BUDGET)
-    with ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(threads or available_cores()) as pool:
         for length in np.unique(rules.lengths[rules.lengths > 0]):
             rows = np.flatnonzero(rules.lengths == length)
             batches = _batches(graph, rules.take(rows), int(length))
@@ -103,14 +103,18 @@ def _score_zero(
     back = inverses(rules.head[rows], graph.n_relations).astype(np.int64)
 
     def find(relations: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The segment of the head's constant for each relation, or -1."""
         wanted = relations * (graph.n_entities + 1) + rules.head_constant[rows]
-        places = np.minimum(np.searchsorted(segments, wanted, sorter=order), len(order) - 1)
-        return np.where(segments[order[places]] == wanted, order[places], -1)
+        places = np.append(order, -1)[np.searchsorted(segments, wanted, sorter=order)]
+        return np.where(np.append(segments, -1)[places] == wanted, places, -1)
 
     owners = np.bincount(graph.segment_relations[heads.entities < graph.n_entities], minlength=2 * graph.n_relations)
     own, into = find(rules.head[rows].astype(np.int64)), find(back)
-    predictions[rows] = owners[rules.head[rows]] - (own >= 0) * object_identity
-    support[rows] = np.where(into >= 0, np.diff(graph.segment_starts)[into], 0)
+    is_owner = (own >= 0) & (rules.head_constant[rows] < graph.n_entities)
+    predictions[rows] = owners[rules.head[rows]] - is_owner * object_identity
+    # `self` comes last in a segment; no variable stands for it.
+    entities = np.diff(graph.segment_starts) - (graph.targets[graph.segment_starts[1:] - 1] == graph.n_entities)
+    support[rows] = np.append(entities, 0)[into]
 
 
 def _batches(

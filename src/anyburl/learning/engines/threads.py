@@ -76,7 +76,7 @@ class ThreadsEngine:
     def after_span(self, found: Sequence[ProfileSpan]) -> None:
         """Turn saturated profiles from sampling to sweeping."""
         for entry in found:
-            self._sources[entry.profile].after_span(entry.attempts, entry.paths, entry.new_bodies)
+            self._sources[entry.profile].note_yield(entry.attempts, entry.paths, entry.new_bodies)
 
     def exhausted(self) -> set[PathProfile]:
         """Return the profiles that have no body left."""

@@ -71,6 +71,10 @@ class Worker:
             is_new, known_rules = seen.enter(bodies.keys, key[0])
             found.known_rules += known_rules
             source.put(bodies.take(np.flatnonzero(is_new)))
+            if (
+                deadline is not None
+            ):  # with a path budget, only at the end of a span: the same for any number of threads
+                source.note_yield(attempts, paths, int(is_new.sum()))
         return found
 
     def _harvest(

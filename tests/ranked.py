@@ -18,8 +18,19 @@ from anyburl.ranking.ranker import Ranker
 from anyburl.ruleset.selection import TYPE_CODES
 from kernels import table_of
 from reference.graph import Triple
-from reference.ranking import Query, Rank, Strength, answered, best, connected, known_answers, predicting, rank,
-strength from strategies import RuleTuple, SmallGraph, binary_rules, graphs, grounded_rules, rules
+from reference.ranking import (
+    Query,
+    Rank,
+    Strength,
+    answered,
+    best,
+    connected,
+    known_answers,
+    predicting,
+    rank,
+    strength,
+)
+from strategies import RuleTuple, SmallGraph, binary_rules, graphs, grounded_rules, rules
 
 AGGREGATIONS = ("max", "noisy-or", "noisy-or-top:1", "noisy-or-top:2", "noisy-or-top:7")
 
@@ -142,9 +153,7 @@ class Judge:
     def __init__(self, case: Case, object_identity: bool = True) -> None:
         n_entities, n_relations, triples = case.graph
         self.case, self.scores = case, scores_of(case.scored)
-        self.answers = [
-            answered(triples, n_entities, n_relations, rule, object_identity) for rule, _, _ in case.scored
-        ]
+        self.answers = [answered(triples, n_entities, n_relations, rule, object_identity) for rule, _, _ in case.scored]
 
     def firings(self, query: Query) -> list[tuple[int, int]]:
         """(candidate, rule) in order."""
@@ -172,8 +181,9 @@ class Judge:
             n_excluded=len(excluded - set(targets)),
             best=[(c, strengths[c][0]) for c in best(strengths, top_k)],
             ranks={t: rank(strengths, n_entities, t, known | blocked) for t in targets},
-            best_rules={t: max(rows[t], key=lambda row: (self.scores[row], -row)) if t in rows else -1 for t in
-            targets},
+            best_rules={
+                t: max(rows[t], key=lambda row: (self.scores[row], -row)) if t in rows else -1 for t in targets
+            },
         )
 
     def strength(self, rows: Iterable[int], aggregation: str) -> Strength:

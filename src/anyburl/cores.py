@@ -1,0 +1,12 @@
+"""How many cores there are to work with."""
+
+from __future__ import annotations
+
+import os
+
+
+def available_cores() -> int:
+    """Return the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,93 @@
+"""`predict`: the best answers of one query, each with its reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.errors import OptionError
+from anyburl.explanation.explain import explain
+from anyburl.explanation.explanation import Fact, Reason
+from anyburl.ranking.index import to_confidences
+from anyburl.ranking.options import RankOptions
+from anyburl.ranking.queries import single_query
+from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One candidate. Its `reasons` are looked up when they are first asked for."""
+
+    entity: str
+    score: float
+    rank: int
+    triple: Fact
+    known: bool
+    _ranker: Ranker = field(repr=False, compare=False)
+    _dataset: Dataset = field(repr=False, compare=False)
+
+    @cached_property
+    def reasons(self) -> tuple[Reason, ...]:
+        """The rules behind this answer, best first, with the facts that make them fire."""
+        return explain(self._ranker.rules, self._dataset, self.triple, ranker=self._ranker).reasons
+
+
+def predict(
+    rules: RuleSet,
+    dataset: Dataset,
+    subject: str | None,
+    relation: str,
+    object: str | None,
+    *,
+    top: int = 10,
+    include_known: bool = False,
+    options: RankOptions | None = None,
+    ranker: Ranker | None = None,
+) -> list[Answer]:
+    """Return the `top` best answers of (subject, relation, ?) or (?, relation, object), the missing one given as None.
+
+    Answers that the train split states already are left out, unless `include_known`. A `ranker`, made of the same
+    rules and data, is used as it is; without one, it is made from `options` first, which takes most of the time.
+    """
+    if (subject is None) == (object is None):
+        raise OptionError("predict needs either a subject or an object; the other one is None and is asked for")
+    if top < 1:
+        raise OptionError(f"predict needs top of at least 1, got {top}")
+    vocabulary = dataset.vocabulary
+    directed = vocabulary.relation_id(relation) + (0 if object is None else vocabulary.n_relations)
+    given = subject if subject is not None else object
+    assert given is not None
+    entity = vocabulary.entity_id(given)
+    ranker = ranker or make_ranker(rules, dataset, options or RankOptions())
+    known = _known_answers(dataset, entity, directed)
+    query = single_query(entity, directed, np.empty(0, np.int32) if include_known else known)
+    answers = ranker.answer(query, top_k=top)
+    found = answers.best[0][: answers.n_best[0]]
+    scores = to_confidences(answers.best_keys[0][: len(found)])
+    labels = [vocabulary.entity_label(int(candidate)) for candidate in found]
+    return [
+        Answer(
+            entity=label,
+            score=float(score),
+            rank=place + 1,
+            triple=(given, relation, label) if object is None else (label, relation, given),
+            known=bool(np.isin(candidate, known)),
+            _ranker=ranker,
+            _dataset=dataset,
+        )
+        for place, (label, score, candidate) in enumerate(zip(labels, scores, found, strict=True))
+    ]
+
+
+def _known_answers(dataset: Dataset, entity: int, directed: int) -> NDArray[np.int32]:
+    """Return the answers that the train split states."""
+    n_relations = dataset.vocabulary.n_relations
+    given, asked = (0, 2) if directed < n_relations else (2, 0)
+    triples = dataset.train.triples
+    chosen = (triples[:, 1] == directed % n_relations) & (triples[:, given] == entity)
+    return np.unique(triples[chosen, asked]).astype(np.int32)

@@ -1,0 +1,94 @@
+"""Where nothing fires: the strongest rule that lacks one fact, compared with plain Python."""
+
+from __future__ import annotations
+
+import pytest
+from explaining import Ids, cases, dataset_of, label_triple, near_misses, ranker_of, rule_set_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anyburl.explanation import nearmiss
+from anyburl.explanation.explain import explain
+from anyburl.triples import Dataset
+from kernels import examples
+from reference.graph import build, inverse
+from ruleset.samples import make_rules
+from strategies import RuleTuple, SmallGraph
+
+
+def in_index(graph: SmallGraph, rule: RuleTuple) -> bool:
+    """Whether the ranker's indexes hold the rule under its head's constant."""
+    kind, head, constant, body, last = rule
+    steps = build(graph[2], graph[0], graph[1]).steps
+    if kind == "B":
+        return True
+    has_head = (constant, inverse(head, graph[1])) in steps
+    return has_head and (kind != "Uc" or len(body) > 1 or (last, inverse(body[0], graph[1])) in steps)
+
+
+@pytest.mark.kernel
+@settings(max_examples=examples(500, 60))
+@given(cases(), st.booleans())
+def test_the_near_miss_is_the_strongest_rule_that_lacks_one_fact(
+    case: tuple[SmallGraph, list[RuleTuple], list[int], Ids], by_index: bool
+) -> None:
+    graph, tuples, supports, triple = case
+    dataset = dataset_of(graph)
+    vocabulary = dataset.vocabulary
+    rules = rule_set_of(vocabulary, tuples, supports)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearmiss, "FEW_RULES", -1 if by_index else 100)
+        found = explain(rules, dataset, label_triple(vocabulary, triple), ranker=ranker_of(rules, dataset))
+    if found.reasons:
+        assert found.near_miss is None
+        return
+    possible = {
+        row: near_misses(graph[2], graph[:2], rule, triple, vocabulary)
+        for row, rule in enumerate(tuples)
+        if supports[row] > 0 and (not by_index or in_index(graph, rule))
+    }
+    possible = {row: misses for row, misses in possible.items() if misses}
+    if not possible:
+        assert found.near_miss is None
+        return
+    assert found.near_miss is not None
+    near = found.near_miss
+    assert near.support == max(supports[row] for row in possible)
+    rows = {rules.rule(row): row for row in range(len(rules))}
+    assert (near.facts, near.missing) in possible[rows[near.rule]]
+
+
+FACTS = [
+    ("ed", "born_in", "hague"),
+    ("hague", "in", "holland"),
+    ("holland", "language", "dutch"),
+    ("lisa", "speaks", "dutch"),
+]
+
+
+@pytest.mark.parametrize("gone", range(3))
+def test_a_fact_taken_away_is_the_one_that_is_missing(gone: int) -> None:
+    rules = make_rules([("speaks(X,Y) <= born_in(X,A), in(A,B), language(B,Y)", (10, 9))])
+    triple = ("ed", "speaks", "dutch")
+    assert explain(rules, Dataset.from_triples(FACTS), triple).reasons[0].groundings == (tuple(FACTS[:3]),)
+    left = [fact for fact in FACTS if fact != FACTS[gone]]
+    dataset = Dataset.from_triples(left, valid=[FACTS[gone]])
+    near = explain(rules, dataset, triple).near_miss
+    assert near is not None
+    assert near.missing == FACTS[gone]
+    assert near.facts == tuple(fact for fact in FACTS[:3] if fact != FACTS[gone])
+    assert near.place == gone
+
+
+def test_a_missing_fact_with_a_dangling_end_is_open() -> None:
+    rules = make_rules([("speaks(X,dutch) <= born_in(X,A)", (10, 9))])
+    dataset = Dataset.from_triples(FACTS)
+    near = explain(rules, dataset, ("hague", "speaks", "dutch")).near_miss
+    assert near is not None
+    assert near.missing == ("hague", "born_in", None)
+    assert near.to_json()["missing"] == ["hague", "born_in", None]
+
+
+def test_a_tautology_is_no_near_miss() -> None:
+    rules = make_rules([("speaks(X,Y) <= speaks(X,Y)", (10, 9)), ("speaks(X,dutch) <= speaks(X,dutch)", (10, 9))])
+    assert explain(rules, Dataset.from_triples(FACTS), ("ed", "speaks", "dutch")).near_miss is None
