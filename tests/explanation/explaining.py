@@ -17,7 +17,7 @@ from anyburl.ruleset.bodytable import pad_lists
 from anyburl.triples import Dataset, TripleTable, Vocabulary
 from kernels import table_of
 from reference.graph import Graph, build
-from reference.scoring import walks
+from reference.scoring import predicted, walks
 from strategies import RuleTuple, SmallGraph, graphs, grounded_rules, rules
 
 CODES = {"B": 0, "Uc": 1, "Ud": 2, "Z": 3}
@@ -58,16 +58,21 @@ def ranker_of(rules: RuleSet, dataset: Dataset, *, block_connected: bool = False
 
 @st.composite
 def cases(draw: DrawFn, max_rules: int = 6) -> tuple[SmallGraph, list[RuleTuple], list[int], Ids]:
-    """A graph, distinct rules, their supports, and a triple that is often predicted."""
+    """A graph, distinct rules, their supports (often equal), and a triple that is mostly predicted."""
     graph = draw(graphs(min_triples=1))
-    n_entities, n_relations, _ = graph
+    n_entities, n_relations, triples = graph
     either = st.one_of(grounded_rules(graph), grounded_rules(graph), rules(n_entities, n_relations))
     drawn = draw(st.lists(either, min_size=1, max_size=max_rules, unique=True))
-    supports = draw(st.lists(st.integers(0, 10), min_size=len(drawn), max_size=len(drawn)))
-    entities = st.integers(0, n_entities - 1)
-    triple = draw(st.tuples(entities, st.integers(0, n_relations - 1), entities))
-    heads = [rule[1] % n_relations for rule in drawn]
-    return graph, drawn, supports, (triple[0], draw(st.sampled_from(heads)), triple[2])
+    supports = draw(st.lists(st.sampled_from([0, 3, 5, 5, 9]), min_size=len(drawn), max_size=len(drawn)))
+    rule = draw(st.sampled_from(drawn))
+    pairs = sorted(predicted(triples, n_entities, n_relations, rule))
+    if pairs and draw(st.integers(0, 2)) > 0:
+        x, y = draw(st.sampled_from(pairs))
+        y = x if y == n_entities else y
+    else:
+        x, y = draw(st.tuples(st.integers(0, n_entities - 1), st.integers(0, n_entities - 1)))
+    relation = rule[1] % n_relations
+    return graph, drawn, supports, (x, relation, y) if rule[1] < n_relations else (y, relation, x)
 
 
 def start_of(graph: Graph, rule: RuleTuple, triple: Ids) -> int | None:

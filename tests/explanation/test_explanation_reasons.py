@@ -31,7 +31,7 @@ def predicts(graph: SmallGraph, rule: RuleTuple, triple: Ids, identity: bool) ->
 
 
 @pytest.mark.kernel
-@settings(max_examples=examples(400, 60))
+@settings(max_examples=examples(400, 100))
 @given(cases(), st.booleans(), st.integers(1, 4))
 def test_reasons_are_the_rules_that_predict_with_all_their_groundings(case: Case, identity: bool, limit: int) -> None:
     graph, tuples, supports, triple = case
@@ -59,7 +59,7 @@ def test_reasons_are_the_rules_that_predict_with_all_their_groundings(case: Case
         assert len(set(reason.groundings)) == len(reason.groundings) == min(limit, len(every))
 
 
-@settings(max_examples=examples(200, 20))
+@settings(max_examples=examples(300, 60))
 @given(cases())
 def test_each_fact_is_in_train_and_instantiates_the_rule_with_different_entities(case: Case) -> None:
     graph, tuples, supports, triple = case
@@ -91,7 +91,7 @@ def check_instance(rule: Rule, triple: tuple[str, str, str], grounding: tuple[tu
     assert len(set(bound.values())) == len(bound)
 
 
-@settings(max_examples=examples(200, 20))
+@settings(max_examples=examples(300, 60))
 @given(
     cases(),
     st.sampled_from(["max", "noisy-or", "noisy-or-top:2"]),

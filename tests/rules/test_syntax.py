@@ -93,7 +93,20 @@ def test_any_text_is_a_rule_or_refused(text: str) -> None:
 
 
 def test_labels_that_text_cannot_carry_are_told_with_the_reason() -> None:
-    entities = ["X", "me_myself_i", "a\tb", " a", "a)", "f(a), g", "X,a", "a, Y", "Paris (Texas)", "a,b", "x"]
+    entities = [
+        "X",
+        "me_myself_i",
+        "a\tb",
+        " a",
+        "a)",
+        "f(a), g",
+        "X,a",
+        "a, Y",
+        "Paris (Texas)",
+        "a,b",
+        "x",
+        "Paris, Texas",
+    ]
     relations = ["X", "me_myself_i", "a)", "f(a),g", "a\nb", "A)b", ") <= b"]
     assert dict(unwritable_labels(entities)) == {
         "X": "reads as a variable",
@@ -104,6 +117,7 @@ def test_labels_that_text_cannot_carry_are_told_with_the_reason() -> None:
         "f(a), g": "reads as the end of an atom",
         "X,a": "reads as two terms",
         "a, Y": "reads as two terms",
+        "Paris, Texas": "has a comma and a blank, which other tools take for the end of a term",
     }
     assert [label for label, _ in unwritable_labels(relations=relations)] == relations[3:]
 

@@ -72,7 +72,7 @@ def test_lines_have_predictions_support_confidence_and_the_rule(tmp_path: Path) 
             ("h(X,Y) <= b(X,A), c(Y,A)", (3, 1)),
             ("h(X,c) <= ", (200000, 2)),
             ("h(me_myself_i,Y) <= b(Y,Paris (Texas))", (2, 2)),
-            ("h(X,Paris, Texas) <= b(X,A)", (0, 0)),
+            ("h(X,Paris,Texas) <= b(X,A)", (0, 0)),
         ]
     )
     rules.save(tmp_path / "rules.txt")
@@ -80,7 +80,7 @@ def test_lines_have_predictions_support_confidence_and_the_rule(tmp_path: Path) 
         "3\t1\t0.3333333333333333\th(X,Y) <= b(X,A), c(Y,A)\n"
         "200000\t2\t1e-05\th(X,c) <= \n"
         "2\t2\t1.0\th(me_myself_i,Y) <= b(Y,Paris (Texas))\n"
-        "0\t0\t0.0\th(X,Paris, Texas) <= b(X,A)\n"
+        "0\t0\t0.0\th(X,Paris,Texas) <= b(X,A)\n"
     )
     assert_same(RuleSet.load(tmp_path / "rules.txt"), rules, same_exact=False)
 

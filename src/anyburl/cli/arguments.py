@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,8 +19,54 @@ Escaped = Annotated[
     bool, typer.Option("--escaped", help="Text carries labels that it could not carry otherwise as %28 and the like.")
 ]
 ObjectIdentity = Annotated[bool, typer.Option(help=OBJECT_IDENTITY)]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATA",
+        help="A built-in name (geo), a folder with train, valid and test, or a file; a run folder knows its own.",
+    ),
+]
 At = Annotated[float | None, typer.Option(metavar="SECONDS", help="The run's snapshot after so many seconds.")]
 
 # Every command takes these, so that scripts can pass them along; here they change nothing.
 UnusedThreads = Annotated[int | None, typer.Option("--threads", hidden=True)]
 UnusedSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
+
+# How answers are ranked: the fields of RankOptions, whose defaults these are.
+RANKING = "How answers are ranked"
+AGGREGATION, SMOOTHING, BLOCK_CONNECTED, TOP_K = "max", 5.0, "auto", 100
+Aggregation = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="What the rules behind an answer add up to: max, noisy-or, noisy-or-top:H (the H best), tuned (learned "
+        "from the valid split).",
+        rich_help_panel=RANKING,
+    ),
+]
+Smoothing = Annotated[
+    float,
+    typer.Option(help="A rule counts for support / (predictions + SMOOTHING).", rich_help_panel=RANKING),
+]
+Weights = Annotated[
+    str,
+    typer.Option(
+        metavar="TYPE=FACTOR,...",
+        help="Factors on confidences by rule type; AnyBURL-23 and PyClause use Ud=0.1,Z=0.01.",
+        rich_help_panel=RANKING,
+    ),
+]
+BlockConnected = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|on|off",
+        help="Leave out answers that any fact joins with the query's entity; auto does so if no valid triple joins "
+        "such entities.",
+        rich_help_panel=RANKING,
+    ),
+]
+RankingIdentity = Annotated[bool, typer.Option(help=OBJECT_IDENTITY, rich_help_panel=RANKING)]
+Names = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Readable names: lines of label, tab, name."),
+]

@@ -6,7 +6,8 @@ import json
 import sys
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
 from rich.text import Text
 
 
@@ -33,6 +34,15 @@ def result_console(*, quiet: bool = False, least_width: int | None = None) -> Pl
     return console
 
 
+def print_whole(renderable: RenderableType) -> None:
+    """Print a result; where standard output is no terminal, no line is broken."""
+    console = PlainConsole()
+    if not console.is_terminal:
+        wide = PlainConsole(width=100_000)
+        console.width = max(80, Measurement.get(wide, wide.options, renderable).maximum)
+    console.print(renderable)
+
+
 def note_console(*, quiet: bool = False) -> PlainConsole:
     """Return the console of standard error: progress and remarks."""
     return PlainConsole(stderr=True, quiet=quiet)
@@ -48,7 +58,7 @@ def print_error(sentence: str) -> None:
     PlainConsole(stderr=True).print(Text.assemble(("error: ", "bold red"), sentence), soft_wrap=True)
 
 
-def print_json(result: dict[str, Any]) -> None:
-    """Print one JSON object on standard output."""
+def print_json(result: dict[str, Any] | list[dict[str, Any]]) -> None:
+    """Print one JSON object, or a list of them, on standard output."""
     sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
     sys.stdout.flush()

@@ -6,7 +6,16 @@ import time
 from threading import Lock, Timer
 from types import TracebackType
 
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from anyburl.cli.consoles import PlainConsole
 
@@ -14,10 +23,22 @@ SECONDS_UNTIL_SAID = 2.0
 
 
 class Slow:
-    """Says what is being done if it takes more than a moment, and at the end how long it took."""
+    """Says what is being done if it takes more than a moment, and at the end how long it took.
 
-    def __init__(self, console: PlainConsole, doing: str, done: str, after: float = SECONDS_UNTIL_SAID) -> None:
+    With a `total`, `advance` tells how much of it is done, and a terminal shows that and the time left.
+    """
+
+    def __init__(
+        self,
+        console: PlainConsole,
+        doing: str,
+        done: str,
+        after: float = SECONDS_UNTIL_SAID,
+        *,
+        total: int | None = None,
+    ) -> None:
         self._console, self._doing, self._done, self._after = console, doing, done, after
+        self._total, self._n_done = total, 0
         self._lock = Lock()
         self._timer = Timer(after, self._show)
         self._timer.daemon = True
@@ -44,6 +65,13 @@ class Slow:
         if self._is_shown and error is None:
             self._console.say(f"{self._done} in {time.monotonic() - self._started:.1f} s")
 
+    def advance(self, n: int) -> None:
+        """Take note that `n` more are done."""
+        with self._lock:
+            self._n_done += n
+            if self._spinner is not None:
+                self._spinner.advance(self._spinner.task_ids[0], n)
+
     def _show(self) -> None:
         with self._lock:
             if self._is_over:
@@ -52,7 +80,9 @@ class Slow:
             if not self._console.is_terminal or self._console.quiet:
                 self._console.say(f"{self._doing} ...")
                 return
-            columns = (SpinnerColumn(), TextColumn("{task.description} ..."), TimeElapsedColumn())
-            self._spinner = Progress(*columns, console=self._console, transient=True)
-            self._spinner.add_task(self._doing, total=None)
+            columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description} ..."), TimeElapsedColumn()]
+            if self._total is not None:
+                columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+            self._spinner = Progress(*columns, console=self._console, transient=True, speed_estimate_period=300)
+            self._spinner.add_task(self._doing, total=self._total, completed=self._n_done)
             self._spinner.start()

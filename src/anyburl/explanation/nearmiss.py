@@ -46,7 +46,7 @@ def find_near_miss(ranker: Ranker, triple: Ids) -> NearMiss | None:
     identity = ranker.options.object_identity
     possible = (lengths > 0) & ~_says_itself(bodies, lengths, heads, constants, rules.body_constant[rows])
     if identity:
-        possible &= (starts != ends) & (starts != constants)
+        possible &= starts != ends
     rows, bodies, lengths, starts, ends, constants = (
         column[possible] for column in (rows, bodies, lengths, starts, ends, constants)
     )

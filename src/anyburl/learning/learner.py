@@ -89,7 +89,6 @@ class Learner:
         self.stopped_by = ""
         self._policy = make_policy(options.policy, epsilon=options.epsilon, saturation=options.saturation)
         self._snapshots = sorted(options.snapshots)
-        self._stopping = False
         self._first_number = 1
         if known is not None:
             self.engine.mark_known(known)
@@ -110,7 +109,6 @@ class Learner:
 
     def stop(self) -> None:
         """End the run after the batches under way; may be called from a signal handler."""
-        self._stopping = True
         self.engine.stop()
 
     def rules(self) -> RuleSet:
@@ -129,7 +127,7 @@ class Learner:
         self._snapshots = [moment for moment in self._snapshots if moment > self.elapsed]
 
     def _is_over(self) -> bool:
-        if self._stopping:
+        if self.engine.stopped:
             self.stopped_by = "interrupt"
         elif not self._profiles():
             self.stopped_by = "complete"

@@ -79,9 +79,9 @@ def _common_fault(label: str) -> str | None:
         return "has a tab or a line break"
     if label != label.strip(" "):
         return "starts or ends with a blank"
-    if ", " in label:
-        return "has a comma and a blank, which other tools take for the end of a term"
-    return "reads as the end of an atom" if _ends_an_atom.search(label) else None
+    if _ends_an_atom.search(label):
+        return "reads as the end of an atom"
+    return "has a comma and a blank, which other tools take for the end of a term" if ", " in label else None
 
 
 def _balanced(label: str) -> bool:

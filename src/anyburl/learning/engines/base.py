@@ -48,6 +48,11 @@ class Engine(Protocol):
         """Take rules of an earlier run as found."""
         ...
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the run is to end: by `stop`, or by Ctrl-C during a span."""
+        ...
+
     def stop(self) -> None:
         """End the current span soon, from another thread or a signal handler."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
 from threading import Event
 
@@ -51,6 +51,10 @@ class ThreadsEngine:
             self._pool.submit(self._run_core, number, core, profile, allocation, deadline)
             for core, profile in enumerate(allocation)
         ]
+        try:
+            wait(runs)
+        except KeyboardInterrupt:
+            self.stop()  # and keep what the cores have found
         return [found for run in runs for found in run.result()]
 
     def _run_core(
@@ -87,6 +91,11 @@ class ThreadsEngine:
         for keys, counts in known_keys(self.graph, rules, self._options):
             self._seen.enter(keys, 0)
             self._seen.record(keys, counts)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run is to end."""
+        return self._stop.is_set()
 
     def stop(self) -> None:
         """End the current span soon."""
