@@ -142,3 +142,11 @@ def test_wrong_options_are_refused(rules: RuleSet, dataset: Dataset) -> None:
         explain(rules, dataset, TRIPLE, ranker=ranker, options=RankOptions(smoothing=1))
     with pytest.raises(DataError, match="other labels"):
         explain(rules, Dataset.from_triples([("ed", "speaks", "dutch")]), TRIPLE, ranker=ranker)
+
+
+def test_no_grounding_passes_through_its_end_or_back() -> None:
+    facts = [("s", "r", "a"), ("a", "r", "b"), ("b", "r", "o"), ("s", "r", "o"), ("o", "r", "b"), ("b", "r", "s")]
+    dataset = Dataset.from_triples([*facts, ("x", "h", "y")])
+    rules = make_rules([("h(X,Y) <= r(X,A), r(A,B), r(B,Y)", (9, 8))])
+    found = explain(rules, dataset, ("s", "h", "o"), groundings=9)
+    assert found.reasons[0].groundings == (tuple(facts[:3]),)

@@ -90,6 +90,7 @@ class LevelArrays(NamedTuple):
 
     nodes: NDArray[np.int32]  # (levels, room)
     stamps: NDArray[np.int64]  # (levels, entities)
+    closed: NDArray[np.int64]  # (levels, entities): stamp: entity is a node that needs no further way
     slots: NDArray[np.int32]  # (levels, entities)
     n_witnesses: NDArray[np.int32]  # (levels, room)
     full: NDArray[np.bool_]  # (levels, room): whatever comes later avoids one of the witnesses
@@ -184,6 +185,7 @@ def empty_levels(entities: int, longest: int, sides: int = 2) -> LevelArrays:
     return LevelArrays(
         nodes=np.zeros((sides, entities), np.int32),
         stamps=np.zeros((sides, entities), np.int64),
+        closed=np.zeros((sides, entities), np.int64),
         slots=np.zeros((sides, entities), np.int32),
         n_witnesses=np.zeros((sides, entities), np.int32),
         full=np.zeros((sides, entities), np.bool_),

@@ -132,14 +132,12 @@ def extend_level(
         work += last - first
         for row in range(first, last):
             entity = int(graph.targets[row])
-            known = levels.stamps[other, entity] == clock
-            if known and levels.full[other, levels.slots[other, entity]]:
-                continue
-            if object_identity and entity == start:
+            if levels.closed[other, entity] == clock or (object_identity and entity == start):
                 continue
             if not object_identity or (q == 0 and is_open(levels, side, slot, size, entity)):
                 new_node(levels, other, n_next, entity, clock)
                 levels.full[other, n_next] = True
+                levels.closed[other, entity] = clock
                 n_next += 1
                 continue
             if q == 0:
@@ -153,6 +151,7 @@ def extend_level(
                     n_next += 1
                 extend_way(levels, side, other, slot, way, size, int(levels.slots[other, entity]), q)
                 if levels.full[other, levels.slots[other, entity]]:
+                    levels.closed[other, entity] = clock
                     break
     return n_next, work
 

@@ -1,4 +1,4 @@
-"""`anyburl demo`: rules from the built-in data, in under a minute."""
+"""`anyburl demo`: rules from the built-in data, what they predict and why, in under a minute."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import tempfile
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from anyburl.cli.arguments import Json, Quiet, Threads
 from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
+from anyburl.cli.ranking import CompilingBeside
 from anyburl.cli.rules import best_rules
 from anyburl.cli.session import Session, run_session
+from anyburl.cli.showcase import Showcase, make_showcase, show
 from anyburl.cli.tables import counts_table, rule_rows, rules_table, table_width
 from anyburl.errors import RunError
 from anyburl.learning.options import LearnOptions
@@ -44,7 +46,7 @@ def command(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Learn rules from the built-in data set geo and show the best of each type."""
+    """Learn rules from the built-in data set geo, show the best, test them, and explain some predictions."""
     notes = note_console(quiet=quiet)
     if out is not None and (out / "options.json").exists():
         raise RunError(f"{out} already holds a run: give another folder")
@@ -54,13 +56,16 @@ def command(
     results = result_console(quiet=quiet or json)
     _introduce(dataset, results)
     options = LearnOptions(seconds=seconds, snapshots=(), threads=threads, seed=seed)
-    with nullcontext(str(out)) if out else tempfile.TemporaryDirectory(prefix="anyburl-demo-") as folder:
-        session = _learn(dataset, options, Path(folder), notes)
-    best = {name: varied_best(session.rules.filter(type=name)) for name in TYPES}
-    if json:
-        print_json({**_facts(session, out), "best": {name: rule_rows(rules) for name, rules in best.items()}})
-    else:
+    with CompilingBeside(dataset.vocabulary.n_relations) as beside:
+        with nullcontext(str(out)) if out else tempfile.TemporaryDirectory(prefix="anyburl-demo-") as folder:
+            session = _learn(dataset, options, Path(folder), notes)
+        best = {name: varied_best(session.rules.filter(type=name)) for name in TYPES}
         _show_rules(session, best, results)
+        showcase = None if session.was_interrupted else make_showcase(session.rules, dataset, threads, beside, notes)
+    if json:
+        _print_json(session, out, best, showcase)
+    elif not quiet:
+        show(showcase, len(dataset.test), results)
         _show_next_steps(out, results)
     if session.was_interrupted:
         raise typer.Exit(130)
@@ -125,9 +130,12 @@ def _show_next_steps(out: Path | None, console: PlainConsole) -> None:
     if out is None:
         console.say(f"keep a run:        anyburl learn {DATA} --seconds 10 --out {run}")
     console.say(f"see more rules:    anyburl rules {run} --relation official_language")
+    console.say(f"ask a question:    anyburl predict {run} France official_language '?' --explain")
     console.say("your own triples:  anyburl learn FOLDER --out RUN")
 
 
-def _facts(session: Session, out: Path | None) -> dict[str, Any]:
-    """Return what `learn --json` would say; a run that was not kept has no folder."""
-    return {**session.to_json(), "run": None if out is None else str(out)}
+def _print_json(session: Session, out: Path | None, best: dict[str, RuleSet], showcase: Showcase | None) -> None:
+    """Print what `learn --json` would say, and what was shown; a run that was not kept has no folder."""
+    run = {**session.to_json(), "run": None if out is None else str(out)}
+    rules = {name: rule_rows(rules) for name, rules in best.items()}
+    print_json({**run, "best": rules, **(showcase.to_json() if showcase else {})})

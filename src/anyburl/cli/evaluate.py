@@ -89,7 +89,8 @@ def command(
     _check_snapshots(rules, moments)
     source = Source(rules, data, notes, escaped=escaped)
     _check_split(source, split)
-    results = [_evaluate(source, options, split, moment, rankings) for moment in moments or [None]]
+    snapshots: list[float | None] = [*moments] or [None]
+    results = [_evaluate(source, options, split, moment, rankings) for moment in snapshots]
     if json:
         _print_json(results, moments)
     elif moments:
@@ -188,7 +189,12 @@ def _print_json(results: list[tuple[Metrics, dict[str, float]]], moments: list[f
     if not moments:
         print_json(objects[0])
         return
-    print_json([{"at": int(moment) if moment.is_integer() else moment, **result} for moment, result in zip(moments, objects, strict=True)])
+    print_json(
+        [
+            {"at": int(moment) if moment.is_integer() else moment, **result}
+            for moment, result in zip(moments, objects, strict=True)
+        ]
+    )
 
 
 def _print_metrics(metrics: Metrics, seconds: dict[str, float], rankings: Path | None, *, quiet: bool) -> None:

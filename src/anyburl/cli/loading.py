@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from anyburl.ruleset.report import ReadReport
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.triples.dataset import Dataset
+    from anyburl.triples.names import Names
 
 N_REJECTED_SHOWN = 5
 
@@ -74,6 +75,13 @@ def load_data_argument(data: str, notes: PlainConsole) -> Dataset:
 
     with Slow(notes, f"reading {data}", f"read {data}"):
         return load_dataset(data)
+
+
+def read_names_argument(path: Path | None) -> Names:
+    """Read the names of --names; without any, labels stand for themselves."""
+    from anyburl.triples import names
+
+    return names.Names() if path is None else names.read_names(path)
 
 
 def data_of_rules(rules: str, data: str | None) -> str:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from anyburl.cli.consoles import PlainConsole, counted
@@ -100,9 +104,50 @@ class Source:
             self.notes.say(f"{self.dataset.name} has changed since the rules of {self.path} were learned", "yellow")
 
 
-def compile_ranking(n_relations: int, notes: PlainConsole, *, explaining: bool = False) -> None:
-    """Compile the kernels of ranking, and of explanations, or load what was compiled before; say so if it takes long."""
-    compile_kernels(lambda: warm_up(n_relations, explaining=explaining), notes)
+def compile_ranking(
+    n_relations: int, notes: PlainConsole, *, explaining: bool = False, beside: CompilingBeside | None = None
+) -> None:
+    """Compile the kernels of ranking, and of explanations, or load what was compiled; say so if it takes long."""
+
+    def work() -> None:
+        if beside is not None:
+            beside.wait()
+        warm_up(n_relations, explaining=explaining)
+
+    compile_kernels(work, notes)
+
+
+class CompilingBeside:
+    """Compiles the kernels of ranking and explanations in another process, while this one has other ones to compile.
+
+    Where kernels were compiled before, it does nothing. If the process fails, so does nothing else: what it did not
+    compile is compiled here, when it is needed.
+    """
+
+    def __init__(self, n_relations: int) -> None:
+        from anyburl._jit import is_compiled
+
+        program = f"from anyburl.cli.ranking import warm_up; warm_up({n_relations}, explaining=True)"
+        self._process: subprocess.Popen[bytes] | None = None
+        if not is_compiled():
+            silent: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+            with suppress(OSError):
+                self._process = subprocess.Popen([sys.executable, "-c", program], **silent)
+
+    def __enter__(self) -> CompilingBeside:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def wait(self) -> None:
+        """Wait until it is done."""
+        if self._process is not None:
+            self._process.wait()
 
 
 def warm_up(n_relations: int, *, explaining: bool = False) -> None:

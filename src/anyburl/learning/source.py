@@ -17,6 +17,7 @@ from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
 
+PIECES = {1: 4096, 2: 512}  # bodies harvested at a time, of longer ones 64
 SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling is about to go round in circles
 
 
@@ -94,9 +95,10 @@ class BodySource:
             return bodies
 
     def put(self, bodies: BodyArrays) -> None:
-        """Keep bodies to be harvested."""
-        if len(bodies.kinds):
-            self._pending.appendleft(bodies)
+        """Keep bodies to be harvested, in pieces that cores can share."""
+        size = PIECES.get(self.profile.rule_length, 64)
+        for start in range(0, len(bodies.kinds), size):
+            self._pending.append(bodies.take(np.arange(start, min(start + size, len(bodies.kinds)))))
 
     def take(self) -> BodyArrays | None:
         """Return bodies to be harvested, or None."""

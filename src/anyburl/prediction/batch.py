@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.explanation.groundings import triple_ids
 from anyburl.explanation.known import holding_splits
 from anyburl.prediction.queries import Query
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
@@ -107,13 +106,13 @@ def _describe(
     place = 0
     for number, query in enumerate(queries):
         n = int(answers.n_best[number])
-        found = dataset.vocabulary.decode_entities(answers.best[number, :n]).to_list()
+        ids = answers.best[number, :n].tolist()
+        found = dataset.vocabulary.decode_entities(ids).to_list()
         scores = to_confidences(answers.best_keys[number, :n]).round(DIGITS).tolist()
         candidates = []
-        for rank, (entity, score) in enumerate(zip(found, scores, strict=True), 1):
-            fact = query.fact(entity)
-            known = holding_splits(dataset, triple_ids(dataset.vocabulary, fact))
+        for rank, (id, entity, score) in enumerate(zip(ids, found, scores, strict=True), 1):
+            known = holding_splits(dataset, query.fact_ids(id, dataset.vocabulary))
             rule = ranker.rules.rule(int(best_rules[place]))
-            candidates.append(Candidate(rank, entity, score, known, fact, rule))
+            candidates.append(Candidate(rank, entity, score, known, query.fact(entity), rule))
             place += 1
         yield Answered(query, tuple(candidates), int(answers.n_candidates[number]), int(n_excluded[number]))

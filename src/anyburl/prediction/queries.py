@@ -36,6 +36,12 @@ class Query(NamedTuple):
         """Return the triple that an answer makes."""
         return (self.given, self.relation, answer) if self.object is None else (answer, self.relation, self.given)
 
+    def fact_ids(self, answer: int, vocabulary: Vocabulary) -> tuple[int, int, int]:
+        """Return the ids of the triple that an answer makes."""
+        given, directed = self.ids(vocabulary)
+        relation = directed % vocabulary.n_relations
+        return (given, relation, answer) if self.object is None else (answer, relation, given)
+
     def __str__(self) -> str:
         return f"({self.subject or ASKED}, {self.relation}, {self.object or ASKED})"
 

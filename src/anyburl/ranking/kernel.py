@@ -156,7 +156,8 @@ def answer(
     """
     for q in range(first, last):
         query = next_query(candidates)
-        s, d = int(queries.entities[q]), int(queries.relations[q])
+        # Compiled, int() keeps 32 bits: without np.int64, `fire_all` would be compiled once more for `Ranker.fire`.
+        s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
         n_excluded = exclude(graph, queries, q, query, protocol.block_connected, candidates)
         n = fire_all(graph, heads, index, s, d, protocol, query, walk, candidates, firings)
         if n > len(firings.candidates):
@@ -167,12 +168,12 @@ def answer(
         out.n_excluded[q] = n_excluded
         out.n_firings[q] = n
         for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
-            target = int(queries.targets[i])
+            target = int(np.int64(queries.targets[i]))
             if is_target[target] != query and candidates.excluded[target] == query:
                 out.n_excluded[q] -= 1  # blocked, but ranked all the same: as one that no rule predicts
             is_target[target] = query
         for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
-            target = int(queries.targets[i])
+            target = int(np.int64(queries.targets[i]))
             out.fired[i] = candidates.stamps[target] == query
             if out.fired[i]:
                 better, equal = count_better(

@@ -75,7 +75,7 @@ def describe(
     for q in range(first, last):
         query = next_query(candidates)
         exclude(graph, queries, q, query, protocol.block_connected, candidates)
-        s, d = int(queries.entities[q]), int(queries.relations[q])
+        s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
         n = fire_all(graph, heads, index, s, d, protocol, query, walk, candidates, firings)
         if n > len(firings.candidates):
             return q, n

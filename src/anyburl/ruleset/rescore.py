@@ -32,7 +32,7 @@ from anyburl.ruleset.selection import TYPE_CODES
 from anyburl.triples.table import TripleTable
 
 NO_BUDGET = 1 << 60
-_BODIES_AT_A_TIME = 16
+_BODIES_AT_A_TIME = {1: 64, 2: 16}  # of longer ones 4: a body may take long, and threads should end together
 
 
 def rescore(
@@ -127,8 +127,9 @@ def _batches(
     order = np.argsort(bodies.keys, kind="stable")
     firsts = np.flatnonzero(np.diff(bodies.keys[order], prepend=bodies.keys[order[:1]] + np.uint64(1)))
     offsets = np.append(firsts, len(order))
-    for start in range(0, len(firsts), _BODIES_AT_A_TIME):
-        bounds = offsets[start : start + _BODIES_AT_A_TIME + 1]
+    step = _BODIES_AT_A_TIME.get(length, 4)
+    for start in range(0, len(firsts), step):
+        bounds = offsets[start : start + step + 1]
         rows = order[bounds[0] : bounds[-1]]
         yield bodies.take(order[bounds[:-1]]), bounds - bounds[0], rows, wanted.take(rows)
 

@@ -18,7 +18,8 @@ class CoreSpan:
     profile: PathProfile
     attempts: int = 0
     paths: int = 0
-    new_bodies: int = 0
+    entered: int = 0  # new bodies found
+    new_bodies: int = 0  # new bodies harvested
     known_rules: int = 0
     reward: float = 0.0
     rules: list[RuleSet] = field(default_factory=list)

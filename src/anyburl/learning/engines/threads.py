@@ -68,11 +68,16 @@ class ThreadsEngine:
         """Let one worker do one core's share; where its profile ends before the time, it helps with the others'."""
         worker = self._idle.get()
         try:
-            helped = dict.fromkeys([profile, *allocation, *self._sources]) if deadline is not None else [profile]
+            others = [one for one in dict.fromkeys([*allocation, *self._sources]) if one != profile]
+            sources = [self._sources[one] for one in (profile, *others)]
+            key, stopped = (number, core), self._stop.is_set
+            if deadline is None:
+                own = worker.work_paths(sources[0], self._seen, key, stopped)
+                return [own, *(worker.help_with(source, self._seen, stopped) for source in sources[1:])]
             return [
-                worker.work(self._sources[one], self._seen, (number, core), deadline, self._stop.is_set)
-                for one in helped
-                if not self._sources[one].exhausted
+                worker.work_until(deadline, source, self._seen, key, stopped)
+                for source in sources
+                if not source.exhausted
             ]
         finally:
             self._idle.put(worker)

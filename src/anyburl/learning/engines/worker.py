@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 
@@ -25,6 +26,9 @@ KERNEL_WORK = 10_000_000  # edges touched in one kernel call: some tens of milli
 SHORT_BUDGETS = {1: 100, 2: 10}  # short bodies are few: they may touch so many times the budget
 
 
+Key = tuple[int, int]  # number of the span and of the core: with the seed, the name of the random numbers
+
+
 class Worker:
     """One core with its buffers."""
 
@@ -36,46 +40,56 @@ class Worker:
         self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations)
         self._reward = make_reward(options.reward)
 
-    def work(
-        self,
-        source: BodySource,
-        seen: SeenBodies,
-        key: tuple[int, int],
-        deadline: float | None,
-        stopped: Callable[[], bool],
+    def work_until(
+        self, deadline: float, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]
     ) -> CoreSpan:
-        """Work on one profile until the deadline, the end of the profile, or for a fixed number of paths.
-
-        `key` is the number of the span and of the core; with the seed it names the random numbers.
-        """
+        """Work on one profile until the deadline (on time.monotonic) or the end of the profile."""
         found = CoreSpan(source.profile)
-        batch = 0
 
         def over() -> bool:
-            return stopped() or (deadline is not None and time.monotonic() >= deadline)
+            return stopped() or time.monotonic() >= deadline
 
-        while not over():
-            pending = source.take()
-            if pending is not None:
-                self._harvest(pending, source, seen, found, over)
-                continue
-            if deadline is None and found.attempts >= PATHS_PER_CORE:
+        for batch in count():
+            self._drain(source, seen, found, over)
+            if over():
                 break
-            state = batch_state(self._options.seed, *key, batch)
-            bodies, attempts, paths = source.next_bodies(ATTEMPTS, state)
-            if bodies is None:
+            attempts, paths, n_new = found.attempts, found.paths, found.entered
+            if not self._find(source, seen, found, key, batch):
                 break
-            batch += 1
-            found.attempts += attempts
-            found.paths += paths
-            is_new, known_rules = seen.enter(bodies.keys, key[0])
-            found.known_rules += known_rules
-            source.put(bodies.take(np.flatnonzero(is_new)))
-            if (
-                deadline is not None
-            ):  # with a path budget, only at the end of a span: the same for any number of threads
-                source.note_yield(attempts, paths, int(is_new.sum()))
+            source.note_yield(found.attempts - attempts, found.paths - paths, found.entered - n_new)
         return found
+
+    def work_paths(self, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]) -> CoreSpan:
+        """Sample a fixed number of paths of one profile, then harvest: idle cores can help with that."""
+        found = CoreSpan(source.profile)
+        batch = 0
+        while found.attempts < PATHS_PER_CORE and not stopped() and self._find(source, seen, found, key, batch):
+            batch += 1
+        self._drain(source, seen, found, stopped)
+        return found
+
+    def help_with(self, source: BodySource, seen: SeenBodies, stopped: Callable[[], bool]) -> CoreSpan:
+        """Harvest what others have found."""
+        found = CoreSpan(source.profile)
+        self._drain(source, seen, found, stopped)
+        return found
+
+    def _drain(self, source: BodySource, seen: SeenBodies, found: CoreSpan, over: Callable[[], bool]) -> None:
+        while not over() and (pending := source.take()) is not None:
+            self._harvest(pending, source, seen, found, over)
+
+    def _find(self, source: BodySource, seen: SeenBodies, found: CoreSpan, key: Key, batch: int) -> bool:
+        """Look for bodies and keep the new ones to be harvested; False if there are none left in this span."""
+        bodies, attempts, paths = source.next_bodies(ATTEMPTS, batch_state(self._options.seed, *key, batch))
+        if bodies is None:
+            return False
+        is_new, known_rules = seen.enter(bodies.keys, key[0])
+        found.attempts += attempts
+        found.paths += paths
+        found.known_rules += known_rules
+        found.entered += int(is_new.sum())
+        source.put(bodies.take(np.flatnonzero(is_new)))
+        return True
 
     def _harvest(
         self,

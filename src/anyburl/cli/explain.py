@@ -1,0 +1,116 @@
+"""`anyburl explain`: why a triple is predicted, or what is lacking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anyburl.cli.arguments import (
+    AGGREGATION,
+    BLOCK_CONNECTED,
+    SMOOTHING,
+    Aggregation,
+    BlockConnected,
+    Data,
+    Escaped,
+    Json,
+    Names,
+    Quiet,
+    RankingIdentity,
+    Rules,
+    Smoothing,
+    Threads,
+    UnusedSeed,
+    Weights,
+)
+from anyburl.cli.consoles import note_console, print_json, print_whole, result_console
+from anyburl.cli.loading import read_names_argument
+from anyburl.cli.ranking import Source, rank_options, refuse_tuned
+from anyburl.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from anyburl.explanation.explanation import Explanation
+    from anyburl.triples.names import Names as NamesByLabel
+
+NAME = "explain"
+EXAMPLE = "Example:  anyburl explain runs/geo Aalborg time_zone Europe/Copenhagen --html why.html"
+
+
+def command(
+    rules: Rules,
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="An entity.")],
+    relation: Annotated[str, typer.Argument(metavar="RELATION", help="A relation.")],
+    object: Annotated[str, typer.Argument(metavar="OBJECT", help="An entity.")],
+    data: Data = None,
+    top: Annotated[int, typer.Option(min=1, help="How many rules to show.")] = 5,
+    groundings: Annotated[int, typer.Option(min=0, help="How many ways to show in which facts make a rule fire.")] = 3,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with the proofs drawn as graphs.")
+    ] = None,
+    names: Names = None,
+    aggregation: Aggregation = AGGREGATION,
+    smoothing: Smoothing = SMOOTHING,
+    weights: Weights = "",
+    block_connected: BlockConnected = BLOCK_CONNECTED,
+    object_identity: RankingIdentity = True,
+    escaped: Escaped = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    json: Json = False,
+    seed: UnusedSeed = None,
+) -> None:
+    """Show the rules that predict a triple, true or not, with the facts that make them fire."""
+    notes = note_console(quiet=quiet)
+    options = rank_options(
+        aggregation=aggregation,
+        smoothing=smoothing,
+        weights=weights,
+        block_connected=block_connected,
+        object_identity=object_identity,
+        threads=threads,
+    )
+    refuse_tuned(options, NAME)
+    if "?" in (subject, object):
+        raise OptionError("explain takes a whole triple: ask for answers by predict")
+    _check_page(html)
+    triple = (subject, relation, object)
+    names_by_label = read_names_argument(names)
+    source = Source(rules, data, notes, escaped=escaped)
+
+    from anyburl.explanation.explain import explain
+    from anyburl.explanation.groundings import triple_ids
+
+    triple_ids(source.dataset.vocabulary, triple)
+    ranker = source.make_ranker(options, explaining=True)
+    found = explain(ranker.rules, source.dataset, triple, ranker=ranker, top=top, groundings=groundings)
+    if html is not None:
+        from anyburl.explanation.page import write_html
+
+        write_html(found, html, names_by_label)
+    if json:
+        print_json(found.to_json())
+    else:
+        _print_tree(found, names_by_label, html)
+
+
+def _check_page(html: Path | None) -> None:
+    """Refuse, before any work is done, a file that a page cannot be written to."""
+    if html is None:
+        return
+    if html.is_dir():
+        raise DataError(f"{html}: a page is written to a file, and this is a folder")
+    if not html.parent.is_dir():
+        raise DataError(f"{html}: there is no folder {html.parent}")
+
+
+def _print_tree(found: Explanation, names: NamesByLabel, html: Path | None) -> None:
+    from anyburl.explanation.render import to_tree
+
+    out = result_console()
+    print_whole(to_tree(found, names))
+    if not found.n_reasons and found.near_miss is None:
+        out.say("nor is there a rule that lacks one fact only")
+    if html is not None:
+        out.say(f"the page is in {html}", "dim")

@@ -1,0 +1,108 @@
+"""What the demo shows of ranking: figures on the test split, and some predictions with their proofs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anyburl.cli.consoles import PlainConsole, print_whole
+from anyburl.cli.metrics import results_table
+from anyburl.cli.ranking import CompilingBeside, compile_ranking
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from anyburl.evaluation.metrics import Metrics
+    from anyburl.explanation.explanation import Explanation, Fact
+    from anyburl.ranking.ranker import Ranker
+    from anyburl.ruleset.ruleset import RuleSet
+    from anyburl.triples.dataset import Dataset
+
+AGGREGATIONS = ("max", "noisy-or-top:5")
+N_PREDICTIONS = 3
+N_REASONS = 2
+
+
+@dataclass(frozen=True)
+class Showcase:
+    """The metrics by aggregation, and explained predictions."""
+
+    metrics: dict[str, Metrics]
+    predictions: list[Explanation]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "metrics": {name: metrics.to_json()["metrics"] for name, metrics in self.metrics.items()},
+            "predictions": [explanation.to_json() for explanation in self.predictions],
+        }
+
+
+def make_showcase(
+    rules: RuleSet, dataset: Dataset, threads: int | None, beside: CompilingBeside, notes: PlainConsole
+) -> Showcase:
+    """Rank the test split, and explain some of its triples that are ranked first."""
+    from anyburl.evaluation.evaluate import evaluate
+    from anyburl.explanation.explain import explain
+    from anyburl.ranking.options import RankOptions
+    from anyburl.ranking.ranker import make_ranker
+
+    compile_ranking(dataset.vocabulary.n_relations, notes, explaining=True, beside=beside)
+    ranker = make_ranker(rules, dataset, RankOptions(aggregation=AGGREGATIONS[0], threads=threads))
+    metrics = {name: evaluate(rules, dataset, ranker=ranker.with_aggregation(name)) for name in AGGREGATIONS}
+    facts = pick_predictions(ranker, dataset)
+    return Showcase(metrics, [explain(rules, dataset, f, ranker=ranker, top=N_REASONS, groundings=1) for f in facts])
+
+
+def pick_predictions(ranker: Ranker, dataset: Dataset, k: int = N_PREDICTIONS) -> list[Fact]:
+    """Return test triples, each of another relation, whose object is ranked first by a B rule of two steps.
+
+    Those with the most confident rules are taken, of equals the first in the alphabet.
+    """
+    import numpy as np
+
+    vocabulary, triples = dataset.vocabulary, dataset.test.triples
+    best = _first_by(ranker, dataset)
+    two_steps = np.append((ranker.rules.type == 0) & (ranker.rules.lengths == 2), False)[best]
+    chosen: dict[int, Fact] = {}
+    for row in np.argsort(-ranker.confidences[best], kind="stable"):
+        subject, relation, object = triples[row].tolist()
+        if len(chosen) < k and two_steps[row] and relation not in chosen:
+            labels = vocabulary.entity_label(subject), vocabulary.relation_label(relation)
+            chosen[relation] = (*labels, vocabulary.entity_label(object))
+    return list(chosen.values())
+
+
+def _first_by(ranker: Ranker, dataset: Dataset) -> NDArray[np.int32]:
+    """Return for each test triple the best rule behind its object if that is ranked first, alone, else -1."""
+    import numpy as np
+
+    from anyburl.ranking.queries import make_queries
+    from anyburl.ranking.ranks import target_ranks
+    from anyburl.triples.dataset import SPLITS
+
+    triples, vocabulary = dataset.test.triples, dataset.vocabulary
+    queries, places = make_queries(triples, [dataset.split(name).triples for name in SPLITS], vocabulary.n_relations)
+    answers = ranker.answer(queries)
+    ranks = target_ranks(queries, answers, vocabulary.n_entities).at(places[: len(triples)])
+    best = answers.best_rules[places[: len(triples)]]
+    return np.where(ranks.pessimistic == 1, best, np.int32(-1))
+
+
+def show(showcase: Showcase | None, n_facts: int, out: PlainConsole) -> None:
+    """Print the figures and the predictions, if there are any."""
+    from anyburl.explanation.render import to_tree
+
+    if showcase is None:
+        return
+    out.say("")
+    out.say("How good are the rules? They are asked for the subject and the object", "bold")
+    out.say(f"of {n_facts:,} facts that they have not seen. hits@1 is the share of right answers at rank 1.")
+    print_whole(results_table(list(showcase.metrics.items()), "scores by"))
+    out.say(
+        "Why? Some of these facts, the rules that predict them, and the facts that make the rules fire:", "bold"
+    )
+    for explanation in showcase.predictions:
+        out.say("")
+        print_whole(to_tree(explanation))
