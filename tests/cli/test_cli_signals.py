@@ -43,7 +43,7 @@ def test_a_stopped_run_saves_its_rules_and_gives_130(
 def test_a_killed_run_opens_and_goes_on(spawn: Any, run_json: Any, geo_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with spawn("learn", *LONG_RUN, "--out", out) as process:
-        wait_for(lambda: list((out / "parts").glob("*.npz")), process)
+        wait_for(lambda: list((out / "parts").glob("*.columns")), process)
         process.kill()
         process.communicate(timeout=60)
     assert not (out / "rules.parquet").exists()

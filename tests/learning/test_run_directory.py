@@ -120,7 +120,7 @@ def test_every_span_is_a_line_of_the_trace(dataset: Dataset, tmp_path: Path) -> 
 def test_parts_are_read_in_the_order_in_which_they_were_written(run: RunDirectory, rules: RuleSet) -> None:
     for start in range(0, 120, 10):
         run.write_part([rules.slice(start, start + 4), rules.slice(start + 4, start + 10)])
-    assert len(list(run.parts.glob("*.npz"))) == 12
+    assert len(list(run.parts.glob("*.columns"))) == 12
     assert texts(run.load_rules()) == texts(rules.slice(0, 120))
     assert counted(run.load_rules()) == counted(rules.slice(0, 120))
 
@@ -333,9 +333,9 @@ def test_the_recorder_writes_parts_while_learning_goes_on(
     recorder = Recorder(run)
     run_learner(learner, recorder)
     patience = time.monotonic() + 10
-    while not list(run.parts.glob("*.npz")) and time.monotonic() < patience:
+    while not list(run.parts.glob("*.columns")) and time.monotonic() < patience:
         time.sleep(0.01)
-    assert list(run.parts.glob("*.npz"))
+    assert list(run.parts.glob("*.columns"))
     recorder.save_parts()
     assert counted(run.load_rules()) == counted(learner.rules())
     assert recorder.seconds_writing > 0

@@ -17,7 +17,7 @@ class Recorder:
 
     def __init__(self, run: RunDirectory) -> None:
         self.run = run
-        self.seconds_writing = 0.0
+        self.seconds_writing = 0.0  # of one core
         self._waiting: list[RuleSet] = []
         self._last_part = time.monotonic()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="anyburl-recorder")
@@ -53,9 +53,9 @@ class Recorder:
         self._writing = self._pool.submit(self._write, rules)
 
     def _write(self, rules: list[RuleSet]) -> None:
-        started = time.monotonic()
+        started = time.thread_time()
         self.run.write_part(rules)
-        self.seconds_writing += time.monotonic() - started
+        self.seconds_writing += time.thread_time() - started
 
     def _wait(self) -> None:
         if self._writing is not None:

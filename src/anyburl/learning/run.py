@@ -149,11 +149,12 @@ class RunDirectory:
     def write_part(self, rules: Sequence[RuleSet]) -> None:
         """Append rules as a new part, complete or not at all."""
         whole = RuleSet.concat(list(rules))
-        numbers = [int(part.stem) for part in self.parts.glob("*.npz")]
-        target = self.parts / f"{max(numbers, default=0) + 1:06d}.npz"
+        numbers = [int(part.stem) for part in self.parts.glob("*.columns")]
+        target = self.parts / f"{max(numbers, default=0) + 1:06d}.columns"
         partial = target.with_suffix(".partial")
         with open(partial, "wb") as file:
-            np.savez(file, **{name: getattr(whole, name) for name in _COLUMNS})
+            for name in _COLUMNS:
+                np.save(file, getattr(whole, name))
         os.replace(partial, target)
 
     def finish(self, rules: RuleSet, snapshots: dict[str, RuleSet]) -> None:
@@ -188,7 +189,7 @@ class RunDirectory:
         return Vocabulary.from_labels(labels["entity"], labels["relation"])
 
     def _parts(self) -> list[RuleSet]:
-        files = sorted(self.parts.glob("*.npz"))
+        files = sorted(self.parts.glob("*.columns"))
         if not files:
             return []
         vocabulary = self.vocabulary()
@@ -236,8 +237,8 @@ def trace_line(span: Span) -> dict[str, Any]:
 
 
 def _read_part(file: Path) -> dict[str, Any]:
-    with np.load(file) as stored:
-        return {name: stored[name] for name in _COLUMNS}
+    with open(file, "rb") as stored:
+        return {name: np.load(stored) for name in _COLUMNS}
 
 
 def _write_vocabulary(path: Path, vocabulary: Vocabulary) -> None:
