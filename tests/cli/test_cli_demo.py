@@ -6,8 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from anyburl import RunDirectory
+from anyburl import RankOptions, RunDirectory, explain, load_dataset, make_ranker
 from anyburl.cli.demo import varied_best
+from anyburl.cli.showcase import pick_predictions
 
 
 def test_demo_tells_what_geo_is_and_shows_rules_of_each_type(run: Any, geo_run: Path) -> None:
@@ -18,11 +19,34 @@ def test_demo_tells_what_geo_is_and_shows_rules_of_each_type(run: Any, geo_run: 
     assert "learning on geo" in result.stderr
 
 
+def test_demo_tests_the_rules_and_explains_predictions(run: Any, geo_run: Path) -> None:
+    shown = run("demo", "--seconds", 1).stdout
+    for part in ("1,117 facts that they have not seen", "hits@10", "noisy-or-top:5", "Why?", "anyburl predict"):
+        assert part in shown
+    assert shown.count("known already: in test") == 3
+    assert run("demo", "--seconds", 0.2, "--quiet").stdout == ""
+
+
+def test_predictions_to_show_are_right_readable_and_always_the_same(geo_run: Path) -> None:
+    dataset, rules = load_dataset("geo"), RunDirectory.open(geo_run).load_rules()
+    ranker = make_ranker(rules, dataset, RankOptions())
+    chosen = pick_predictions(ranker, dataset)
+    assert chosen == pick_predictions(make_ranker(rules, dataset, RankOptions(threads=1)), dataset)
+    assert len({relation for _, relation, _ in chosen}) == 3
+    for fact in chosen:
+        explained = explain(rules, dataset, fact, ranker=ranker)
+        assert (explained.known, explained.rank) == (("test",), 1.0)
+        assert (explained.reasons[0].type, explained.reasons[0].rule.length) == ("B", 2)
+
+
 def test_demo_keeps_its_run_on_request(run: Any, run_json: Any, geo_run: Path, tmp_path: Path) -> None:
     told = run_json("demo", "--seconds", 0.5, "--out", tmp_path / "run")
     assert told["run"] == str(tmp_path / "run")
     assert told["rules"] == len(RunDirectory.open(tmp_path / "run").load_rules())
     assert {name: len(rules) for name, rules in told["best"].items()} == {"B": 5, "Uc": 5, "Ud": 5}
+    assert list(told["metrics"]) == ["max", "noisy-or-top:5"]
+    assert all(0.5 < metrics["hits@1"] < metrics["hits@10"] for metrics in told["metrics"].values())
+    assert len(told["predictions"]) == 3
     assert "already holds a run" in run("demo", "--out", tmp_path / "run", code=2).stderr
 
 

@@ -100,9 +100,7 @@ def show(showcase: Showcase | None, n_facts: int, out: PlainConsole) -> None:
     out.say("How good are the rules? They are asked for the subject and the object", "bold")
     out.say(f"of {n_facts:,} facts that they have not seen. hits@1 is the share of right answers at rank 1.")
     print_whole(results_table(list(showcase.metrics.items()), "scores by"))
-    out.say(
-        "Why? Some of these facts, the rules that predict them, and the facts that make the rules fire:", "bold"
-    )
+    out.say("Why? Some of these facts, the rules that predict them, and the facts that make the rules fire:", "bold")
     for explanation in showcase.predictions:
         out.say("")
         print_whole(to_tree(explanation))

@@ -19,7 +19,7 @@ from anyburl.triples.names import Names
 
 CHARACTER, NODE_HEIGHT, ROW = 7.4, 34.0, 66.0
 EDGE_CHARACTER, MARGIN = 6.3, 14.0
-LONGEST_NODE, LONGEST_EDGE = 30, 34
+LONGEST_NODE, LONGEST_EDGE = 28, 26
 ARC, LOOP = 58.0, 52.0
 
 Place = tuple[int, str | None]

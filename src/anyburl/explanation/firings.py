@@ -9,7 +9,7 @@ from anyburl.explanation.groundings import Ids
 from anyburl.explanation.known import neighbours
 from anyburl.ranking.arrays import empty_candidates
 from anyburl.ranking.index import to_confidences
-from anyburl.ranking.kernel_order import MAXIMUM, NOISY_OR_TOP, count_better, link_firings, set_keys
+from anyburl.ranking.kernel_order import MAXIMUM, MOST_EVIDENCE, NOISY_OR_TOP, count_better, link_firings, set_keys
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.ranker import Ranker
 
@@ -79,7 +79,7 @@ class Firings:
     def _sum(self, rows: list[int]) -> int:
         """Add up the scores that count, of `rows` best first."""
         n = self._n_best if self._aggregation == NOISY_OR_TOP else len(rows)
-        return sum(self._scores[row] for row in rows[:n])
+        return int(min(sum(self._scores[row] for row in rows[:n]), MOST_EVIDENCE))
 
     def score(self, rows: Rows) -> float:
         """Return the confidence that `rows` give together."""

@@ -42,9 +42,9 @@ def find_segment(graph: GraphArrays, entity: int, relation: int) -> int:
 
 
 def neighbours(graph: GraphArrays, entity: int) -> Ints:
-    """Return what any fact joins with `entity`, sorted; a reflexive fact joins it with `self`."""
+    """Return what any fact joins with `entity`; a reflexive fact joins it with itself."""
     first, last = (int(graph.segment_starts[graph.segment_offsets[entity + i]]) for i in (0, 1))
-    return graph.neighbours[first:last]
+    return _spell_out_self(graph, entity, graph.neighbours[first:last])
 
 
 def _place(table: TripleTable, triple: Ids) -> int:
@@ -59,9 +59,13 @@ def _holds(table: TripleTable, triple: Ids) -> bool:
 
 
 def _targets(graph: GraphArrays, entity: int, relation: int) -> Ints:
-    """Return what a directed relation leads to; `self` stands for the entity."""
+    """Return what a directed relation leads to, `self` being the entity."""
     segment = find_segment(graph, entity, relation)
     if segment < 0:
         return np.empty(0, np.int32)
     found = graph.targets[graph.segment_starts[segment] : graph.segment_starts[segment + 1]]
+    return _spell_out_self(graph, entity, found)
+
+
+def _spell_out_self(graph: GraphArrays, entity: int, found: Ints) -> Ints:
     return np.where(found == graph.n_entities, np.int32(entity), found)

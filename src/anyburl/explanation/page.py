@@ -39,7 +39,7 @@ STYLE = """
 .anyburl .near h2 b { color: var(--lack); }
 .anyburl code { font: 13.5px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; font-weight: 500; }
 .anyburl figure { margin: 10px 0; overflow-x: auto; }
-.anyburl svg { display: block; margin: 0 auto; max-width: none; }
+.anyburl svg { display: block; margin: 0 auto; max-width: max(100%, 700px); height: auto; }
 .anyburl ol, .anyburl ul { margin: 6px 0 0; padding-left: 22px; font-size: 13.5px; overflow-wrap: anywhere; }
 .anyburl li i { font-style: normal; color: var(--dim); }
 .anyburl svg text { font-size: 13px; fill: var(--ink); text-anchor: middle; }

@@ -19,6 +19,8 @@ from anyburl.explanation.words import (
 )
 from anyburl.triples.names import Names
 
+LONGEST_LINE = 100
+
 
 def to_tree(explanation: Explanation, names: Mapping[str, str] | None = None) -> Tree:
     """Return the triple with what is known of it, below it the rules, and below each rule its facts."""
@@ -63,7 +65,9 @@ def _rule_line(reason: Reason | NearMiss, names: Names, style: str, remark: str)
 
 
 def _facts(facts: Sequence[OpenFact], names: Names) -> Text:
-    return Text(", ").join(_fact(fact, names) for fact in facts)
+    """Return facts side by side, or below each other where that would be too long."""
+    texts = [_fact(fact, names) for fact in facts]
+    return Text(", " if sum(map(len, texts)) <= LONGEST_LINE else ",\n").join(texts)
 
 
 def _fact(fact: OpenFact, names: Names, style: str = "") -> Text:

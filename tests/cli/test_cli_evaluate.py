@@ -1,0 +1,167 @@
+"""`anyburl evaluate`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anyburl import RankOptions, RunDirectory, evaluate, load_dataset
+from anyburl.cli import arguments
+
+
+@pytest.fixture
+def timed_run(tmp_path: Path, run: Any, geo_run: Path) -> Path:
+    """Return a run with snapshots."""
+    options = ["--seconds", 0.6, "--snapshots", "0.2,0.4", "--span", 0.1, "--max-cyclic", 5, "--quiet"]
+    run("learn", "geo", *options, "--out", tmp_path / "timed")
+    return tmp_path / "timed"
+
+
+def test_json_is_what_the_interface_promises(run_json: Any, geo_run: Path) -> None:
+    told = run_json("evaluate", geo_run)
+    expected = evaluate(RunDirectory.open(geo_run).load_rules(), load_dataset("geo"))
+    assert told["protocol"] == expected.protocol
+    for name in ("split", "filtered", "ties", "block_connected", "aggregation", "smoothing", "rules", "queries"):
+        assert name in told["protocol"]
+    for name in ("hits@1", "hits@3", "hits@10", "mrr", "mrr_lower_bound", "optimistic", "pessimistic"):
+        assert told["metrics"][name] == expected.metrics[name]
+    assert told["by_direction"] == expected.by_direction
+    assert told["by_relation"] == expected.by_relation
+    assert {"load", "index", "rank"} <= told["seconds"].keys()
+    assert told["queries_per_second"] > 0
+
+
+def test_the_table_shows_figures_and_how_they_came_about(run: Any, geo_run: Path) -> None:
+    shown = run("evaluate", geo_run).stdout
+    metrics = evaluate(RunDirectory.open(geo_run).load_rules(), load_dataset("geo"))
+    low, high = metrics.metrics["interval"]["mrr"]
+    for figure in (metrics.mrr, metrics.hits(1), metrics.hits(10), low, high, metrics.metrics["mrr_lower_bound"]):
+        assert f"{figure:.4f}" in shown
+    for words in ("optimistic", "pessimistic", "(subject, relation, ?)", "best rule is B", "time_zone", "15 more"):
+        assert words in shown
+    assert "max, smoothing 5; filtered, realistic ties, connected pairs not blocked (auto)" in shown
+    assert "queries a second" in shown
+    assert max(len(line) for line in shown.splitlines()) < 120
+
+
+def test_options_of_ranking_reach_the_protocol(run: Any, run_json: Any, geo_run: Path) -> None:
+    given = ["--aggregation", "noisy-or-top:5", "--smoothing", 2, "--weights", "Ud=0.1, Z=0.01"]
+    given += ["--block-connected", "on", "--no-object-identity", "--split", "valid", "--top-k", 7, "--threads", 1]
+    told = run_json("evaluate", geo_run, *given)
+    protocol = told["protocol"]
+    assert (protocol["aggregation"], protocol["smoothing"], protocol["split"]) == ("noisy-or-top:5", 2.0, "valid")
+    assert protocol["weights"] == {"Ud": 0.1, "Z": 0.01}
+    assert (protocol["block_connected"], protocol["object_identity"]) == (True, False)
+    assert told["metrics"]["mrr_lower_bound_k"] == 7
+    shown = run("evaluate", geo_run, *given).stdout
+    assert "Ud x 0.1, Z x 0.01" in shown
+    assert "connected pairs blocked, without object identity" in shown
+
+
+def test_defaults_are_those_of_the_python_interface() -> None:
+    defaults = {field.name: field.default for field in fields(RankOptions)}
+    assert defaults["aggregation"] == arguments.AGGREGATION
+    assert defaults["smoothing"] == arguments.SMOOTHING
+    assert defaults["block_connected"] == arguments.BLOCK_CONNECTED
+    assert defaults["top_k"] == arguments.TOP_K
+
+
+def test_a_text_file_with_its_data_is_as_good_as_the_run(
+    run: Any, run_json: Any, geo_run: Path, tmp_path: Path
+) -> None:
+    run("convert", geo_run, tmp_path / "rules.txt.gz")
+    told = run_json("evaluate", tmp_path / "rules.txt.gz", "--data", "geo")
+    assert told["metrics"] == run_json("evaluate", geo_run)["metrics"]
+
+
+def test_snapshots_are_a_list_and_a_table(run: Any, run_json: Any, timed_run: Path) -> None:
+    told = run_json("evaluate", timed_run, "--at", "0.2,0.4")
+    assert [result["at"] for result in told] == [0.2, 0.4]
+    assert told[0]["protocol"]["rules"] <= told[1]["protocol"]["rules"]
+    assert isinstance(run_json("evaluate", timed_run, "--at", "0.4"), list)
+    lines = run("evaluate", timed_run, "--at", "0.2,0.4").stdout.splitlines()
+    assert [line.split()[0] for line in lines if line.startswith(" 0.")] == ["0.2", "0.4"]
+
+
+def test_rankings_are_written_beside_the_metrics(run: Any, geo_run: Path, tmp_path: Path) -> None:
+    result = run("evaluate", geo_run, "--rankings", tmp_path / "ranks.txt", "--top-k", 3)
+    lines = (tmp_path / "ranks.txt").read_text("utf-8").splitlines()
+    assert len(lines) == 3 * len(load_dataset("geo").test)
+    assert lines[0] == "Aalborg time_zone Europe/Copenhagen"
+    assert lines[1].startswith("Heads: Aalborg\t0.")
+    assert lines[2].startswith("Tails: Europe/Copenhagen\t0.")
+    assert f"the best candidates of every query are in {tmp_path / 'ranks.txt'}" in result.stdout
+
+
+def test_rules_with_labels_that_the_data_lacks_are_left_out_and_said(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "rules.txt").write_text("9\t8\t0.8\tborders(X,Y) <= borders(Y,X)\n9\t8\t0.8\tr(X,Y) <= s(Y,X)\n")
+    result = run("evaluate", tmp_path / "rules.txt", "--data", "geo")
+    assert "1 rule with labels that the data has not: left out" in result.stderr
+    assert "geo test, 1 rule, max" in result.stdout
+
+
+def test_data_that_changed_since_learning_is_remarked(run: Any, geo_run: Path, tmp_path: Path) -> None:
+    data, out = tmp_path / "data", tmp_path / "run"
+    data.mkdir()
+    (data / "train.txt").write_text("a r b\nb r a\nc r d\nd r c\n")
+    (data / "test.txt").write_text("a r c\n")
+    run("learn", data, "--paths", 100, "--out", out, "--quiet")
+    assert "has changed" not in run("evaluate", out).stderr
+    (data / "test.txt").write_text("a r d\n")
+    assert f"data has changed since the rules of {out} were learned" in run("evaluate", out).stderr
+    assert run("evaluate", out, "--quiet").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nowhere"], "there is no run folder and no file of rules at 'nowhere'"),
+        (["{tmp}/rules.txt"], "give --data DATA: only a run folder remembers its data"),
+        (["{tmp}/rules.txt", "--data", "nowhere"], "there is no data set, folder or file 'nowhere'"),
+        (["{tmp}/rules.txt", "--data", "{tmp}/train.txt"], "train has no triples in its test split"),
+        (["{run}", "--split", "exam"], "--split takes train, valid or test, got 'exam'"),
+        (["{run}", "--aggregation", "mean"], "--aggregation must be max, noisy-or, noisy-or-top:H"),
+        (["{run}", "--aggregation", "noisy-or-top:0"], "--aggregation must be max, noisy-or, noisy-or-top:H"),
+        (["{run}", "--smoothing", "-1"], "--smoothing must be at least 0, got -1.0"),
+        (["{run}", "--weights", "Ud"], "--weights takes factors such as Ud=0.1,Z=0.01, got 'Ud'"),
+        (["{run}", "--weights", "Ud=x"], "--weights takes factors such as Ud=0.1,Z=0.01, got 'Ud=x'"),
+        (["{run}", "--weights", "Q=1"], "--weights must give B, Uc, Ud or Z a factor from 0 to 1, got Q=1.0"),
+        (["{run}", "--weights", "B=2"], "--weights must give B, Uc, Ud or Z a factor from 0 to 1, got B=2.0"),
+        (["{run}", "--block-connected", "no"], "--block-connected must be one of auto, on, off, got 'no'"),
+        (["{run}", "--top-k", "0"], "--top-k must be at least 1, got 0"),
+        (["{run}", "--at", "soon"], "--at takes the seconds of snapshots such as 10,50,100, got 'soon'"),
+        (["{run}", "--at", ""], "--at takes the seconds of snapshots such as 10,50,100, got ''"),
+        (["{run}", "--at", "7"], "has no snapshot at 7 seconds; it has none"),
+        (["{tmp}/rules.txt", "--data", "geo", "--at", "7"], "--at asks for snapshots of a run folder"),
+        (["{run}", "--rankings", "{tmp}"], "rankings are written to a file, and this is a folder"),
+        (["{run}", "--rankings", "{tmp}/no/file.txt"], "there is no folder"),
+        (
+            ["{run}", "--rankings", "{tmp}/r.txt", "--at", "1,2"],
+            "--rankings writes one file: give one moment with --at",
+        ),
+        (["{run}", "--rankings", "{tmp}/r.txt", "--aggregation", "tuned"], "got --aggregation tuned"),
+    ],
+)
+def test_wrong_input_is_one_sentence(
+    run: Any, geo_run: Path, tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
+    (tmp_path / "rules.txt").write_text("5\t4\t0.8\tr(X,Y) <= r(Y,X)\n")
+    (tmp_path / "train.txt").write_text("a r b\n")
+    filled = [word.replace("{tmp}", str(tmp_path)).replace("{run}", str(geo_run)) for word in arguments]
+    wrong = run("evaluate", *filled, code=2)
+    assert wrong.stdout == ""
+    assert wrong.stderr.startswith("error: ")
+    assert wrong.stderr.count("\n") == 1
+    assert sentence in wrong.stderr
+
+
+def test_json_of_a_process_is_all_there_is_on_standard_output(spawn: Any, geo_run: Path) -> None:
+    with spawn("evaluate", geo_run, "--json") as process:
+        stdout, stderr = process.communicate(timeout=300)
+    assert process.returncode == 0
+    assert json.loads(stdout)["protocol"]["data"] == "geo"
+    assert stderr == "" or stderr.startswith("compil")
