@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from anyburl import RankOptions, RunDirectory, explain, load_dataset, make_ranker
+from anyburl import RankOptions, RuleSet, RunDirectory, explain, load_dataset, make_ranker
 from anyburl.cli.demo import varied_best
 from anyburl.cli.showcase import pick_predictions
 
@@ -48,6 +48,11 @@ def test_demo_keeps_its_run_on_request(run: Any, run_json: Any, geo_run: Path, t
     assert all(0.5 < metrics["hits@1"] < metrics["hits@10"] for metrics in told["metrics"].values())
     assert len(told["predictions"]) == 3
     assert "already holds a run" in run("demo", "--out", tmp_path / "run", code=2).stderr
+
+
+def test_without_rules_there_is_no_prediction_to_show() -> None:
+    dataset = load_dataset("geo")
+    assert pick_predictions(make_ranker(RuleSet.empty(dataset.vocabulary), dataset, RankOptions()), dataset) == []
 
 
 def test_the_best_rules_are_about_different_relations(geo_run: Path) -> None:

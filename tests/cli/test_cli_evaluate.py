@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from anyburl import RankOptions, RunDirectory, evaluate, load_dataset
 from anyburl.cli import arguments
+from anyburl.cli.metrics import tuning_line
 
 
 @pytest.fixture
@@ -68,6 +69,14 @@ def test_defaults_are_those_of_the_python_interface() -> None:
     assert defaults["smoothing"] == arguments.SMOOTHING
     assert defaults["block_connected"] == arguments.BLOCK_CONNECTED
     assert defaults["top_k"] == arguments.TOP_K
+
+
+def test_what_tuning_chose_is_told_in_a_line(geo_run: Path) -> None:
+    metrics = evaluate(RunDirectory.open(geo_run).load_rules(), load_dataset("geo"))
+    assert tuning_line(metrics) == ""
+    tuned = {"chosen": "model", "validation_mrr": {"max": 0.5, "tuned": 0.6}}
+    told = tuning_line(replace(metrics, protocol={**metrics.protocol, "tuned": tuned}))
+    assert told == "tuning chose the model by MRR on the valid split: max 0.5000, tuned 0.6000"
 
 
 def test_a_text_file_with_its_data_is_as_good_as_the_run(

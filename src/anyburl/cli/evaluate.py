@@ -171,8 +171,9 @@ def rank_in_sight(source: Source, ranker: Ranker, split: str) -> Metrics:
     dataset = source.dataset
     triples = dataset.split(split).triples
     n_questions = len(make_queries(triples, [], dataset.vocabulary.n_relations)[0].entities)
+    tuning = "tuning, then " if ranker.options.aggregation == "tuned" else ""
     done = f"answered {n_questions:,} questions"
-    with Slow(source.notes, "answering questions", done, total=n_questions) as bar:
+    with Slow(source.notes, f"{tuning}answering questions", done, total=n_questions) as bar:
         return evaluate(ranker.rules, dataset, split=split, ranker=ranker, progress=bar.advance)
 
 

@@ -92,18 +92,12 @@ def protocol_line(metrics: Metrics, *, with_rules: bool = True) -> str:
 
 
 def tuning_line(metrics: Metrics) -> str:
-    """Return what tuning chose, nothing if there was none."""
+    """Return what tuning chose and how the choices did on the valid split, nothing if there was no tuning."""
     tuned = metrics.protocol.get("tuned")
     if not tuned:
         return ""
-    parts = (f"{name} {_value(value)}" for name, value in tuned.items() if value is not None)
-    return f"tuned on the valid split: {', '.join(parts)}"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"({', '.join(f'{name} {_value(inner)}' for name, inner in value.items())})"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    choices = ", ".join(f"{name} {mrr:.4f}" for name, mrr in tuned["validation_mrr"].items())
+    return f"tuning chose the {tuned['chosen']} by MRR on the valid split: {choices}"
 
 
 def seconds_line(seconds: Mapping[str, float], n_queries: int) -> str:

@@ -225,6 +225,7 @@ def _print_answers(answered: Answered, answering: _Answering, *, quiet: bool) ->
     if not answered.candidates:
         out.say(f"no rule gives an answer to {_query_text(answered, answering)}")
     else:
+        out.say(_query_text(answered, answering), "bold")
         print_whole(_table(answered, answering))
     if not quiet:
         out.say(_remarks(answered, answering), "dim")
@@ -244,7 +245,7 @@ def _query_text(answered: Answered, answering: _Answering) -> str:
 def _table(answered: Answered, answering: _Answering) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("rank", justify="right", no_wrap=True)
-    table.add_column(_query_text(answered, answering), overflow="fold")
+    table.add_column("answer", overflow="fold")
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("known", no_wrap=True)
     table.add_column("best rule", overflow="fold", ratio=1)

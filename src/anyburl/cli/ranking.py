@@ -87,7 +87,9 @@ class Source:
         from anyburl.ranking.ranker import make_ranker
 
         rules = self.load_rules(at)
-        compile_ranking(self.dataset.vocabulary.n_relations, self.notes, explaining=explaining)
+        tuning = options.aggregation == "tuned"
+        n_relations = self.dataset.vocabulary.n_relations
+        compile_kernels(lambda: warm_up(n_relations, explaining=explaining, tuning=tuning), self.notes)
         n_rules = counted(len(rules), "rule")
         with Slow(self.notes, f"indexing {n_rules}", f"indexed {n_rules}"):
             ranker = make_ranker(rules, self.dataset, options)
@@ -102,19 +104,6 @@ class Source:
         learned_on = RunDirectory.open(Path(self.path).expanduser()).described()["data"].get("fingerprint")
         if learned_on not in (None, self.dataset.fingerprint):
             self.notes.say(f"{self.dataset.name} has changed since the rules of {self.path} were learned", "yellow")
-
-
-def compile_ranking(
-    n_relations: int, notes: PlainConsole, *, explaining: bool = False, beside: CompilingBeside | None = None
-) -> None:
-    """Compile the kernels of ranking, and of explanations, or load what was compiled; say so if it takes long."""
-
-    def work() -> None:
-        if beside is not None:
-            beside.wait()
-        warm_up(n_relations, explaining=explaining)
-
-    compile_kernels(work, notes)
 
 
 class CompilingBeside:
@@ -150,7 +139,7 @@ class CompilingBeside:
             self._process.wait()
 
 
-def warm_up(n_relations: int, *, explaining: bool = False) -> None:
+def warm_up(n_relations: int, *, explaining: bool = False, tuning: bool = False) -> None:
     """Rank with one rule on two triples; `n_relations` is that of the data to come, which kernels depend on."""
     import numpy as np
 
@@ -161,6 +150,7 @@ def warm_up(n_relations: int, *, explaining: bool = False) -> None:
     from anyburl.triples.dataset import Dataset
     from anyburl.triples.table import TripleTable
     from anyburl.triples.vocabulary import Vocabulary
+    from anyburl.tuning.features import candidate_lists
 
     relations = [f"r{number:08d}" for number in range(n_relations)]
     vocabulary = Vocabulary.from_labels(["a", "b", "c"], relations)
@@ -168,7 +158,10 @@ def warm_up(n_relations: int, *, explaining: bool = False) -> None:
     nothing = TripleTable.from_ids(np.empty((0, 3), np.int32), vocabulary)
     dataset = Dataset("warm-up", table, nothing, nothing)
     ranker = make_ranker(_one_rule(vocabulary), dataset, RankOptions(threads=1))
-    ranker.answer(single_query(0, 0, np.empty(0, np.int32)), top_k=1)
+    query = single_query(0, 0, np.empty(0, np.int32))
+    ranker.answer(query, top_k=1)
+    if tuning:
+        list(candidate_lists(ranker, query, 1))
     if explaining:
         for object in ("a", "c"):  # the rule predicts b r a, and lacks a fact for b r c
             explain(ranker.rules, dataset, ("b", relations[0], object), ranker=ranker)

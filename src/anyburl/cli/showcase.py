@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from anyburl.cli.consoles import PlainConsole, print_whole
 from anyburl.cli.metrics import results_table
-from anyburl.cli.ranking import CompilingBeside, compile_ranking
+from anyburl.cli.ranking import CompilingBeside, warm_up
+from anyburl.cli.session import compile_kernels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +49,11 @@ def make_showcase(
     from anyburl.ranking.options import RankOptions
     from anyburl.ranking.ranker import make_ranker
 
-    compile_ranking(dataset.vocabulary.n_relations, notes, explaining=True, beside=beside)
+    def compile_ranking() -> None:
+        beside.wait()
+        warm_up(dataset.vocabulary.n_relations, explaining=True)
+
+    compile_kernels(compile_ranking, notes)
     ranker = make_ranker(rules, dataset, RankOptions(aggregation=AGGREGATIONS[0], threads=threads))
     metrics = {name: evaluate(rules, dataset, ranker=ranker.with_aggregation(name)) for name in AGGREGATIONS}
     facts = pick_predictions(ranker, dataset)
@@ -62,6 +67,8 @@ def pick_predictions(ranker: Ranker, dataset: Dataset, k: int = N_PREDICTIONS) -
     """
     import numpy as np
 
+    if not len(ranker.rules):
+        return []
     vocabulary, triples = dataset.vocabulary, dataset.test.triples
     best = _first_by(ranker, dataset)
     two_steps = np.append((ranker.rules.type == 0) & (ranker.rules.lengths == 2), False)[best]
