@@ -33,14 +33,13 @@ def bootstrap_interval(ranks: NDArray[np.float64], seed: int = 0) -> dict[str, t
     if not n_triples:
         return {}
     values = {**{f"hits@{k}": (ranks <= k).astype(np.float64) for k in HITS}, "mrr": 1 / ranks}
+    per_triple = np.column_stack([(value[:n_triples] + value[n_triples:]) / 2 for value in values.values()])
     rng = np.random.default_rng(seed)
-    counts = rng.multinomial(n_triples, np.full(n_triples, 1 / n_triples), size=BOOTSTRAP_ROUNDS)
-    result = {}
-    for name, value in values.items():
-        means = counts @ (value[:n_triples] + value[n_triples:]) / (2 * n_triples)
-        low, high = np.percentile(means, [2.5, 97.5])
-        result[name] = (float(low), float(high))
-    return result
+    means = np.array(
+        [per_triple[rng.integers(n_triples, size=n_triples)].mean(axis=0) for _ in range(BOOTSTRAP_ROUNDS)]
+    )
+    bounds = np.percentile(means, [2.5, 97.5], axis=0)
+    return {name: (float(low), float(high)) for name, (low, high) in zip(values, bounds.T, strict=True)}
 
 
 def grouped(ranks: NDArray[np.float64], groups: Sequence[Any] | NDArray[Any]) -> dict[Any, dict[str, float]]:

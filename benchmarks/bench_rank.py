@@ -1,0 +1,52 @@
+"""Ranking: quality and speed, with rules of our own or of AnyBURL.
+
+python benchmarks/bench_rank.py NAME SECONDS MAX_CYCLIC AGGREGATION...     learn, then rank the test split
+python benchmarks/bench_rank.py peers NAME AGGREGATION...                  rank with AnyBURL-23's 100 s rules
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from common import peak_memory_mb, save, shared
+
+import anyburl
+
+
+def rank(
+    rules: anyburl.RuleSet, data: anyburl.Dataset, aggregations: list[str], options: anyburl.RankOptions
+) -> list[dict[str, Any]]:
+    """Evaluate every aggregation on one index; a first small evaluation compiles the kernels."""
+    few = anyburl.make_ranker(rules.slice(0, 10), data, options)
+    anyburl.evaluate(few.rules, data, split="valid", ranker=few)
+    ranker = anyburl.make_ranker(rules, data, options)
+    results = []
+    for aggregation in aggregations:
+        metrics = anyburl.evaluate(rules, data, ranker=ranker.with_aggregation(aggregation))
+        figures = metrics.to_json()
+        kept = {name: figures[name] for name in ("protocol", "metrics", "seconds", "queries_per_second")}
+        results.append({**kept, "peak_memory_mb": peak_memory_mb()})
+    return results
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    if sys.argv[1] == "peers":
+        name, aggregations = sys.argv[2], sys.argv[3:]
+        data = anyburl.load_dataset(shared() / "data" / name)
+        rules = anyburl.RuleSet.load(shared() / "peers" / f"{name}-anyburl23-100s.txt.gz")
+        options = anyburl.RankOptions(weights={"Ud": 0.1, "Z": 0.01}, block_connected="off")
+        rules, _ = rules.with_vocabulary(data.vocabulary)
+        save(f"rank-peers-{name}", rank(rules, data, aggregations, options))
+        return
+    name, seconds, longest, aggregations = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
+    data = anyburl.load_dataset(shared() / "data" / name)
+    rules = anyburl.learn(data, seconds=seconds, max_cyclic=longest, seed=1)
+    save(f"rank-{name}", rank(rules, data, aggregations, anyburl.RankOptions()))
+
+
+if __name__ == "__main__":
+    main()
