@@ -47,7 +47,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
     Kernels allocate nothing (`_nrt=False`, a private option of Numba's): a kernel that does is refused, and no
     array's reference count is touched. With counting on, every array of a NamedTuple is counted at every use, which
-    made harvests 3 to 8 times slower.
+    made harvests 2 to 8 times slower.
     """
     return _compile(function, forceinline=False)
 
@@ -55,8 +55,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` into its callers: for what runs once per edge or rule.
 
-    A call costs more than such a function does: the arrays of a NamedTuple are passed one by one, about 200 ns for
-    `Scratch`.
+    A call costs more than such a function does: the arrays of a NamedTuple are passed one by one.
     """
     return _compile(function, forceinline=True)
 

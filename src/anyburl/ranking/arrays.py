@@ -14,32 +14,20 @@ from numpy.typing import NDArray
 from anyburl.bodies.arrays import MAX_LENGTH, LevelArrays, empty_levels
 
 
-class PairIndex(NamedTuple):
-    """U_c rules of length 1, as pairs of segments: body b(X, c') is a segment of c', head h(X, c) one of c."""
+class UnaryIndex(NamedTuple):
+    """Unary rules of length 1, by body and by head.
 
-    body_offsets: NDArray[np.int64]  # body segment -> its rules, sorted by head relation, then constant
+    The body b(X, c') of a U_c rule is the segment of c' for b read backward, the body b(X, A) of a U_d rule is the
+    directed relation b.
+    """
+
+    body_offsets: NDArray[np.int64]  # body -> its rules, sorted by head relation, then constant
     body_heads: NDArray[np.int32]
     body_constants: NDArray[np.int32]
     body_scores: NDArray[np.int64]
     body_rules: NDArray[np.int32]  # row of the rule set
     head_offsets: NDArray[np.int64]  # head -> its rules
-    head_bodies: NDArray[np.int32]  # body segment
-    head_scores: NDArray[np.int64]
-    head_rules: NDArray[np.int32]
-
-
-class DanglingIndex(NamedTuple):
-    """U_d rules of length 1: body b(X, A)."""
-
-    body_offsets: NDArray[
-        np.int64
-    ]  # directed relation of the body -> its rules, sorted by head relation, then constant
-    body_heads: NDArray[np.int32]
-    body_constants: NDArray[np.int32]
-    body_scores: NDArray[np.int64]
-    body_rules: NDArray[np.int32]
-    head_offsets: NDArray[np.int64]  # head -> its rules
-    head_bodies: NDArray[np.int32]  # directed relation of the body
+    head_bodies: NDArray[np.int32]
     head_scores: NDArray[np.int64]
     head_rules: NDArray[np.int32]
 
@@ -78,8 +66,8 @@ class RuleIndex(NamedTuple):
     segments for each of `strange_heads`, which holds c and d packed into one number (see `find_head`), sorted.
     """
 
-    pairs: PairIndex
-    dangling: DanglingIndex
+    pairs: UnaryIndex
+    dangling: UnaryIndex
     long: LongIndex
     trie: TrieIndex
     strange_heads: NDArray[np.int64]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.ranking.arrays import DanglingIndex, LongIndex, PairIndex, RuleIndex, TrieIndex
+from anyburl.ranking.arrays import LongIndex, RuleIndex, TrieIndex, UnaryIndex
 from anyburl.ranking.kernel_index import count_sort, find_segments
 from anyburl.rules.rule import RuleType
 from anyburl.ruleset.ruleset import RuleSet
@@ -101,51 +101,41 @@ def _order(*columns: tuple[NDArray[np.int32], int]) -> NDArray[np.int32]:
     return order
 
 
-def _both_orders(
-    rules: RuleSet, rows: Rows, body: NDArray[np.int32], n_bodies: int, segments: _Segments
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the order by body, head relation and head constant; the heads' numbers; and the order by those."""
+def _unary(
+    rules: RuleSet, scores: NDArray[np.int64], rows: Rows, body: NDArray[np.int32], n_bodies: int, segments: _Segments
+) -> UnaryIndex:
+    """Index the rules at `rows`, whose bodies have the numbers `body`, by body and by head."""
     constants, heads = rules.head_constant[rows], rules.head[rows]
     order = _order((constants, segments.n_entities + 1), (heads, 2 * segments.n_relations), (body, n_bodies))
     head = segments.find_heads(constants, heads)
-    return order, head, _order((head, segments.n_heads))
+    by_body, by_head = rows[order], _order((head, segments.n_heads))
+    return UnaryIndex(
+        body_offsets=_offsets(body[order], n_bodies),
+        body_heads=rules.head[by_body],
+        body_constants=rules.head_constant[by_body],
+        body_scores=scores[by_body],
+        body_rules=by_body.astype(np.int32),
+        head_offsets=_offsets(head[by_head], segments.n_heads),
+        head_bodies=body[by_head],
+        head_scores=scores[rows[by_head]],
+        head_rules=rows[by_head].astype(np.int32),
+    )
 
 
-def _pairs(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _Segments) -> PairIndex:
+def _first_relations(rules: RuleSet, rows: Rows) -> NDArray[np.int32]:
+    """Return the first relation of each rule's body."""
     first = rules.bodies[:, 0] if rules.bodies.shape[1] else np.empty(len(rules.bodies), np.int32)
-    body = segments.find(rules.body_constant[rows], first[rules.body[rows]])
+    return first[rules.body[rows]]
+
+
+def _pairs(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _Segments) -> UnaryIndex:
+    body = segments.find(rules.body_constant[rows], _first_relations(rules, rows))
     rows, body = rows[body >= 0], body[body >= 0]  # a body that nothing satisfies predicts nothing
-    order, head, by_head = _both_orders(rules, rows, body, segments.n_segments, segments)
-    by_body = rows[order]
-    return PairIndex(
-        body_offsets=_offsets(body[order], segments.n_segments),
-        body_heads=rules.head[by_body],
-        body_constants=rules.head_constant[by_body],
-        body_scores=scores[by_body],
-        body_rules=by_body.astype(np.int32),
-        head_offsets=_offsets(head[by_head], segments.n_heads),
-        head_bodies=body[by_head],
-        head_scores=scores[rows[by_head]],
-        head_rules=rows[by_head].astype(np.int32),
-    )
+    return _unary(rules, scores, rows, body, segments.n_segments, segments)
 
 
-def _dangling(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _Segments) -> DanglingIndex:
-    first = rules.bodies[:, 0] if rules.bodies.shape[1] else np.empty(len(rules.bodies), np.int32)
-    body = first[rules.body[rows]]
-    order, head, by_head = _both_orders(rules, rows, body, 2 * segments.n_relations, segments)
-    by_body = rows[order]
-    return DanglingIndex(
-        body_offsets=_offsets(body[order], 2 * segments.n_relations),
-        body_heads=rules.head[by_body],
-        body_constants=rules.head_constant[by_body],
-        body_scores=scores[by_body],
-        body_rules=by_body.astype(np.int32),
-        head_offsets=_offsets(head[by_head], segments.n_heads),
-        head_bodies=body[by_head],
-        head_scores=scores[rows[by_head]],
-        head_rules=rows[by_head].astype(np.int32),
-    )
+def _dangling(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _Segments) -> UnaryIndex:
+    return _unary(rules, scores, rows, _first_relations(rules, rows), 2 * segments.n_relations, segments)
 
 
 def _long(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _Segments) -> LongIndex:

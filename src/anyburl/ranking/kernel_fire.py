@@ -11,7 +11,7 @@ from anyburl._jit import inlined, kernel
 from anyburl.bodies.arrays import HeadArrays
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, lower_bound, steps
-from anyburl.ranking.arrays import CandidateArrays, DanglingIndex, FiringArrays, PairIndex
+from anyburl.ranking.arrays import CandidateArrays, FiringArrays, UnaryIndex
 
 
 @inlined
@@ -37,7 +37,7 @@ def as_entity(graph: GraphArrays, s: int, constant: int) -> int:
 @inlined
 def fire_own(
     graph: GraphArrays,
-    index: PairIndex | DanglingIndex,
+    index: UnaryIndex,
     first: int,
     last: int,
     s: int,
@@ -58,11 +58,44 @@ def fire_own(
     return n
 
 
+@inlined
+def fire_body(
+    graph: GraphArrays,
+    index: UnaryIndex,
+    first: int,
+    last: int,
+    s: int,
+    d: int,
+    only: int,
+    object_identity: bool,
+    query: int,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n: int,
+) -> int:
+    """Fire the rules from `first` to before `last`, of one body that s satisfies, which answer d.
+
+    Under object identity the head's constant is neither s nor `only`, the entity without which s would not satisfy
+    the body (negative if there is none).
+    """
+    place = lower_bound(index.body_heads, first, last, d)
+    while place < last and index.body_heads[place] == d:
+        constant = int(index.body_constants[place])
+        if not object_identity or (constant != s and constant != only):
+            answer = as_entity(graph, s, constant)
+            score, rule = int(index.body_scores[place]), int(index.body_rules[place])
+            n = fire(candidates, firings, n, query, answer, score, rule)
+        place += 1
+    if d >= graph.n_relations:
+        n = fire_own(graph, index, first, last, s, d, query, candidates, firings, n)
+    return n
+
+
 @kernel
 def fire_pairs(
     graph: GraphArrays,
     heads: HeadArrays,
-    index: PairIndex,
+    index: UnaryIndex,
     s: int,
     d: int,
     object_identity: bool,
@@ -76,24 +109,14 @@ def fire_pairs(
     for row in range(start, end):
         segment = heads.partners[row]
         first, last = int(index.body_offsets[segment]), int(index.body_offsets[segment + 1])
-        place = lower_bound(index.body_heads, first, last, d)
-        while place < last and index.body_heads[place] == d:
-            constant = int(index.body_constants[place])
-            if constant != s or not object_identity:
-                answer = as_entity(graph, s, constant)
-                n = fire(
-                    candidates, firings, n, query, answer, int(index.body_scores[place]), int(index.body_rules[place])
-                )
-            place += 1
-        if d >= graph.n_relations:
-            n = fire_own(graph, index, first, last, s, d, query, candidates, firings, n)
+        n = fire_body(graph, index, first, last, s, d, -1, object_identity, query, candidates, firings, n)
     return n
 
 
 @kernel
 def fire_pairs_of_constant(
     graph: GraphArrays,
-    index: PairIndex,
+    index: UnaryIndex,
     s: int,
     head: int,
     object_identity: bool,
@@ -125,7 +148,7 @@ def only_end(graph: GraphArrays, x: int, relation: int, object_identity: bool) -
 @kernel
 def fire_dangling(
     graph: GraphArrays,
-    index: DanglingIndex,
+    index: UnaryIndex,
     s: int,
     d: int,
     object_identity: bool,
@@ -141,24 +164,14 @@ def fire_dangling(
         if only == -2:
             continue
         first, last = int(index.body_offsets[body]), int(index.body_offsets[body + 1])
-        place = lower_bound(index.body_heads, first, last, d)
-        while place < last and index.body_heads[place] == d:
-            constant = int(index.body_constants[place])
-            if not object_identity or (constant != s and constant != only):
-                answer = as_entity(graph, s, constant)
-                n = fire(
-                    candidates, firings, n, query, answer, int(index.body_scores[place]), int(index.body_rules[place])
-                )
-            place += 1
-        if d >= graph.n_relations:
-            n = fire_own(graph, index, first, last, s, d, query, candidates, firings, n)
+        n = fire_body(graph, index, first, last, s, d, only, object_identity, query, candidates, firings, n)
     return n
 
 
 @kernel
 def fire_dangling_of_constant(
     graph: GraphArrays,
-    index: DanglingIndex,
+    index: UnaryIndex,
     s: int,
     head: int,
     object_identity: bool,
