@@ -59,6 +59,13 @@ class TrieIndex(NamedTuple):
     rules: NDArray[np.int32]
 
 
+class RelationEdges(NamedTuple):
+    """A third view of the graph's edges: relation by relation, in the order of `domains`; without the token `self`."""
+
+    starts: NDArray[np.int64]  # place in the graph's `domains` -> its first row in `ends`
+    ends: NDArray[np.int32]  # row -> the entity reached
+
+
 class RuleIndex(NamedTuple):
     """All rules, ready to answer queries.
 
@@ -70,6 +77,7 @@ class RuleIndex(NamedTuple):
     dangling: UnaryIndex
     long: LongIndex
     trie: TrieIndex
+    edges: RelationEdges
     strange_heads: NDArray[np.int64]
 
 

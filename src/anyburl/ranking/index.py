@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.ranking.arrays import LongIndex, RuleIndex, TrieIndex, UnaryIndex
+from anyburl.ranking.arrays import LongIndex, RelationEdges, RuleIndex, TrieIndex, UnaryIndex
 from anyburl.ranking.kernel_index import count_sort, find_segments
 from anyburl.rules.rule import RuleType
 from anyburl.ruleset.ruleset import RuleSet
@@ -44,6 +44,7 @@ def build_index(graph: GraphArrays, rules: RuleSet, confidences: NDArray[np.floa
         _dangling(rules, scores, np.flatnonzero(dangling), segments),
         _long(rules, scores, np.flatnonzero(~(pairs | dangling | binary)), segments),
         _trie(rules, scores, np.flatnonzero(binary)),
+        _edges(graph),
         segments.strange_heads,
     )
 
@@ -158,6 +159,19 @@ def _long(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _Segm
         scores=scores[rows],
         rules=rows.astype(np.int32),
     )
+
+
+def _edges(graph: GraphArrays) -> RelationEdges:
+    """Return the edges of each directed relation side by side."""
+    relations = np.arange(2 * graph.n_relations, dtype=np.int32)
+    segments = np.empty(len(graph.domains), np.int32)
+    backward = np.repeat(inverses(relations, graph.n_relations), np.diff(graph.domain_offsets))
+    find_segments(graph, graph.domains, backward, segments)
+    firsts, ends = graph.segment_starts[segments], graph.segment_starts[segments + 1]
+    sizes = ends - firsts - (graph.targets[ends - 1] == graph.n_entities)  # `self` is no entity, and the last
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    rows = np.arange(starts[-1]) + np.repeat(firsts - starts[:-1], sizes)
+    return RelationEdges(starts, graph.targets[rows])
 
 
 def _trie(rules: RuleSet, scores: NDArray[np.int64], rows: Rows) -> TrieIndex:

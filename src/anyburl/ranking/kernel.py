@@ -99,9 +99,13 @@ def fire_all(
     head = find_head(graph, index, s, d)
     if head >= 0:
         n = fire_pairs_of_constant(graph, index.pairs, s, head, identity, query, candidates, firings, n)
-        n = fire_dangling_of_constant(graph, index.dangling, s, head, identity, query, candidates, firings, n)
+        n = fire_dangling_of_constant(
+            graph, index.dangling, index.edges, s, head, identity, query, candidates, firings, n
+        )
         n = fire_long_of_constant(graph, index.long, s, head, identity, query, walk, candidates, firings, n)
-    return fire_trie(graph, index.trie, s, d, protocol.longest, identity, query, walk, candidates, firings, n)
+    return fire_trie(
+        graph, index.trie, index.edges, s, d, protocol.longest, identity, query, walk, candidates, firings, n
+    )
 
 
 @kernel

@@ -11,7 +11,7 @@ from anyburl._jit import inlined, kernel
 from anyburl.bodies.arrays import HeadArrays
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, lower_bound, steps
-from anyburl.ranking.arrays import CandidateArrays, FiringArrays, UnaryIndex
+from anyburl.ranking.arrays import CandidateArrays, FiringArrays, RelationEdges, UnaryIndex
 
 
 @inlined
@@ -172,6 +172,7 @@ def fire_dangling(
 def fire_dangling_of_constant(
     graph: GraphArrays,
     index: UnaryIndex,
+    edges: RelationEdges,
     s: int,
     head: int,
     object_identity: bool,
@@ -186,8 +187,8 @@ def fire_dangling_of_constant(
         score, rule = int(index.head_scores[place]), int(index.head_rules[place])
         for i in range(graph.domain_offsets[body], graph.domain_offsets[body + 1]):
             x = int(graph.domains[i])
-            if candidates.excluded[x] == query:
-                continue
-            if not object_identity or (x != s and only_end(graph, x, body, True) != s):
+            start = edges.starts[i]
+            only_s = edges.starts[i + 1] == start + 1 and edges.ends[start] == s
+            if not object_identity or (x != s and not only_s):
                 n = fire(candidates, firings, n, query, x, score, rule)
     return n

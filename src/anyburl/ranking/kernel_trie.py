@@ -6,8 +6,8 @@ from anyburl._jit import inlined, kernel
 from anyburl.bodies.arrays import LevelArrays
 from anyburl.bodies.kernel_reach import extend_level, is_open, new_node
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import steps
-from anyburl.ranking.arrays import CandidateArrays, FiringArrays, TrieIndex, TrieWalk
+from anyburl.graph.kernel import inverse, steps
+from anyburl.ranking.arrays import CandidateArrays, FiringArrays, RelationEdges, TrieIndex, TrieWalk
 from anyburl.ranking.kernel_fire import fire
 
 
@@ -23,11 +23,82 @@ def first_level(graph: GraphArrays, s: int, relation: int, levels: LevelArrays, 
 
 
 @inlined
-def fire_leaf(
+def second_level(graph: GraphArrays, s: int, relation: int, q: int, walk: TrieWalk) -> int:
+    """Enter the entities that `relation` leads to from level 0 as level 1; return how many.
+
+    As `extend_level` does under object identity, for ways of one inner entity each: the first q + 1 are kept.
+    """
+    levels, clock, n_reached = walk.levels, walk.clock[0], 0
+    for slot in range(walk.n_nodes[0]):
+        node = int(levels.nodes[0, slot])
+        start, end = steps(graph, node, relation)
+        for row in range(start, end):
+            entity = int(graph.targets[row])
+            if entity == s:
+                continue
+            if levels.stamps[1, entity] != clock:
+                new_node(levels, 1, n_reached, entity, clock)
+                n_reached += 1
+            reached = int(levels.slots[1, entity])
+            kept = int(levels.n_witnesses[1, reached])
+            if kept <= q:
+                levels.witnesses[1, reached, kept, 0] = node
+                levels.n_witnesses[1, reached] = kept + 1
+                levels.full[1, reached] = kept == q
+    return n_reached
+
+
+@inlined
+def pulls(graph: GraphArrays, edges: RelationEdges, relation: int, n_nodes: int) -> bool:
+    """Whether it is less work to look back from every end of `relation` than to step forward from `n_nodes` nodes.
+
+    Forward, all edges of the nodes are gone through; backward, each end's edges up to the first that starts at a node.
+    """
+    back = inverse(graph, relation)
+    first, last = int(graph.domain_offsets[relation]), int(graph.domain_offsets[relation + 1])
+    n_starts, n_edges = last - first, int(edges.starts[last] - edges.starts[first])
+    n_ends = int(graph.domain_offsets[back + 1] - graph.domain_offsets[back])
+    if n_starts == 0 or n_nodes == 0:
+        return False
+    met = min(n_nodes, n_starts)
+    forward = 8 * min(n_nodes, 2 * n_starts) + n_edges * met // n_starts
+    backward = 2 * n_ends + min(n_edges, n_ends * n_starts // met)
+    return backward < forward
+
+
+@inlined
+def push_node(
+    graph: GraphArrays,
+    start: int,
+    end: int,
+    s: int,
+    avoided: int,
+    query: int,
+    walk: TrieWalk,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n: int,
+) -> int:
+    """List the entities of some rows that were not listed before, but for s and `avoided`; there is room for all.
+
+    Without a branch that depends on the entity: half of them are new, which no processor can guess.
+    """
+    clock = walk.clock[0]
+    for row in range(start, end):
+        entity = int(graph.targets[row])
+        seen = walk.ends[entity]
+        new = (seen != clock) & (candidates.excluded[entity] != query) & (entity != s) & (entity != avoided)
+        firings.candidates[n] = entity
+        walk.ends[entity] = clock if new else seen
+        n += new
+    return n
+
+
+@inlined
+def push_leaf(
     graph: GraphArrays,
     relation: int,
     s: int,
-    size: int,
     object_identity: bool,
     query: int,
     score: int,
@@ -43,7 +114,7 @@ def fire_leaf(
     offset = graph.domain_offsets[relation]
     n_domain = int(graph.domain_offsets[relation + 1] - offset)
     by_domain = 2 * n_domain < n_nodes
-    clock = walk.clock[0]
+    clock, room, first = walk.clock[0], len(firings.candidates), n
     for turn in range(n_domain if by_domain else n_nodes):
         slot = turn
         if by_domain:
@@ -52,13 +123,53 @@ def fire_leaf(
             slot = int(levels.slots[side, graph.domains[offset + turn]])
         start, end = steps(graph, int(levels.nodes[side, slot]), relation)
         all_open = levels.full[side, slot] or not object_identity
+        one_way = side == 1 and levels.n_witnesses[side, slot] == 1
+        if (all_open or one_way) and n + end - start <= room:
+            avoided = -1 if all_open else int(levels.witnesses[side, slot, 0, 0])
+            n = push_node(graph, start, end, s if object_identity else -1, avoided, query, walk, candidates, firings, n)
+            continue
         for row in range(start, end):
             entity = int(graph.targets[row])
             if walk.ends[entity] == clock or (entity == s and object_identity):
                 continue
-            if all_open or is_open(levels, side, slot, size, entity):
+            if all_open or is_open(levels, side, slot, side, entity):
                 walk.ends[entity] = clock
                 n = fire(candidates, firings, n, query, entity, score, rule)
+    for i in range(first, min(n, room)):
+        firings.scores[i] = score
+        firings.rules[i] = rule
+    return n
+
+
+@inlined
+def pull_leaf(
+    graph: GraphArrays,
+    edges: RelationEdges,
+    relation: int,
+    s: int,
+    object_identity: bool,
+    query: int,
+    score: int,
+    rule: int,
+    walk: TrieWalk,
+    side: int,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n: int,
+) -> int:
+    """The same from the other end: fire for each entity that `relation` leads to from some node of level `side`."""
+    levels, back = walk.levels, inverse(graph, relation)
+    for place in range(graph.domain_offsets[back], graph.domain_offsets[back + 1]):
+        entity = int(graph.domains[place])
+        if candidates.excluded[entity] == query or (entity == s and object_identity):
+            continue
+        for row in range(edges.starts[place], edges.starts[place + 1]):
+            node = int(edges.ends[row])
+            if levels.stamps[side, node] != walk.clocks[side]:
+                continue
+            if not object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
+                n = fire(candidates, firings, n, query, entity, score, rule)
+                break
     return n
 
 
@@ -66,6 +177,7 @@ def fire_leaf(
 def fire_trie(
     graph: GraphArrays,
     index: TrieIndex,
+    edges: RelationEdges,
     s: int,
     d: int,
     longest: int,
@@ -91,12 +203,19 @@ def fire_trie(
         if depth > 0 and index.n_children[node] == 0:
             score, rule = int(index.scores[node]), int(index.rules[node])
             side = depth - 1
-            n = fire_leaf(
-                graph, relation, s, side, object_identity, query, score, rule, walk, side, candidates, firings, n
-            )
+            if pulls(graph, edges, relation, int(walk.n_nodes[side])):
+                n = pull_leaf(
+                    graph, edges, relation, s, object_identity, query, score, rule, walk, side, candidates, firings, n
+                )
+            else:
+                n = push_leaf(
+                    graph, relation, s, object_identity, query, score, rule, walk, side, candidates, firings, n
+                )
             continue
         if depth == 0:
             n_reached = first_level(graph, s, relation, walk.levels, walk.clock[0])
+        elif depth == 1 and object_identity:
+            n_reached = second_level(graph, s, relation, longest - 2, walk)
         else:
             q = longest - depth - 1
             n_reached, _ = extend_level(
