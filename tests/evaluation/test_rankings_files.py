@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from anyburl import Dataset, RankOptions, RuleSet, evaluate, make_ranker
-from anyburl.errors import DataError, OptionError
+from anyburl.errors import DataError
 from anyburl.evaluation import rankings
 from anyburl.evaluation.rankings import write_rankings
 
@@ -115,8 +115,6 @@ def test_a_query_without_candidates_has_an_empty_list(dataset: Dataset, tmp_path
 
 
 def test_what_cannot_be_written_is_refused(rules: RuleSet, dataset: Dataset, tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="tuned"):
-        write_rankings(tmp_path / "ranks", ranker(rules, dataset, aggregation="tuned"), dataset)
     empty = Dataset.from_triples(TRAIN, name="speakers")
     with pytest.raises(DataError, match="speakers has no triples in its test split"):
         write_rankings(tmp_path / "ranks", ranker(rules, empty), empty)

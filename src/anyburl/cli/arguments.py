@@ -32,6 +32,8 @@ At = Annotated[float | None, typer.Option(metavar="SECONDS", help="The run's sna
 UnusedThreads = Annotated[int | None, typer.Option("--threads", hidden=True)]
 UnusedSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
 
+TuningSeed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Of --aggregation tuned.")]
+
 # How answers are ranked: the fields of RankOptions, whose defaults these are.
 RANKING = "How answers are ranked"
 AGGREGATION, SMOOTHING, BLOCK_CONNECTED, TOP_K = "max", 5.0, "auto", 100

@@ -23,7 +23,7 @@ from anyburl.cli.arguments import (
     Rules,
     Smoothing,
     Threads,
-    UnusedSeed,
+    TuningSeed,
     Weights,
 )
 from anyburl.cli.consoles import note_console, print_json, print_whole, result_console
@@ -71,7 +71,7 @@ def command(
     threads: Threads = None,
     quiet: Quiet = False,
     json: Json = False,
-    seed: UnusedSeed = None,
+    seed: TuningSeed = None,
 ) -> None:
     """Ask for the subject and the object of every test triple and report where RULES rank the right answer."""
     notes = note_console(quiet=quiet)
@@ -90,7 +90,7 @@ def command(
     source = Source(rules, data, notes, escaped=escaped)
     _check_split(source, split)
     snapshots: list[float | None] = [*moments] or [None]
-    results = [_evaluate(source, options, split, moment, rankings) for moment in snapshots]
+    results = [_evaluate(source, options, split, moment, rankings, seed) for moment in snapshots]
     if json:
         _print_json(results, moments)
     elif moments:
@@ -131,8 +131,6 @@ def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[f
     """Refuse, before any work is done, a file that rankings cannot be written to."""
     if rankings is None:
         return
-    if options.aggregation == "tuned":
-        raise OptionError("--rankings are written by max, noisy-or or noisy-or-top:H, got --aggregation tuned")
     if len(moments) > 1:
         raise OptionError(f"--rankings writes one file: give one moment with --at, got {len(moments)}")
     if rankings.is_dir():
@@ -153,10 +151,10 @@ def _check_split(source: Source, split: str) -> None:
 
 
 def _evaluate(
-    source: Source, options: RankOptions, split: str, at: float | None, rankings: Path | None
+    source: Source, options: RankOptions, split: str, at: float | None, rankings: Path | None, seed: int | None
 ) -> tuple[Metrics, dict[str, float]]:
     """Evaluate the rules, or one snapshot, in sight; return the metrics and how long everything took."""
-    ranker = source.make_ranker(options, at)
+    ranker = source.make_ranker(options, at, seed=seed)
     metrics = rank_in_sight(source, ranker, split)
     if rankings is not None:
         _write_rankings(rankings, source, ranker, split)
@@ -171,9 +169,8 @@ def rank_in_sight(source: Source, ranker: Ranker, split: str) -> Metrics:
     dataset = source.dataset
     triples = dataset.split(split).triples
     n_questions = len(make_queries(triples, [], dataset.vocabulary.n_relations)[0].entities)
-    tuning = "tuning, then " if ranker.options.aggregation == "tuned" else ""
     done = f"answered {n_questions:,} questions"
-    with Slow(source.notes, f"{tuning}answering questions", done, total=n_questions) as bar:
+    with Slow(source.notes, "answering questions", done, total=n_questions) as bar:
         return evaluate(ranker.rules, dataset, split=split, ranker=ranker, progress=bar.advance)
 
 

@@ -22,12 +22,12 @@ from anyburl.cli.arguments import (
     Rules,
     Smoothing,
     Threads,
-    UnusedSeed,
+    TuningSeed,
     Weights,
 )
 from anyburl.cli.consoles import note_console, print_json, print_whole, result_console
 from anyburl.cli.loading import read_names_argument
-from anyburl.cli.ranking import Source, rank_options, refuse_tuned
+from anyburl.cli.ranking import Source, rank_options
 from anyburl.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def command(
     threads: Threads = None,
     quiet: Quiet = False,
     json: Json = False,
-    seed: UnusedSeed = None,
+    seed: TuningSeed = None,
 ) -> None:
     """Show the rules that predict a triple, true or not, with the facts that make them fire."""
     notes = note_console(quiet=quiet)
@@ -71,7 +71,6 @@ def command(
         object_identity=object_identity,
         threads=threads,
     )
-    refuse_tuned(options, NAME)
     if "?" in (subject, object):
         raise OptionError("explain takes a whole triple: ask for answers by predict")
     _check_page(html)
@@ -83,7 +82,7 @@ def command(
     from anyburl.explanation.groundings import triple_ids
 
     triple_ids(source.dataset.vocabulary, triple)
-    ranker = source.make_ranker(options, explaining=True)
+    ranker = source.make_ranker(options, explaining=True, seed=seed)
     found = explain(ranker.rules, source.dataset, triple, ranker=ranker, top=top, groundings=groundings)
     if html is not None:
         from anyburl.explanation.page import write_html

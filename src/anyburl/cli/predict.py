@@ -26,13 +26,13 @@ from anyburl.cli.arguments import (
     Rules,
     Smoothing,
     Threads,
-    UnusedSeed,
+    TuningSeed,
     Weights,
 )
 from anyburl.cli.consoles import counted, note_console, print_json, print_whole, result_console
 from anyburl.cli.loading import read_names_argument
 from anyburl.cli.notes import Slow
-from anyburl.cli.ranking import Source, rank_options, refuse_tuned
+from anyburl.cli.ranking import Source, rank_options
 from anyburl.cli.tables import rule_text
 from anyburl.errors import OptionError
 
@@ -82,7 +82,7 @@ def command(
     threads: Threads = None,
     quiet: Quiet = False,
     json: Json = False,
-    seed: UnusedSeed = None,
+    seed: TuningSeed = None,
 ) -> None:
     """Rank the answers of SUBJECT RELATION ? or ? RELATION OBJECT (a ? needs quotes in some shells)."""
     notes = note_console(quiet=quiet)
@@ -94,14 +94,13 @@ def command(
         object_identity=object_identity,
         threads=threads,
     )
-    refuse_tuned(options, NAME)
     if explain and queries and not json:
         raise OptionError("--explain with --queries needs --json: reasons do not fit into a line")
     one = _one_query([subject, relation, object], queries)
     names_by_label = read_names_argument(names)
     source = Source(rules, data, notes, escaped=escaped)
     asked = _check_queries(one, queries, source.dataset)
-    ranker = source.make_ranker(options, explaining=explain)
+    ranker = source.make_ranker(options, explaining=explain, seed=seed)
     answering = _Answering(ranker, source.dataset, top, include_known, explain, names_by_label)
     if queries is not None:
         _answer_file(answering, asked, source, as_json=json)

@@ -55,12 +55,6 @@ def parse_weights(text: str) -> dict[str, float]:
     return weights
 
 
-def refuse_tuned(options: RankOptions, command: str) -> None:
-    """`tuned` orders whole lists of candidates: single answers have no such score."""
-    if options.aggregation == "tuned":
-        raise OptionError(f"--aggregation tuned is for evaluate; {command} takes max, noisy-or or noisy-or-top:H")
-
-
 class Source:
     """RULES and DATA of a command, loaded when they are asked for."""
 
@@ -82,21 +76,27 @@ class Source:
         self.seconds_loading = self.seconds_loading_data + time.monotonic() - started
         return rules
 
-    def make_ranker(self, options: RankOptions, at: float | None = None, *, explaining: bool = False) -> Ranker:
-        """Load RULES and make them ready; with kernels of explanations, too, if `explaining`."""
+    def make_ranker(
+        self, options: RankOptions, at: float | None = None, *, explaining: bool = False, seed: int | None = None
+    ) -> Ranker:
+        """Load RULES and make them ready, and tune them if asked to; with kernels of explanations, if `explaining`."""
         from anyburl.ranking.ranker import make_ranker
 
         rules = self.load_rules(at)
-        tuning = options.aggregation == "tuned"
         n_relations = self.dataset.vocabulary.n_relations
-        compile_kernels(lambda: warm_up(n_relations, explaining=explaining, tuning=tuning), self.notes)
+        compile_kernels(lambda: warm_up(n_relations, explaining=explaining), self.notes)
         n_rules = counted(len(rules), "rule")
         with Slow(self.notes, f"indexing {n_rules}", f"indexed {n_rules}"):
             ranker = make_ranker(rules, self.dataset, options)
         if n_unknown := len(rules) - len(ranker.rules):
             n_rules = counted(n_unknown, "rule")
             self.notes.say(f"{n_rules} with labels that the data has not: left out", "yellow")
-        return ranker
+        if options.aggregation != "tuned":
+            return ranker
+        from anyburl.tuning.ranker import tuned
+
+        with Slow(self.notes, "tuning on the valid split", "tuned on the valid split"):
+            return tuned(ranker, self.dataset, seed=seed or 0)
 
     def _remark_changed_data(self) -> None:
         from anyburl.learning.run import RunDirectory
@@ -139,7 +139,7 @@ class CompilingBeside:
             self._process.wait()
 
 
-def warm_up(n_relations: int, *, explaining: bool = False, tuning: bool = False) -> None:
+def warm_up(n_relations: int, *, explaining: bool = False) -> None:
     """Rank with one rule on two triples; `n_relations` is that of the data to come, which kernels depend on."""
     import numpy as np
 
@@ -150,7 +150,6 @@ def warm_up(n_relations: int, *, explaining: bool = False, tuning: bool = False)
     from anyburl.triples.dataset import Dataset
     from anyburl.triples.table import TripleTable
     from anyburl.triples.vocabulary import Vocabulary
-    from anyburl.tuning.features import candidate_lists
 
     relations = [f"r{number:08d}" for number in range(n_relations)]
     vocabulary = Vocabulary.from_labels(["a", "b", "c"], relations)
@@ -160,8 +159,6 @@ def warm_up(n_relations: int, *, explaining: bool = False, tuning: bool = False)
     ranker = make_ranker(_one_rule(vocabulary), dataset, RankOptions(threads=1))
     query = single_query(0, 0, np.empty(0, np.int32))
     ranker.answer(query, top_k=1)
-    if tuning:
-        list(candidate_lists(ranker, query, 1))
     if explaining:
         for object in ("a", "c"):  # the rule predicts b r a, and lacks a fact for b r c
             explain(ranker.rules, dataset, ("b", relations[0], object), ranker=ranker)

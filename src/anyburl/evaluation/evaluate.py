@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,13 @@ from anyburl.errors import DataError
 from anyburl.evaluation.metrics import Metrics, bootstrap_interval, grouped, lower_bound, summarise
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import make_queries
-from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import Ranks, target_ranks
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.ruleset.selection import TYPE_CODES
 from anyburl.triples.dataset import Dataset
-from anyburl.tuning.train import Tuning, tune, tuned_ranks
+from anyburl.tuning.ranker import TunedRanker, ready_ranker, tuned
+from anyburl.tuning.train import Tuning
 
 
 def evaluate(
@@ -31,30 +31,34 @@ def evaluate(
     options: RankOptions | None = None,
     ranker: Ranker | None = None,
     progress: Callable[[int], None] | None = None,
+    seed: int = 0,
     **changes: Any,
 ) -> Metrics:
     """Rank both queries of every triple of `split` and return the filtered metrics.
 
     `options`, or the fields of `RankOptions` as keywords, say how candidates are ranked. A `ranker` made ready before
-    is used as it is. `progress` is told how many questions were answered.
+    is used as it is. `progress` is told how many questions were answered. `seed` matters to `aggregation="tuned"` only.
     """
     table = dataset.split(split)
     if not len(table):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
-    ranker = ranker or make_ranker(rules, dataset, replace(options or RankOptions(), **changes))
+    if ranker is None:
+        ranker = ready_ranker(rules, dataset, options, seed=seed, **changes)
+    ranker = tuned(ranker, dataset, seed=seed)
     queries, places = make_queries(
         table.triples,
         [dataset.train.triples, dataset.valid.triples, dataset.test.triples],
         dataset.vocabulary.n_relations,
     )
     started = time.perf_counter()
-    tuning = tune(ranker, dataset) if ranker.options.aggregation == "tuned" else None
-    tuned = time.perf_counter()
     answers = ranker.answer(queries, progress=progress)
     ranks = target_ranks(queries, answers, dataset.vocabulary.n_entities)
-    if tuning:
-        ranks = tuned_ranks(ranker, tuning, queries, ranks)
-    seconds = {"index": ranker.seconds_indexing, "tune": tuned - started, "rank": time.perf_counter() - tuned}
+    tuning = ranker.tuning if isinstance(ranker, TunedRanker) else None
+    seconds = {
+        "index": ranker.seconds_indexing,
+        "tune": tuning.seconds if tuning else 0.0,
+        "rank": time.perf_counter() - started,
+    }
     types = _best_types(ranker.rules, answers.best_rules[places])
     return summarise_ranks(ranks.at(places), types, ranker, dataset, split, seconds, tuning)
 

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.errors import DataError, OptionError
+from anyburl.errors import DataError
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.index import to_confidences
 from anyburl.ranking.queries import make_queries
@@ -31,6 +31,7 @@ from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import target_ranks
 from anyburl.ruleset.files import replacing, stream
 from anyburl.triples.dataset import SPLITS, Dataset
+from anyburl.tuning.ranker import tuned
 
 TRIPLES_AT_A_TIME = 2048
 DIGITS = 12
@@ -62,8 +63,7 @@ def write_rankings(
 
     Text may be compressed (.gz). `progress` is told how many triples were written.
     """
-    if ranker.options.aggregation == "tuned":
-        raise OptionError("rankings are written by max, noisy-or or noisy-or-top:H, got aggregation tuned")
+    ranker = tuned(ranker, dataset)
     if not len(dataset.split(split)):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
     target = Path(path)

@@ -21,7 +21,7 @@ class QueryFirings:
     """What fires for one query, and of that what answers it with one entity."""
 
     def __init__(self, ranker: Ranker, entity: int, relation: int, answer: int) -> None:
-        self._entity, self._answer = entity, answer
+        self.entity, self.relation, self.answer = entity, relation, answer
         self._fired = ranker.fire(entity, relation)
         places = np.flatnonzero(self._fired.candidates == answer)
         self.rows: Rows = self._fired.rules[places].astype(np.int64)
@@ -35,8 +35,8 @@ class QueryFirings:
         excluded = np.zeros(ranker.graph.n_entities + 1, np.bool_)
         excluded[others] = True
         if ranker.block_connected:
-            excluded[neighbours(ranker.graph, self._entity)] = True
-        if not len(self.rows) or excluded[self._answer]:
+            excluded[neighbours(ranker.graph, self.entity)] = True
+        if not len(self.rows) or excluded[self.answer]:
             return None
         kept = np.flatnonzero(~excluded[self._fired.candidates])
         firings = self._fired._replace(
@@ -45,11 +45,11 @@ class QueryFirings:
             following=np.empty_like(kept, np.int32),
         )
         candidates = empty_candidates(ranker.graph.n_entities, len(kept))
-        aggregation, n_best = parse_aggregation(ranker.options.aggregation)
+        aggregation, n_best = parse_aggregation(ranker.fixed_aggregation)
         n_candidates = link_firings(candidates, firings, len(kept), 1)
         set_keys(candidates, firings, n_candidates, aggregation, n_best)
         no_targets = np.zeros(ranker.graph.n_entities + 1, np.int64)
-        better, equal = count_better(candidates, firings, n_candidates, self._answer, no_targets, 1, aggregation)
+        better, equal = count_better(candidates, firings, n_candidates, self.answer, no_targets, 1, aggregation)
         return better + equal / 2 + 1
 
 
@@ -62,7 +62,7 @@ class Firings:
     def __init__(self, ranker: Ranker, triple: Ids) -> None:
         subject, relation, object = triple
         self._ranker = ranker
-        self._aggregation, self._n_best = parse_aggregation(ranker.options.aggregation)
+        self._aggregation, self._n_best = parse_aggregation(ranker.fixed_aggregation)
         backward = relation + ranker.vocabulary.n_relations
         self.of_object = QueryFirings(ranker, subject, relation, object)
         self.of_subject = QueryFirings(ranker, object, backward, subject)

@@ -97,7 +97,7 @@ def _names(names: Mapping[str, str] | None) -> Names:
 
 
 def _reason(reason: Reason, explanation: Explanation, names: Names) -> str:
-    details = f"{reason.type}, {counts_text(reason)}, {contribution_text(reason)}"
+    details = f"{reason.type}, {counts_text(reason)}, {contribution_text(reason, explanation.aggregation)}"
     facts = "".join(f"<li>{_facts(grounding, names)}</li>" for grounding in reason.groundings)
     listed = f"<ol>{facts}</ol>" if facts else "<p>needs no facts: the rule has no body</p>" * (not reason.rule.body)
     return (

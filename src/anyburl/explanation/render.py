@@ -30,7 +30,7 @@ def to_tree(explanation: Explanation, names: Mapping[str, str] | None = None) ->
         title.append(f"\n{line}", "dim")
     tree = Tree(title, guide_style="dim")
     for reason in explanation.reasons:
-        _add_reason(tree, reason, chosen)
+        _add_reason(tree, reason, explanation.aggregation, chosen)
     if rest := rest_text(explanation):
         tree.add(Text(rest, "dim"))
     if explanation.near_miss:
@@ -38,8 +38,8 @@ def to_tree(explanation: Explanation, names: Mapping[str, str] | None = None) ->
     return tree
 
 
-def _add_reason(tree: Tree, reason: Reason, names: Names) -> None:
-    label = _rule_line(reason, names, "green", contribution_text(reason))
+def _add_reason(tree: Tree, reason: Reason, aggregation: str, names: Names) -> None:
+    label = _rule_line(reason, names, "green", contribution_text(reason, aggregation))
     branch = tree.add(label)
     for grounding in reason.groundings:
         branch.add(_facts(grounding, names))

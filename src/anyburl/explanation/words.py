@@ -53,8 +53,11 @@ def counts_text(reason: Reason | NearMiss) -> str:
     return f"right {reason.support:,} of {about}{reason.predictions:,} times"
 
 
-def contribution_text(reason: Reason) -> str:
-    """Return the rule's share of the score in words; nothing where it has none."""
+def contribution_text(reason: Reason, aggregation: str) -> str:
+    """Return in words what the rule does to the score."""
+    if aggregation == "tuned":
+        change = f"{abs(reason.contribution):.1%} {'lower' if reason.contribution > 0 else 'higher'}"
+        return f"without it the score would be {change if reason.contribution else 'the same'}"
     if reason.breaks_ties:
         return "breaks ties"
     if reason.contribution == 1:

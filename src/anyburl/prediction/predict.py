@@ -14,9 +14,10 @@ from anyburl.explanation.explanation import Fact, Reason
 from anyburl.ranking.index import to_confidences
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import single_query
-from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ranking.ranker import Ranker
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
+from anyburl.tuning.ranker import ready_ranker, tuned
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,13 @@ def predict(
     include_known: bool = False,
     options: RankOptions | None = None,
     ranker: Ranker | None = None,
+    seed: int = 0,
 ) -> list[Answer]:
     """Return the `top` best answers of (subject, relation, ?) or (?, relation, object), the missing one given as None.
 
     Answers that the train split states already are left out, unless `include_known`. A `ranker`, made of the same
     rules and data, is used as it is; without one, it is made from `options` first, which takes most of the time.
+    `seed` matters to `aggregation="tuned"` only.
     """
     if (subject is None) == (object is None):
         raise OptionError("predict needs either a subject or an object; the other one is None and is asked for")
@@ -63,7 +66,7 @@ def predict(
     given = subject if subject is not None else object
     assert given is not None
     entity = vocabulary.entity_id(given)
-    ranker = ranker or make_ranker(rules, dataset, options or RankOptions())
+    ranker = tuned(ranker, dataset, seed=seed) if ranker else ready_ranker(rules, dataset, options, seed=seed)
     known = _known_answers(dataset, entity, directed)
     query = single_query(entity, directed, np.empty(0, np.int32) if include_known else known)
     answers = ranker.answer(query, top_k=top)

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from anyburl.bodies.arrays import MAX_LENGTH, LevelArrays, empty_levels
 
+UNIT = float(1 << 44)  # of scores
+
 
 class UnaryIndex(NamedTuple):
     """Unary rules of length 1, by body and by head.
@@ -188,10 +190,13 @@ class AnswerArrays(NamedTuple):
     best: NDArray[np.int32]  # (queries, top_k)
     best_keys: NDArray[np.int64]
     n_best: NDArray[np.int64]
+    evidence: NDArray[
+        np.float32
+    ]  # (queries, top_k, figures): what speaks for the best candidates; no figures: not told
 
 
-def empty_answers(n_queries: int, n_targets: int, top_k: int) -> AnswerArrays:
-    """Return room for the answers."""
+def empty_answers(n_queries: int, n_targets: int, top_k: int, n_figures: int = 0) -> AnswerArrays:
+    """Return room for the answers, with `n_figures` about the evidence for each of the best candidates."""
     return AnswerArrays(
         fired=np.zeros(n_targets, np.bool_),
         better=np.zeros(n_targets, np.int64),
@@ -203,13 +208,5 @@ def empty_answers(n_queries: int, n_targets: int, top_k: int) -> AnswerArrays:
         best=np.full((n_queries, top_k), -1, np.int32),
         best_keys=np.zeros((n_queries, top_k), np.int64),
         n_best=np.zeros(n_queries, np.int64),
+        evidence=np.zeros((n_queries, top_k, n_figures), np.float32),
     )
-
-
-class FeatureArrays(NamedTuple):
-    """The best candidates of a batch of queries and what speaks for them; row 0 is query number `first`."""
-
-    first: int
-    n_candidates: NDArray[np.int64]
-    candidates: NDArray[np.int32]  # (queries, top_k)
-    features: NDArray[np.float32]  # (queries, top_k, features)

@@ -24,7 +24,7 @@ def blocks_connected(choice: str, dataset: Dataset) -> bool:
 
 
 def _pairs(triples: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return each triple's two entities as one number, whichever comes first; reflexive triples connect nothing."""
+    """Return each triple's two entities as one number, whichever comes first."""
     low, high = triples[:, [0, 2]].min(axis=1), triples[:, [0, 2]].max(axis=1)
-    pairs: NDArray[np.int64] = (low.astype(np.int64) << 32 | high)[low != high]
+    pairs: NDArray[np.int64] = low.astype(np.int64) << 32 | high
     return pairs

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.ranking.arrays import LongIndex, RelationEdges, RuleIndex, TrieIndex, UnaryIndex
+from anyburl.ranking.arrays import UNIT, LongIndex, RelationEdges, RuleIndex, TrieIndex, UnaryIndex
 from anyburl.ranking.kernel_index import count_sort, find_segments
 from anyburl.rules.rule import RuleType
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.ruleset.selection import TYPE_CODES
 
-UNIT = float(1 << 44)
 MOST_CERTAIN = 1.0 - 2.0**-40
 
 Rows = NDArray[np.int64]

@@ -18,6 +18,7 @@ from anyburl.ranking.arrays import (
     RuleIndex,
     TrieWalk,
 )
+from anyburl.ranking.kernel_evidence import tell_evidence
 from anyburl.ranking.kernel_fire import (
     fire_dangling,
     fire_dangling_of_constant,
@@ -151,12 +152,14 @@ def answer(
     candidates: CandidateArrays,
     firings: FiringArrays,
     is_target: NDArray[np.int64],
+    groups: NDArray[np.uint8],
     out: AnswerArrays,
 ) -> tuple[int, int]:
     """Answer the queries from `first` to before `last`; return the next one, and the room for firings that it would
     need.
 
-    Stops early only where `firings` is too small for a query.
+    Stops early only where `firings` is too small for a query. `groups` of rules are what evidence is told by, where
+    `out` has room for it.
     """
     for q in range(first, last):
         query = next_query(candidates)
@@ -190,4 +193,6 @@ def answer(
             out.n_best[q] = keep_best(candidates, firings, n_candidates, protocol.aggregation, protocol.top_k, best)
             for i in range(out.n_best[q]):
                 out.best_keys[q, i] = candidates.keys[best[i]]
+                if out.evidence.shape[2] > 0:
+                    tell_evidence(candidates, firings, int(best[i]), groups, out.evidence[q, i])
     return last, 0

@@ -64,8 +64,10 @@ def parse_aggregation(text: str) -> tuple[int, int]:
     """Return the kernel's code for an aggregation and the number of rules that count."""
     if text == "max":
         return MAXIMUM, 0
-    if text in ("noisy-or", "tuned"):  # tuning orders the best candidates by noisy-or anew
+    if text == "noisy-or":
         return NOISY_OR, 0
+    if text == "tuned":  # before it was tuned
+        return NOISY_OR_TOP, 5
     if match := re.fullmatch(r"noisy-or-top:([1-9]\d*)", text):
         return NOISY_OR_TOP, int(match[1])
     raise OptionError(

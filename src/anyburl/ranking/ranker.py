@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from anyburl.bodies.arrays import MAX_LENGTH, head_arrays
 from anyburl.cores import available_cores
 from anyburl.errors import RuleError
+from anyburl.graph.arrays import inverses
 from anyburl.graph.index import build_graph
 from anyburl.ranking.arrays import (
     AnswerArrays,
-    FeatureArrays,
     FiringArrays,
     Protocol,
     QueryArrays,
@@ -28,18 +28,17 @@ from anyburl.ranking.arrays import (
     empty_walk,
 )
 from anyburl.ranking.blocking import blocks_connected
-from anyburl.ranking.index import UNIT, build_index
+from anyburl.ranking.index import build_index
 from anyburl.ranking.kernel import answer, fire_all
-from anyburl.ranking.kernel_features import describe
+from anyburl.ranking.kernel_evidence import n_figures
 from anyburl.ranking.kernel_index import find_segments
-from anyburl.ranking.kernel_order import NOISY_OR
 from anyburl.ranking.options import RankOptions, parse_aggregation
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
 from anyburl.triples.table import TripleTable
 
 QUERIES_AT_A_TIME = 32
-DESCRIBED_AT_A_TIME = 64
+NO_GROUPS = np.empty(0, np.uint8)
 
 
 class _Buffers:
@@ -78,22 +77,30 @@ class Ranker:
         self.seconds_indexing = time.perf_counter() - started
 
     def answer(
-        self, queries: QueryArrays, *, top_k: int = 0, progress: Callable[[int], None] | None = None
+        self,
+        queries: QueryArrays,
+        *,
+        top_k: int = 0,
+        progress: Callable[[int], None] | None = None,
+        groups: NDArray[np.uint8] = NO_GROUPS,
     ) -> AnswerArrays:
-        """Rank the targets of `queries` and keep the `top_k` best candidates of each."""
+        """Rank the targets of `queries` and keep the `top_k` best candidates of each.
+
+        If `groups` puts every rule into a group, the evidence for each of the best is told as well.
+        """
         n_queries = len(queries.entities)
-        out = empty_answers(n_queries, len(queries.targets), top_k)
+        out = empty_answers(n_queries, len(queries.targets), top_k, n_figures(groups))
         protocol = self._protocol(top_k)
         batches = range(0, n_queries, QUERIES_AT_A_TIME)
         if len(batches) <= 1 or self.threads == 1:
             for first in batches:
-                self._run(queries, first, protocol, out)
+                self._run(queries, first, protocol, groups, out)
                 if progress:
                     progress(min(QUERIES_AT_A_TIME, n_queries - first))
         else:
             with ThreadPoolExecutor(self.threads) as pool:
                 try:
-                    for done in pool.map(lambda first: self._run(queries, first, protocol, out), batches):
+                    for done in pool.map(lambda first: self._run(queries, first, protocol, groups, out), batches):
                         if progress:
                             progress(done)
                 except BaseException:  # Ctrl-C: what is under way ends, what is waiting is dropped
@@ -130,25 +137,16 @@ class Ranker:
         finally:
             self._buffers.put(buffers)
 
+    @property
+    def fixed_aggregation(self) -> str:
+        """The aggregation that orders candidates, before any model does."""
+        return self.options.aggregation
+
     def with_aggregation(self, aggregation: str) -> Ranker:
         """Return a ranker on the same index that combines scores in another way."""
         other = copy(self)
         other.options = replace(self.options, aggregation=aggregation)
         return other
-
-    def describe(
-        self, queries: QueryArrays, groups: NDArray[np.uint8], width: int, top_k: int
-    ) -> Iterator[FeatureArrays]:
-        """Yield batches of queries with their `top_k` best candidates by noisy-or and the evidence for each.
-
-        `groups` puts each rule into a group; `width` is the number of features that makes.
-        """
-        batches = range(0, len(queries.entities), DESCRIBED_AT_A_TIME)
-        protocol = self._protocol(top_k)._replace(aggregation=NOISY_OR, n_best=0)
-        with ThreadPoolExecutor(self.threads) as pool:
-            for start in range(0, len(batches), 4 * self.threads):
-                chosen = batches[start : start + 4 * self.threads]
-                yield from pool.map(lambda first: self._describe(queries, groups, width, first, protocol), chosen)
 
     def answer_counts(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return how often each entity is the answer of a query with its directed relation, in the graph."""
@@ -157,45 +155,28 @@ class Ranker:
         sizes = np.diff(self.graph.segment_starts)
         return np.where(segments >= 0, sizes[np.maximum(segments, 0)], 0)
 
-    def _describe(
-        self, queries: QueryArrays, groups: NDArray[np.uint8], width: int, first: int, protocol: Protocol
-    ) -> FeatureArrays:
-        """Describe one batch of queries."""
-        last = min(first + DESCRIBED_AT_A_TIME, len(queries.entities))
-        shape = (last - first, protocol.top_k)
-        out = FeatureArrays(
-            first, np.zeros(shape[0], np.int64), np.zeros(shape, np.int32), np.empty((*shape, width), np.float32)
-        )
-        buffers = self._buffers.get()
-        try:
-            place = first
-            while place < last:
-                place, needed = describe(
-                    self.graph,
-                    self.heads,
-                    self.index,
-                    queries,
-                    place,
-                    last,
-                    protocol,
-                    groups,
-                    UNIT,
-                    buffers.walk,
-                    buffers.candidates,
-                    buffers.firings,
-                    out,
-                )
-                if needed:
-                    buffers.firings = empty_firings(2 * needed)
-            return out
-        finally:
-            self._buffers.put(buffers)
+    def known_counts(self, queries: QueryArrays) -> NDArray[np.int64]:
+        """Return how many answers of each query the graph holds."""
+        return self.answer_counts(queries.entities, inverses(queries.relations, self.graph.n_relations))
+
+    def degrees(self) -> NDArray[np.int64]:
+        """Return how many edges each entity has."""
+        return np.diff(self.graph.segment_starts[self.graph.segment_offsets])[: self.graph.n_entities]
+
+    def relation_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return for each directed relation its edges, the entities that it leads to, and those that it starts from."""
+        starts = self.index.edges.starts[self.graph.domain_offsets]
+        n_starts = np.diff(self.graph.domain_offsets)
+        n_ends = n_starts[inverses(np.arange(len(n_starts), dtype=np.int32), self.graph.n_relations)]
+        return np.diff(starts), n_ends, n_starts
 
     def _protocol(self, top_k: int) -> Protocol:
-        aggregation, n_best = parse_aggregation(self.options.aggregation)
+        aggregation, n_best = parse_aggregation(self.fixed_aggregation)
         return Protocol(aggregation, n_best, self.options.object_identity, self.block_connected, top_k, self.longest)
 
-    def _run(self, queries: QueryArrays, first: int, protocol: Protocol, out: AnswerArrays) -> int:
+    def _run(
+        self, queries: QueryArrays, first: int, protocol: Protocol, groups: NDArray[np.uint8], out: AnswerArrays
+    ) -> int:
         """Answer one batch, with more room for firings where a query needs it; return how many queries there were."""
         buffers = self._buffers.get()
         try:
@@ -214,6 +195,7 @@ class Ranker:
                     buffers.candidates,
                     buffers.firings,
                     buffers.is_target,
+                    groups,
                     out,
                 )
                 if needed:

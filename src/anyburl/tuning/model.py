@@ -1,6 +1,4 @@
-"""The tuned aggregation: a small gradient-boosted ranker over the evidence of rules, trained on the
-validation split.
-"""
+"""A small gradient-boosted ranker over the evidence of rules."""
 
 from __future__ import annotations
 
@@ -11,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.errors import MissingExtraError
-from anyburl.tuning.features import Lists
 
 PARAMETERS: dict[str, Any] = {
     "objective": "lambdarank",
     "num_leaves": 15,
     "min_data_in_leaf": 200,
     "learning_rate": 0.1,
-    "lambdarank_truncation_level": 20,
+    "lambdarank_truncation_level": 100,
     "feature_fraction": 0.7,
     "bagging_fraction": 0.7,
     "bagging_freq": 1,
@@ -31,31 +28,35 @@ ROUNDS = 150
 
 @dataclass(frozen=True)
 class TunedModel:
-    """Scores candidates by their features; higher is better."""
+    """Scores candidates by their rows of figures; higher is better."""
 
     booster: Any
+    threads: int
 
     def scores(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return a score for each row of features."""
-        return np.asarray(self.booster.predict(rows), np.float64) if len(rows) else np.empty(0)
+        """Return a score for each row."""
+        if not len(rows):
+            return np.empty(0)
+        return np.asarray(self.booster.predict(rows, num_threads=self.threads), np.float64)
 
 
-def fit(lists: list[Lists], labels: list[NDArray[np.int8]], seed: int, threads: int) -> TunedModel:
-    """Train on lists of candidates, each marked as answer (1) or not (0); lists without an answer teach nothing."""
+def require_lightgbm() -> Any:
+    """Return the library, or say how it can be had."""
     try:
         import lightgbm
     except ImportError as error:
         raise MissingExtraError('aggregation="tuned"', "tuned") from error
-    rows, marks, sizes = [], [], []
-    for part, label in zip(lists, labels, strict=True):
-        answered = np.bincount(
-            np.repeat(np.arange(len(part.sizes)), part.sizes), weights=label, minlength=len(part.sizes)
-        )
-        useful = (answered > 0) & (part.sizes > 1)
-        kept = np.repeat(useful, part.sizes)
-        rows.append(part.rows[kept])
-        marks.append(label[kept])
-        sizes.append(part.sizes[useful])
-    data = lightgbm.Dataset(np.vstack(rows), np.concatenate(marks), group=np.concatenate(sizes))
+    return lightgbm
+
+
+def fit(
+    rows: NDArray[np.float32], labels: NDArray[np.bool_], sizes: NDArray[np.int64], seed: int, threads: int
+) -> TunedModel:
+    """Train on lists of candidates (`sizes`), each an answer or not; lists without an answer teach nothing."""
+    lightgbm = require_lightgbm()
+    questions = np.repeat(np.arange(len(sizes)), sizes)
+    useful = (np.bincount(questions, weights=labels, minlength=len(sizes)) > 0) & (sizes > 1)
+    kept = useful[questions]
+    data = lightgbm.Dataset(rows[kept], labels[kept].astype(np.int8), group=sizes[useful])
     parameters = {**PARAMETERS, "seed": seed, "num_threads": threads}
-    return TunedModel(lightgbm.train(parameters, data, num_boost_round=ROUNDS))
+    return TunedModel(lightgbm.train(parameters, data, num_boost_round=ROUNDS), threads)

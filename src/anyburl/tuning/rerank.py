@@ -1,41 +1,56 @@
-"""Ranks by a model: it orders the best candidates anew, what comes after them keeps its place."""
+"""A model puts the best candidates of each query in a new order; what comes after them keeps its place."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.ranking.arrays import QueryArrays
-from anyburl.ranking.ranks import Ranks
-from anyburl.tuning.features import Lists
-from anyburl.tuning.model import TunedModel
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays
+from anyburl.ranking.index import to_confidences, to_scores
+from anyburl.tuning.evidence import Lists
 
 
-def find_answers(part: Lists, queries: QueryArrays) -> NDArray[np.int64]:
+def find_answers(lists: Lists, queries: QueryArrays) -> NDArray[np.int64]:
     """Return for each candidate of the lists its place among the targets of its question, or -1 if it is none.
 
     The targets of a question are sorted, and questions follow each other: question and entity make sorted keys.
     """
-    n_questions = len(queries.entities)
-    span = int(max(part.candidates.max(initial=0), queries.targets.max(initial=0))) + 1
-    question = np.repeat(np.arange(n_questions), np.diff(queries.target_offsets))
-    keys = question * span + queries.targets
-    wanted = np.repeat(part.first + np.arange(len(part.sizes)), part.sizes) * span + part.candidates
+    if not len(queries.targets):
+        return np.full(len(lists.candidates), -1, np.int64)
+    span = int(max(lists.candidates.max(initial=0), queries.targets.max(initial=0))) + 1
+    keys = np.repeat(np.arange(len(lists.sizes)), np.diff(queries.target_offsets)) * span + queries.targets
+    wanted = lists.questions * span + lists.candidates
     places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[places] == wanted, places, -1)
 
 
-def rerank(ranks: Ranks, part: Lists, answers: NDArray[np.int64], model: TunedModel) -> None:
-    """Overwrite in `ranks` those of the targets in the lists `part`; `answers` is what `find_answers` gave."""
-    scores = model.scores(part.rows)
-    width = int(part.sizes.max(initial=0))
-    table = np.full((len(part.sizes), width), -np.inf)
-    kept = np.arange(width)[None, :] < part.sizes[:, None]
-    rivals = np.where(answers >= 0, -np.inf, scores)  # other answers are known: they do not count against each other
-    table[kept] = rivals
-    rows = np.flatnonzero(answers >= 0)
-    question = np.repeat(np.arange(len(part.sizes)), part.sizes)[rows]
-    better = (table[question] > scores[rows, None]).sum(axis=1)
-    equal = (table[question] == scores[rows, None]).sum(axis=1)
-    ranks.optimistic[answers[rows]] = better + 1
-    ranks.pessimistic[answers[rows]] = better + equal + 1
+def rerank(lists: Lists, targets: NDArray[np.int64], scores: NDArray[np.float64], answers: AnswerArrays) -> None:
+    """Overwrite in `answers` how many candidates rank before each listed target, and with it.
+
+    `targets` is what `find_answers` gave. Other targets are known answers: they do not count against each other.
+    """
+    table = np.full((len(lists.sizes), int(lists.sizes.max(initial=0))), -np.inf)
+    questions = lists.questions
+    table[questions, lists.places] = np.where(targets >= 0, -np.inf, scores)
+    rows = np.flatnonzero(targets >= 0)
+    rivals, own = table[questions[rows]], scores[rows, None]
+    answers.better[targets[rows]] = (rivals > own).sum(axis=1)
+    answers.equal[targets[rows]] = (rivals == own).sum(axis=1)
+
+
+def reorder(lists: Lists, scores: NDArray[np.float64], answers: AnswerArrays) -> None:
+    """Put the candidates in `answers.best` in the order of `scores`, and let `best_keys` tell it.
+
+    Keys stand for the logistic of the model's score: an order from 0 to 1, not a probability. What comes after the
+    lists stays below them.
+    """
+    questions, places = lists.questions, lists.places
+    order = np.lexsort((lists.candidates, -scores, questions))
+    confidences = 1 / (1 + np.exp(-scores[order]))
+    answers.best[questions, places] = lists.candidates[order]
+    lowest = np.ones(len(lists.sizes))
+    np.minimum.at(lowest, questions, confidences)
+    later = np.arange(answers.best.shape[1])[None, :] >= lists.sizes[:, None]
+    below = to_confidences(answers.best_keys) * lowest[:, None]
+    answers.best_keys[later] = to_scores(below[later])
+    answers.best_keys[questions, places] = to_scores(confidences)

@@ -1,0 +1,47 @@
+"""Where a tuned model ranks an answer, and what each rule does to its score."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.explanation.firings import QueryFirings
+from anyburl.ranking.queries import single_query
+from anyburl.tuning.evidence import evidence_row
+from anyburl.tuning.ranker import TunedRanker
+
+
+class Judged:
+    """One query and one of its candidates, under a tuned model; `others` are known answers that are not ranked."""
+
+    def __init__(self, ranker: TunedRanker, fired: QueryFirings, others: NDArray[np.int32]) -> None:
+        self._ranker, self._fired = ranker, fired
+        query = single_query(fired.entity, fired.relation, others)
+        targets = np.array([fired.answer], np.int32)
+        self._queries = query._replace(targets=targets, target_offsets=np.array([0, 1], np.int64))
+        self._judgement = ranker.judge(self._queries, 0)
+        answers = self._judgement.answers
+        self.rank = float(answers.better[0] + answers.equal[0] / 2 + 1) if answers.fired[0] else None
+        listed = np.flatnonzero(self._judgement.lists.candidates == fired.answer)
+        self._place = int(listed[0]) if len(listed) else -1
+
+    @property
+    def score(self) -> float | None:
+        """The logistic of the model's score; None where the candidate is not among those that the model orders."""
+        return float(_logistic(self._judgement.scores[self._place])) if self._place >= 0 else None
+
+    def contribution(self, row: int) -> float:
+        """Return the share of the score that would be lost without a rule; negative if the rule speaks against."""
+        kept = self._fired.rows != row
+        if self._place < 0 or kept.all():
+            return 0.0
+        evidence = self._judgement.lists.evidence.copy()
+        groups = self._ranker.groups[self._fired.rows[kept]]
+        evidence[self._place] = evidence_row(self._fired.scores[kept], groups, evidence.shape[1])
+        without = self._ranker.score_lists(self._queries, self._judgement, evidence)[self._place]
+        before = _logistic(self._judgement.scores[self._place])
+        return float(1 - _logistic(without) / before)
+
+
+def _logistic(score: np.float64) -> np.float64:
+    return np.float64(1 / (1 + np.exp(-score)))

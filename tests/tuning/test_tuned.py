@@ -1,0 +1,172 @@
+"""The tuned aggregation, from evidence to explanations, on `geo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import anyburl
+from anyburl import DataError, Dataset, RankOptions, RuleSet
+from anyburl.evaluation.rankings import write_rankings
+from anyburl.ranking.queries import make_queries
+from anyburl.ranking.ranker import make_ranker
+from anyburl.ranking.ranks import target_ranks
+from anyburl.tuning import train
+from anyburl.tuning.evidence import evidence_row, lists_of, rule_groups
+from anyburl.tuning.ranker import TunedRanker, ready_ranker
+from anyburl.tuning.train import TOP_K, tune
+
+pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
+
+TUNED = RankOptions(aggregation="tuned", threads=2)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return anyburl.load_dataset("geo")
+
+
+@pytest.fixture(scope="module")
+def rules(data: Dataset) -> RuleSet:
+    return anyburl.learn(data, paths=30_000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def ranker(rules: RuleSet, data: Dataset) -> TunedRanker:
+    made = ready_ranker(rules, data, TUNED)
+    assert isinstance(made, TunedRanker)
+    return made
+
+
+def test_the_kernel_tells_the_evidence_of_all_rules_that_fire(rules: RuleSet, data: Dataset) -> None:
+    ranker = make_ranker(rules, data, RankOptions(aggregation="noisy-or"))
+    queries, _ = make_queries(data.test.triples[::40], [], data.vocabulary.n_relations)
+    groups = rule_groups(rules)
+    answers = ranker.answer(queries, top_k=10, groups=groups)
+    lists = lists_of(answers, 10)
+    assert len(lists.candidates) > 100
+    for question, candidate, row in zip(lists.questions, lists.candidates, lists.evidence, strict=True):
+        fired = ranker.fire(int(queries.entities[question]), int(queries.relations[question]))
+        own = fired.candidates == candidate
+        expected = evidence_row(fired.scores[own], groups[fired.rules[own]], len(row))
+        assert np.allclose(row, expected, rtol=1e-5)
+
+
+def test_groups_are_types_and_lengths(rules: RuleSet) -> None:
+    groups, kinds = rule_groups(rules), rules.type * 10 + np.minimum(rules.lengths, 3)
+    assert len(set(zip(groups.tolist(), kinds.tolist(), strict=True))) == len(set(groups.tolist()))
+    assert set(groups.tolist()) == set(range(len(set(kinds.tolist()))))
+
+
+def test_a_model_beats_the_fixed_aggregations(ranker: TunedRanker, rules: RuleSet, data: Dataset) -> None:
+    tuned = anyburl.evaluate(rules, data, ranker=ranker)
+    fixed = [anyburl.evaluate(rules, data, aggregation=name) for name in ("max", "noisy-or", "noisy-or-top:5")]
+    assert ranker.tuning.model is not None
+    assert tuned.metrics["mrr"] > max(metrics.metrics["mrr"] for metrics in fixed)
+    assert tuned.protocol["aggregation"] == "tuned"
+    assert tuned.protocol["tuned"]["chosen"] == "model"
+
+
+def test_ranks_count_the_candidates_before_the_target(ranker: TunedRanker, data: Dataset) -> None:
+    """The order that `best` tells and the ranks that are counted are the same order."""
+    known = [data.train.triples, data.valid.triples, data.test.triples]
+    queries, _ = make_queries(data.test.triples[:100], known, data.vocabulary.n_relations)
+    answers = ranker.answer(queries, top_k=300)
+    ranks = target_ranks(queries, answers, ranker.graph.n_entities)
+    n_checked = 0
+    for question in range(len(queries.entities)):
+        listed = answers.best[question][: answers.n_best[question]].tolist()
+        keys = answers.best_keys[question][: len(listed)]
+        assert np.all(np.diff(keys) <= 0)
+        assert len(set(listed)) == len(listed)
+        places = range(queries.target_offsets[question], queries.target_offsets[question + 1])
+        targets = set(queries.targets[list(places)].tolist())
+        for place in places:
+            target = int(queries.targets[place])
+            if target not in listed[:TOP_K]:
+                continue
+            own = keys[listed.index(target)]
+            rivals = [key for entity, key in zip(listed, keys, strict=True) if entity not in targets]
+            assert ranks.optimistic[place] == 1 + sum(key > own for key in rivals)
+            assert ranks.pessimistic[place] == 1 + sum(key >= own for key in rivals)
+            n_checked += 1
+    assert n_checked > 100
+
+
+def test_batches_do_not_matter(ranker: TunedRanker, data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, _ = make_queries(data.test.triples[:50], [], data.vocabulary.n_relations)
+    whole = ranker.answer(queries, top_k=5)
+    monkeypatch.setattr("anyburl.tuning.ranker.QUESTIONS_AT_A_TIME", 7)
+    for name, values in ranker.answer(queries, top_k=5)._asdict().items():
+        assert np.array_equal(values, getattr(whole, name)), name
+
+
+def test_predictions_rankings_and_explanations_agree(
+    ranker: TunedRanker, rules: RuleSet, data: Dataset, tmp_path: Path
+) -> None:
+    answers = anyburl.predict(rules, data, "France", "official_language", None, top=3, ranker=ranker)
+    for answer in answers:
+        explanation = anyburl.explain(rules, data, answer.triple, ranker=ranker)
+        assert explanation.score == pytest.approx(answer.score)
+        assert explanation.aggregation == "tuned"
+        assert explanation.reasons[0].contribution != 0
+    write_rankings(tmp_path / "ranks.parquet", ranker, data)
+    frame = pl.read_parquet(tmp_path / "ranks.parquet")
+    ranks = anyburl.evaluate(rules, data, ranker=ranker).ranks
+    assert frame["rank"].mean() == pytest.approx(ranks.realistic.mean())
+    first = frame.filter(pl.col("direction") == "object").row(0, named=True)
+    triple = (first["subject"], first["relation"], first["object"])
+    assert anyburl.explain(rules, data, triple, ranker=ranker).rank == first["rank"]
+
+
+def test_a_contribution_is_what_would_be_lost_without_the_rule(
+    ranker: TunedRanker, rules: RuleSet, data: Dataset
+) -> None:
+    """The same model, without the rule: it is left out of the index, and so of the candidate's evidence only if no
+    other candidate of the query has it. The rule is the best of a triple whose query has one candidate by it."""
+    triple = ("Bangladesh", "time_zone", "Asia/Dhaka")
+    before = anyburl.explain(rules, data, triple, ranker=ranker, top=1)
+    rows = [str(rules.rule(row)) != str(before.reasons[0].rule) for row in range(len(rules))]
+    fewer = rules.take(np.flatnonzero(rows))
+    after = anyburl.explain(
+        fewer, data, triple, ranker=TunedRanker(make_ranker(fewer, data, TUNED), ranker.tuning), top=1
+    )
+    assert before.rank == after.rank
+    assert before.reasons[0].contribution == pytest.approx(1 - after.score / before.score, abs=1e-6)
+
+
+def test_the_same_seed_gives_the_same_model_and_test_is_not_looked_at(
+    ranker: TunedRanker, rules: RuleSet, data: Dataset
+) -> None:
+    without_test = Dataset("geo", data.train, data.valid, data.valid)
+    again = tune(make_ranker(rules, without_test, TUNED), without_test)
+    assert again.validation == ranker.tuning.validation
+    assert again.model is not None
+    assert ranker.tuning.model is not None
+    assert again.model.booster.model_to_string() == ranker.tuning.model.booster.model_to_string()
+
+
+def test_with_little_to_learn_from_the_best_fixed_aggregation_is_taken(
+    rules: RuleSet, data: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(train, "FEWEST_ANSWERS", 10**9)
+    ranker = ready_ranker(rules, data, TUNED)
+    assert isinstance(ranker, TunedRanker)
+    assert ranker.tuning.model is None
+    chosen = ranker.tuning.aggregation
+    assert chosen == max(train.FIXED, key=lambda name: ranker.tuning.validation[name])
+    tuned, fixed = (anyburl.evaluate(rules, data, ranker=made) for made in (ranker, ranker.with_aggregation(chosen)))
+    assert tuned.metrics["mrr"] == fixed.metrics["mrr"]
+    explanation = anyburl.explain(rules, data, ("Bangladesh", "time_zone", "Asia/Dhaka"), ranker=ranker)
+    assert explanation.score == pytest.approx(
+        anyburl.explain(rules, data, explanation.triple, options=RankOptions(aggregation=chosen)).score
+    )
+
+
+def test_without_a_validation_split_there_is_nothing_to_tune_on(rules: RuleSet, data: Dataset) -> None:
+    alone = Dataset.from_triples(data.train.to_polars(), name="alone")
+    with pytest.raises(DataError, match="learns from the valid split, and alone has none"):
+        ready_ranker(rules, alone, TUNED)
