@@ -23,7 +23,8 @@ Data = Annotated[
     str | None,
     typer.Option(
         metavar="DATA",
-        help="A built-in name (geo), a folder with train, valid and test, or a file; a run folder knows its own.",
+        help="A name (see `anyburl datasets`), a folder with train, valid and test, or a file; a run folder knows its "
+        "own.",
     ),
 ]
 At = Annotated[float | None, typer.Option(metavar="SECONDS", help="The run's snapshot after so many seconds.")]

@@ -49,7 +49,8 @@ def command(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="A built-in name (geo), a folder with train, valid and test, or a file. A resumed run knows its own.",
+            help="A name (see `anyburl datasets`), a folder with train, valid and test, or a file. A resumed run knows "
+            "its own.",
         ),
     ] = None,
     resume: Annotated[
