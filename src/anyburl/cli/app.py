@@ -79,7 +79,6 @@ app = typer.Typer(
     help="Learn rules from a knowledge graph, anytime, and see what they say.",
     epilog="Start here:  anyburl demo\n\nYour own data:  anyburl learn DATA --out RUN, then anyburl evaluate RUN",
     context_settings={"help_option_names": ["--help", "-h"]},
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 for module in (demo, learn, rules, evaluate, predict, explain, rescore, convert, datasets, plot):

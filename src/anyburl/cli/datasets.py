@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
+from anyburl.cli.completion import complete_data, one_of
 from anyburl.cli.consoles import PlainConsole, note_console, print_json, print_whole, result_console
 from anyburl.cli.notes import Slow
 from anyburl.errors import OptionError
@@ -27,8 +28,15 @@ ACTIONS = ("list", "get")
 
 
 def command(
-    action: Annotated[str, typer.Argument(metavar="[list|get]", help="List data sets, or get one of them.")] = "list",
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The data set to get.")] = None,
+    action: Annotated[
+        str,
+        typer.Argument(
+            metavar="[list|get]", help="List data sets, or get one of them.", autocompletion=one_of("list", "get")
+        ),
+    ] = "list",
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The data set to get.", autocompletion=complete_data)
+    ] = None,
     quiet: Quiet = False,
     json: Json = False,
     threads: UnusedThreads = None,
@@ -80,6 +88,11 @@ def _place(entry: DatasetEntry) -> tuple[str, Path | None]:
     if folder := find_folder(entry.name):
         return "here", folder
     return ("to download" if entry.files else "to add"), None
+
+
+def loadable_names() -> list[str]:
+    """Return the names of data sets that are here or can be downloaded."""
+    return [entry.name for entry in _entries() if _place(entry)[0] != "to add"]
 
 
 def _described(entry: DatasetEntry) -> dict[str, Any]:
