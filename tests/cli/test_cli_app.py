@@ -11,7 +11,7 @@ import pytest
 
 import anyburl
 
-COMMANDS = ["demo", "learn", "rules", "evaluate", "predict", "explain", "rescore", "convert"]
+COMMANDS = ["demo", "learn", "rules", "evaluate", "predict", "explain", "rescore", "convert", "datasets", "plot"]
 
 
 def test_version_is_printed(run: Any) -> None:

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from anyburl import __version__
-from anyburl.cli import convert, demo, evaluate, explain, learn, predict, rescore, rules
+from anyburl.cli import convert, datasets, demo, evaluate, explain, learn, plot, predict, rescore, rules
 from anyburl.cli.consoles import print_error
 from anyburl.errors import AnyburlError
 
@@ -79,10 +79,9 @@ app = typer.Typer(
     help="Learn rules from a knowledge graph, anytime, and see what they say.",
     epilog="Start here:  anyburl demo\n\nYour own data:  anyburl learn DATA --out RUN, then anyburl evaluate RUN",
     context_settings={"help_option_names": ["--help", "-h"]},
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (demo, learn, rules, evaluate, predict, explain, rescore, convert):
+for module in (demo, learn, rules, evaluate, predict, explain, rescore, convert, datasets, plot):
     app.command(name=module.NAME, epilog=module.EXAMPLE)(module.command)
 
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from anyburl.cli.completion import complete_data, one_of
+
 OBJECT_IDENTITY = "Different terms of a rule stand for different entities."
 
 Rules = Annotated[
@@ -23,7 +25,9 @@ Data = Annotated[
     str | None,
     typer.Option(
         metavar="DATA",
-        help="A built-in name (geo), a folder with train, valid and test, or a file; a run folder knows its own.",
+        help="A name (see `anyburl datasets`), a folder with train, valid and test, or a file; a run folder knows its "
+        "own.",
+        autocompletion=complete_data,
     ),
 ]
 At = Annotated[float | None, typer.Option(metavar="SECONDS", help="The run's snapshot after so many seconds.")]
@@ -44,6 +48,7 @@ Aggregation = Annotated[
         help="What the rules behind an answer add up to: max, noisy-or, noisy-or-top:H (the H best), tuned (learned "
         "from the valid split).",
         rich_help_panel=RANKING,
+        autocompletion=one_of("max", "noisy-or", "noisy-or-top:5", "tuned"),
     ),
 ]
 Smoothing = Annotated[
@@ -65,6 +70,7 @@ BlockConnected = Annotated[
         help="Leave out answers that any fact joins with the query's entity; auto does so if no valid triple joins "
         "such entities.",
         rich_help_panel=RANKING,
+        autocompletion=one_of("auto", "on", "off"),
     ),
 ]
 RankingIdentity = Annotated[bool, typer.Option(help=OBJECT_IDENTITY, rich_help_panel=RANKING)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyburl.cli.arguments import OBJECT_IDENTITY, Json, Quiet
+from anyburl.cli.completion import complete_data, one_of
 from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
 from anyburl.cli.loading import load_data_argument
 from anyburl.cli.session import Session, run_session
@@ -39,7 +40,7 @@ def _option(text: str, panel: str, **more: Any) -> Any:
 
 
 def _choice(text: str, panel: str, names: tuple[str, ...]) -> Any:
-    return _option(f"{text}: {', '.join(names)}.", panel, metavar="NAME")
+    return _option(f"{text}: {', '.join(names)}.", panel, metavar="NAME", autocompletion=one_of(*names))
 
 
 def command(
@@ -49,7 +50,9 @@ def command(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="A built-in name (geo), a folder with train, valid and test, or a file. A resumed run knows its own.",
+            help="A name (see `anyburl datasets`), a folder with train, valid and test, or a file. A resumed run knows "
+            "its own.",
+            autocompletion=complete_data,
         ),
     ] = None,
     resume: Annotated[

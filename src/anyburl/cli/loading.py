@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
 N_REJECTED_SHOWN = 5
 
 
+def existing_rules(rules: str) -> Path:
+    """Return the path of RULES; what is not there is refused, with what is beside it and like it."""
+    path = Path(rules).expanduser()
+    if not path.exists():
+        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, beside, n=2, cutoff=0.6)
+        hint = f"; did you mean {' or '.join(repr(str(path.parent / name)) for name in near)}?" if near else ""
+        raise RuleError(f"there is no run folder and no file of rules at {rules!r}{hint}")
+    return path
+
+
 def load_rules_argument(rules: str, notes: PlainConsole, *, at: float | None = None, escaped: bool = False) -> RuleSet:
     """Load RULES: a run folder (or its snapshot `at` some seconds), a Parquet file or a text file."""
     return read_rules_argument(rules, notes, at=at, escaped=escaped)[0]
@@ -28,9 +40,7 @@ def read_rules_argument(
     rules: str, notes: PlainConsole, *, at: float | None = None, escaped: bool = False
 ) -> tuple[RuleSet, ReadReport]:
     """Load RULES and say, in `notes` and in the report, which lines are no rules."""
-    path = Path(rules).expanduser()
-    if not path.exists():
-        raise RuleError(f"there is no run folder and no file of rules at {rules!r}")
+    path = existing_rules(rules)
     with Slow(notes, f"reading {rules}", f"read {rules}"):
         if path.is_dir():
             return _read_run(path, at)

@@ -8,15 +8,16 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from anyburl.cli.consoles import PlainConsole, counted
-from anyburl.cli.loading import data_of_rules, load_data_argument, load_rules_argument
+from anyburl.cli.loading import data_of_rules, existing_rules, load_data_argument, load_rules_argument
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels
-from anyburl.errors import OptionError, RuleError
+from anyburl.errors import MissingExtraError, OptionError
 
 if TYPE_CHECKING:
     from anyburl.ranking.options import RankOptions
@@ -30,6 +31,8 @@ def rank_options(*, weights: str, **options: Any) -> RankOptions:
     """Return the options of ranking; what is wrong with them is said in terms of the command line."""
     from anyburl.ranking.options import RankOptions
 
+    if options.get("aggregation") == "tuned" and find_spec("lightgbm") is None:
+        raise MissingExtraError("--aggregation tuned", "tuned")
     try:
         return RankOptions(weights=parse_weights(weights), **options)
     except OptionError as error:
@@ -61,8 +64,7 @@ class Source:
     def __init__(self, rules: str, data: str | None, notes: PlainConsole, *, escaped: bool = False) -> None:
         self.path, self.notes, self.escaped = rules, notes, escaped
         self.seconds_loading = 0.0
-        if not Path(rules).expanduser().exists():
-            raise RuleError(f"there is no run folder and no file of rules at {rules!r}")
+        existing_rules(rules)
         started = time.monotonic()
         self.dataset: Dataset = load_data_argument(data_of_rules(rules, data), notes)
         if data is None:

@@ -16,11 +16,11 @@ import polars as pl
 from anyburl.errors import DataError, OptionError
 from anyburl.triples.files import read_triples
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
+from anyburl.triples.registry import SPLITS as SPLITS
+from anyburl.triples.registry import SUFFIXES, data_home, find_entry, find_folder, names_like
 from anyburl.triples.table import TripleTable, tables_of
 from anyburl.triples.vocabulary import Vocabulary
 
-SPLITS = ("train", "valid", "test")
-SUFFIXES = tuple(kind + packed for kind in (".txt", ".tsv") for packed in ("", ".gz", ".zst"))
 FOLDER_HOLDS = "a folder holds train and, if there are any, valid and test, each .txt or .tsv, also .gz or .zst"
 
 
@@ -85,21 +85,44 @@ class Dataset:
 
 
 def load_dataset(data: str | os.PathLike[str]) -> Dataset:
-    """Load a built-in data set by name, a folder, a single file (train only), or a name in $ANYBURL_DATA."""
+    """Load a built-in data set by name, a folder, a single file (train only), or a data set that is known by name.
+
+    A name, however it is written (FB15k-237, fb15k237), is looked up in the folder $ANYBURL_DATA, then among what was
+    downloaded; what can be downloaded and was not yet, is.
+    """
     built_in = _built_in()
     if isinstance(data, str) and data in built_in:
         with resources.as_file(built_in[data]) as folder:
             return _load_folder(folder, data, data)
     path = Path(data).expanduser()
-    home = os.environ.get("ANYBURL_DATA")
-    if not path.exists() and home and (Path(home) / path).exists():
-        path = Path(home) / path
+    home = data_home()
+    if not path.exists() and home and (home / path).exists():
+        path = home / path
+    if not path.exists() and len(path.parts) == 1:
+        path = find_dataset(str(path)) or path
     if path.is_dir():
         return _load_folder(path, path.resolve().name, str(path))
     if not path.exists():
-        _refuse_missing(os.fspath(data), sorted(built_in), home)
+        _refuse_missing(os.fspath(data), sorted(built_in))
     frames = [read_triples(path), _no_triples(), _no_triples()]
     return Dataset._from_frames(frames, _stem(path), str(path))
+
+
+def find_dataset(name: str) -> Path | None:
+    """Return the folder of a data set that is known by name, downloaded if need be; None if nothing has that name."""
+    entry = find_entry(name)
+    if entry and entry.files:
+        from anyburl.triples.download import download
+
+        return find_folder(name, downloaded=False) or download(entry)
+    folder = find_folder(name)
+    if folder is None and entry:
+        home = data_home()
+        raise DataError(
+            f"{entry.name} is not on this machine, and there is no address of it that was checked: put train, valid "
+            f"and test into {home / entry.name if home else f'$ANYBURL_DATA/{entry.name}'} (from {entry.source})"
+        )
+    return folder
 
 
 def _labels(split: str, triples: TripleTable | TriplesLike | None) -> pl.DataFrame:
@@ -146,7 +169,10 @@ def _stem(path: Path) -> str:
     return name or path.name
 
 
-def _refuse_missing(data: str, built_in: list[str], home: str | None) -> NoReturn:
+def _refuse_missing(data: str, built_in: list[str]) -> NoReturn:
     names = f"built-in data sets are {', '.join(built_in)}" if built_in else "there are no built-in data sets"
+    home = os.environ.get("ANYBURL_DATA")
     also = f" (nor is it in ANYBURL_DATA, {home})" if home else ""
-    raise DataError(f"there is no data set, folder or file {data!r}{also}: {names}; {FOLDER_HOLDS}")
+    like = names_like(data)
+    hint = f"; did you mean {' or '.join(like)}?" if like else f": {names}; {FOLDER_HOLDS}"
+    raise DataError(f"there is no data set, folder or file {data!r}{also}{hint}")

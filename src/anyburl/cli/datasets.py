@@ -1,0 +1,141 @@
+"""`anyburl datasets`: what can be loaded by name, and downloading it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
+from anyburl.cli.completion import complete_data, one_of
+from anyburl.cli.consoles import PlainConsole, note_console, print_json, print_whole, result_console
+from anyburl.cli.notes import Slow
+from anyburl.errors import OptionError
+
+if TYPE_CHECKING:
+    from anyburl.triples.registry import DatasetEntry
+
+NAME = "datasets"
+EXAMPLE = (
+    "Example:  anyburl datasets get FB15k-237\n\nData sets in a folder of yours:  ANYBURL_DATA=~/data anyburl datasets"
+)
+ACTIONS = ("list", "get")
+
+
+def command(
+    action: Annotated[
+        str,
+        typer.Argument(
+            metavar="[list|get]", help="List data sets, or get one of them.", autocompletion=one_of("list", "get")
+        ),
+    ] = "list",
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The data set to get.", autocompletion=complete_data)
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+    threads: UnusedThreads = None,
+    seed: UnusedSeed = None,
+) -> None:
+    """Show what DATA can be by name: built in, in the folder $ANYBURL_DATA, downloaded; or get one of them."""
+    if action not in ACTIONS:
+        raise OptionError(f"datasets takes list or get NAME, got {action!r}")
+    if (action == "get") != (name is not None):
+        raise OptionError("give the name of one data set: anyburl datasets get NAME")
+    if name is not None:
+        _get(name, note_console(quiet=quiet), json=json, quiet=quiet)
+    else:
+        _list(json=json, quiet=quiet)
+
+
+def _list(*, json: bool, quiet: bool) -> None:
+    from anyburl.triples.registry import data_home, download_folder
+
+    rows = [(entry, *_place(entry)) for entry in _entries()]
+    home, cache = data_home(), download_folder()
+    if json:
+        listed = [{**_described(entry), "state": state, "path": path and str(path)} for entry, state, path in rows]
+        print_json({"datasets": listed, "folder": home and str(home), "downloads": str(cache)})
+        return
+    print_whole(_table(rows))
+    out = result_console(quiet=quiet)
+    out.say(f"ANYBURL_DATA is {home}" if home else "set ANYBURL_DATA to a folder with data sets of yours", "dim")
+    out.say("to add: no address of it was checked; put train, valid and test into $ANYBURL_DATA/NAME", "dim")
+
+
+def _entries() -> list[DatasetEntry]:
+    """Return the data sets that have an entry, then the other ones in $ANYBURL_DATA."""
+    from anyburl.triples.registry import DatasetEntry, data_home, has_train, plain_name, registry
+
+    entries = list(registry().values())
+    known, home = {plain_name(entry.name) for entry in entries}, data_home()
+    folders = sorted(home.iterdir()) if home and home.is_dir() else []
+    others = [folder.name for folder in folders if has_train(folder) and plain_name(folder.name) not in known]
+    return entries + [DatasetEntry(name=name) for name in others]
+
+
+def _place(entry: DatasetEntry) -> tuple[str, Path | None]:
+    """Return in a word whether a data set can be loaded, and the folder that it is in."""
+    from anyburl.triples.registry import find_folder
+
+    if entry.source == "built in":
+        return "built in", None
+    if folder := find_folder(entry.name):
+        return "here", folder
+    return ("to download" if entry.files else "to add"), None
+
+
+def loadable_names() -> list[str]:
+    """Return the names of data sets that are here or can be downloaded."""
+    return [entry.name for entry in _entries() if _place(entry)[0] != "to add"]
+
+
+def _described(entry: DatasetEntry) -> dict[str, Any]:
+    fields = asdict(entry)
+    triples = dict(zip(("train", "valid", "test"), entry.triples, strict=True)) if entry.triples else None
+    return {**fields, "triples": triples}
+
+
+def _table(rows: list[tuple[DatasetEntry, str, Path | None]]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("name", "state"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("train", "valid", "test", "entities", "relations"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("licence", overflow="ellipsis", no_wrap=True)
+    table.add_column("what it is about", overflow="ellipsis", no_wrap=True)
+    styles = {"built in": "green", "here": "green", "to download": "cyan", "to add": "dim"}
+    for entry, state, _ in rows:
+        counts = (*(entry.triples or (None,) * 3), entry.entities, entry.relations)
+        shown = ("" if n is None else f"{n:,}" for n in counts)
+        table.add_row(Text(entry.name, "bold"), Text(state, styles[state]), *shown, entry.licence or "", entry.about)
+    return table
+
+
+def _get(name: str, notes: PlainConsole, *, json: bool, quiet: bool) -> None:
+    """Download a data set if need be, load it once, and say where it is."""
+    from anyburl.triples.dataset import SPLITS, load_dataset
+    from anyburl.triples.registry import find_entry
+
+    with Slow(notes, f"getting {name}", f"got {name}"):
+        data = load_dataset(name)
+    entry = find_entry(name)
+    counts = {split: len(data.split(split)) for split in SPLITS}
+    words = {"entities": data.vocabulary.n_entities, "relations": data.vocabulary.n_relations}
+    if json:
+        print_json({"name": data.name, "path": data.source, **counts, **words, "fingerprint": data.fingerprint})
+        return
+    out = result_console(quiet=quiet)
+    sizes = ", ".join(f"{split} {n:,}" for split, n in counts.items())
+    out.say(f"{data.name}: {sizes}; {words['entities']:,} entities, {words['relations']:,} relations")
+    out.say("it is built in" if data.source == data.name else f"it is in {data.source}")
+    if entry and entry.citation:
+        out.say(f"cite: {entry.citation}", "dim")
+    if entry and entry.licence:
+        out.say(f"licence: {entry.licence}", "dim")
+    out.say(f"learn from it:  anyburl learn {name} --out runs/{data.name}")

@@ -1,0 +1,219 @@
+"""`anyburl plot`: pictures of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anyburl.cli.arguments import (
+    AGGREGATION,
+    BLOCK_CONNECTED,
+    SMOOTHING,
+    Aggregation,
+    BlockConnected,
+    Data,
+    Json,
+    Quiet,
+    Smoothing,
+    Threads,
+)
+from anyburl.cli.consoles import note_console, print_json, result_console
+from anyburl.cli.notes import Slow
+from anyburl.cli.ranking import Source, rank_options
+from anyburl.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from anyburl.learning.run import RunDirectory
+    from anyburl.ranking.options import RankOptions
+
+    Draw = Callable[[Axes], Axes]
+
+NAME = "plot"
+EXAMPLE = (
+    "Example:  anyburl plot runs/geo --out geo.png\n\n"
+    "Compare policies:  anyburl plot runs/weighted runs/random --what anytime --out pictures"
+)
+PLOTS = ("anytime", "rules", "rewards", "cores", "calibration")
+RANKED = ("anytime", "calibration")
+
+
+def command(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN", help="Run folders: `anytime` compares them, the others show the first."),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER|FILE", help="A folder for one picture each, or one .png, .svg or .pdf.")
+    ],
+    what: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help=f"What to draw: {', '.join(PLOTS)}; all if left out.")
+    ] = None,
+    metric: Annotated[str, typer.Option(metavar="mrr|hits@1|hits@3|hits@10", help="What `anytime` shows.")] = "mrr",
+    split: Annotated[str, typer.Option(metavar="test|valid", help="The triples to ask for.")] = "test",
+    data: Data = None,
+    aggregation: Aggregation = AGGREGATION,
+    smoothing: Smoothing = SMOOTHING,
+    block_connected: BlockConnected = BLOCK_CONNECTED,
+    threads: Threads = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the queries that `calibration` draws.")] = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Draw runs: quality over time, rules by type and confidence, reward and cores per profile, calibration."""
+    from anyburl.plotting.style import new_figure
+
+    new_figure()
+    names = _chosen(what)
+    _check_out(out)
+    _check_metric(metric)
+    options = rank_options(
+        aggregation=aggregation, smoothing=smoothing, weights="", block_connected=block_connected, threads=threads
+    )
+    plots = Plots(runs, data, options, split, metric, seed, quiet=quiet)
+    if what is None and not plots.can_rank():
+        names = [name for name in names if name not in RANKED]
+    files = _write(out, {name: plots.drawing(name) for name in names})
+    if json:
+        print_json({"files": [str(file) for file in files], "plots": names})
+    elif not quiet:
+        for file in files:
+            result_console().say(f"wrote {file}")
+
+
+def _chosen(what: str | None) -> list[str]:
+    if what is None:
+        return list(PLOTS)
+    names = [name.strip() for name in what.split(",") if name.strip()]
+    if not names or set(names) - set(PLOTS):
+        raise OptionError(f"--what takes {', '.join(PLOTS)}, with commas between them, got {what!r}")
+    return names
+
+
+def _check_out(out: Path) -> None:
+    """Refuse, before any work is done, what pictures cannot be written to."""
+    from anyburl.plotting.style import SUFFIXES
+
+    if out.suffix and out.suffix.lower() not in SUFFIXES and not out.is_dir():
+        raise DataError(f"{out}: a picture ends in one of {', '.join(SUFFIXES)}; a folder has no suffix")
+    if out.suffix and not out.parent.is_dir():
+        raise DataError(f"{out}: there is no folder {out.parent}")
+
+
+def _check_metric(metric: str) -> None:
+    from anyburl.plotting.anytime import METRICS
+
+    if metric not in METRICS:
+        raise OptionError(f"--metric takes {', '.join(METRICS)}, got {metric!r}")
+
+
+class Plots:
+    """The runs, and what can be drawn of them."""
+
+    def __init__(
+        self,
+        runs: list[Path],
+        data: str | None,
+        options: RankOptions,
+        split: str,
+        metric: str,
+        seed: int,
+        *,
+        quiet: bool,
+    ) -> None:
+        from anyburl.learning.run import RunDirectory
+
+        self.runs = [RunDirectory.open(run) for run in runs]
+        self.options, self.split, self.metric, self.seed = options, split, metric, seed
+        self.notes = note_console(quiet=quiet)
+        self.data = data
+        self._sources: dict[Path, Source] = {}
+
+    def drawing(self, name: str) -> Draw:
+        """Work out a picture, and return what draws it."""
+        draw: Draw = getattr(self, f"_{name}")()
+        return draw
+
+    def can_rank(self) -> bool:
+        """Tell whether there are triples to ask for; say what is left out if not."""
+        dataset = self._source(self.runs[0]).dataset
+        if len(dataset.split(self.split)):
+            return True
+        self.notes.say(
+            f"{dataset.name} has no triples in its {self.split} split: no {' and no '.join(RANKED)}", "yellow"
+        )
+        return False
+
+    def _source(self, run: RunDirectory) -> Source:
+        """Return the rules and data of a run, loaded once."""
+        if run.path not in self._sources:
+            self._sources[run.path] = Source(str(run.path), self.data, self.notes)
+        return self._sources[run.path]
+
+    def _anytime(self) -> Draw:
+        from anyburl.plotting import AnytimePoint, anytime_points, plot_anytime
+
+        found: dict[str, list[AnytimePoint]] = {}
+        for label, run in zip(self._labels(), self.runs, strict=True):
+            source = self._source(run)
+            source.make_ranker(self.options)  # compiles in sight what is to be compiled
+            with Slow(self.notes, f"evaluating the snapshots of {run.path}", f"evaluated {run.path}"):
+                found[label] = anytime_points(run, source.dataset, split=self.split, options=self.options)
+        return lambda axes: plot_anytime(found, metric=self.metric, axes=axes)
+
+    def _labels(self) -> list[str]:
+        """Name the runs by their policies, or by their folders where those are the same."""
+        policies = [run.options().policy for run in self.runs]
+        folders = [run.path.resolve().name for run in self.runs]
+        names = next((names for names in (policies, folders) if len(set(names)) == len(names)), None)
+        return names or [str(run.path) for run in self.runs]
+
+    def _rules(self) -> Draw:
+        from anyburl.plotting import plot_rules
+
+        rules = self.runs[0].load_rules()
+        return lambda axes: plot_rules(rules, axes=axes)
+
+    def _rewards(self) -> Draw:
+        from anyburl.plotting import plot_rewards
+
+        return lambda axes: plot_rewards(self.runs[0].trace(), axes=axes)
+
+    def _cores(self) -> Draw:
+        from anyburl.plotting import plot_cores
+
+        return lambda axes: plot_cores(self.runs[0].trace(), axes=axes)
+
+    def _calibration(self) -> Draw:
+        from anyburl.plotting import calibration_table, plot_calibration
+
+        source = self._source(self.runs[0])
+        ranker = source.make_ranker(self.options)
+        with Slow(self.notes, "comparing predictions with the split", "compared predictions"):
+            table = calibration_table(ranker, source.dataset, split=self.split, seed=self.seed)
+        return lambda axes: plot_calibration(table, split=self.split, axes=axes)
+
+
+def _write(out: Path, drawings: dict[str, Draw]) -> list[Path]:
+    """Write one picture with all drawings, or one for each into a folder; return the files."""
+    from anyburl.plotting.style import SIZE, new_figure, save
+
+    if out.suffix and not out.is_dir():
+        columns = min(2, len(drawings))
+        rows = -(-len(drawings) // columns)
+        figure: Any = new_figure(SIZE[0] * columns, SIZE[1] * rows)
+        for place, draw in enumerate(drawings.values(), 1):
+            draw(figure.add_subplot(rows, columns, place))
+        save(figure, out)
+        return [out]
+    out.mkdir(parents=True, exist_ok=True)
+    files = {out / f"{name}.png": draw for name, draw in drawings.items()}
+    for file, draw in files.items():
+        figure = new_figure()
+        draw(figure.add_subplot())
+        save(figure, file)
+    return list(files)

@@ -1,0 +1,25 @@
+"""Pictures of runs and rules (extra `plot`): each function draws into Matplotlib axes that it is given, or makes some.
+
+from anyburl.plotting import plot_rules
+
+plot_rules(rules).figure.savefig("rules.png")
+"""
+
+from __future__ import annotations
+
+from anyburl.plotting.anytime import AnytimePoint, anytime_points, plot_anytime
+from anyburl.plotting.calibration import calibration_table, plot_calibration
+from anyburl.plotting.rules import plot_rules
+from anyburl.plotting.trace import plot_cores, plot_rewards, trace_table
+
+__all__ = [
+    "AnytimePoint",
+    "anytime_points",
+    "calibration_table",
+    "plot_anytime",
+    "plot_calibration",
+    "plot_cores",
+    "plot_rewards",
+    "plot_rules",
+    "trace_table",
+]

@@ -1,0 +1,105 @@
+"""What makes the shell comfortable: completion, suggestions, colours, widths, extras that are named."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anyburl.triples import write_triples
+
+
+def complete(text: str, **variables: str) -> list[str]:
+    """What bash offers after this text and a Tab."""
+    words = text.split(" ")
+    asked = {"_ANYBURL_COMPLETE": "complete_bash", "COMP_WORDS": text, "COMP_CWORD": str(len(words) - 1)}
+    program = [sys.executable, "-c", "from anyburl.cli.app import main; main()"]
+    environment = {**os.environ, **asked, **variables}
+    found = subprocess.run(program, env=environment, capture_output=True, text=True, check=True, encoding="utf-8")
+    assert found.stderr == ""
+    return found.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"),
+    [
+        ("anyburl ev", ["evaluate"]),
+        ("anyburl learn geo --max-r", ["--max-rules"]),
+        ("anyburl learn geo --policy w", ["weighted"]),
+        ("anyburl evaluate runs/geo --aggregation noisy", ["noisy-or", "noisy-or-top:5"]),
+        ("anyburl datasets g", ["get"]),
+        ("anyburl learn ge", ["geo"]),
+        ("anyburl learn ./ge", []),
+    ],
+)
+def test_the_shell_completes_commands_options_and_choices(text: str, offered: list[str]) -> None:
+    assert complete(text) == offered
+
+
+def test_the_shell_completes_data_sets_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "UMLS").mkdir()
+    write_triples([("ed", "speaks", "dutch")], tmp_path / "UMLS" / "train.txt")
+    assert complete("anyburl evaluate runs/x --data u", ANYBURL_DATA=str(tmp_path)) == ["umls"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_can_be_installed(run: Any, shell: str) -> None:
+    assert "anyburl" in run("--show-completion", shell).stdout
+
+
+def test_a_mistyped_run_folder_is_answered_with_one_like_it(run: Any, geo_run: Path) -> None:
+    for command in ("rules", "evaluate"):
+        wrong = run(command, geo_run.with_name("goe"), code=2)
+        assert wrong.stderr.endswith(f"did you mean {str(geo_run)!r}?\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["predict", "France", "offical_language", "?"], "did you mean 'official_language'"),
+        (["predict", "Frnace", "official_language", "?"], "did you mean 'France'"),
+        (["explain", "France", "capital", "Pariss"], "did you mean 'Paris'"),
+        (["rules", "--relation", "capitol"], "did you mean 'capital'"),
+    ],
+)
+def test_a_mistyped_label_is_answered_with_those_like_it(
+    run: Any, geo_run: Path, arguments: list[str], sentence: str
+) -> None:
+    command, *rest = arguments
+    assert sentence in run(command, geo_run, *rest, code=2).stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize(("no_color", "is_coloured"), [("", True), ("1", False)])
+def test_colours_respect_no_color(no_color: str, is_coloured: bool) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "NO_COLOR": no_color, "TERM": "xterm-256color"}
+    for name in ("FORCE_COLOR", "COLORTERM"):
+        environment.pop(name, None)
+    subprocess.run([sys.executable, "-m", "anyburl", "lern"], stderr=theirs, env=environment, check=False)
+    os.close(theirs)
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert "No such command" in shown
+    assert ("\x1b[1;31m" in shown) == is_coloured
+
+
+def test_piped_tables_are_as_wide_as_they_need_and_have_no_colours(run: Any, geo_run: Path) -> None:
+    lines = run("rules", geo_run, "--type", "Uc", "--top", 50).stdout.splitlines()
+    assert max(map(len, lines)) > 80
+    assert not any("\x1b" in line for line in lines)
+    assert sum(" <= " in line for line in lines) == 50
+
+
+def test_an_aggregation_that_needs_an_extra_says_which_at_once(
+    run: Any, geo_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anyburl.cli.ranking.find_spec", lambda name: None)
+    wrong = run("evaluate", geo_run, "--aggregation", "tuned", code=2)
+    assert wrong.stderr == "error: --aggregation tuned needs an extra: pip install 'anyburl[tuned]'\n"
