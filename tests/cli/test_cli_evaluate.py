@@ -152,7 +152,6 @@ def test_data_that_changed_since_learning_is_remarked(run: Any, geo_run: Path, t
             ["{run}", "--rankings", "{tmp}/r.txt", "--at", "1,2"],
             "--rankings writes one file: give one moment with --at",
         ),
-        (["{run}", "--rankings", "{tmp}/r.txt", "--aggregation", "tuned"], "got --aggregation tuned"),
     ],
 )
 def test_wrong_input_is_one_sentence(

@@ -35,6 +35,18 @@ def test_subjects_are_asked_for_by_a_question_mark_in_front(run_json: Any, geo_r
     assert all(answer["triple"][1:] == ["located_in", "Denmark"] for answer in told["answers"])
 
 
+def test_answers_can_be_ordered_by_a_tuned_model(run: Any, run_json: Any, geo_run: Path) -> None:
+    pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
+    told = run_json("predict", geo_run, *FRENCH, "--aggregation", "tuned", "--seed", 3, "--explain")
+    scores = [answer["score"] for answer in told["answers"]]
+    assert told["aggregation"] == "tuned"
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) > 1
+    shown = run("explain", geo_run, "France", "official_language", entities(told)[0], "--aggregation", "tuned")
+    assert "by tuned of" in shown.stdout
+    assert "without it the score would be" in shown.stdout
+
+
 def test_known_answers_are_kept_on_request_only(run: Any, run_json: Any, geo_run: Path) -> None:
     assert "French" not in entities(run_json("predict", geo_run, *FRENCH))
     told = run_json("predict", geo_run, *FRENCH, "--include-known")
@@ -132,7 +144,6 @@ def test_answers_of_a_file_do_not_depend_on_the_threads(run: Any, geo_run: Path,
             ["France", "official_language", "?", "--names", "{tmp}/no"],
             "expected a file of labels and names, got no such",
         ),
-        (["France", "official_language", "?", "--aggregation", "tuned"], "--aggregation tuned is for evaluate"),
         (["France", "official_language", "?", "--weights", "1"], "--weights takes factors"),
         (["France", "official_language", "?", "--queries", "{tmp}/q.tsv"], "give one query, or a file of them"),
         (["--queries", "{tmp}/no.tsv"], "expected a file of queries, got no such file"),
