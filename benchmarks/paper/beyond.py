@@ -16,8 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import peak_memory_mb, shared, timed
-from lab import Cell, Lab, arguments, in_child, load, sampled
+from lab import Cell, Lab, arguments, in_child, load, peak_memory_mb, sampled, shared, timed
 from work import Evaluation, Run, evaluate_all, experiment, facts_of, warm_up
 
 import anyburl

@@ -28,7 +28,10 @@ import anyburl
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from common import machine, shared  # noqa: E402
+from common import machine  # noqa: E402
+from common import peak_memory_mb as peak_memory_mb  # noqa: E402
+from common import shared as shared  # noqa: E402
+from common import timed as timed  # noqa: E402
 
 SCALE = 0.01
 """The default: the paper's 10000 s become 100 s, its 1000 s become 10 s."""

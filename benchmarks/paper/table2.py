@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import timed
-from lab import Cell, Lab, arguments, in_child
+from lab import Cell, Lab, arguments, in_child, timed
 from work import Evaluation, Run, make_ranker, measure, open_run, warm_up
 
 import anyburl

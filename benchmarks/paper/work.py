@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import peak_memory_mb
-from lab import Cell, Lab, digest, in_child, load, sampled
+from lab import Cell, Lab, digest, in_child, load, peak_memory_mb, sampled
 
 import anyburl
 from anyburl.learning.learn import run_learner
@@ -92,7 +91,7 @@ def facts_of(learner: anyburl.Learner, rules: anyburl.RuleSet) -> dict[str, Any]
 
 def state_at(facts: dict[str, Any], at: float | None) -> tuple[float, int]:
     """Return the first end of a span at or after a moment, and the number of rules then; the end of a shorter run."""
-    moments = [(elapsed, n) for elapsed, n in facts["spans"] if at is not None and elapsed >= at - 0.001]
+    moments = [(elapsed, n) for elapsed, n in facts["spans"] if at is not None and elapsed >= at - 0.00005]
     return moments[0] if moments else (facts["seconds"], facts["rules"])
 
 

@@ -96,6 +96,7 @@ def draw(by_data: dict[str, list[Cell]], pictures: Path) -> str:
         axis.barh(range(len(changes)), changes, color=colours)
         axis.set_yticks(range(len(changes)), [cell["asked"]["what"] for cell in cells[1:]])
         axis.invert_yaxis()
+        axis.locator_params(axis="x", nbins=5)
         axis.axvline(0, color="#555555", linewidth=1)
-        axis.set(title=f"{name}: MRR {base:.3f} with the paper's settings", xlabel="change in MRR")
+        axis.set(title=f"{name} (the paper's settings: {base:.3f})", xlabel="change in MRR")
     return save(drawing, pictures, "ablations", "Change in MRR when one setting is changed")

@@ -74,6 +74,6 @@ def draw(cells: list[Cell], pictures: Path) -> str:
     axes[1].plot(x, [part["peak_memory_mb"] / 1000 for part in learn], "o-", color=COLOURS[0], label="learning")
     axes[1].plot(x, [part["peak_memory_mb"] / 1000 for part in rank], "s--", color=COLOURS[1], label="with ranking")
     for axis, label in zip(axes, ("seconds", "peak memory (GB)"), strict=True):
-        axis.set(xlabel="train triples (thousands)", ylabel=label, ylim=(0, None))
+        axis.set(xlabel="train triples (thousands)", ylabel=label, ylim=(0, 1.15 * axis.get_ylim()[1]))
         axis.legend()
     return save(drawing, pictures, "growth", "Seconds and memory over the number of train triples")

@@ -50,6 +50,8 @@ def share_legend(drawing: Figure, axes: Iterable[Any], columns: int = 4) -> None
 def save(drawing: Figure, folder: Path, name: str, words: str) -> str:
     """Write the picture as SVG and return the Markdown that shows it."""
     folder.mkdir(parents=True, exist_ok=True)
-    drawing.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
+    drawing.savefig(
+        folder / f"{name}.svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight", pad_inches=0.1
+    )
     plt.close(drawing)
     return f"![{words}]({folder.name}/{name}.svg)"

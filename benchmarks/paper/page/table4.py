@@ -29,8 +29,7 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
         "settings; the other aggregations use the same rules. The rank is the place that a row would have among the "
         f"{len(published['table4']['models'])} models of the paper's table in hits@1, hits@10 and MRR, with AnyBURL's "
         "own rows left out, as the paper counts.\n",
-        draw(by_data, published["table4"], pictures),
-        "",
+        *([draw(by_data, published["table4"], pictures), ""] if any(map(is_whole, by_data.values())) else []),
     ]
     for name, chosen in by_data.items():
         parts += data_section(name, chosen, published["table4"])
@@ -57,7 +56,8 @@ def summary(results: Path, published: dict[str, Any]) -> str:
 def summary_row(name: str, cells: list[Cell], published: dict[str, Any]) -> list[str]:
     """Return a data set's row of the summary."""
     last = max(cell["asked"]["at"] for cell in cells)
-    ours = [value_of("mrr", cells, last, aggregation) for aggregation in ("max", "noisy-or-top:5", "tuned")]
+    found = [find(cells, last, aggregation) for aggregation in ("max", "noisy-or-top:5", "tuned")]
+    ours = [cell["results"]["metrics"]["mrr"] if cell else None for cell in found]
     paper = next(row["figures"][name]["mrr"] for row in published["anyburl"] if row["seconds"] == 1000)
     who, best = best_models(name, published)["mrr"]
     rank = rank_of("mrr", name, max((value for value in ours if value is not None), default=0.0), published)
@@ -70,17 +70,22 @@ def is_of(cell: Cell, name: str) -> bool:
     return bool(cell["asked"]["data"].removesuffix("-partial") == name)
 
 
+def is_whole(cells: list[Cell]) -> bool:
+    """Whether a data set is there as a whole, so that published figures can stand beside ours."""
+    return not cells[0]["asked"]["data"].endswith("-partial")
+
+
 def data_section(name: str, cells: list[Cell], published: dict[str, Any]) -> list[str]:
     """Return the table of a data set and what is to be said about it."""
     data = cells[0]["asked"]["data"]
-    is_whole = data == name
-    rows = [our_row(cell, published if is_whole else None, name) for cell in in_order(cells)]
-    if is_whole:
+    whole = is_whole(cells)
+    rows = [our_row(cell, published if whole else None, name) for cell in in_order(cells)]
+    if whole:
         best = best_models(name, published)
         rows += [paper_row(row, name) for row in published["anyburl"]]
         rows.append(["best embedding model", "", *(f"{figure_of(m, v)} ({who})" for m, (who, v) in best.items()), ""])
     header = ["", "rules", *(TITLES[metric] for metric in METRICS), "rank"]
-    told = sentences(name, cells, published) if is_whole else ["- Only a part of the data set: see Table 1."]
+    told = sentences(name, cells, published) if whole else ["- Only a part of the data set: see Table 1."]
     run = cells[0]["results"]["run"]
     complete = " (every body was harvested: the run ended by itself)" if run["stopped_by"] == "complete" else ""
     told.append(
@@ -180,42 +185,59 @@ def compared(metric: str, cell: Cell, printed: float) -> str:
 
 
 def draw(by_data: dict[str, list[Cell]], published: dict[str, Any], pictures: Path) -> str:
-    """Draw our rows at the end of the run beside the paper's and the best model's."""
-    drawing, axes = panels(len(METRICS), 4.2, 4.2)
-    names = [name for name, cells in by_data.items() if cells[0]["asked"]["data"] == name] or list(by_data)
+    """Draw our rows at the end of the run, and the paper's others, as differences to the paper's 1000 s row."""
+    drawing, axes = panels(len(METRICS), 4.4, 4.2)
+    names = [name for name, cells in by_data.items() if is_whole(cells)]
     for axis, metric in zip(axes, METRICS, strict=True):
         series = series_of(metric, names, by_data, published)
-        for place, (label, values) in enumerate(series.items()):
-            x = [row + 0.13 * (place - (len(series) - 1) / 2) for row in range(len(names))]
-            points = [(a, b) for a, b in zip(x, values, strict=True) if b is not None]
-            ours = label.startswith("anyburl")
-            look = {"marker": "os^D"[place % 4], "s": 46 if ours else 34, "color": COLOURS[place]}
-            axis.scatter([a for a, _ in points], [b for _, b in points], label=label, **look)
-        axis.set_xticks(range(len(names)), names, rotation=20)
-        axis.set(title=TITLES[metric], ylabel="MRR" if metric == "mrr" else f"{metric} (%)")
-    share_legend(drawing, axes, 3)
-    return save(drawing, pictures, "table4", "Our results beside the paper's AnyBURL and the best embedding model")
+        for place, (label, points) in enumerate(series.items()):
+            x = [row + 0.13 * (place - (len(series) - 1) / 2) for row, point in enumerate(points) if point]
+            middles, errors = [point[0] for point in points if point], [point[1] for point in points if point]
+            bars = list(zip(*errors, strict=True)) if errors else None
+            look = {"marker": "os^Dv"[place], "markersize": 6, "linestyle": "none", "color": COLOURS[place]}
+            axis.errorbar(x, middles, yerr=bars, capsize=2, label=label, **look)
+        axis.axhline(0, color="#555555", linewidth=1)
+        axis.set_xticks(range(len(names)), names, rotation=15)
+        unit = "" if metric == "mrr" else " (points)"
+        axis.set(title=TITLES[metric], ylabel=f"{TITLES[metric]} minus the paper's 1000 s{unit}")
+    share_legend(drawing, axes, 5)
+    return save(drawing, pictures, "table4", "Differences to the paper's AnyBURL after 1000 s; bars are 95 % intervals")
+
+
+Point = tuple[float, tuple[float, float]]  # a difference, and how far its interval reaches down and up
 
 
 def series_of(
     metric: str, names: list[str], by_data: dict[str, list[Cell]], published: dict[str, Any]
-) -> dict[str, Any]:
-    """Return what is drawn: for each label a value for each data set, or None."""
+) -> dict[str, list[Point | None]]:
+    """Return what is drawn: for each label a point for each data set, or None."""
     last = max(cell["asked"]["at"] for cells in by_data.values() for cell in cells)
-    series: dict[str, Any] = {}
+    paper = {row["row"]: row["figures"] for row in published["anyburl"]}
+    zero = {name: paper["AnyBURL 1000s"][name][metric] for name in names}
+    series: dict[str, list[Point | None]] = {}
     for aggregation in ("max", "noisy-or-top:5", "tuned"):
-        label = f"anyburl, {aggregation}, {seconds(last)}"
-        series[label] = [value_of(metric, by_data[name], last, aggregation) for name in names]
-    for row in published["anyburl"]:
-        if row["version"] == "this paper" and row["seconds"] > 100:
-            series[f"the paper's {row['row']}"] = [row["figures"][name][metric] for name in names]
-    series["best embedding model"] = [best_models(name, published)[metric][1] for name in names]
+        found = [find(by_data[name], last, aggregation) for name in names]
+        points = [our_point(metric, cell, zero[name]) for name, cell in zip(names, found, strict=True)]
+        series[f"anyburl, {aggregation}, {seconds(last)}"] = points
+    others = {"the paper's AnyBURL 10000s": {name: paper["AnyBURL 10000s"][name][metric] for name in names}}
+    others["best embedding model"] = {name: best_models(name, published)[metric][1] for name in names}
+    for label, values in others.items():
+        series[label] = [(values[name] - zero[name], (0.0, 0.0)) for name in names]
     return series
 
 
-def value_of(metric: str, cells: list[Cell], last: float, aggregation: str) -> float | None:
-    """Return one of our figures in the paper's unit."""
+def our_point(metric: str, cell: Cell | None, zero: float) -> Point | None:
+    """Return a figure of ours in the paper's unit, as a difference."""
+    if cell is None:
+        return None
+    metrics, unit = cell["results"]["metrics"], 1 if metric == "mrr" else 100
+    value, (low, high) = metrics[metric], metrics["interval"][metric]
+    return unit * value - zero, (unit * (value - low), unit * (high - value))
+
+
+def find(cells: list[Cell], last: float, aggregation: str) -> Cell | None:
+    """Return the cell of an aggregation at the end of the run."""
     for cell in cells:
         if is_main(cell, last) and cell["results"]["protocol"]["aggregation"] == aggregation:
-            return float(cell["results"]["metrics"][metric]) * (1 if metric == "mrr" else 100)
+            return cell
     return None
