@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -184,10 +185,12 @@ def digest(value: Any) -> str:
 
 
 def in_child(work: Callable[..., Any], *given: Any) -> Any:
-    """Run a function in a process of its own, so that its memory returns; None (and a word) if the process dies."""
+    """Run a function in a process of its own, so that its memory returns; None (and the reason told) if it fails."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         try:
             return pool.submit(work, *given).result()
         except BrokenProcessPool:
             print(f"  {work.__name__} died (out of memory?): {given[0]}", file=sys.stderr, flush=True)
-            return None
+        except Exception:
+            print(f"  {work.__name__} failed: {given[0]}\n{traceback.format_exc()}", file=sys.stderr, flush=True)
+        return None

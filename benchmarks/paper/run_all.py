@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import beyond
 import figure3
@@ -49,6 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser, ", ".join(EXPERIMENTS))
     parser.add_argument("--scales", default="", help="other scales for some experiments, as table2=0.1,figure3=0.02")
+    parser.add_argument("--docs", type=Path, default=render.DOCS, help="where the page goes (default: docs)")
     chosen = parser.parse_args()
     lab = make_lab(chosen)
     scales = {"table2": 10 * lab.scale, **read_scales(chosen.scales, parser)}
@@ -59,7 +61,7 @@ def main() -> None:
         started = time.time()
         run(replace(lab, only=(), scale=scales.get(name, lab.scale)))
         print(f"{name}: {(time.time() - started) / 60:.1f} min", flush=True)
-    render.render(lab.results, render.DOCS)
+    print(render.render(lab.results, chosen.docs))
 
 
 if __name__ == "__main__":
