@@ -33,7 +33,8 @@ SECTIONS = {
 def render(results: Path, docs: Path) -> Path:
     """Write the page and return where it is."""
     published: dict[str, Any] = json.loads((HERE / "published.json").read_text("utf-8"))
-    cells = [cell for experiment in EXPERIMENTS for cell in load_cells(results, experiment)]
+    cells = {experiment: load_cells(results, experiment) for experiment in EXPERIMENTS}
+    cells = {experiment: found for experiment, found in cells.items() if found}
     sections = {name: section(results, published, docs / "results") for name, section in SECTIONS.items()}
     missing = [name for name, text in sections.items() if not text]
     parts = [introduction(cells, published, missing), table4.summary(results, published), *sections.values()]
@@ -43,7 +44,7 @@ def render(results: Path, docs: Path) -> Path:
     return page
 
 
-def introduction(cells: list[Cell], published: dict[str, Any], missing: list[str]) -> str:
+def introduction(cells: dict[str, list[Cell]], published: dict[str, Any], missing: list[str]) -> str:
     """Say where the figures come from."""
     authors, title = published["paper"].split(": ", 1)
     return "\n".join(
@@ -61,19 +62,20 @@ def introduction(cells: list[Cell], published: dict[str, Any], missing: list[str
     )
 
 
-def measured(cells: list[Cell]) -> list[str]:
+def measured(cells: dict[str, list[Cell]]) -> list[str]:
     """Say when, where and at which scale."""
-    machines = [cell["machine"] for cell in cells]
+    all_cells = [cell for found in cells.values() for cell in found]
+    machines = [cell["machine"] for cell in all_cells]
     dates = sorted(machine["date"] for machine in machines)
     processors = sorted({f"{machine['cores']} cores of an {machine['processor']}" for machine in machines})
-    scales = sorted({cell["scale"] for cell in cells})
-    versions = sorted({cell["anyburl"] for cell in cells})
+    versions = sorted({cell["anyburl"] for cell in all_cells})
     commits = sorted({machine["commit"] for machine in machines if machine["commit"]})
-    times = [f"{scale:g} (the paper's 1000 s are {1000 * scale:g} s)" for scale in scales]
+    scales = {name: max(cell["scale"] for cell in found) for name, found in cells.items() if name != "table1"}
+    times = [f"{scale:g} in {name}" for name, scale in scales.items()]
     return [
         f"Measured from {dates[0]} to {dates[-1]} (UTC) on {listed(processors)}, Python {machines[0]['python']}, Numba "
         f"{machines[0]['numba']}, NumPy {machines[0]['numpy']}; anyburl {listed(versions)}, commit {listed(commits)}. "
-        f"Learning times are the paper's times {listed(times)}.\n"
+        + (f"The paper's learning times were multiplied by {listed(times)}.\n" if times else "\n")
     ]
 
 

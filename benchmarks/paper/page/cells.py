@@ -59,6 +59,13 @@ def sampled_note(cells: Iterable[Cell]) -> str:
     )
 
 
+def lateness_note(cells: Iterable[Cell]) -> str:
+    """Say how late the states of curves were taken: at the first end of a span after their moment."""
+    points = [point for cell in cells for point in cell["results"]["points"] if point["elapsed"] > point["at"]]
+    latest = max((point["elapsed"] - point["at"] for point in points), default=0.0)
+    return f"States are those at the first end of a span after the moment, at most {latest:.2f} s late."
+
+
 def seconds(value: float) -> str:
     """Write a time."""
     return f"{value:g} s"

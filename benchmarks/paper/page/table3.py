@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from page.cells import Cell, load_cells, of_largest_scale, sampled_note, seconds, table
+from page.cells import Cell, lateness_note, load_cells, of_largest_scale, sampled_note, seconds, table
 from page.pictures import COLOURS, MARKERS, panels, save, share_legend
 from page.stats import ALPHA, spread, welch
 
@@ -31,7 +31,7 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
         "## Table 3: policies and rewards against the random policy\n",
         "Hits@10 in percent; differences to the random policy. Literal mode, "
         f"{first['results']['run']['threads']} cores, spans of {seconds(first['asked']['learn']['span'])}, max "
-        f"aggregation. {sampled_note(cells)} "
+        f"aggregation. {sampled_note(cells)} {lateness_note(cells)} "
         f"± is the standard deviation over runs; * marks p < {ALPHA} in Welch's t-test against random. "
         "The paper's times are scaled; its differences stand in the rows below ours.\n",
     ]
@@ -70,7 +70,9 @@ def data_table(data: str, runs: Runs, paper: dict[str, dict[str, float]], tests:
         theirs = [f"{published[setting]:+.1f}" for setting in there]
         rows.append([f"the paper, {paper_time} s", f"{published['random']:.1f}", *theirs])
     n_runs = len(next(iter(runs[BASE].values())))
-    return table([f"{data}, {n_runs} runs", "random", *(SETTINGS[setting] for setting in there)], rows)
+    return table(
+        [f"{data}, {n_runs} run{'s' * (n_runs > 1)}", "random", *(SETTINGS[setting] for setting in there)], rows
+    )
 
 
 def difference(values: list[float], base: list[float], tests: list[float]) -> str:
