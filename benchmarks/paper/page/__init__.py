@@ -1,0 +1,1 @@
+"""The page with the results: one file for each table or figure, all from JSON."""
