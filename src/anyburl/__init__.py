@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from anyburl.learning.options import LearnOptions
     from anyburl.learning.run import RunDirectory
     from anyburl.paths.profile import PathProfile
+    from anyburl.prediction.answers import Answers
     from anyburl.prediction.predict import Answer, predict
     from anyburl.ranking.options import RankOptions
     from anyburl.ranking.ranker import Ranker, make_ranker
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Answer": "prediction.predict",
+    "Answers": "prediction.answers",
     "AnyburlError": "errors",
     "Atom": "rules.rule",
     "DataError": "errors",
@@ -86,6 +88,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "Answers",
     "AnyburlError",
     "Atom",
     "DataError",

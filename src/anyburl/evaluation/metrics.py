@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def grouped(ranks: NDArray[np.float64], groups: Sequence[Any] | NDArray[Any]) ->
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Metrics:
     """The figures of one evaluation, never without the protocol behind them."""
 
@@ -64,7 +64,7 @@ class Metrics:
     by_relation: list[dict[str, Any]]
     by_rule_type: dict[str, dict[str, float]]
     seconds: dict[str, float]
-    ranks: Ranks = field(repr=False)
+    ranks: Ranks
 
     @property
     def mrr(self) -> float:
@@ -96,3 +96,11 @@ class Metrics:
             f"{protocol['ties']} ties, {protocol['aggregation']}, smoothing {protocol['smoothing']:g}, "
             f"connected pairs {'blocked' if protocol['block_connected'] else 'not blocked'}]"
         )
+
+    def __repr__(self) -> str:
+        return f"Metrics({self})"
+
+    def _repr_html_(self) -> str:
+        from anyburl.evaluation.display import html_table
+
+        return html_table(self)

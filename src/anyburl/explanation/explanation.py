@@ -16,7 +16,7 @@ OpenFact = tuple[str | None, str, str | None]
 Grounding = tuple[Fact, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reason:
     """A rule that predicts the triple, and some of the facts that make it do so.
 
@@ -39,6 +39,13 @@ class Reason:
     @property
     def type(self) -> RuleType:
         return self.rule.type
+
+    def __str__(self) -> str:
+        facts = ", ".join(" ".join(fact) for fact in self.groundings[0]) if self.groundings else ""
+        return f"{self.confidence:.3f} {self.rule}" + (f" since {facts}" if facts else "")
+
+    def __repr__(self) -> str:
+        return f"Reason({str(self.rule)!r}, confidence={self.confidence:.3f}, groundings={len(self.groundings)})"
 
     def to_json(self) -> dict[str, Any]:
         """Return what `json.dumps` takes."""
@@ -84,7 +91,7 @@ class NearMiss:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why rules predict a triple, or that none does.
 
@@ -125,6 +132,10 @@ class Explanation:
             "reasons": [reason.to_json() for reason in self.reasons],
             "near_miss": self.near_miss.to_json() if self.near_miss else None,
         }
+
+    def __repr__(self) -> str:
+        best = f", best {str(self.reasons[0].rule)!r}" if self.reasons else ""
+        return f"Explanation({self.triple}: score {self.score:.3f}, {self.n_reasons} rules{best})"
 
     def __rich__(self) -> Tree:
         from anyburl.explanation.render import to_tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,8 @@ class Span:
     n_paths: int
     n_bodies: int
     profiles: tuple[ProfileSpan, ...]
-    found: tuple[RuleSet, ...]  # the new rules, before a cap
-    store: RuleStore
+    found: tuple[RuleSet, ...] = field(repr=False)  # the new rules, before a cap
+    store: RuleStore = field(repr=False)
     snapshot: str | None = None  # the name of the snapshot taken at the end of this span
 
     @property

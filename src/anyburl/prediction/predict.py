@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from anyburl.errors import OptionError
 from anyburl.explanation.explain import explain
-from anyburl.explanation.explanation import Fact, Reason
+from anyburl.explanation.explanation import Explanation, Fact, Reason
+from anyburl.prediction.answers import Answers
 from anyburl.ranking.index import to_confidences
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import single_query
@@ -22,7 +23,7 @@ from anyburl.tuning.ranker import ready_ranker, tuned
 
 @dataclass(frozen=True)
 class Answer:
-    """One candidate. Its `reasons` are looked up when they are first asked for."""
+    """One candidate. Its `explanation` and `reasons` are looked up when they are first asked for."""
 
     entity: str
     score: float
@@ -33,9 +34,17 @@ class Answer:
     _dataset: Dataset = field(repr=False, compare=False)
 
     @cached_property
+    def explanation(self) -> Explanation:
+        """Why this is an answer; drawn in notebooks."""
+        return explain(self._ranker.rules, self._dataset, self.triple, ranker=self._ranker)
+
+    @property
     def reasons(self) -> tuple[Reason, ...]:
         """The rules behind this answer, best first, with the facts that make them fire."""
-        return explain(self._ranker.rules, self._dataset, self.triple, ranker=self._ranker).reasons
+        return self.explanation.reasons
+
+    def _repr_html_(self) -> str:
+        return self.explanation._repr_html_()
 
 
 def predict(
@@ -50,7 +59,7 @@ def predict(
     options: RankOptions | None = None,
     ranker: Ranker | None = None,
     seed: int = 0,
-) -> list[Answer]:
+) -> Answers:
     """Return the `top` best answers of (subject, relation, ?) or (?, relation, object), the missing one given as None.
 
     Answers that the train split states already are left out, unless `include_known`. A `ranker`, made of the same
@@ -73,7 +82,7 @@ def predict(
     found = answers.best[0][: answers.n_best[0]]
     scores = to_confidences(answers.best_keys[0][: len(found)])
     labels = [vocabulary.entity_label(int(candidate)) for candidate in found]
-    return [
+    return Answers(
         Answer(
             entity=label,
             score=float(score),
@@ -84,7 +93,7 @@ def predict(
             _dataset=dataset,
         )
         for place, (label, score, candidate) in enumerate(zip(labels, scores, found, strict=True))
-    ]
+    )
 
 
 def _known_answers(dataset: Dataset, entity: int, directed: int) -> NDArray[np.int32]:

@@ -108,6 +108,9 @@ class Rule:
     def __str__(self) -> str:
         return f"{self.head} <= {', '.join(map(str, self.body))}"
 
+    def __repr__(self) -> str:
+        return f"Rule({str(self)!r})"
+
 
 def _type(head: Atom, body: tuple[Atom, ...]) -> RuleType:
     """Tell the type of a rule that is in order."""

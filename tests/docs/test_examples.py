@@ -1,0 +1,72 @@
+"""Every block of code in the README and the documentation is run, and prints what the page says it prints."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from docs.pages import PAGES, Block, blocks_of, name_of
+from docs.running import Reader, run_here
+
+LANGUAGES = {"python", "console", "text", "json", "toml", "yaml"}
+
+LEFT_OUT = {
+    "docs/howto/aggregation.md": ["takes a minute, and needs anyburl[tuned]"],
+    "README.md": ["installs anyburl", "installs anyburl and runs the tests", "needs FB15k-237"],
+    "docs/tutorial.md": ["installs anyburl"],
+}
+"""What is not run, by its title on the page: installing, and what needs data that is not part of the package."""
+
+
+@pytest.fixture(scope="session")
+def geo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the run of the tutorial, which other pages use: complete, long before the seconds are over."""
+    folder = tmp_path_factory.mktemp("docs") / "geo"
+    run_here(["anyburl", "learn", "geo", "--seconds", "60", "--out", str(folder), "--quiet"])
+    return folder
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return Reader()
+
+
+def makes_its_run(blocks: list[Block]) -> bool:
+    return any("--out runs/geo" in block.code for block in blocks if block.language == "console")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_code_of_a_page_runs(page: Path, reader: Reader, geo_run: Path) -> None:
+    blocks = blocks_of(page)
+    if not makes_its_run(blocks):
+        shutil.copytree(geo_run, "runs/geo")
+    for block in blocks:
+        if block.is_output:
+            reader.check_output(block)
+        elif block.language in ("python", "console") and not block.is_left_out:
+            reader.run(block)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_is_not_run_is_listed_here(page: Path) -> None:
+    left_out = [block.title for block in blocks_of(page) if block.is_left_out]
+    assert left_out == LEFT_OUT.get(name_of(page), [])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_says_what_it_is(page: Path) -> None:
+    """A block without a language, or of one that is not known here, would not be run unnoticed."""
+    lines = page.read_text("utf-8").splitlines()
+    odd = [
+        line for line in lines if line.lstrip().startswith(("~~~", "````")) or (line.startswith(" ") and "```" in line)
+    ]
+    fences = page.read_text("utf-8").count("\n```")
+    blocks = blocks_of(page)
+    assert not odd
+    assert fences == 2 * len(blocks)
+    assert {block.language for block in blocks} <= LANGUAGES

@@ -1,0 +1,55 @@
+"""What a user might write; `mypy --strict` checks it (scripts/check), nobody runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+import anyburl
+from anyburl import Answer, Dataset, Explanation, Metrics, Rule, RuleSet, Span
+
+
+def learn_and_save(folder: Path) -> RuleSet:
+    data: Dataset = anyburl.load_dataset(folder)
+    rules = anyburl.learn(data, seconds=5, seed=1, on_span=report)
+    rules.filter(type="B", min_confidence=0.5).top(10, by="value").save(folder / "rules.txt")
+    return rules
+
+
+def report(span: Span) -> None:
+    profile: anyburl.PathProfile = span.best_profile
+    print(span.number, span.elapsed, span.n_rules, profile.rule_length, span.reward)
+
+
+def own_loop(data: Dataset) -> RuleSet:
+    learner = anyburl.Learner(data.train, anyburl.LearnOptions(seconds=60, policy="weighted"))
+    for span in learner.spans():
+        if span.saturation > 0.99:
+            break
+    return learner.rules()
+
+
+def look(rules: RuleSet) -> list[str]:
+    best: Rule = next(iter(rules))
+    frame: pl.DataFrame = rules.to_polars()
+    return [str(best), best.type.value, *frame.columns]
+
+
+def use(rules: RuleSet, data: Dataset) -> float:
+    ranker = anyburl.make_ranker(rules, data, anyburl.RankOptions(aggregation="noisy-or-top:5"))
+    answers = anyburl.predict(rules, data, "France", "official_language", None, top=3, ranker=ranker)
+    first: Answer = answers[0]
+    why: Explanation = anyburl.explain(rules, data, first.triple, ranker=ranker)
+    facts: list[tuple[str, str, str]] = [fact for reason in why for fact in reason.groundings[0]]
+    metrics: Metrics = anyburl.evaluate(rules, data, ranker=ranker)
+    print(facts, answers.to_polars())
+    return metrics.mrr + metrics.hits(10)
+
+
+def fail() -> str:
+    try:
+        anyburl.parse_rule("no rule")
+    except anyburl.AnyburlError as error:
+        return str(error)
+    return ""
