@@ -1,6 +1,7 @@
 """Ranking: quality and speed, with rules of our own or of AnyBURL.
 
-python benchmarks/bench_rank.py NAME SECONDS MAX_CYCLIC AGGREGATION...     learn, then rank the test split
+python benchmarks/bench_rank.py NAME SECONDS MAX_CYCLIC AGGREGATION...     learn, then rank the test split; where connected
+                                                                           pairs are blocked (auto), also without that
 python benchmarks/bench_rank.py peers NAME AGGREGATION...                  rank with AnyBURL-23's 100 s rules
 """
 
@@ -21,7 +22,7 @@ def rank(
     few = anyburl.make_ranker(rules.slice(0, 10), data, options)
     anyburl.evaluate(few.rules, data, split="valid", ranker=few)
     ranker = anyburl.make_ranker(rules, data, options)
-    results = []
+    results: list[dict[str, Any]] = []
     for aggregation in aggregations:
         metrics = anyburl.evaluate(rules, data, ranker=ranker.with_aggregation(aggregation))
         figures = metrics.to_json()
@@ -45,7 +46,11 @@ def main() -> None:
     name, seconds, longest, aggregations = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
     data = anyburl.load_dataset(shared() / "data" / name)
     rules = anyburl.learn(data, seconds=seconds, max_cyclic=longest, seed=1)
-    save(f"rank-{name}", rank(rules, data, aggregations, anyburl.RankOptions()))
+    results = []
+    for block in ("auto", "off"):
+        if block == "auto" or results[0]["protocol"]["block_connected"]:
+            results += rank(rules, data, aggregations, anyburl.RankOptions(block_connected=block))
+            save(f"rank-{name}", {"learning_seconds": seconds, "max_cyclic": longest, "rankings": results})
 
 
 if __name__ == "__main__":
