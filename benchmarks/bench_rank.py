@@ -1,8 +1,9 @@
 """Ranking: quality and speed, with rules of our own or of AnyBURL.
 
-python benchmarks/bench_rank.py NAME SECONDS MAX_CYCLIC AGGREGATION...     learn, then rank the test split; where connected
-                                                                           pairs are blocked (auto), also without that
+python benchmarks/bench_rank.py NAME SECONDS MAX_CYCLIC AGGREGATION...     learn, then rank the test split
 python benchmarks/bench_rank.py peers NAME AGGREGATION...                  rank with AnyBURL-23's 100 s rules
+
+Where connected pairs are blocked (auto), the test split is also ranked without that.
 """
 
 from __future__ import annotations

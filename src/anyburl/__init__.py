@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from anyburl.prediction.answers import Answers
     from anyburl.prediction.predict import Answer, predict
     from anyburl.ranking.options import RankOptions
-    from anyburl.ranking.ranker import Ranker, make_ranker
+    from anyburl.ranking.ranker import Ranker
     from anyburl.rules.rule import Atom, Rule, RuleType
     from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.ruleset.rescore import rescore
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from anyburl.triples.dataset import Dataset, load_dataset
     from anyburl.triples.table import TripleTable
     from anyburl.triples.vocabulary import Vocabulary
+    from anyburl.tuning.ranker import make_ranker
 
 _HOMES = {
     "Answer": "prediction.predict",
@@ -78,7 +79,7 @@ _HOMES = {
     "format_rule": "rules.syntax",
     "learn": "learning.learn",
     "load_dataset": "triples.dataset",
-    "make_ranker": "ranking.ranker",
+    "make_ranker": "tuning.ranker",
     "parse_rule": "rules.syntax",
     "predict": "prediction.predict",
     "rescore": "ruleset.rescore",

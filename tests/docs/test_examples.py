@@ -13,7 +13,6 @@ from docs.running import Reader, run_here
 LANGUAGES = {"python", "console", "text", "json", "toml", "yaml"}
 
 LEFT_OUT = {
-    "docs/howto/aggregation.md": ["takes a minute, and needs anyburl[tuned]"],
     "README.md": ["installs anyburl", "installs anyburl and runs the tests", "needs FB15k-237"],
     "docs/tutorial.md": ["installs anyburl"],
 }

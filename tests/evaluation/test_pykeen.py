@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import anyburl
 from anyburl import Dataset, Metrics, RuleSet
 from anyburl.ranking.options import RankOptions
-from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ranking.ranker import Ranker, fixed_ranker
 from reference.ranking import strength
 
 pytest.importorskip("torch", reason="torch is not installed: pip install 'anyburl[pykeen]'")
@@ -115,7 +115,7 @@ def test_metrics_agree_with_pykeens_evaluator_on_the_same_scores(
 ) -> None:
     data, rules = learned
     options = RankOptions(aggregation=aggregation, block_connected=block, threads=1)
-    ranker = make_ranker(rules, data, options)
+    ranker = fixed_ranker(rules, data, options)
     ours = anyburl.evaluate(rules, data, ranker=ranker)
     theirs = pykeen_metrics(ranker, data)
     assert 0.02 < ours.mrr < 0.98

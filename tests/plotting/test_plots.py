@@ -25,7 +25,7 @@ from anyburl.plotting import (
 )
 from anyburl.plotting.style import save, short
 from anyburl.ranking.options import RankOptions
-from anyburl.ranking.ranker import make_ranker
+from anyburl.ranking.ranker import fixed_ranker
 
 pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install 'anyburl[plot]'")
 
@@ -112,7 +112,7 @@ def test_calibration_counts_new_predictions_and_which_of_them_are_true() -> None
     rule = anyburl.parse_rule("r(X,Y) <= q(Y,X)")
     everything = anyburl.learn(data, seconds=None, paths=200, threads=1, seed=1)
     chosen = everything.take([row for row in range(len(everything)) if everything.rule(row) == rule])
-    ranker = make_ranker(chosen, data, RankOptions(smoothing=0, block_connected="off"))
+    ranker = fixed_ranker(chosen, data, RankOptions(smoothing=0, block_connected="off"))
     table = calibration_table(ranker, data)
     assert len(chosen) == 1
     assert table.select("predictions", "confidence", "share_true").rows() == [(2, pytest.approx(0.5), 1.0)]

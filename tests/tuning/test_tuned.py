@@ -12,11 +12,11 @@ import anyburl
 from anyburl import DataError, Dataset, RankOptions, RuleSet
 from anyburl.evaluation.rankings import write_rankings
 from anyburl.ranking.queries import make_queries
-from anyburl.ranking.ranker import make_ranker
+from anyburl.ranking.ranker import fixed_ranker
 from anyburl.ranking.ranks import target_ranks
 from anyburl.tuning import train
 from anyburl.tuning.evidence import evidence_row, lists_of, rule_groups
-from anyburl.tuning.ranker import TunedRanker, ready_ranker
+from anyburl.tuning.ranker import TunedRanker, make_ranker
 from anyburl.tuning.train import TOP_K, tune
 
 pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
@@ -36,13 +36,13 @@ def rules(data: Dataset) -> RuleSet:
 
 @pytest.fixture(scope="module")
 def ranker(rules: RuleSet, data: Dataset) -> TunedRanker:
-    made = ready_ranker(rules, data, TUNED)
+    made = make_ranker(rules, data, TUNED)
     assert isinstance(made, TunedRanker)
     return made
 
 
 def test_the_kernel_tells_the_evidence_of_all_rules_that_fire(rules: RuleSet, data: Dataset) -> None:
-    ranker = make_ranker(rules, data, RankOptions(aggregation="noisy-or"))
+    ranker = fixed_ranker(rules, data, RankOptions(aggregation="noisy-or"))
     queries, _ = make_queries(data.test.triples[::40], [], data.vocabulary.n_relations)
     groups = rule_groups(rules)
     answers = ranker.answer(queries, top_k=10, groups=groups)
@@ -132,7 +132,7 @@ def test_a_contribution_is_what_would_be_lost_without_the_rule(
     rows = [str(rules.rule(row)) != str(before.reasons[0].rule) for row in range(len(rules))]
     fewer = rules.take(np.flatnonzero(rows))
     after = anyburl.explain(
-        fewer, data, triple, ranker=TunedRanker(make_ranker(fewer, data, TUNED), ranker.tuning), top=1
+        fewer, data, triple, ranker=TunedRanker(fixed_ranker(fewer, data, TUNED), ranker.tuning), top=1
     )
     assert before.rank == after.rank
     assert before.reasons[0].contribution == pytest.approx(1 - after.score / before.score, abs=1e-6)
@@ -142,7 +142,7 @@ def test_the_same_seed_gives_the_same_model_and_test_is_not_looked_at(
     ranker: TunedRanker, rules: RuleSet, data: Dataset
 ) -> None:
     without_test = Dataset("geo", data.train, data.valid, data.valid)
-    again = tune(make_ranker(rules, without_test, TUNED), without_test)
+    again = tune(fixed_ranker(rules, without_test, TUNED), without_test)
     assert again.validation == ranker.tuning.validation
     assert again.model is not None
     assert ranker.tuning.model is not None
@@ -153,7 +153,7 @@ def test_with_little_to_learn_from_the_best_fixed_aggregation_is_taken(
     rules: RuleSet, data: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(train, "FEWEST_ANSWERS", 10**9)
-    ranker = ready_ranker(rules, data, TUNED)
+    ranker = make_ranker(rules, data, TUNED)
     assert isinstance(ranker, TunedRanker)
     assert ranker.tuning.model is None
     chosen = ranker.tuning.aggregation
@@ -169,4 +169,4 @@ def test_with_little_to_learn_from_the_best_fixed_aggregation_is_taken(
 def test_without_a_validation_split_there_is_nothing_to_tune_on(rules: RuleSet, data: Dataset) -> None:
     alone = Dataset.from_triples(data.train.to_polars(), name="alone")
     with pytest.raises(DataError, match="learns from the valid split, and alone has none"):
-        ready_ranker(rules, alone, TUNED)
+        make_ranker(rules, alone, TUNED)

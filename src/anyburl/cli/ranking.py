@@ -82,14 +82,14 @@ class Source:
         self, options: RankOptions, at: float | None = None, *, explaining: bool = False, seed: int | None = None
     ) -> Ranker:
         """Load RULES and make them ready, and tune them if asked to; with kernels of explanations, if `explaining`."""
-        from anyburl.ranking.ranker import make_ranker
+        from anyburl.ranking.ranker import fixed_ranker
 
         rules = self.load_rules(at)
         n_relations = self.dataset.vocabulary.n_relations
         compile_kernels(lambda: warm_up(n_relations, explaining=explaining), self.notes)
         n_rules = counted(len(rules), "rule")
         with Slow(self.notes, f"indexing {n_rules}", f"indexed {n_rules}"):
-            ranker = make_ranker(rules, self.dataset, options)
+            ranker = fixed_ranker(rules, self.dataset, options)
         if n_unknown := len(rules) - len(ranker.rules):
             n_rules = counted(n_unknown, "rule")
             self.notes.say(f"{n_rules} with labels that the data has not: left out", "yellow")
@@ -148,7 +148,7 @@ def warm_up(n_relations: int, *, explaining: bool = False) -> None:
     from anyburl.explanation.explain import explain
     from anyburl.ranking.options import RankOptions
     from anyburl.ranking.queries import single_query
-    from anyburl.ranking.ranker import make_ranker
+    from anyburl.ranking.ranker import fixed_ranker
     from anyburl.triples.dataset import Dataset
     from anyburl.triples.table import TripleTable
     from anyburl.triples.vocabulary import Vocabulary
@@ -158,7 +158,7 @@ def warm_up(n_relations: int, *, explaining: bool = False) -> None:
     table = TripleTable.from_ids(np.array([[0, 0, 1], [0, 0, 2]], np.int32), vocabulary)
     nothing = TripleTable.from_ids(np.empty((0, 3), np.int32), vocabulary)
     dataset = Dataset("warm-up", table, nothing, nothing)
-    ranker = make_ranker(_one_rule(vocabulary), dataset, RankOptions(threads=1))
+    ranker = fixed_ranker(_one_rule(vocabulary), dataset, RankOptions(threads=1))
     query = single_query(0, 0, np.empty(0, np.int32))
     ranker.answer(query, top_k=1)
     if explaining:

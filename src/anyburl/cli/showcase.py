@@ -47,14 +47,14 @@ def make_showcase(
     from anyburl.evaluation.evaluate import evaluate
     from anyburl.explanation.explain import explain
     from anyburl.ranking.options import RankOptions
-    from anyburl.ranking.ranker import make_ranker
+    from anyburl.ranking.ranker import fixed_ranker
 
     def compile_ranking() -> None:
         beside.wait()
         warm_up(dataset.vocabulary.n_relations, explaining=True)
 
     compile_kernels(compile_ranking, notes)
-    ranker = make_ranker(rules, dataset, RankOptions(aggregation=AGGREGATIONS[0], threads=threads))
+    ranker = fixed_ranker(rules, dataset, RankOptions(aggregation=AGGREGATIONS[0], threads=threads))
     metrics = {name: evaluate(rules, dataset, ranker=ranker.with_aggregation(name)) for name in AGGREGATIONS}
     facts = pick_predictions(ranker, dataset)
     return Showcase(metrics, [explain(rules, dataset, f, ranker=ranker, top=N_REASONS, groundings=1) for f in facts])

@@ -19,7 +19,7 @@ from anyburl.ranking.ranks import Ranks, target_ranks
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.ruleset.selection import TYPE_CODES
 from anyburl.triples.dataset import Dataset
-from anyburl.tuning.ranker import TunedRanker, ready_ranker, tuned
+from anyburl.tuning.ranker import TunedRanker, make_ranker, tuned
 from anyburl.tuning.train import Tuning
 
 
@@ -43,7 +43,7 @@ def evaluate(
     if not len(table):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
     if ranker is None:
-        ranker = ready_ranker(rules, dataset, options, seed=seed, **changes)
+        ranker = make_ranker(rules, dataset, options, seed=seed, **changes)
     ranker = tuned(ranker, dataset, seed=seed)
     queries, places = make_queries(
         table.triples,

@@ -18,7 +18,7 @@ from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import Ranker
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
-from anyburl.tuning.ranker import TunedRanker, ready_ranker, tuned
+from anyburl.tuning.ranker import TunedRanker, make_ranker, tuned
 
 
 def explain(
@@ -45,7 +45,7 @@ def explain(
     if ranker:
         ranker = tuned(_checked(ranker, dataset, options), dataset, seed=seed)
     else:
-        ranker = ready_ranker(rules, dataset, options, seed=seed)
+        ranker = make_ranker(rules, dataset, options, seed=seed)
     firings = Firings(ranker, ids)
     others = other_answers(dataset, ranker.graph, ids)
     blocked = ranker.block_connected and ids[2] in neighbours(ranker.graph, ids[0])

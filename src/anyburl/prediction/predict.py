@@ -18,7 +18,7 @@ from anyburl.ranking.queries import single_query
 from anyburl.ranking.ranker import Ranker
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
-from anyburl.tuning.ranker import ready_ranker, tuned
+from anyburl.tuning.ranker import make_ranker, tuned
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def predict(
     given = subject if subject is not None else object
     assert given is not None
     entity = vocabulary.entity_id(given)
-    ranker = tuned(ranker, dataset, seed=seed) if ranker else ready_ranker(rules, dataset, options, seed=seed)
+    ranker = tuned(ranker, dataset, seed=seed) if ranker else make_ranker(rules, dataset, options, seed=seed)
     known = _known_answers(dataset, entity, directed)
     query = single_query(entity, directed, np.empty(0, np.int32) if include_known else known)
     answers = ranker.answer(query, top_k=top)

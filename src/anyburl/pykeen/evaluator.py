@@ -11,7 +11,7 @@ from anyburl.errors import DataError, OptionError
 from anyburl.pykeen.factories import import_pykeen, mapped_triples
 from anyburl.pykeen.scores import query_scores
 from anyburl.ranking.options import RankOptions
-from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ranking.ranker import Ranker, fixed_ranker
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import SPLITS, Dataset
 
@@ -47,7 +47,7 @@ def evaluate_with_pykeen(
         raise OptionError(f"evaluate_with_pykeen: expected a rank-based evaluator, got {kind}")
     if not len(data.split(split)):
         raise DataError(f"{data.name} has no triples in its {split} split")
-    ranker = make_ranker(rules, data, chosen)
+    ranker = fixed_ranker(rules, data, chosen)
     judge = evaluation.RankBasedEvaluator(filtered=True) if evaluator is None else evaluator
     known = import_pykeen("evaluate_with_pykeen", "torch").cat([mapped_triples(data, name) for name in SPLITS])
     for batch in mapped_triples(data, split).split(TRIPLES_AT_A_TIME):

@@ -10,6 +10,8 @@ from anyburl.ranking.arrays import CandidateArrays, FiringArrays
 
 MAXIMUM, NOISY_OR, NOISY_OR_TOP = 0, 1, 2
 
+FEW = 64  # scores that are kept in order one by one
+
 MOST_EVIDENCE = 1 << 62  # a sum of scores stops here: twenty thousand certain rules would leave 64 bits
 
 
@@ -81,6 +83,30 @@ def scores_of(candidates: CandidateArrays, firings: FiringArrays, entity: int, o
 
 
 @kernel
+def best_scores_of(
+    candidates: CandidateArrays, firings: FiringArrays, entity: int, n_best: int, out: NDArray[np.int64]
+) -> int:
+    """Write the `n_best` highest of these scores to `out`, the largest first; return how many there are.
+
+    They are few: each score finds its place from the end.
+    """
+    n = 0
+    i = int(candidates.firsts[entity])
+    while i >= 0:
+        score = firings.scores[i]
+        i = int(firings.following[i])
+        if n == n_best and score <= out[n - 1]:
+            continue
+        place = min(n, n_best - 1)
+        while place > 0 and out[place - 1] < score:
+            out[place] = out[place - 1]
+            place -= 1
+        out[place] = score
+        n = min(n + 1, n_best)
+    return n
+
+
+@kernel
 def best_rule(candidates: CandidateArrays, firings: FiringArrays, entity: int) -> int:
     """Return the rule with the highest score that predicts `entity`, of equals the first of the rule set."""
     best = int(candidates.firsts[entity])
@@ -110,8 +136,11 @@ def set_keys(
                 total = min(total + int(firings.scores[i]), MOST_EVIDENCE)
                 i = int(firings.following[i])
         else:
-            n = scores_of(candidates, firings, entity, candidates.left)
-            for i in range(min(n, n_best)):
+            if n_best <= FEW:
+                n = best_scores_of(candidates, firings, entity, n_best, candidates.left)
+            else:
+                n = min(scores_of(candidates, firings, entity, candidates.left), n_best)
+            for i in range(n):
                 total = min(total + int(candidates.left[i]), MOST_EVIDENCE)
         candidates.keys[entity] = total
 

@@ -205,8 +205,10 @@ class Ranker:
             self._buffers.put(buffers)
 
 
-def make_ranker(rules: RuleSet, dataset: Dataset, options: RankOptions) -> Ranker:
-    """Make rules of any vocabulary ready on the train split of `dataset`; rules with unknown labels are left out."""
+def fixed_ranker(rules: RuleSet, dataset: Dataset, options: RankOptions) -> Ranker:
+    """Make rules of any vocabulary ready on the train split of `dataset`, not tuned; those with unknown labels are
+    left out.
+    """
     known = rules if rules.vocabulary is dataset.vocabulary else rules.with_vocabulary(dataset.vocabulary)[0]
     block = blocks_connected(options.block_connected, dataset)
     return Ranker(known, dataset.train, options, block_connected=block)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays, empty_answers
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import take_queries
-from anyburl.ranking.ranker import NO_GROUPS, Ranker, make_ranker
+from anyburl.ranking.ranker import NO_GROUPS, Ranker, fixed_ranker
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import Lists, lists_of, rows_of, rule_groups
@@ -102,8 +102,12 @@ def tuned(ranker: Ranker, dataset: Dataset, *, seed: int = 0) -> Ranker:
     return TunedRanker(ranker, tune(ranker, dataset, seed=seed))
 
 
-def ready_ranker(
-    rules: RuleSet, dataset: Dataset, options: RankOptions | None, *, seed: int = 0, **changes: Any
+def make_ranker(
+    rules: RuleSet, dataset: Dataset, options: RankOptions | None = None, *, seed: int = 0, **changes: Any
 ) -> Ranker:
-    """Make rules ready on the train split of `dataset`, and tune them where `options` ask for it."""
-    return tuned(make_ranker(rules, dataset, replace(options or RankOptions(), **changes)), dataset, seed=seed)
+    """Make rules of any vocabulary ready on the train split of `dataset`, to answer any number of queries.
+
+    Rules with unknown labels are left out. With `aggregation="tuned"`, it is tuned on the validation split; only
+    there does `seed` matter.
+    """
+    return tuned(fixed_ranker(rules, dataset, replace(options or RankOptions(), **changes)), dataset, seed=seed)
