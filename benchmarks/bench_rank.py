@@ -2,6 +2,7 @@
 
 python benchmarks/bench_rank.py NAME SECONDS MAX_CYCLIC AGGREGATION...     learn, then rank the test split
 python benchmarks/bench_rank.py peers NAME AGGREGATION...                  rank with AnyBURL-23's 100 s rules
+python benchmarks/bench_rank.py single NAME SECONDS MAX_CYCLIC             learn, then predict and explain one by one
 
 Where connected pairs are blocked (auto), the test split is also ranked without that.
 """
@@ -9,9 +10,11 @@ Where connected pairs are blocked (auto), the test split is also ranked without 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
-from common import peak_memory_mb, save, shared
+import numpy as np
+from common import peak_memory_mb, save, shared, timed
 
 import anyburl
 
@@ -32,6 +35,22 @@ def rank(
     return results
 
 
+def single(rules: anyburl.RuleSet, data: anyburl.Dataset) -> dict[str, Any]:
+    """Predict and explain test triples one by one, with everything loaded; return milliseconds (median, 90 %)."""
+    ranker = anyburl.make_ranker(rules, data)
+    rows = np.random.default_rng(1).choice(len(data.test), 220, replace=False)
+    triples = [data.test.to_polars().row(int(row)) for row in rows]
+    works: dict[str, Callable[[Any], Any]] = {
+        "predict": lambda triple: anyburl.predict(rules, data, triple[0], triple[1], None, ranker=ranker),
+        "explain": lambda triple: anyburl.explain(rules, data, triple, ranker=ranker),
+    }
+    figures = {}
+    for name, work in works.items():
+        took = [timed(lambda triple=triple, work=work: work(triple))[0] * 1000 for triple in triples][20:]
+        figures[name] = {"median_ms": float(np.median(took)), "p90_ms": float(np.quantile(took, 0.9))}
+    return {"rules": len(rules), "triples": 200, **figures}
+
+
 def main() -> None:
     """Run what the command line asks for."""
     if len(sys.argv) < 4:
@@ -43,6 +62,12 @@ def main() -> None:
         options = anyburl.RankOptions(weights={"Ud": 0.1, "Z": 0.01}, block_connected="off")
         rules, _ = rules.with_vocabulary(data.vocabulary)
         save(f"rank-peers-{name}", rank(rules, data, aggregations, options))
+        return
+    if sys.argv[1] == "single":
+        name, seconds, longest = sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
+        data = anyburl.load_dataset(shared() / "data" / name)
+        rules = anyburl.learn(data, seconds=seconds, max_cyclic=longest, seed=1)
+        save(f"single-{name}", single(rules, data))
         return
     name, seconds, longest, aggregations = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
     data = anyburl.load_dataset(shared() / "data" / name)

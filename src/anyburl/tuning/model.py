@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,11 @@ class TunedModel:
 
 
 def require_lightgbm() -> Any:
-    """Return the library, or say how it can be had."""
+    """Return the library, or say how it can be had.
+
+    Its threads wait for each other without spinning: where others use the cores too, spinning takes many times as long.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import lightgbm
     except ImportError as error:
