@@ -29,6 +29,7 @@ def metrics_table(metrics: Metrics) -> Table:
         _add(table, f"{name:>18}", {key: ends[place] for key, ends in figures["interval"].items()}, style="dim")
     _add(table, "ties for the answer (optimistic)", figures["optimistic"])
     _add(table, "ties against it (pessimistic)", figures["pessimistic"])
+    _add(table, "ties broken at random, on average", figures["random"])
     bound = f"lower bound: nothing beyond rank {figures['mrr_lower_bound_k']:,}"
     _add(table, bound, {"mrr": figures["mrr_lower_bound"]})
     table.add_section()

@@ -18,7 +18,7 @@ def html_table(metrics: Metrics) -> str:
     """Return the figures, by ties, direction and relation, with the protocol below."""
     found, n = metrics.metrics, metrics.protocol["queries"]
     rows = [_row("all", found, n)]
-    rows += [_row(f"{ties} ties", found[ties]) for ties in ("optimistic", "pessimistic")]
+    rows += [_row(f"{ties} ties", found[ties]) for ties in ("optimistic", "pessimistic", "random")]
     rows += [_row(DIRECTIONS[name], figures, n // 2) for name, figures in metrics.by_direction.items()]
     rows += [_row(row["relation"], row, row["queries"]) for row in metrics.by_relation[:N_RELATIONS]]
     headings = "".join(f"<th>{name}</th>" for name in ("", "queries", *FIGURES))

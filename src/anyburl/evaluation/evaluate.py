@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anyburl import __version__
 from anyburl.errors import DataError
-from anyburl.evaluation.metrics import Metrics, bootstrap_interval, grouped, lower_bound, summarise
+from anyburl.evaluation.metrics import Metrics, bootstrap_interval, grouped, lower_bound, summarise, summarise_random
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import make_queries
 from anyburl.ranking.ranker import Ranker
@@ -110,6 +110,7 @@ def summarise_ranks(
             "mrr_lower_bound_k": options.top_k,
             "optimistic": summarise(ranks.of("optimistic")),
             "pessimistic": summarise(ranks.of("pessimistic")),
+            "random": summarise_random(ranks),
             "interval": bootstrap_interval(realistic),
         },
         by_direction={"object": summarise(realistic[:n]), "subject": summarise(realistic[n:])},

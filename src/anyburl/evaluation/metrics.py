@@ -22,6 +22,16 @@ def summarise(ranks: NDArray[np.float64]) -> dict[str, float]:
     return {**{f"hits@{k}": float((ranks <= k).mean()) for k in HITS}, "mrr": float((1 / ranks).mean())}
 
 
+def summarise_random(ranks: Ranks) -> dict[str, float]:
+    """Return what hits@k and MRR would be on average if ties were broken at random, as tools that just sort do."""
+    if not len(ranks.optimistic):
+        return summarise(ranks.realistic)
+    first, n_places = ranks.optimistic, ranks.pessimistic - ranks.optimistic + 1
+    hits = {f"hits@{k}": float(np.clip((k + 1 - first) / n_places, 0, 1).mean()) for k in HITS}
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, ranks.pessimistic.max() + 1))])
+    return {**hits, "mrr": float(((harmonic[ranks.pessimistic] - harmonic[first - 1]) / n_places).mean())}
+
+
 def lower_bound(ranks: NDArray[np.float64], k: int) -> float:
     """Return the paper's MRR: what ranks beyond k counts as nothing (section 4.1)."""
     return float(np.where(ranks <= k, 1 / ranks, 0.0).mean()) if len(ranks) else 0.0
