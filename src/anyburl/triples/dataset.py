@@ -164,9 +164,10 @@ def _split_file(folder: Path, split: str) -> Path | None:
 
 def _stem(path: Path) -> str:
     name = path.name
-    for suffix in (".gz", ".zst", ".txt", ".tsv"):
-        name = name.removesuffix(suffix)
-    return name or path.name
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)] or name
+    return name.removesuffix(".gz").removesuffix(".zst") or name
 
 
 def _refuse_missing(data: str, built_in: list[str]) -> NoReturn:

@@ -16,6 +16,7 @@ import polars as pl
 
 from anyburl.errors import DataError
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
+from anyburl.triples.rdf import is_rdf, read_rdf
 from anyburl.triples.table import TripleTable
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -28,10 +29,13 @@ def read_triples(path: str | os.PathLike[str]) -> pl.DataFrame:
     """Return the labels in a file, plain or compressed with gzip or zstd, line by line.
 
     The first line that is not blank says whether tabs or blanks separate the labels of the file. Nothing else
-    is special: labels may hold quotes, commas or #. Blank lines are skipped.
+    is special: labels may hold quotes, commas or #. Blank lines are skipped. A name that ends as RDF does (.nt, .ttl,
+    .nq, .trig, .rdf, also .gz) is read as RDF (extra `rdf`).
     """
     path = Path(path)
     start = _first_bytes(path)
+    if is_rdf(path):
+        return read_rdf(path)
     try:
         source = _source(path, start)
         frame = None if _ends_in_tab(path) else _parse_tabs(source)

@@ -19,9 +19,10 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from anyburl.errors import DataError
+from anyburl.triples.rdf import RDF_SUFFIXES
 
 SPLITS = ("train", "valid", "test")
-SUFFIXES = tuple(kind + packed for kind in (".txt", ".tsv") for packed in ("", ".gz", ".zst"))
+SUFFIXES = (*(kind + packed for kind in (".txt", ".tsv") for packed in ("", ".gz", ".zst")), *RDF_SUFFIXES)
 FILE = "datasets.toml"
 
 

@@ -1,0 +1,75 @@
+"""RDF files."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from pathlib import Path
+
+import pytest
+
+from anyburl import DataError, MissingExtraError, load_dataset
+from anyburl.triples.files import read_triples
+
+EX = "http://example.org/"
+TURTLE = """@prefix ex: <http://example.org/> .
+ex:ed ex:speaks ex:dutch ; ex:name "Ed, \\"the\\" first"@en .
+_:b ex:knows ex:ed .
+"""
+EXPECTED = [
+    (f"{EX}ed", f"{EX}speaks", f"{EX}dutch"),
+    (f"{EX}ed", f"{EX}name", '"Ed, \\"the\\" first"@en'),
+    ("_:b", f"{EX}knows", f"{EX}ed"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _needs_rdf(request: pytest.FixtureRequest) -> None:
+    if "without" not in request.node.name:
+        pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed: pip install 'anyburl[rdf]'")
+
+
+@pytest.mark.parametrize("name", ["people.ttl", "people.TTL.gz"])
+def test_turtle_is_read_by_its_suffix(tmp_path: Path, name: str) -> None:
+    text = TURTLE.encode()
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    assert read_triples(tmp_path / name).rows() == EXPECTED
+
+
+def test_other_forms_say_the_same(tmp_path: Path) -> None:
+    statement = f"<{EX}ed> <{EX}speaks> <{EX}dutch>"
+    (tmp_path / "a.nt").write_text(f"{statement} .\n")
+    (tmp_path / "a.nq").write_text(f"{statement} <{EX}graph> .\n")
+    (tmp_path / "a.rdf").write_text(
+        f'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="{EX}"><rdf:Description '
+        f'rdf:about="{EX}ed"><ex:speaks rdf:resource="{EX}dutch"/></rdf:Description></rdf:RDF>'
+    )
+    for name in ("a.nt", "a.nq", "a.rdf"):
+        assert read_triples(tmp_path / name).rows() == EXPECTED[:1]
+
+
+def test_a_folder_may_hold_rdf(tmp_path: Path) -> None:
+    (tmp_path / "train.nt").write_text(f"<{EX}ed> <{EX}speaks> <{EX}dutch> .\n")
+    (tmp_path / "test.ttl").write_text(TURTLE)
+    data = load_dataset(tmp_path)
+    assert (len(data.train), len(data.valid), len(data.test)) == (1, 0, 3)
+    assert load_dataset(tmp_path / "test.ttl").name == "test"
+
+
+def test_what_is_wrong_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.nt").write_text(f"<{EX}ed> <{EX}speaks> <{EX}dutch> .\n<{EX}ed> speaks .\n")
+    with pytest.raises(DataError, match=r"bad\.nt:2: expected N-TRIPLES, got what is not"):
+        read_triples(tmp_path / "bad.nt")
+    (tmp_path / "empty.ttl").write_text("# nothing\n")
+    with pytest.raises(DataError, match="there are no triples in it"):
+        read_triples(tmp_path / "empty.ttl")
+    (tmp_path / "cut.nt.gz").write_bytes(gzip.compress(b"x" * 1000)[:20])
+    with pytest.raises(DataError, match="cannot be read"):
+        read_triples(tmp_path / "cut.nt.gz")
+
+
+def test_without_the_parser_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    (tmp_path / "a.nt").write_text(f"<{EX}ed> <{EX}speaks> <{EX}dutch> .\n")
+    with pytest.raises(MissingExtraError, match=r"pip install 'anyburl\[rdf\]'"):
+        read_triples(tmp_path / "a.nt")
