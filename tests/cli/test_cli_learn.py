@@ -12,6 +12,7 @@ import pytest
 
 from anyburl import LearnOptions, RuleSet, RunDirectory
 from anyburl.cli import learn
+from anyburl.learning.options import POLICIES
 
 JSON_KEYS = [
     "run",
@@ -145,7 +146,7 @@ def test_data_without_a_rule_is_no_error(run: Any, tmp_path: Path) -> None:
         (["geo", "--paths", "9", "--seconds", "9"], "--seconds and --paths are two budgets"),
         (["geo", "--max-cyclic", "-1"], "--max-cyclic must be at least 0, got -1"),
         (["geo", "--max-cyclic", "0", "--max-acyclic", "0"], "--max-cyclic and --max-acyclic are both 0"),
-        (["geo", "--policy", "lucky"], "--policy must be one of weighted, greedy, random, saturation, got 'lucky'"),
+        (["geo", "--policy", "lucky"], f"--policy must be one of {', '.join(POLICIES)}, got 'lucky'"),
         (["geo", "--snapshots", "1,x"], "--snapshots takes seconds such as 10,50,100, got '1,x'"),
         (["geo", "--relations", "curency"], "unknown relation 'curency'; did you mean 'currency'?"),
         (["geo", "--relations", ""], "--relations names no relation"),

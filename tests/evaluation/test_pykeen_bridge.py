@@ -12,6 +12,7 @@ import anyburl
 from anyburl import Dataset, RuleSet
 from anyburl.errors import DataError, MissingExtraError, OptionError
 from anyburl.pykeen import compare, dataset_from_pykeen, evaluate_with_pykeen, triples_factories
+from ranked import AGGREGATIONS
 
 # What PyKEEN's own pipeline brings about: it warns itself, and is warned by torch where there is no GPU.
 pytestmark = [
@@ -59,7 +60,7 @@ def test_a_factory_without_labels_is_refused(pykeen: Any, data: Dataset) -> None
         dataset_from_pykeen(triples_factories(data)[0].to_core_triples_factory())
 
 
-@pytest.mark.parametrize("aggregation", ["max", "noisy-or", "noisy-or-top:2"])
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
 @pytest.mark.parametrize("block", ["on", "off"])
 def test_pykeens_evaluator_finds_what_evaluate_does(
     pykeen: Any, data: Dataset, rules: RuleSet, aggregation: str, block: str

@@ -12,6 +12,7 @@ from anyburl.explanation.explain import explain
 from anyburl.ranking.queries import make_queries
 from anyburl.rules.rule import Constant, Rule, Variable
 from kernels import examples
+from ranked import AGGREGATIONS
 from reference.scoring import predicted
 from strategies import RuleTuple, SmallGraph
 
@@ -94,7 +95,7 @@ def check_instance(rule: Rule, triple: tuple[str, str, str], grounding: tuple[tu
 @settings(max_examples=examples(300, 60))
 @given(
     cases(),
-    st.sampled_from(["max", "noisy-or", "noisy-or-top:2"]),
+    st.sampled_from(AGGREGATIONS),
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(0, 5)), max_size=6),
     st.booleans(),
 )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from anyburl import LearnOptions, OptionError, PathProfile
+from anyburl.learning.options import POLICIES
 
 
 def test_the_defaults_are_the_papers() -> None:
@@ -53,7 +54,7 @@ def test_a_path_budget_takes_the_place_of_seconds() -> None:
         ({"seed": -1}, "LearnOptions.seed must be at least 0, got -1"),
         ({"snapshots": (10.0, 0.0)}, r"LearnOptions.snapshots must be seconds above 0, got \(10.0, 0.0\)"),
         ({"max_cyclic": 0, "max_acyclic": 0}, "max_cyclic and max_acyclic are both 0: there is no path to sample"),
-        ({"policy": "best"}, "LearnOptions.policy must be one of weighted, greedy, random, saturation, got 'best'"),
+        ({"policy": "best"}, f"LearnOptions.policy must be one of {', '.join(POLICIES)}, got 'best'"),
         ({"reward": "gold"}, "LearnOptions.reward must be one of support, .*, got 'gold'"),
         ({"heads": "some"}, "LearnOptions.heads must be one of all, sampled, got 'some'"),
         ({"engine": "steam"}, "LearnOptions.engine must be one of threads.*, got 'steam'"),

@@ -10,7 +10,7 @@ from learned import ENOUGH, counted, learned, make_learner, run
 
 from anyburl import DataError, PathProfile, TripleTable, UnknownLabelError, Vocabulary
 from anyburl.learning.learner import Span
-from anyburl.learning.options import CORES_OF_PATH_RUNS, PATHS_PER_CORE
+from anyburl.learning.options import CORES_OF_PATH_RUNS, PATHS_PER_CORE, POLICIES
 from anyburl.learning.store import RuleStore
 from anyburl.learning.warmup import warm_up
 from kernels import random_graph
@@ -50,7 +50,7 @@ def test_no_seconds_are_no_spans() -> None:
     assert len(learner.rules()) == 0
 
 
-@pytest.mark.parametrize("policy", ["weighted", "greedy", "random", "saturation"])
+@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("heads", ["all", "sampled"])
 def test_a_path_budget_ends_a_run_that_finds_no_path(policy: str, heads: str) -> None:
     learner = make_learner((2, 1, [(0, 0, 1)]), paths=1000, policy=policy, heads=heads)

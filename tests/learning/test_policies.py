@@ -305,7 +305,7 @@ def test_a_policy_is_made_by_its_name(name: str, expected: Policy) -> None:
 
 
 def test_an_unknown_policy_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(OptionError, match="policy must be one of weighted, greedy, random, saturation, got 'best'"):
+    with pytest.raises(OptionError, match=f"policy must be one of {', '.join(POLICIES)}, got 'best'"):
         make_policy("best")
 
 

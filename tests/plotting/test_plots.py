@@ -99,6 +99,14 @@ def test_a_run_is_evaluated_at_its_snapshots_and_its_end(data: Dataset, rules: R
     assert axes.get_lines()[1].get_xydata().tolist() == [[point.seconds, point.metrics.hits(1)] for point in points[1:]]
 
 
+def test_a_run_without_points_is_left_out(data: Dataset, rules: RuleSet) -> None:
+    points = [AnytimePoint(1.0, anyburl.evaluate(rules, data))]
+    axes = plot_anytime({"killed": [], "whole": points})
+    assert [line.get_xydata().tolist() for line in axes.get_lines()] == [[[1.0, points[0].metrics.mrr]]]
+    assert labels(axes) == ["whole"]
+    assert labels(plot_anytime({"first": points, "killed": [], "whole": points})) == ["first", "whole"]
+
+
 def test_an_unknown_metric_is_refused(data: Dataset, rules: RuleSet) -> None:
     with pytest.raises(OptionError, match="metric must be one of mrr, hits@1, hits@3, hits@10, got 'auc'"):
         plot_anytime({"one": [AnytimePoint(1.0, anyburl.evaluate(rules, data))]}, metric="auc")

@@ -138,6 +138,17 @@ def test_a_contribution_is_what_would_be_lost_without_the_rule(
     assert before.reasons[0].contribution == pytest.approx(1 - after.score / before.score, abs=1e-6)
 
 
+def test_below_what_the_model_puts_in_order_contributions_are_those_of_the_fixed_aggregation(
+    ranker: TunedRanker, rules: RuleSet, data: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anyburl.tuning.ranker.TOP_K", 0)
+    triple, fixed = ("Bangladesh", "time_zone", "Asia/Dhaka"), ranker.with_aggregation(ranker.fixed_aggregation)
+    found, expected = (anyburl.explain(rules, data, triple, ranker=one) for one in (ranker, fixed))
+    assert (found.rank, found.score) == (expected.rank, expected.score)
+    assert [reason.contribution for reason in found] == [reason.contribution for reason in expected]
+    assert sum(reason.contribution for reason in found) > 0
+
+
 def test_the_same_seed_gives_the_same_model_and_test_is_not_looked_at(
     ranker: TunedRanker, rules: RuleSet, data: Dataset
 ) -> None:

@@ -31,7 +31,7 @@ def command(
     action: Annotated[
         str,
         typer.Argument(
-            metavar="[list|get]", help="List data sets, or get one of them.", autocompletion=one_of("list", "get")
+            metavar="[list|get]", help="List data sets, or get one of them.", autocompletion=one_of(*ACTIONS)
         ),
     ] = "list",
     name: Annotated[

@@ -83,7 +83,7 @@ class _Ranked(NamedTuple):
 def _rank(
     ranker: Ranker, firings: Firings, others: tuple[NDArray[np.int32], NDArray[np.int32]], blocked: bool
 ) -> tuple[list[_Ranked], Judged | None]:
-    """Return rank and score in both directions; and, of the first that has one, the tuned model's judgement."""
+    """Return rank and score in both directions; and the tuned model's judgement, of the first that it gave a score."""
     ranked, judgements = [], []
     for fired, known in zip((firings.of_object, firings.of_subject), others, strict=True):
         judged = None
@@ -93,7 +93,7 @@ def _rank(
         by_model = judged.score if judged else None
         ranked.append(_Ranked(rank, firings.score(fired.rows) if by_model is None else by_model))
         judgements.append(judged)
-    return ranked, next((judged for judged in judgements if judged), None)
+    return ranked, next((judged for judged in judgements if judged and judged.score is not None), None)
 
 
 def _reason(ranker: Ranker, firings: Firings, judged: Judged | None, row: int, triple: Ids, groundings: int) -> Reason:

@@ -23,7 +23,8 @@ class Reason:
     `confidence` is what the rule counts for: smoothed, and weighted by its type. `contribution` is its share of the
     score: for noisy-or the share of -log(1 - confidence); by maximum the best rule has all of it, and the others
     decide between candidates with equally good rules (`breaks_ties`); tuned, the share of the score that would be lost
-    without the rule, negative if the rule speaks against the triple. Each grounding is one fact per body atom, in
+    without the rule, negative if the rule speaks against the triple (as for the fixed aggregation, where the triple
+    ranks too low for the model to look at it). Each grounding is one fact per body atom, in
     the order of the body; a fact with `self` is shown as the reflexive triple that it is.
     """
 

@@ -58,10 +58,11 @@ def plot_anytime(runs: Mapping[str, Sequence[AnytimePoint]], *, metric: str = "m
         raise OptionError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
     word = metric.upper() if metric == "mrr" else metric
     axes = ready_axes(axes, f"{word} over time", "seconds of learning", word)
-    if not any(runs.values()):
+    drawn = {label: points for label, points in runs.items() if points}
+    if not drawn:
         say_nothing(axes, "there is no snapshot")
         return axes
-    for (label, points), colour in zip(runs.items(), COLOURS * len(runs), strict=False):
+    for (label, points), colour in zip(drawn.items(), COLOURS * len(drawn), strict=False):
         seconds = [point.seconds for point in points]
         values = [float(point.metrics.metrics[metric]) for point in points]
         low, high = zip(*(point.metrics.metrics["interval"][metric] for point in points), strict=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.ranking.kernel_order import MAXIMUM, MOST_EVIDENCE, NOISY_OR_TOP
+from anyburl.explanation.known import neighbours
+from anyburl.ranking.arrays import FiringArrays, empty_candidates
+from anyburl.ranking.kernel_order import MAXIMUM, link_firings, set_keys
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.ranker import Ranker
 
@@ -19,43 +21,27 @@ def query_scores(ranker: Ranker, entity: int, relation: int) -> NDArray[np.float
     """
     firings = ranker.fire(entity, relation)
     scores = np.zeros(ranker.graph.n_entities, np.float32)
-    if len(firings.candidates):
-        order = np.lexsort((-firings.scores, firings.candidates))
-        candidates, firsts = np.unique(firings.candidates[order], return_index=True)
-        scores[candidates] = _places(firings.scores[order], firsts, ranker.options.aggregation)
+    code, n_best = parse_aggregation(ranker.fixed_aggregation)
+    if code == MAXIMUM:
+        _enter_places_of_lists(firings, scores)
+    else:
+        n = len(firings.candidates)
+        candidates = empty_candidates(ranker.graph.n_entities, n)
+        listed = candidates.listed[: link_firings(candidates, firings, n, 1)]
+        set_keys(candidates, firings, len(listed), code, n_best)
+        scores[listed] = np.unique(candidates.keys[listed], return_inverse=True)[1] + 1
     if ranker.block_connected:
-        scores[connected_entities(ranker, entity)] = np.nan
+        scores[neighbours(ranker.graph, entity)] = np.nan
     return scores
 
 
-def connected_entities(ranker: Ranker, entity: int) -> NDArray[np.int32]:
-    """Return whatever a fact joins with an entity."""
-    graph = ranker.graph
-    start, end = (graph.segment_starts[graph.segment_offsets[entity + i]] for i in (0, 1))
-    found = graph.neighbours[start:end]
-    return np.where(found == graph.n_entities, entity, found)
-
-
-def _places(scores: NDArray[np.int64], firsts: NDArray[np.int64], aggregation: str) -> NDArray[np.int64]:
-    """Number the distinct strengths of candidates upward from 1; a candidate's scores start at its first, downward."""
-    code, n_best = parse_aggregation(aggregation)
-    if code == MAXIMUM:
-        return _places_of_lists(scores, firsts)
-    if code == NOISY_OR_TOP:
-        sizes = np.diff(np.append(firsts, len(scores)))
-        within = np.arange(len(scores)) - np.repeat(firsts, sizes)
-        scores = np.where(within < n_best, scores, 0)
-    sums = np.add.reduceat(scores, firsts)
-    is_most = np.add.reduceat(scores.astype(np.float64), firsts) >= MOST_EVIDENCE
-    places: NDArray[np.int64] = np.unique(np.where(is_most, MOST_EVIDENCE, sums), return_inverse=True)[1] + 1
-    return places
-
-
-def _places_of_lists(scores: NDArray[np.int64], firsts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Compare lists one by one, the longer of equals wins: as strings of bytes, the highest first, do."""
-    width = scores.itemsize
-    text = scores.astype(">i8").tobytes()
-    ends = np.append(firsts[1:], len(scores))
+def _enter_places_of_lists(firings: FiringArrays, places: NDArray[np.float32]) -> None:
+    """Compare lists of scores one by one, the longer of equals wins: as strings of bytes, the highest first, do."""
+    order = np.lexsort((-firings.scores, firings.candidates))
+    candidates, firsts = np.unique(firings.candidates[order], return_index=True)
+    width = firings.scores.itemsize
+    text = firings.scores[order].astype(">i8").tobytes()
+    ends = np.append(firsts, len(order))[1:]  # none where nothing fires
     lists = [text[first * width : end * width] for first, end in zip(firsts.tolist(), ends.tolist(), strict=True)]
-    places = {one: place for place, one in enumerate(sorted(set(lists)), 1)}
-    return np.array([places[one] for one in lists], np.int64)
+    numbers = {one: place for place, one in enumerate(sorted(set(lists)), 1)}
+    places[candidates] = [numbers[one] for one in lists]

@@ -123,10 +123,18 @@ def _entry(name: str, fields: dict[str, Any], where: str, before: DatasetEntry |
         raise DataError(f"{where}: [{name}] has {', '.join(sorted(odd))}, which says nothing about a data set")
     stated = {**fields, "name": name}
     if "triples" in fields:
-        stated["triples"] = tuple(fields["triples"])
+        stated["triples"] = _counts(name, fields["triples"], where)
     if "files" in fields:
+        if not isinstance(fields["files"], dict):
+            raise DataError(f"{where}: expected a table [{name}.files], got {fields['files']!r}")
         stated["files"] = {split: _remote(name, split, file, where) for split, file in fields["files"].items()}
     return replace(before, **stated) if before else DatasetEntry(**stated)
+
+
+def _counts(name: str, given: Any, where: str) -> tuple[int, ...]:
+    if not isinstance(given, list) or len(given) != len(SPLITS) or not all(type(n) is int for n in given):
+        raise DataError(f"{where}: [{name}] triples must count those of train, valid and test, got {given!r}")
+    return tuple(given)
 
 
 def _remote(name: str, split: str, file: Any, where: str) -> RemoteFile:
