@@ -87,6 +87,8 @@ def test_ranks_count_the_candidates_before_the_target(ranker: TunedRanker, data:
         for place in places:
             target = int(queries.targets[place])
             if target not in listed[:TOP_K]:
+                before = sum(entity not in targets for entity in listed[:TOP_K])
+                assert ranks.optimistic[place] > before  # also than what it tied with
                 continue
             own = keys[listed.index(target)]
             rivals = [key for entity, key in zip(listed, keys, strict=True) if entity not in targets]

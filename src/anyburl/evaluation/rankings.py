@@ -58,12 +58,14 @@ def write_rankings(
     split: str = "test",
     top_k: int | None = None,
     progress: Callable[[int], None] | None = None,
+    seed: int = 0,
 ) -> None:
     """Rank the queries of `split` and write the `top_k` best candidates of each, as Parquet if the name ends so.
 
-    Text may be compressed (.gz). `progress` is told how many triples were written.
+    Text may be compressed (.gz). `progress` is told how many triples were written. `seed` matters to
+    `aggregation="tuned"` only.
     """
-    ranker = tuned(ranker, dataset)
+    ranker = tuned(ranker, dataset, seed=seed)
     if not len(dataset.split(split)):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
     target = Path(path)

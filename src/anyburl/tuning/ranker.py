@@ -72,7 +72,7 @@ class TunedRanker(Ranker):
         lists = lists_of(answers, TOP_K)
         judgement = Judgement(answers, lists, np.empty(0))
         judgement = replace(judgement, scores=self.score_lists(queries, judgement, lists.evidence))
-        rerank(lists, find_answers(lists, queries), judgement.scores, answers)
+        rerank(lists, queries, find_answers(lists, queries), judgement.scores, answers)
         reorder(lists, judgement.scores, answers)
         return judgement
 

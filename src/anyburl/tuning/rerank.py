@@ -24,11 +24,23 @@ def find_answers(lists: Lists, queries: QueryArrays) -> NDArray[np.int64]:
     return np.where(keys[places] == wanted, places, -1)
 
 
-def rerank(lists: Lists, targets: NDArray[np.int64], scores: NDArray[np.float64], answers: AnswerArrays) -> None:
-    """Overwrite in `answers` how many candidates rank before each listed target, and with it.
+def rerank(
+    lists: Lists,
+    queries: QueryArrays,
+    targets: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    answers: AnswerArrays,
+) -> None:
+    """Overwrite in `answers` how many candidates rank before each target, and with it.
 
-    `targets` is what `find_answers` gave. Other targets are known answers: they do not count against each other.
+    `targets` is what `find_answers` gave. Other targets are known answers: they do not count against each other. A
+    target that is not listed comes after all that are, also after those that it tied with.
     """
+    rivals_listed = np.bincount(lists.questions[targets < 0], minlength=len(lists.sizes))
+    before = np.repeat(rivals_listed, np.diff(queries.target_offsets)) - answers.better
+    moved = np.clip(before, 0, answers.equal)
+    answers.better[:] += moved
+    answers.equal[:] -= moved
     table = np.full((len(lists.sizes), int(lists.sizes.max(initial=0))), -np.inf)
     questions = lists.questions
     table[questions, lists.places] = np.where(targets >= 0, -np.inf, scores)

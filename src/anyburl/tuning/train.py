@@ -97,7 +97,7 @@ def _train(ranker: Ranker, queries: QueryArrays, seed: int) -> tuple[TunedModel 
         model = _fit_some(rows, targets, lists, half != side, seed, ranker.threads)
         own = (half == side)[lists.questions]
         scores[own] = model.scores(rows[own])
-    rerank(lists, targets, scores, answers)
+    rerank(lists, queries, targets, scores, answers)
     validation["model"] = _mrr(queries, answers, ranker)
     if validation["model"] <= validation[own_name]:
         return None, validation
