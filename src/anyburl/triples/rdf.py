@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import polars as pl
 
@@ -35,9 +35,8 @@ def read_rdf(path: Path) -> pl.DataFrame:
     kind = Path(path.name.lower().removesuffix(".gz")).suffix
     parts: tuple[list[str], list[str], list[str]] = ([], [], [])
     try:
-        opened: IO[bytes] = gzip.open(path) if packed else path.open("rb")  # type: ignore[assignment]
-        with opened as file:
-            for quad in pyoxigraph.parse(file, format=getattr(pyoxigraph.RdfFormat, FORMATS[kind])):
+        with (gzip.open if packed else open)(path, "rb") as file:
+            for quad in pyoxigraph.parse(cast(IO[bytes], file), format=getattr(pyoxigraph.RdfFormat, FORMATS[kind])):
                 for part, term in zip(parts, (quad.subject, quad.predicate, quad.object), strict=True):
                     part.append(_label(pyoxigraph, term))
     except SyntaxError as error:
