@@ -125,7 +125,8 @@ def _table(rows: list[tuple[DatasetEntry, str, Path | None]], columns: list[str]
     for entry, state, _ in rows:
         counts = (*(entry.triples or (None,) * 3), entry.entities, entry.relations)
         shown = ("" if n is None else f"{n:,}" for n in counts)
-        cells = (Text(entry.name, "bold"), Text(state, styles[state]), *shown, entry.licence or "", entry.about)
+        cells: list[Text | str] = [Text(entry.name, "bold"), Text(state, styles[state]), *shown]
+        cells += [entry.licence or "", entry.about]
         table.add_row(*(cell for name, cell in zip(COLUMNS, cells, strict=True) if name in columns))
     return table
 
