@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from anyburl.cli.consoles import PlainConsole
+from anyburl.cli.datasets import fitting_table
 from anyburl.triples import write_triples
+from anyburl.triples.registry import registry
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +33,17 @@ def test_data_sets_are_listed_with_where_they_are(run: Any) -> None:
     assert "to add" in lines["FB15k-237"]
     assert "272,115" in lines["FB15k-237"]
     assert "names" not in lines
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_names_are_whole_on_a_terminal_of_any_width(width: int) -> None:
+    console = PlainConsole(width=width)
+    with console.capture() as capture:
+        console.print(fitting_table([(entry, "to add", None) for entry in registry().values()], width))
+    lines = [line for line in capture.get().splitlines() if line.strip()]
+    assert [line.split()[0] for line in lines[2:]] == list(registry())
+    assert all("to add" in line for line in lines[2:])
+    assert ("licence" in lines[0]) == (width == 200)
 
 
 def test_the_list_as_json(run_json: Any, home: Path) -> None:

@@ -77,6 +77,8 @@ def test_what_tuning_chose_is_told_in_a_line(geo_run: Path) -> None:
     tuned = {"chosen": "model", "validation_mrr": {"max": 0.5, "tuned": 0.6}}
     told = tuning_line(replace(metrics, protocol={**metrics.protocol, "tuned": tuned}))
     assert told == "tuning chose the model by MRR on the valid split: max 0.5000, tuned 0.6000"
+    told = tuning_line(replace(metrics, protocol={**metrics.protocol, "tuned": {**tuned, "chosen": "max"}}))
+    assert told.startswith("tuning chose max by MRR")
 
 
 def test_a_text_file_with_its_data_is_as_good_as_the_run(

@@ -96,6 +96,8 @@ def test_no_answer_is_no_error(run: Any, run_json: Any, tmp_path: Path) -> None:
 def test_blocking_is_said(run: Any, geo_run: Path) -> None:
     shown = run("predict", geo_run, *FRENCH, "--block-connected", "on").stdout
     assert "what is connected with France is left out (see --block-connected)" in shown
+    shown = run("predict", geo_run, *FRENCH, "--block-connected", "on", "--include-known").stdout
+    assert "what is connected with France is left out, known answers too (see --block-connected)" in shown
 
 
 def test_a_file_of_queries_gives_lines(run: Any, run_json: Any, geo_run: Path, tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ def test_run_folders_parquet_and_text_show_the_same(run_json: Any, geo_run: Path
     [
         (["nowhere"], "there is no run folder and no file of rules at 'nowhere'"),
         (["{tmp}"], "is not a run folder: it has no options.json"),
+        (["{tmp}/data"], "data holds triples, not rules: give the folder that `anyburl learn"),
         (["{tmp}/junk.parquet"], "cannot be read as Parquet"),
         (["{tmp}/triples.txt"], "there is no rule in this file; line 1: expected 4 tab-separated fields, got 3"),
         (["{tmp}/rules.txt", "--relation", "speakz"], "unknown relation 'speakz'; did you mean 'speaks'?"),
@@ -113,6 +114,8 @@ def test_wrong_input_is_one_sentence(
     run: Any, foreign: Path, tmp_path: Path, arguments: list[str], sentence: str
 ) -> None:
     (tmp_path / "junk.parquet").write_text("junk")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "train.txt").write_text("a\tr\tb\n")
     (tmp_path / "triples.txt").write_text("a\tr\tb\n")
     wrong = run("rules", *(argument.replace("{tmp}", str(tmp_path)) for argument in arguments), code=2)
     assert wrong.stderr.startswith("error: ")

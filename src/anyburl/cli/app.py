@@ -66,6 +66,8 @@ class AnyburlGroup(TyperGroup):
             if not hasattr(error, "format_message"):
                 raise
             message = error.format_message().strip()
+            if "unexpected extra argument" in message:
+                message += ": a label with blanks needs quotes"
             print_error(f"{message}{'' if message.endswith(('.', '?')) else '.'} See `{_help_of(error)}`.")
             code = WRONG_INPUT
         if standalone_mode:

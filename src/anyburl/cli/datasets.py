@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
     from anyburl.triples.registry import DatasetEntry
 
 NAME = "datasets"
-EXAMPLE = (
-    "Example:  anyburl datasets get FB15k-237\n\nData sets in a folder of yours:  ANYBURL_DATA=~/data anyburl datasets"
-)
+EXAMPLE = "Example:  anyburl datasets get geo\n\nData sets in a folder of yours:  ANYBURL_DATA=~/data anyburl datasets"
 ACTIONS = ("list", "get")
+COLUMNS = ("name", "state", "train", "valid", "test", "entities", "relations", "licence", "what it is about")
+DROPPED = ("licence", "relations", "entities", "valid", "test")  # where a terminal is narrow, in this order
+LEAST_ABOUT, GAP = 30, 3
 
 
 def command(
@@ -62,10 +64,10 @@ def _list(*, json: bool, quiet: bool) -> None:
         listed = [{**_described(entry), "state": state, "path": path and str(path)} for entry, state, path in rows]
         print_json({"datasets": listed, "folder": home and str(home), "downloads": str(cache)})
         return
-    print_whole(_table(rows))
     out = result_console(quiet=quiet)
+    print_whole(fitting_table(rows, out.width if out.is_terminal else None))
     out.say(f"ANYBURL_DATA is {home}" if home else "set ANYBURL_DATA to a folder with data sets of yours", "dim")
-    out.say("to add: no address of it was checked; put train, valid and test into $ANYBURL_DATA/NAME", "dim")
+    out.say("to add: anyburl cannot download it; put its train, valid and test into $ANYBURL_DATA/NAME", "dim")
 
 
 def _entries() -> list[DatasetEntry]:
@@ -101,19 +103,31 @@ def _described(entry: DatasetEntry) -> dict[str, Any]:
     return {**fields, "triples": triples}
 
 
-def _table(rows: list[tuple[DatasetEntry, str, Path | None]]) -> Table:
+def fitting_table(rows: list[tuple[DatasetEntry, str, Path | None]], width: int | None) -> Table:
+    """Return what is known of data sets, without the columns that a terminal of this width has no room for."""
+    wide = PlainConsole(width=100_000)
+    for n_dropped in range(len(DROPPED) + 1):
+        columns = [name for name in COLUMNS if name not in DROPPED[:n_dropped]]
+        rest = Measurement.get(wide, wide.options, _table(rows, columns[:-1])).maximum
+        if width is None or rest + LEAST_ABOUT <= width:
+            break
+    table = _table(rows, columns)
+    table.columns[-1].max_width = None if width is None else max(1, width - rest - GAP)
+    return table
+
+
+def _table(rows: list[tuple[DatasetEntry, str, Path | None]], columns: list[str]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("name", "state"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("train", "valid", "test", "entities", "relations"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("licence", overflow="ellipsis", no_wrap=True)
-    table.add_column("what it is about", overflow="ellipsis", no_wrap=True)
+    for heading in columns:
+        is_number = heading in COLUMNS[2:7]
+        table.add_column(heading, justify="right" if is_number else "left", no_wrap=True, overflow="ellipsis")
     styles = {"built in": "green", "here": "green", "to download": "cyan", "to add": "dim"}
     for entry, state, _ in rows:
         counts = (*(entry.triples or (None,) * 3), entry.entities, entry.relations)
         shown = ("" if n is None else f"{n:,}" for n in counts)
-        table.add_row(Text(entry.name, "bold"), Text(state, styles[state]), *shown, entry.licence or "", entry.about)
+        cells: list[Text | str] = [Text(entry.name, "bold"), Text(state, styles[state]), *shown]
+        cells += [entry.licence or "", entry.about]
+        table.add_row(*(cell for name, cell in zip(COLUMNS, cells, strict=True) if name in columns))
     return table
 
 

@@ -26,7 +26,7 @@ from anyburl.cli.arguments import (
     TuningSeed,
     Weights,
 )
-from anyburl.cli.consoles import note_console, print_json, print_whole, result_console
+from anyburl.cli.consoles import counted, note_console, print_json, print_whole, result_console
 from anyburl.cli.metrics import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.cli.notes import Slow
 from anyburl.cli.ranking import Source, rank_options
@@ -169,7 +169,7 @@ def rank_in_sight(source: Source, ranker: Ranker, split: str) -> Metrics:
     dataset = source.dataset
     triples = dataset.split(split).triples
     n_questions = len(make_queries(triples, [], dataset.vocabulary.n_relations)[0].entities)
-    done = f"answered {n_questions:,} questions"
+    done = f"answered {counted(n_questions, 'different question')}"
     with Slow(source.notes, "answering questions", done, total=n_questions) as bar:
         return evaluate(ranker.rules, dataset, split=split, ranker=ranker, progress=bar.advance)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from anyburl.cli.consoles import PlainConsole, counted
 from anyburl.cli.notes import Slow
-from anyburl.errors import OptionError, RuleError, RunError
+from anyburl.errors import DataError, OptionError, RuleError, RunError
 
 if TYPE_CHECKING:
     from anyburl.ruleset.report import ReadReport
@@ -24,11 +24,25 @@ def existing_rules(rules: str) -> Path:
     """Return the path of RULES; what is not there is refused, with what is beside it and like it."""
     path = Path(rules).expanduser()
     if not path.exists():
-        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, beside, n=2, cutoff=0.6)
-        hint = f"; did you mean {' or '.join(repr(str(path.parent / name)) for name in near)}?" if near else ""
-        raise RuleError(f"there is no run folder and no file of rules at {rules!r}{hint}")
+        raise RuleError(f"there is no run folder and no file of rules at {rules!r}{_names_beside(path)}")
+    if path.is_dir() and not (path / "options.json").exists():
+        _refuse_data(path)
     return path
+
+
+def _names_beside(path: Path) -> str:
+    """Return a hint to what is beside a path that is not there, and like it."""
+    beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, beside, n=2, cutoff=0.6)
+    return f"; did you mean {' or '.join(repr(str(path.parent / name)) for name in near)}?" if near else ""
+
+
+def _refuse_data(path: Path) -> None:
+    """Say of a folder with triples that rules are to be learned from it first."""
+    from anyburl.triples.registry import has_train
+
+    if has_train(path):
+        raise RuleError(f"{path} holds triples, not rules: give the folder that `anyburl learn {path} --out RUN` wrote")
 
 
 def load_rules_argument(rules: str, notes: PlainConsole, *, at: float | None = None, escaped: bool = False) -> RuleSet:
@@ -83,8 +97,13 @@ def load_data_argument(data: str, notes: PlainConsole) -> Dataset:
     """Load DATA."""
     from anyburl.triples.dataset import load_dataset
 
-    with Slow(notes, f"reading {data}", f"read {data}"):
-        return load_dataset(data)
+    try:
+        with Slow(notes, f"reading {data}", f"read {data}"):
+            return load_dataset(data)
+    except DataError as error:
+        path = Path(data).expanduser()
+        hint = "" if path.exists() or "did you mean" in str(error) else _names_beside(path)
+        raise DataError(f"{error}{hint}") from error
 
 
 def read_names_argument(path: Path | None) -> Names:

@@ -98,7 +98,8 @@ def tuning_line(metrics: Metrics) -> str:
     if not tuned:
         return ""
     choices = ", ".join(f"{name} {mrr:.4f}" for name, mrr in tuned["validation_mrr"].items())
-    return f"tuning chose the {tuned['chosen']} by MRR on the valid split: {choices}"
+    chosen = "the model" if tuned["chosen"] == "model" else tuned["chosen"]
+    return f"tuning chose {chosen} by MRR on the valid split: {choices}"
 
 
 def seconds_line(seconds: Mapping[str, float], n_queries: int) -> str:

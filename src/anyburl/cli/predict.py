@@ -261,10 +261,13 @@ def _remarks(answered: Answered, answering: _Answering) -> str:
     parts = []
     if answered.candidates:
         of = f"{len(answered.candidates):,} of {counted(answered.n_candidates, 'candidate')}"
-        parts.append(f"{of}, by {ranker.options.aggregation}")
+        tuning = getattr(ranker, "tuning", None)
+        chosen = f" ({tuning.described()['chosen']})" if tuning else ""
+        parts.append(f"{of}, by {ranker.options.aggregation}{chosen}")
     if answered.n_known:
         verb = "is" if answered.n_known == 1 else "are"
         parts.append(f"{counted(answered.n_known, 'known answer')} {verb} left out (see --include-known)")
     if ranker.block_connected:
-        parts.append(f"what is connected with {given} is left out (see --block-connected)")
+        known = ", known answers too" if answering.include_known else ""
+        parts.append(f"what is connected with {given} is left out{known} (see --block-connected)")
     return "; ".join(parts)

@@ -17,7 +17,7 @@ from anyburl.cli.consoles import PlainConsole, counted
 from anyburl.cli.loading import data_of_rules, existing_rules, load_data_argument, load_rules_argument
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels
-from anyburl.errors import MissingExtraError, OptionError
+from anyburl.errors import DataError, MissingExtraError, OptionError
 
 if TYPE_CHECKING:
     from anyburl.ranking.options import RankOptions
@@ -84,6 +84,8 @@ class Source:
         """Load RULES and make them ready, and tune them if asked to; with kernels of explanations, if `explaining`."""
         from anyburl.ranking.ranker import fixed_ranker
 
+        if options.aggregation == "tuned" and not len(self.dataset.valid):
+            raise DataError(f"--aggregation tuned learns from the valid split, and {self.dataset.name} has none")
         rules = self.load_rules(at)
         n_relations = self.dataset.vocabulary.n_relations
         compile_kernels(lambda: warm_up(n_relations, explaining=explaining), self.notes)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from anyburl.cli.consoles import PlainConsole, counted, print_error
 from anyburl.cli.display import make_display
 from anyburl.cli.interrupts import Interrupts
-from anyburl.cli.notes import SECONDS_UNTIL_SAID, Slow
+from anyburl.cli.notes import Slow
 
 if TYPE_CHECKING:
     from anyburl.learning.learner import Learner
@@ -60,14 +60,18 @@ class Session:
 def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
     """Do `work`, which compiles kernels if this machine has not done so yet, and say so.
 
+    Each command compiles what it needs: after the first one, kernels are mostly loaded.
+
     The compiler cannot be stopped, and Python would wait for its threads: an interrupt ends the process. Nothing is
     lost.
     """
     from anyburl._jit import is_compiled
 
-    after = SECONDS_UNTIL_SAID if is_compiled() else 0.0
+    slow = Slow(notes, "compiling kernels (first run only)", "compiled kernels", 0.0)
+    if is_compiled():
+        slow = Slow(notes, "loading kernels (what is new to this machine is compiled)", "loaded kernels")
     try:
-        with Slow(notes, "compiling kernels (first run only)", "compiled kernels", after):
+        with slow:
             _do_beside(work)
     except KeyboardInterrupt:
         print_error("interrupted")
