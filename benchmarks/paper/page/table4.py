@@ -161,6 +161,7 @@ def sentences(name: str, cells: list[Cell], published: dict[str, Any]) -> list[s
         words = [compared(metric, at_end["max"], rows[1000][metric]) for metric in METRICS]
         told.append(f"- Max after {seconds(last)} against the paper's 1000 s row: {'; '.join(words)}.")
         told += at_random(at_end["max"], rows[1000])
+        told += falling(cells, rows)
     others = {aggregation: cell for aggregation, cell in at_end.items() if aggregation != "max"}
     if others:
         aggregation = max(others, key=lambda key: others[key]["results"]["metrics"]["mrr"])
@@ -168,6 +169,25 @@ def sentences(name: str, cells: list[Cell], published: dict[str, Any]) -> list[s
         words = [compared(metric, others[aggregation], highest[metric]) for metric in METRICS]
         told.append(f"- Our best aggregation, `{aggregation}`, against the best AnyBURL row: {'; '.join(words)}.")
     return told
+
+
+def falling(cells: list[Cell], rows: dict[int, dict[str, float]]) -> list[str]:
+    """Say where more learning makes hits@1 of max lower, here and in the paper's own rows."""
+    ours = {cell["asked"]["at"]: cell for cell in in_order(cells) if cell["asked"]["part"] == "paper"}
+    hits = {at: 100 * cell["results"]["metrics"]["hits@1"] for at, cell in ours.items()}
+    best, last = max(hits, key=lambda at: hits[at]), max(hits)
+    if hits[best] - hits[last] < 0.05:
+        return []
+    theirs = {at: row["hits@1"] for at, row in rows.items()}
+    best_there, last_there = max(theirs, key=lambda at: theirs[at]), max(theirs)
+    also = ""
+    if best_there != last_there:
+        also = f"; so do the paper's rows, from {theirs[best_there]:.2f} after {best_there} s to "
+        also += f"{theirs[last_there]:.2f} after {last_there} s"
+    return [
+        f"- With more rules hits@1 of max falls here, from {hits[best]:.2f} after {seconds(best)} to {hits[last]:.2f} "
+        f"after {seconds(last)}{also}."
+    ]
 
 
 def at_random(cell: Cell, paper: dict[str, float]) -> list[str]:
