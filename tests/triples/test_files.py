@@ -280,3 +280,9 @@ def test_a_table_is_written_sorted_and_a_file_is_replaced(tmp_path: Path) -> Non
 def test_writing_into_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the file cannot be written"):
         write_triples(ROWS, tmp_path / "none" / "train.txt")
+
+
+def test_commas_are_answered_with_what_would_do(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text("ed,speaks,dutch\n")
+    with pytest.raises(DataError, match=r"fields \(separate them by tabs, not commas\), got 1: 'ed,speaks,dutch'"):
+        read_triples(tmp_path / "train.csv")

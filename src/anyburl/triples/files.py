@@ -150,7 +150,8 @@ def _refuse_line(path: Path, row: dict[str, str | int], separator: str) -> NoRet
     else:
         got = f"an empty {next(name for name in COLUMNS if row[name] == '')}"
     shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
-    raise DataError(f"{path}:{row['number']}: expected 3 {separator}-separated fields, got {got}: {shown}")
+    hint = " (separate them by tabs, not commas)" if row["n_fields"] == 1 and line.count(",") >= 2 else ""
+    raise DataError(f"{path}:{row['number']}: expected 3 {separator}-separated fields{hint}, got {got}: {shown}")
 
 
 def _numbered_lines(path: Path, source: Path | bytes) -> pl.DataFrame:
