@@ -11,13 +11,12 @@ from rich.text import Text
 
 from anyburl.cli.consoles import counted
 from anyburl.cli.tables import STYLES
+from anyburl.evaluation.display import DIRECTIONS, FIGURES
 
 if TYPE_CHECKING:
     from anyburl.evaluation.metrics import Metrics
 
-FIGURES = ("hits@1", "hits@3", "hits@10", "mrr")
 N_RELATIONS = 10
-DIRECTIONS = {"object": "(subject, relation, ?)", "subject": "(?, relation, object)"}
 
 
 def metrics_table(metrics: Metrics) -> Table:

@@ -44,7 +44,8 @@ def evaluate(
         raise DataError(f"{dataset.name} has no triples in its {split} split")
     if ranker is None:
         ranker = make_ranker(rules, dataset, options, seed=seed, **changes)
-    ranker = tuned(ranker, dataset, seed=seed)
+    else:
+        ranker = tuned(ranker, dataset, seed=seed)
     queries, places = make_queries(
         table.triples,
         [dataset.train.triples, dataset.valid.triples, dataset.test.triples],

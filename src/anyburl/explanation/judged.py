@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from anyburl.explanation.firings import QueryFirings
 from anyburl.ranking.queries import single_query
 from anyburl.tuning.evidence import evidence_row
 from anyburl.tuning.ranker import TunedRanker
+from anyburl.tuning.rerank import logistic
 
 
 class Judged:
@@ -28,20 +31,18 @@ class Judged:
     @property
     def score(self) -> float | None:
         """The logistic of the model's score; None where the candidate is not among those that the model orders."""
-        return float(_logistic(self._judgement.scores[self._place])) if self._place >= 0 else None
+        return float(logistic(self._judgement.scores)[self._place]) if self._place >= 0 else None
 
     def contribution(self, row: int) -> float:
         """Return the share of the score that would be lost without a rule; negative if the rule speaks against."""
         kept = self._fired.rows != row
         if self._place < 0 or kept.all():
             return 0.0
-        evidence = self._judgement.lists.evidence.copy()
+        lists = self._judgement.lists
+        evidence = lists.evidence.copy()
         groups = self._ranker.groups[self._fired.rows[kept]]
         evidence[self._place] = evidence_row(self._fired.scores[kept], groups, evidence.shape[1])
-        without = self._ranker.score_lists(self._queries, self._judgement, evidence)[self._place]
-        before = _logistic(self._judgement.scores[self._place])
-        return float(1 - _logistic(without) / before)
-
-
-def _logistic(score: np.float64) -> np.float64:
-    return np.float64(1 / (1 + np.exp(-score)))
+        changed = replace(lists, evidence=evidence)
+        without = self._ranker.score_lists(self._queries, self._judgement.answers, changed)
+        before, after = logistic(np.array([self._judgement.scores[self._place], without[self._place]]))
+        return float(1 - after / before)

@@ -88,11 +88,11 @@ def _known_answers(
 
 
 def _best_rules(ranker: Ranker, asked: QueryArrays, answers: AnswerArrays) -> NDArray[np.int32]:
-    """Ask again, for these candidates: the answer tells the best rule of each."""
+    """Ask again, for these candidates: the answer tells the best rule of each, whatever orders them."""
     kept = np.arange(answers.best.shape[1])[None, :] < answers.n_best[:, None]
     offsets = np.concatenate([[0], np.cumsum(answers.n_best)]).astype(np.int64)
     targets = asked._replace(targets=answers.best[kept], target_offsets=offsets)
-    return ranker.answer(targets).best_rules
+    return ranker.with_aggregation(ranker.fixed_aggregation).answer(targets).best_rules
 
 
 def _describe(

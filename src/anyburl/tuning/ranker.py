@@ -70,19 +70,15 @@ class TunedRanker(Ranker):
         longest = max(TOP_K, top_k)
         answers = super().answer(queries, top_k=longest, progress=progress, groups=self.groups)
         lists = lists_of(answers, TOP_K)
-        judgement = Judgement(answers, lists, np.empty(0))
-        judgement = replace(judgement, scores=self.score_lists(queries, judgement, lists.evidence))
-        rerank(lists, queries, find_answers(lists, queries), judgement.scores, answers)
-        reorder(lists, judgement.scores, answers)
-        return judgement
+        scores = self.score_lists(queries, answers, lists)
+        rerank(lists, queries, find_answers(lists, queries), scores, answers)
+        reorder(lists, scores, answers)
+        return Judgement(answers, lists, scores)
 
-    def score_lists(
-        self, queries: QueryArrays, judgement: Judgement, evidence: NDArray[np.float32]
-    ) -> NDArray[np.float64]:
-        """Return what the model says of the listed candidates, if `evidence` is what speaks for them."""
+    def score_lists(self, queries: QueryArrays, answers: AnswerArrays, lists: Lists) -> NDArray[np.float64]:
+        """Return what the model says of the listed candidates."""
         assert self.tuning.model is not None
-        lists = replace(judgement.lists, evidence=evidence)
-        return self.tuning.model.scores(rows_of(self, queries, judgement.answers, lists))
+        return self.tuning.model.scores(rows_of(self, queries, answers, lists))
 
 
 def _copy(part: AnswerArrays, out: AnswerArrays, queries: slice, targets: slice, top_k: int) -> None:

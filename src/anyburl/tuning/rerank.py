@@ -50,6 +50,11 @@ def rerank(
     answers.equal[targets[rows]] = (rivals == own).sum(axis=1)
 
 
+def logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the model's scores as numbers from 0 to 1, in the same order."""
+    return np.asarray(1 / (1 + np.exp(-scores)), np.float64)
+
+
 def reorder(lists: Lists, scores: NDArray[np.float64], answers: AnswerArrays) -> None:
     """Put the candidates in `answers.best` in the order of `scores`, and let `best_keys` tell it.
 
@@ -58,7 +63,7 @@ def reorder(lists: Lists, scores: NDArray[np.float64], answers: AnswerArrays) ->
     """
     questions, places = lists.questions, lists.places
     order = np.lexsort((lists.candidates, -scores, questions))
-    confidences = 1 / (1 + np.exp(-scores[order]))
+    confidences = logistic(scores[order])
     answers.best[questions, places] = lists.candidates[order]
     lowest = np.ones(len(lists.sizes))
     np.minimum.at(lowest, questions, confidences)
