@@ -72,7 +72,9 @@ class Firings:
         support = ranker.rules.support[rows]
         self.rows: Rows = rows[np.lexsort((rows, -support, -scores))]
         self._scores = dict(zip(rows.tolist(), scores.tolist(), strict=True))
-        ranked = set((self.of_object.rows if len(self.of_object.rows) else self.of_subject.rows).tolist())
+        has_score = [len(query.rows) > 0 and bool(query.scores.any()) for query in either]
+        use_subject = not len(self.of_object.rows) or (has_score[1] and not has_score[0])
+        ranked = set((self.of_subject if use_subject else self.of_object).rows.tolist())
         self._counted: list[int] = [row for row in self.rows.tolist() if row in ranked]
         self._total = self._sum(self._counted)
 
