@@ -16,7 +16,7 @@ from anyburl.bodies.arrays import MAX_LENGTH, head_arrays
 from anyburl.cores import available_cores
 from anyburl.errors import RuleError
 from anyburl.graph.arrays import inverses
-from anyburl.graph.index import build_graph
+from anyburl.graph.stored import graph_of
 from anyburl.ranking.arrays import (
     AnswerArrays,
     FiringArrays,
@@ -63,7 +63,7 @@ class Ranker:
         started = time.perf_counter()
         self.rules, self.options, self.block_connected = rules, options, block_connected
         self.vocabulary = table.vocabulary
-        self.graph = build_graph(table)
+        self.graph = graph_of(table)
         self.heads = head_arrays(self.graph)
         self.confidences = options.confidences(rules)
         self.index = build_index(self.graph, rules, self.confidences)

@@ -25,7 +25,7 @@ from anyburl.bodies.generalisation import canonical, with_keys
 from anyburl.bodies.kernel import score
 from anyburl.cores import available_cores
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.index import build_graph
+from anyburl.graph.stored import graph_of
 from anyburl.rules.rule import RuleType
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.ruleset.selection import TYPE_CODES
@@ -49,7 +49,7 @@ def rescore(
     Exact, with `object_identity` or without; a `budget` of edges per body makes large bodies estimates instead.
     `progress` is told how many rules were done.
     """
-    graph = build_graph(table)
+    graph = graph_of(table)
     heads = head_arrays(graph)
     predictions, support = np.zeros(len(rules), np.int64), np.zeros(len(rules), np.int32)
     exact = np.ones(len(rules), np.bool_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,14 @@ class TripleTable:
 
     `triples` has the columns subject, relation and object, and is read-only; `n_duplicates` says how many
     repetitions were dropped. A triple with the same subject and object stays as it is. Made by the class
-    methods; who calls the constructor vouches for the order.
+    methods; who calls the constructor vouches for the order. `folder` is where the table's index is, if it was
+    opened from one.
     """
 
     vocabulary: Vocabulary
     triples: NDArray[np.int32]
     n_duplicates: int = 0
+    folder: Path | None = None
 
     @classmethod
     def from_labels(

@@ -9,7 +9,8 @@ from threading import Event
 
 from anyburl.bodies.arrays import head_arrays
 from anyburl.bodies.seen import SeenBodies
-from anyburl.graph.index import build_graph, rewrite_reflexive
+from anyburl.graph.index import rewrite_reflexive
+from anyburl.graph.stored import graph_of
 from anyburl.learning.engines.base import CoreSpan
 from anyburl.learning.engines.worker import Worker
 from anyburl.learning.history import ProfileSpan
@@ -26,7 +27,7 @@ class ThreadsEngine:
     """Workers that share the graph and the set of seen bodies, and nothing else."""
 
     def __init__(self, table: TripleTable, options: LearnOptions, threads: int) -> None:
-        self.graph = build_graph(table)
+        self.graph = graph_of(table)
         self._options = options
         relations = target_relations(table, options)
         heads = head_arrays(self.graph, relations)
