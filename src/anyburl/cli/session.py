@@ -90,8 +90,12 @@ def _do_beside(work: Callable[[], object]) -> None:
             done.set_exception(error)
 
     Thread(target=run, name="anyburl-compiling", daemon=True).start()
-    while not done.done():  # a wait without end would not notice Ctrl-C: Polars makes waits go on after signals
-        wait([done], timeout=0.1)
+    # An interrupt is noted and raised here: raised wherever the program is, in a finaliser, it would be lost.
+    with Interrupts(lambda: None) as interrupts:
+        while not done.done():
+            wait([done], timeout=0.1)
+            if interrupts.was_interrupted:
+                raise KeyboardInterrupt
     done.result()
 
 
