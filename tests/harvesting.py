@@ -11,6 +11,7 @@ from anyburl.bodies.arrays import (
     CONSTANT,
     DANGLING,
     GROUNDED,
+    UNDER_WAY,
     BodyArrays,
     HarvestArrays,
     HeadArrays,
@@ -119,7 +120,7 @@ def harvested(
     k = 0
     while k < len(bodies.kinds):
         following, n_rows = harvest(graph, heads, bodies, k, limits, scratch, out)
-        assert following > k
+        assert following > k or scratch.grounding[UNDER_WAY]
         for row in range(n_rows):
             assert k <= out.bodies[row] % len(bodies.kinds) < following
             rule, scores = _row(graph, bodies, out, row)

@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import (
     BINARY,
+    CLOCK,
     CONSTANT,
     DANGLING,
+    FOUND,
     GROUNDED,
+    NO_LIMIT,
+    STARTS,
+    VISITED,
+    WORK,
     BodyArrays,
     Limits,
     Scratch,
@@ -22,10 +28,9 @@ from anyburl.bodies.arrays import (
     head_arrays,
 )
 from anyburl.bodies.generalisation import generalise, make_bodies
-from anyburl.bodies.kernel import ground_unary, score
-from anyburl.bodies.kernel_binary import ground_binary, orient, visiting_order
+from anyburl.bodies.kernel import ground, score
+from anyburl.bodies.kernel_binary import visiting_order
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.index import rewrite_reflexive
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
 from anyburl.rng import batch_state
@@ -114,7 +119,7 @@ def test_a_body_with_a_sampled_head_gives_the_rule_with_that_head_only(
 ) -> None:
     n_entities, n_relations, _ = graph
     arrays = arrays_of(graph)
-    triples = rewrite_reflexive(table_of(graph).triples, n_entities)
+    triples = table_of(graph).triples
     paths = sample_paths(arrays, triples, PathProfile(cyclic, length), 40, batch_state(seed))
     literal = distinct(generalise(arrays, paths, cyclic=cyclic, all_heads=False))
     found = harvested(arrays, literal, limits(object_identity=object_identity))
@@ -206,9 +211,9 @@ def test_a_binary_body_beyond_its_budget_is_counted_over_the_visited_starts(
     body = every.take(np.array([data.draw(st.integers(0, len(every.kinds) - 1))]))
     body, asked = rekeyed(body, [key]), limits(min_support, object_identity=True, budget=budget)
     scratch, relations = empty_scratch(arrays, length), tuple(body.relations[0].tolist())
-    orient(arrays, head_arrays(arrays), body.relations[0], length, scratch)
+    assert ground(arrays, head_arrays(arrays), body, 0, asked, NO_LIMIT, scratch)[0]
+    pairs, visited, total, work = scratch.grounding[[FOUND, VISITED, STARTS, WORK]].tolist()
     oriented = tuple(scratch.body[:length].tolist())
-    pairs, visited, total, work = ground_binary(arrays, length, True, budget, body.keys[0], scratch)
     starts = visited_in_order(arrays, oriented[0], key, visited)
     counts = binary_sample(graph, relations, oriented, starts)
     assert all(predictions == pairs for predictions, _ in counts.values())
@@ -230,7 +235,8 @@ def test_a_unary_body_beyond_its_budget_is_counted_over_the_visited_members(
     body = every.take(np.array([data.draw(st.integers(0, len(every.kinds) - 1))]))
     body, asked = rekeyed(body, [key]), limits(min_support, 0.0, object_identity, budget)
     heads, scratch = head_arrays(arrays), empty_scratch(arrays, length)
-    n_members, _, visited, total, work, clock = ground_unary(arrays, heads, body, 0, asked, scratch)
+    assert ground(arrays, heads, body, 0, asked, NO_LIMIT, scratch)[0]
+    n_members, visited, total, work, clock = scratch.grounding[[FOUND, VISITED, STARTS, WORK, CLOCK]].tolist()
     members = set(np.flatnonzero(scratch.members == clock).tolist())
     assert len(members) == n_members <= visited <= total
     assert visited == total or work > budget

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.bodies.arrays import MAX_LENGTH, empty_scratch
+from anyburl.bodies.arrays import MAX_LENGTH, NO_LIMIT, empty_scratch
 from anyburl.bodies.kernel_reach import reach
 from anyburl.graph.arrays import GraphArrays
 from kernels import arrays_of, examples, random_graphs
@@ -30,7 +30,7 @@ def reached(arrays: GraphArrays, body: Body, start: int, extra: int, object_iden
     scratch = empty_scratch(arrays, length)
     levels = scratch.levels
     side, n_ends, _ = reach(
-        arrays, np.array(body, np.int32), length, start, extra, object_identity, levels, scratch.clock
+        arrays, np.array(body, np.int32), length, start, extra, object_identity, levels, scratch.clock, NO_LIMIT
     )
     ends = levels.nodes[side, :n_ends].tolist()
     assert len(set(ends)) == n_ends

@@ -12,6 +12,7 @@ from anyburl.bodies.arrays import (
     CONSTANT,
     DANGLING,
     GROUNDED,
+    UNDER_WAY,
     BodyArrays,
     empty_harvest,
     empty_scratch,

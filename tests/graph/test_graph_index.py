@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import head_arrays
 from anyburl.graph.arrays import GraphArrays, index_bytes, inverses
-from anyburl.graph.index import _sort_edges, build_graph, rewrite_reflexive, segment_entities
+from anyburl.graph.index import _Edges, build_graph, segment_entities
 from anyburl.triples import TripleTable
 from kernels import arrays_of, examples, table_of
 from reference.graph import build, inverse
@@ -31,6 +31,11 @@ def edges_of(graph: SmallGraph) -> list[Edge]:
 
 def segments_of(graph: SmallGraph) -> list[tuple[int, int]]:
     return sorted({(source, d) for source, d, _ in edges_of(graph)})
+
+
+def owners_of(arrays: GraphArrays) -> list[int]:
+    """The entity of each segment."""
+    return segment_entities(arrays, np.arange(len(arrays.segment_relations))).tolist()
 
 
 def row_owners(arrays: GraphArrays) -> list[int]:
@@ -55,7 +60,7 @@ def test_both_views_list_every_directed_edge_once_and_in_order(graph: SmallGraph
 @given(graphs())
 def test_an_entity_has_one_segment_for_each_directed_relation_that_it_has(graph: SmallGraph) -> None:
     arrays = arrays_of(graph)
-    entities, relations = segment_entities(arrays).tolist(), arrays.segment_relations.tolist()
+    entities, relations = owners_of(arrays), arrays.segment_relations.tolist()
     assert list(zip(entities, relations, strict=True)) == segments_of(graph)
     assert len(arrays.segment_offsets) == graph[0] + 2
     assert len(arrays.segment_starts) == len(relations) + 1
@@ -89,38 +94,23 @@ def test_every_array_is_frozen(graph: SmallGraph) -> None:
     arrays = arrays_of(graph)
     columns = [field for field in arrays if isinstance(field, np.ndarray)]
     assert len(columns) == len(arrays) - 2
-    assert not any(column.flags.writeable for column in [*columns, segment_entities(arrays)])
+    assert not any(column.flags.writeable for column in columns)
     assert all(column.flags.c_contiguous for column in columns)
     assert index_bytes(arrays) == sum(column.nbytes for column in columns)
 
 
 @settings(max_examples=examples(100, 40))
-@given(graphs())
-def test_reflexive_triples_get_self_for_an_object(graph: SmallGraph) -> None:
-    n_entities, _, triples = graph
-    rewritten = rewrite_reflexive(table_of(graph).triples, n_entities)
-    expected = {(s, r, n_entities if s == o else o) for s, r, o in triples}
-    assert len(rewritten) == len(triples)
-    assert {tuple(row) for row in rewritten.tolist()} == expected
-    assert not rewritten.flags.writeable
-
-
-@settings(max_examples=examples(100, 40))
 @given(graphs(), st.data())
 def test_unary_heads_are_the_segments_of_their_constants(graph: SmallGraph, data: st.DataObject) -> None:
-    n_entities, n_relations, _ = graph
+    _, n_relations, _ = graph
     asked = data.draw(st.none() | st.lists(st.integers(0, n_relations - 1), unique=True))
-    heads = head_arrays(arrays_of(graph), None if asked is None else np.array(asked, np.int64))
+    arrays = arrays_of(graph)
+    heads = head_arrays(arrays, None if asked is None else np.array(asked, np.int64))
     segments = segments_of(graph)
     back = [segments.index((target, inverse(d, n_relations))) for _, d, target in edges_of(graph)]
-    assert heads.partners.tolist() == back
-    assert heads.entities.tolist() == [entity for entity, _ in segments]
+    assert arrays.partners.tolist() == back
     wanted = [asked is None or d % n_relations in asked for d in range(2 * n_relations)]
-    assert heads.wanted_relations.tolist() == wanted
-    # The head of segment (c, d) is d(c, X), so X reads it by the inverse; with `self`, forward only.
-    for (entity, d), is_wanted in zip(segments, heads.wanted, strict=True):
-        head = inverse(d, n_relations)
-        assert is_wanted == (wanted[head] and (entity < n_entities or head < n_relations))
+    assert heads.wanted.tolist() == wanted
     counts = [sum(d == r for _, r, _ in edges_of(graph)) for d in range(2 * n_relations)]
     assert heads.edge_counts.tolist() == counts
 
@@ -131,22 +121,38 @@ def test_relations_take_two_bytes_where_they_fit(n_relations: int, kind: type) -
     arrays = arrays_of(graph)
     assert arrays.segment_relations.dtype == arrays.neighbour_relations.dtype == kind
     assert arrays.segment_relations.min() >= 0
-    owners = segment_entities(arrays).tolist()
+    owners = owners_of(arrays)
     assert list(zip(owners, arrays.segment_relations.tolist(), strict=True)) == segments_of(graph)
 
 
-big = st.integers(0, 2**31 - 1)
-small = st.integers(0, 3)
-columns_of_edges = st.lists(st.tuples(big | small, big | small, big | small))
+@settings(max_examples=examples(100, 30))
+@given(graphs(), st.integers(1, 8))
+def test_sorting_a_few_edges_at_a_time_gives_the_same_graph(graph: SmallGraph, most_keys: int) -> None:
+    table = table_of(graph)
+    for field, same in zip(build_graph(table), build_graph(table, most_keys=most_keys), strict=True):
+        np.testing.assert_array_equal(field, same)
 
 
-@settings(max_examples=examples(200, 100))
-@given(columns_of_edges)
-def test_edges_too_large_for_one_integer_are_sorted_alike(edges: list[Edge]) -> None:
-    columns = np.array(edges, np.int32).reshape(-1, 3).T
-    ordered = _sort_edges(*columns)
-    assert list(zip(*(column.tolist() for column in ordered), strict=True)) == sorted(edges)
-    assert all(column.dtype == np.int32 for column in ordered)
+def test_ids_too_large_for_one_integer_together_are_sorted_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few bits for the source, as where entities and relations take many, each block holds few sources."""
+    graph: SmallGraph = (9, 2, [(s, r, o) for s in range(9) for r in range(2) for o in range(0, 9, 1 + s % 3)])
+    table = table_of(graph)
+    whole = build_graph(table)
+    blocks = _Edges._blocks
+    monkeypatch.setattr(_Edges, "_blocks", lambda edges, bits: blocks(edges, 1))
+    for field, same in zip(whole, build_graph(table), strict=True):
+        np.testing.assert_array_equal(field, same)
+
+
+@settings(max_examples=examples(30, 10))
+@given(graphs(min_triples=1))
+def test_rows_and_segments_of_64_bits_where_32_are_too_few(graph: SmallGraph) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("anyburl.graph.index.MOST_ROWS", 0)
+        wide = build_graph(table_of(graph))
+    assert {wide.segment_starts.dtype, wide.segment_offsets.dtype, wide.partners.dtype} == {np.dtype(np.int64)}
+    for field, same in zip(wide, arrays_of(graph), strict=True):
+        np.testing.assert_array_equal(field, same)
 
 
 def test_relations_turn_round_and_padding_stays() -> None:

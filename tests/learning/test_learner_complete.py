@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from learned import ENOUGH, counted, learned, make_learner
 
-from anyburl import TripleTable, load_dataset
+from anyburl import Learner, LearnOptions, TripleTable, load_dataset
+from anyburl.learning.learn import run_learner
+from anyburl.learning.store import sort_rules
 from kernels import random_graphs
 from reference.scoring import Counts, Rule, all_rules, is_tautology
 from strategies import SmallGraph, graphs
@@ -147,3 +149,17 @@ def test_as_many_rules_are_found_as_brute_force_once_found(shared_data: Callable
     learner = learned(table, max_grounded=2, min_support=2, budget=ENOUGH, threads=2)
     assert learner.stopped_by == "complete"
     assert learner.store.rules().counts_by_length() == COUNTS[name]
+
+
+def test_bodies_left_half_done_at_the_end_of_a_span_are_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With kernel calls of next to no work, spans end in the middle of bodies all the time."""
+    data = load_dataset("geo")
+    options = {"max_cyclic": 1, "max_acyclic": 1, "seconds": ENOUGH, "snapshots": ()}
+    whole = Learner(data.train, LearnOptions(**options))
+    run_learner(whole)
+    monkeypatch.setattr("anyburl.learning.engines.worker.KERNEL_WORK", 200)
+    halves = Learner(data.train, LearnOptions(**options, span=0.01))
+    run_learner(halves)
+    assert whole.stopped_by == halves.stopped_by == "complete"
+    assert len(halves.history) > 10
+    assert sort_rules(whole.rules()).to_polars().equals(sort_rules(halves.rules()).to_polars())

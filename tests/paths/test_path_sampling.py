@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.graph.index import rewrite_reflexive
 from anyburl.paths.arrays import PathArrays
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
@@ -45,7 +44,7 @@ def rows_of(paths: PathArrays) -> list[Row]:
 
 
 def sampled(graph: SmallGraph, profile: PathProfile, attempts: int, state: np.ndarray) -> list[Row]:
-    triples = rewrite_reflexive(table_of(graph).triples, graph[0])
+    triples = table_of(graph).triples
     return rows_of(sample_paths(arrays_of(graph), triples, profile, attempts, state))
 
 
@@ -176,7 +175,7 @@ def test_heads_are_drawn_from_the_given_triples_only(
 ) -> None:
     n_entities, n_relations, triples = graph
     few = data.draw(st.lists(st.sampled_from(triples), min_size=1, max_size=3))
-    table = rewrite_reflexive(np.array(few, np.int32), n_entities)
+    table = np.array(few, np.int32)
     # The sampler is compiled for read-only triples, which is what tables have.
     table.setflags(write=False)
     paths = sample_paths(arrays_of(graph), table, profile, 50, batch_state(1))

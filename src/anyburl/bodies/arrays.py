@@ -8,15 +8,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.graph.arrays import GraphArrays, Ints
-from anyburl.graph.index import segment_entities
-from anyburl.graph.kernel import pair_segments
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import count_relations
 
 # What a body is for. GROUNDED is a U_c body whose heads have its own constant (from a cyclic path), CONSTANT one whose
 # heads have another (from an acyclic path).
 BINARY, GROUNDED, CONSTANT, DANGLING = 0, 1, 2, 3
 
 ALL_HEADS = -1
+
+# Places in `Scratch.grounding`: whether a body is under way; its starts, those visited and those counted (the others
+# were given up); the place of the next one and the stride to the one after; pairs or members found, heads touched,
+# edges touched; the stamps' clock, and the side of `levels` with the members.
+UNDER_WAY, STARTS, VISITED, COUNTED, PLACE, STRIDE, FOUND, TOUCHED, WORK, CLOCK, SIDE = range(11)
+N_GROUNDING = 11
+
+NO_LIMIT = 2**62  # of work
 
 MAX_LENGTH = 7  # of a body: the witnesses of a longer way would not fit the bits of one integer
 
@@ -63,7 +70,8 @@ class Limits(NamedTuple):
     """What a harvest keeps, and how much work it may do.
 
     `budget` is the number of edges that grounding one body may touch before its counts are estimated from the start
-    entities visited so far; `work` bounds one kernel call.
+    entities visited so far; one that takes more than `start` edges alone is left out, and the counts are estimated
+    from the others. `work` bounds one kernel call.
     """
 
     min_support: int
@@ -71,15 +79,13 @@ class Limits(NamedTuple):
     object_identity: bool
     budget: int
     work: int
+    start: int = 2_000_000
 
 
 class HeadArrays(NamedTuple):
-    """Unary heads as dense numbers: the head d(X, c) is the segment of c for d read backward."""
+    """What is asked of heads. A unary head d(X, c) has a dense number: the segment of c for d read backward."""
 
-    partners: NDArray[np.int32]  # row of `targets` -> the segment of its target that leads back
-    entities: Ints  # segment -> its entity: the head's constant
-    wanted: NDArray[np.bool_]  # segment -> whether rules for this head are asked for
-    wanted_relations: NDArray[np.bool_]  # directed relation -> whether rules for this head are asked for
+    wanted: NDArray[np.bool_]  # directed relation -> whether rules for this head are asked for
     edge_counts: NDArray[np.int64]  # directed relation -> its edges
 
 
@@ -116,6 +122,8 @@ class Scratch(NamedTuple):
     segment_counts: NDArray[np.int32]  # unary head -> support; zero between bodies
     touched: NDArray[np.int32]  # the unary heads with a count
     body: NDArray[np.int32]  # the body being walked
+    swapped: NDArray[np.bool_]  # whether a B body is walked from its far end
+    grounding: NDArray[np.int64]  # how far its grounding is
     levels: LevelArrays
 
 
@@ -141,20 +149,14 @@ def empty_harvest(room: int) -> HarvestArrays:
 
 
 def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) -> HeadArrays:
-    """Number the unary heads; `relations` restricts the head relations that are asked for."""
-    entities = segment_entities(graph)
-    wanted_relations = np.ones(2 * graph.n_relations, np.bool_)
+    """Describe the heads of a graph; `relations` restricts the head relations that are asked for."""
+    wanted = np.ones(2 * graph.n_relations, np.bool_)
     if relations is not None:
-        wanted_relations[:] = False
-        wanted_relations[np.concatenate([relations, relations + graph.n_relations])] = True
-    back = graph.segment_relations.astype(np.int32)
-    heads = np.where(back < graph.n_relations, back + graph.n_relations, back - graph.n_relations)
-    # h(self, Y) says the same as h(X, self): the forward reading is kept.
-    wanted = wanted_relations[heads] & ((entities < graph.n_entities) | (heads < graph.n_relations))
-    partners = np.empty(len(graph.targets), np.int32)
-    pair_segments(graph, partners)
-    edge_counts = np.bincount(graph.neighbour_relations, minlength=2 * graph.n_relations)
-    return HeadArrays(partners, entities, wanted, wanted_relations, edge_counts.astype(np.int64))
+        wanted[:] = False
+        wanted[np.concatenate([relations, relations + graph.n_relations])] = True
+    edge_counts: NDArray[np.int64] = np.zeros(2 * graph.n_relations, np.int64)
+    count_relations(graph.neighbour_relations, edge_counts)
+    return HeadArrays(wanted, edge_counts)
 
 
 def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True) -> Scratch:
@@ -175,6 +177,8 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True) -
         segment_counts=np.zeros(segments, np.int32),
         touched=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
+        swapped=np.zeros(1, np.bool_),
+        grounding=np.zeros(N_GROUNDING, np.int64),
         levels=empty_levels(entities, longest if witnessed else 1),
     )
 

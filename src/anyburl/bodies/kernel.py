@@ -8,9 +8,15 @@ from numpy.typing import NDArray
 from anyburl._jit import inlined, kernel
 from anyburl.bodies.arrays import (
     BINARY,
+    CLOCK,
     CONSTANT,
+    COUNTED,
     DANGLING,
+    FOUND,
     GROUNDED,
+    STARTS,
+    TOUCHED,
+    UNDER_WAY,
     BodyArrays,
     HarvestArrays,
     HeadArrays,
@@ -24,13 +30,13 @@ from anyburl.bodies.kernel_unary import (
     unary_predictions,
 )
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import find_segment, inverse
+from anyburl.graph.kernel import find_segment, inverse, owner
 
 
 @inlined
 def scaled(count: int, visited: int, total: int) -> int:
     """Scale a count over the visited starts up to all of them."""
-    if visited == total:
+    if visited == total or visited == 0:
         return count
     return int(round(count * (total / visited)))
 
@@ -71,7 +77,35 @@ def is_own_reversal(graph: GraphArrays, body: NDArray[np.int32], length: int) ->
 
 
 @kernel
-def harvest_binary(
+def ground(
+    graph: GraphArrays, heads: HeadArrays, bodies: BodyArrays, k: int, limits: Limits, allowed: int, scratch: Scratch
+) -> tuple[bool, int]:
+    """Ground body `k`, or go on with it, until `allowed` is spent; return whether it is done, and the work."""
+    body, length, key = bodies.relations[k], bodies.relations.shape[1], bodies.keys[k]
+    kind = int(bodies.kinds[k])
+    if not scratch.grounding[UNDER_WAY]:
+        prepare(graph, heads, body, length, kind, scratch)
+    if kind == BINARY:
+        return ground_binary(graph, length, limits, allowed, key, scratch)
+    if kind == DANGLING:
+        return ground_dangling(graph, length, limits, allowed, key, scratch)
+    return ground_constant(graph, length, int(bodies.constants[k]), kind, limits, allowed, key, scratch)
+
+
+@kernel
+def prepare(
+    graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32], length: int, kind: int, scratch: Scratch
+) -> None:
+    """Copy a body to `scratch.body` as it is walked: B from its cheaper end, U_d from the front, U_c from the back."""
+    if kind == BINARY:
+        scratch.swapped[0] = orient(graph, heads, body, length, scratch)
+        return
+    for i in range(length):
+        scratch.body[i] = body[i] if kind == DANGLING else inverse(graph, int(body[length - 1 - i]))
+
+
+@kernel
+def emit_binary(
     graph: GraphArrays,
     heads: HeadArrays,
     bodies: BodyArrays,
@@ -80,62 +114,34 @@ def harvest_binary(
     scratch: Scratch,
     out: HarvestArrays,
     n_rows: int,
-) -> tuple[int, int]:
-    """Emit the B rules of body `k`; return the number of rows and the work.
+) -> int:
+    """Emit the B rules of body `k`, which was grounded; return the number of rows.
 
     A head read backward is the forward head over the reversed body: those rules refer to body k + n.
     """
-    body, length = bodies.relations[k], bodies.relations.shape[1]
-    swapped = orient(graph, heads, body, length, scratch)
-    pairs, visited, total, work = ground_binary(
-        graph, length, limits.object_identity, limits.budget, bodies.keys[k], scratch
-    )
+    body, length, state = bodies.relations[k], bodies.relations.shape[1], scratch.grounding
+    pairs, counted, total = state[FOUND], state[COUNTED], state[STARTS]
     mirrored = is_own_reversal(graph, body, length)
-    for counted in range(2 * graph.n_relations):
-        support = scratch.relation_counts[counted]
+    for joining in range(2 * graph.n_relations):
+        support = scratch.relation_counts[joining]
         if support == 0:
             continue
-        scratch.relation_counts[counted] = 0
-        head = inverse(graph, counted) if swapped else counted
-        if not heads.wanted_relations[head] or (length == 1 and head == body[0]):
+        scratch.relation_counts[joining] = 0
+        head = inverse(graph, joining) if scratch.swapped[0] else joining
+        if not heads.wanted[head] or (length == 1 and head == body[0]):
             continue
         if bodies.heads[k] >= 0 and bodies.heads[k] != head:
             continue
         if head < graph.n_relations:
-            n_rows = emit(out, n_rows, limits, k, head, -1, pairs, support, visited, total)
+            n_rows = emit(out, n_rows, limits, k, head, -1, pairs, support, counted, total)
         elif not mirrored:
             flipped, reversed_body = head - graph.n_relations, k + len(bodies.kinds)
-            n_rows = emit(out, n_rows, limits, reversed_body, flipped, -1, pairs, support, visited, total)
-    return n_rows, work
+            n_rows = emit(out, n_rows, limits, reversed_body, flipped, -1, pairs, support, counted, total)
+    return n_rows
 
 
 @kernel
-def ground_unary(
-    graph: GraphArrays, heads: HeadArrays, bodies: BodyArrays, k: int, limits: Limits, scratch: Scratch
-) -> tuple[int, int, int, int, int, int]:
-    """Ground the unary body `k`, dangling from the front, with a constant from the back."""
-    body, length = bodies.relations[k], bodies.relations.shape[1]
-    if bodies.kinds[k] == DANGLING:
-        for i in range(length):
-            scratch.body[i] = body[i]
-        return ground_dangling(graph, heads, length, limits.object_identity, limits.budget, bodies.keys[k], scratch)
-    for i in range(length):
-        scratch.body[i] = inverse(graph, int(body[length - 1 - i]))
-    return ground_constant(
-        graph,
-        heads,
-        length,
-        int(bodies.constants[k]),
-        int(bodies.kinds[k]),
-        limits.object_identity,
-        limits.budget,
-        bodies.keys[k],
-        scratch,
-    )
-
-
-@kernel
-def harvest_unary(
+def emit_unary(
     graph: GraphArrays,
     heads: HeadArrays,
     bodies: BodyArrays,
@@ -144,26 +150,30 @@ def harvest_unary(
     scratch: Scratch,
     out: HarvestArrays,
     n_rows: int,
-) -> tuple[int, int]:
-    """Emit the unary rules of body `k`; return the number of rows and the work."""
-    n_members, n_touched, visited, total, work, clock = ground_unary(graph, heads, bodies, k, limits, scratch)
+) -> int:
+    """Emit the unary rules of body `k`, which was grounded; return the number of rows."""
+    state = scratch.grounding
+    n_members, counted, total, clock = state[FOUND], state[COUNTED], state[STARTS], state[CLOCK]
     kind, length, constant = int(bodies.kinds[k]), bodies.relations.shape[1], int(bodies.constants[k])
     only_head, only_constant = int(bodies.heads[k]), int(bodies.head_constants[k])
     own_head = int(bodies.relations[k, 0]) if kind == GROUNDED and length == 1 else -1
-    for i in range(n_touched):
+    for i in range(state[TOUCHED]):
         segment = int(scratch.touched[i])
         support = int(scratch.segment_counts[segment])
         scratch.segment_counts[segment] = 0
-        if support < limits.min_support or not heads.wanted[segment]:
+        head = inverse(graph, int(graph.segment_relations[segment]))
+        if support < limits.min_support or not heads.wanted[head]:
             continue
-        head, head_constant = inverse(graph, int(graph.segment_relations[segment])), int(heads.entities[segment])
+        head_constant = owner(graph, segment)
+        if head_constant == graph.n_entities and head >= graph.n_relations:
+            continue  # h(self, Y) says the same as h(X, self): the forward reading is kept
         if head == own_head or (kind == CONSTANT and head_constant == constant):
             continue
         if only_head >= 0 and (head != only_head or head_constant != only_constant):
             continue
         predictions = unary_predictions(n_members, head_constant, kind, limits.object_identity, clock, scratch)
-        n_rows = emit(out, n_rows, limits, k, head, head_constant, predictions, support, visited, total)
-    return n_rows, work
+        n_rows = emit(out, n_rows, limits, k, head, head_constant, predictions, support, counted, total)
+    return n_rows
 
 
 @kernel
@@ -179,16 +189,20 @@ def harvest(
     """Harvest bodies from number `first` on until the work or the room of `out` ends; return the next body and the
     rows.
 
-    `out` has room for all segments and all directed relations at least, so that one body always fits.
+    A body that takes more work than is left stays under way in `scratch`: it is the next body, and the next call must
+    go on with it. `out` has room for all segments and all directed relations at least, so that one body always fits.
     """
     most = max(len(graph.segment_relations), 2 * graph.n_relations)
     n_rows, work, k = 0, 0, first
     while k < len(bodies.kinds) and work <= limits.work and n_rows + most <= len(out.heads):
-        if bodies.kinds[k] == BINARY:
-            n_rows, spent = harvest_binary(graph, heads, bodies, k, limits, scratch, out, n_rows)
-        else:
-            n_rows, spent = harvest_unary(graph, heads, bodies, k, limits, scratch, out, n_rows)
+        done, spent = ground(graph, heads, bodies, k, limits, limits.work - work, scratch)
         work += spent + 1
+        if not done:
+            break
+        if bodies.kinds[k] == BINARY:
+            n_rows = emit_binary(graph, heads, bodies, k, limits, scratch, out, n_rows)
+        else:
+            n_rows = emit_unary(graph, heads, bodies, k, limits, scratch, out, n_rows)
         k += 1
     return k, n_rows
 
@@ -207,67 +221,57 @@ def score(
     """Write predictions, support and exactness of given rules: those of body k are the rows offsets[k] to offsets[k +
     1].
 
-    `out.heads` and `out.head_constants` say which; B heads are directed as the body runs. Returns the next body.
+    `out.heads` and `out.head_constants` say which; B heads are directed as the body runs. Returns the next body, as
+    `harvest` does.
     """
     work, k = 0, first
     while k < len(bodies.kinds) and work <= limits.work:
+        done, spent = ground(graph, heads, bodies, k, limits, limits.work - work, scratch)
+        work += spent + 1
+        if not done:
+            break
         if bodies.kinds[k] == BINARY:
-            work += score_binary(graph, heads, bodies, k, offsets, limits, scratch, out)
+            score_binary(graph, k, offsets, scratch, out)
         else:
-            work += score_unary(graph, heads, bodies, k, offsets, limits, scratch, out)
+            score_unary(graph, int(bodies.kinds[k]), k, offsets, limits, scratch, out)
         k += 1
     return k
 
 
 @kernel
-def score_binary(
-    graph: GraphArrays,
-    heads: HeadArrays,
-    bodies: BodyArrays,
-    k: int,
-    offsets: NDArray[np.int64],
-    limits: Limits,
-    scratch: Scratch,
-    out: HarvestArrays,
-) -> int:
-    """Score the wanted heads of B body `k`; return the work."""
-    length = bodies.relations.shape[1]
-    swapped = orient(graph, heads, bodies.relations[k], length, scratch)
-    pairs, visited, total, work = ground_binary(
-        graph, length, limits.object_identity, limits.budget, bodies.keys[k], scratch
-    )
+def score_binary(graph: GraphArrays, k: int, offsets: NDArray[np.int64], scratch: Scratch, out: HarvestArrays) -> None:
+    """Score the wanted heads of B body `k`, which was grounded."""
+    state = scratch.grounding
     for row in range(offsets[k], offsets[k + 1]):
         head = int(out.heads[row])
-        counted = inverse(graph, head) if swapped else head
-        out.predictions[row] = scaled(pairs, visited, total)
-        out.supports[row] = scaled(int(scratch.relation_counts[counted]), visited, total)
-        out.exact[row] = visited == total
+        joining = inverse(graph, head) if scratch.swapped[0] else head
+        out.predictions[row] = scaled(state[FOUND], state[COUNTED], state[STARTS])
+        out.supports[row] = scaled(int(scratch.relation_counts[joining]), state[COUNTED], state[STARTS])
+        out.exact[row] = state[COUNTED] == state[STARTS]
     scratch.relation_counts[:] = 0
-    return work
 
 
 @kernel
 def score_unary(
     graph: GraphArrays,
-    heads: HeadArrays,
-    bodies: BodyArrays,
+    kind: int,
     k: int,
     offsets: NDArray[np.int64],
     limits: Limits,
     scratch: Scratch,
     out: HarvestArrays,
-) -> int:
-    """Score the wanted heads of unary body `k`; return the work."""
-    kind = int(bodies.kinds[k])
-    n_members, n_touched, visited, total, work, clock = ground_unary(graph, heads, bodies, k, limits, scratch)
+) -> None:
+    """Score the wanted heads of unary body `k`, which was grounded."""
+    state = scratch.grounding
     for row in range(offsets[k], offsets[k + 1]):
         head_constant = int(out.head_constants[row])
         segment = find_segment(graph, head_constant, inverse(graph, int(out.heads[row])))
         support = int(scratch.segment_counts[segment]) if segment >= 0 else 0
-        predictions = unary_predictions(n_members, head_constant, kind, limits.object_identity, clock, scratch)
-        out.predictions[row] = scaled(predictions, visited, total)
-        out.supports[row] = scaled(support, visited, total)
-        out.exact[row] = visited == total
-    for i in range(n_touched):
+        predictions = unary_predictions(
+            state[FOUND], head_constant, kind, limits.object_identity, state[CLOCK], scratch
+        )
+        out.predictions[row] = scaled(predictions, state[COUNTED], state[STARTS])
+        out.supports[row] = scaled(support, state[COUNTED], state[STARTS])
+        out.exact[row] = state[COUNTED] == state[STARTS]
+    for i in range(state[TOUCHED]):
         scratch.segment_counts[scratch.touched[i]] = 0
-    return work

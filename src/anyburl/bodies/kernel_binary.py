@@ -6,7 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel
-from anyburl.bodies.arrays import HeadArrays, Scratch
+from anyburl.bodies.arrays import (
+    CLOCK,
+    COUNTED,
+    FOUND,
+    PLACE,
+    STARTS,
+    STRIDE,
+    UNDER_WAY,
+    VISITED,
+    WORK,
+    HeadArrays,
+    Limits,
+    Scratch,
+)
 from anyburl.bodies.kernel_reach import reach
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, inverse, joins, steps
@@ -28,6 +41,25 @@ def visiting_order(n: int, key: np.uint64) -> tuple[int, int]:
             break
         stride = stride % (n - 1) + 1
     return int(np.int64((draw & np.uint64(0x7FFFFFFF)) % np.uint64(n))), stride
+
+
+@inlined
+def begin_grounding(total: int, key: np.uint64, scratch: Scratch) -> None:
+    """Start to ground a body from its `total` starts, unless one is under way."""
+    state = scratch.grounding
+    if state[UNDER_WAY]:
+        return
+    scratch.clock[0] += 1
+    state[:] = 0
+    state[UNDER_WAY], state[STARTS], state[CLOCK] = 1, total, scratch.clock[0]
+    state[PLACE], state[STRIDE] = visiting_order(total, key)
+
+
+@inlined
+def end_grounding(done: bool, scratch: Scratch) -> bool:
+    """Take note of whether the grounding is done."""
+    scratch.grounding[UNDER_WAY] = not done
+    return done
 
 
 @kernel
@@ -62,7 +94,7 @@ def orient(graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32], lengt
 
 
 @inlined
-def ends_of_two(graph: GraphArrays, x: int, object_identity: bool, scratch: Scratch) -> tuple[int, int]:
+def ends_of_two(graph: GraphArrays, x: int, object_identity: bool, limit: int, scratch: Scratch) -> tuple[int, int]:
     """Write the ends y of x - a - y to `scratch.reached`; return how many, and the work. Only y = x can fail."""
     clock = scratch.clock[0]
     first, last = steps(graph, x, int(scratch.body[0]))
@@ -71,6 +103,8 @@ def ends_of_two(graph: GraphArrays, x: int, object_identity: bool, scratch: Scra
     for row in range(first, last):
         start, end = steps(graph, int(graph.targets[row]), relation)
         work += end - start
+        if work > limit:
+            break
         for next_row in range(start, end):
             y = graph.targets[next_row]
             if scratch.ends[y] != clock and (y != x or not object_identity):
@@ -81,7 +115,7 @@ def ends_of_two(graph: GraphArrays, x: int, object_identity: bool, scratch: Scra
 
 
 @inlined
-def middles_of_three(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int, int]:
+def middles_of_three(graph: GraphArrays, x: int, limit: int, scratch: Scratch) -> tuple[int, int]:
     """Write the b of x - a - b to `scratch.listed`, each with up to two witnesses a; return how many, and the work."""
     clock = scratch.clock[0]
     first, last = steps(graph, x, int(scratch.body[0]))
@@ -90,6 +124,8 @@ def middles_of_three(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int,
         a = graph.targets[row]
         start, end = steps(graph, int(a), int(scratch.body[1]))
         work += end - start
+        if work > limit:
+            break
         for next_row in range(start, end):
             b = graph.targets[next_row]
             if scratch.middles[b] != clock:
@@ -105,19 +141,21 @@ def middles_of_three(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int,
 
 
 @inlined
-def ends_of_three(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int, int]:
+def ends_of_three(graph: GraphArrays, x: int, limit: int, scratch: Scratch) -> tuple[int, int]:
     """Write the ends y of x - a - b - y to `scratch.reached`; return how many, and the work.
 
     Under object identity only y = a can fail late: y is reached from b iff b has a witness a other than y.
     """
     clock = scratch.clock[0]
-    n_middles, work = middles_of_three(graph, x, scratch)
+    n_middles, work = middles_of_three(graph, x, limit, scratch)
     n_ends = 0
     scratch.ends[x] = clock
     for i in range(n_middles):
         b = int(scratch.listed[i])
         start, end = steps(graph, b, int(scratch.body[2]))
         work += end - start
+        if work > limit:
+            break
         single = scratch.second_witness[b] == -1
         witness = scratch.first_witness[b]
         for row in range(start, end):
@@ -130,17 +168,19 @@ def ends_of_three(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int, in
 
 
 @inlined
-def ends_of(graph: GraphArrays, length: int, x: int, object_identity: bool, scratch: Scratch) -> tuple[int, int]:
+def ends_of(
+    graph: GraphArrays, length: int, x: int, object_identity: bool, limit: int, scratch: Scratch
+) -> tuple[int, int]:
     """Write the distinct ends of `scratch.body` from x to `scratch.reached`, stamped in `ends`; how many,
-    and the work.
+    and the work. Where that is more than `limit`, it was given up and the ends are not all.
     """
     if length == 2:
         scratch.clock[0] += 1
-        return ends_of_two(graph, x, object_identity, scratch)
+        return ends_of_two(graph, x, object_identity, limit, scratch)
     if length == 3 and object_identity:
         scratch.clock[0] += 1
-        return ends_of_three(graph, x, scratch)
-    side, n_ends, work = reach(graph, scratch.body, length, x, 0, object_identity, scratch.levels, scratch.clock)
+        return ends_of_three(graph, x, limit, scratch)
+    side, n_ends, work = reach(graph, scratch.body, length, x, 0, object_identity, scratch.levels, scratch.clock, limit)
     for slot in range(n_ends):
         y = scratch.levels.nodes[side, slot]
         scratch.ends[y] = scratch.clock[0]
@@ -170,25 +210,32 @@ def count_heads(graph: GraphArrays, x: int, n_ends: int, scratch: Scratch) -> in
 
 @kernel
 def ground_binary(
-    graph: GraphArrays, length: int, object_identity: bool, budget: int, key: np.uint64, scratch: Scratch
-) -> tuple[int, int, int, int]:
-    """Ground `scratch.body`; return the pairs, the starts visited, the starts there are, and the work.
+    graph: GraphArrays, length: int, limits: Limits, allowed: int, key: np.uint64, scratch: Scratch
+) -> tuple[bool, int]:
+    """Ground `scratch.body`, or go on with it, until `allowed` is spent; return whether it is done, and the work.
 
-    `relation_counts` holds for each directed relation how many of the pairs (x, y) it joins; the caller clears it.
-    The starts are visited in random order until `budget` is spent: then the counts are a cluster sample.
+    `scratch.grounding` holds the pairs and the starts so far; `relation_counts` holds for each directed relation how
+    many of the pairs (x, y) it joins; the caller clears it. The starts are visited in random order until the budget is
+    spent: then the counts are a cluster sample. A start that would take too much work alone is left out.
     """
     relation = int(scratch.body[0])
     offset = int(graph.domain_offsets[relation])
-    total = int(graph.domain_offsets[relation + 1]) - offset
-    place, stride = visiting_order(total, key)
-    n_pairs, work, visited = 0, 0, 0
-    while visited < total and work <= budget:
+    begin_grounding(int(graph.domain_offsets[relation + 1]) - offset, key, scratch)
+    state = scratch.grounding
+    total, stride, place = state[STARTS], state[STRIDE], state[PLACE]
+    n_pairs, counted, visited, work = state[FOUND], state[COUNTED], state[VISITED], state[WORK]
+    before = work
+    while visited < total and work <= limits.budget and work - before <= allowed:
         x = int(graph.domains[offset + place])
         place = (place + stride) % total
         visited += 1
-        n_ends, spent = ends_of(graph, length, x, object_identity, scratch)
-        n_pairs += n_ends
+        n_ends, spent = ends_of(graph, length, x, limits.object_identity, limits.start, scratch)
         work += spent
+        if spent > limits.start:
+            continue
+        counted += 1
+        n_pairs += n_ends
         if n_ends > 0:
             work += count_heads(graph, x, n_ends, scratch)
-    return n_pairs, visited, total, work
+    state[PLACE], state[FOUND], state[COUNTED], state[VISITED], state[WORK] = place, n_pairs, counted, visited, work
+    return end_grounding(visited == total or work > limits.budget, scratch), work - before

@@ -111,11 +111,12 @@ def extend_level(
     other: int,
     n_nodes: int,
     clocks: tuple[int, int],
+    limit: int,
 ) -> tuple[int, int]:
     """Step from every node of level `side` along `relation`, to level `other`; return its nodes and the work done.
 
     `clocks` are the stamps of the two levels. Of the level's nodes and the relation's domain, the fewer are gone
-    through.
+    through. Past `limit` edges it gives up.
     """
     offset = graph.domain_offsets[relation]
     n_domain = int(graph.domain_offsets[relation + 1] - offset)
@@ -130,6 +131,8 @@ def extend_level(
             slot = int(levels.slots[side, graph.domains[offset + turn]])
         first, last = steps(graph, int(levels.nodes[side, slot]), relation)
         work += last - first
+        if work > limit:
+            break
         for row in range(first, last):
             entity = int(graph.targets[row])
             if levels.closed[other, entity] == clock or (object_identity and entity == start):
@@ -166,15 +169,19 @@ def reach(
     object_identity: bool,
     levels: LevelArrays,
     clock: NDArray[np.int64],
+    limit: int,
 ) -> tuple[int, int, int]:
     """Walk `body` from `start` level by level; return the side of `levels` that holds the ends, how many, and the work.
 
     Each end keeps as many ways as it takes to avoid any `extra` further entities. `clock` is advanced once a level.
+    Where the work is more than `limit`, it was given up: the ends are none.
     """
-    side, work = 0, 1
     first, last = steps(graph, start, int(body[0]))
+    side, work = 0, 1 + last - first
     n_nodes = 0
     clock[0] += 1
+    if work > limit:
+        return side, 0, work
     for row in range(first, last):
         new_node(levels, 0, n_nodes, int(graph.targets[row]), clock[0])
         levels.n_witnesses[0, n_nodes] = 1
@@ -195,10 +202,13 @@ def reach(
             1 - side,
             n_nodes,
             (clock[0] - 1, clock[0]),
+            limit - work,
         )
         side = 1 - side
         work += spent
-    return side, n_nodes, work + last - first
+        if work > limit:
+            return side, 0, work
+    return side, n_nodes, work
 
 
 @kernel

@@ -10,17 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel
-from anyburl.bodies.arrays import GROUNDED, HeadArrays, LevelArrays, Scratch
-from anyburl.bodies.kernel_binary import visiting_order
+from anyburl.bodies.arrays import (
+    CLOCK,
+    COUNTED,
+    FOUND,
+    GROUNDED,
+    NO_LIMIT,
+    PLACE,
+    SIDE,
+    STARTS,
+    STRIDE,
+    TOUCHED,
+    UNDER_WAY,
+    VISITED,
+    WORK,
+    LevelArrays,
+    Limits,
+    Scratch,
+)
+from anyburl.bodies.kernel_binary import begin_grounding, end_grounding
 from anyburl.bodies.kernel_reach import contains, reach, shared_by_ways
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, steps
 
 
 @inlined
-def count_member(
-    graph: GraphArrays, heads: HeadArrays, x: int, n_cut: int, clock: int, n_touched: int, scratch: Scratch
-) -> int:
+def count_member(graph: GraphArrays, x: int, n_cut: int, clock: int, n_touched: int, scratch: Scratch) -> int:
     """Count x for every head that it satisfies, but for those with a constant in its cut; return `n_touched` anew."""
     cut = scratch.levels.cut
     for i in range(n_cut):
@@ -33,7 +48,7 @@ def count_member(
     for row in range(start, end):
         if n_cut > 0 and in_cut(cut, n_cut, int(graph.targets[row])):
             continue
-        segment = heads.partners[row]
+        segment = graph.partners[row]
         if scratch.segment_counts[segment] == 0:
             scratch.touched[n_touched] = segment
             n_touched += 1
@@ -78,9 +93,11 @@ def cut_of_all(levels: LevelArrays, side: int, n_ends: int, size: int) -> int:
 
 @kernel
 def dangling_cut(
-    graph: GraphArrays, length: int, x: int, object_identity: bool, scratch: Scratch
+    graph: GraphArrays, length: int, x: int, object_identity: bool, limit: int, scratch: Scratch
 ) -> tuple[bool, int, int]:
-    """Whether x satisfies the dangling `scratch.body`; the size of its cut (in `levels.cut`); and the work."""
+    """Whether x satisfies the dangling `scratch.body`; the size of its cut (in `levels.cut`); and the work. Where that
+    is more than `limit`, it was given up.
+    """
     levels = scratch.levels
     if length == 1:
         start, end = steps(graph, x, int(scratch.body[0]))
@@ -88,7 +105,7 @@ def dangling_cut(
             levels.cut[0] = graph.targets[start]
             return True, 1, 1
         return end > start, 0, 1
-    side, n_ends, work = reach(graph, scratch.body, length, x, 1, object_identity, levels, scratch.clock)
+    side, n_ends, work = reach(graph, scratch.body, length, x, 1, object_identity, levels, scratch.clock, limit)
     if n_ends == 0 or not object_identity:
         return n_ends > 0, 0, work
     return True, cut_of_all(levels, side, n_ends, length - 1), work
@@ -96,86 +113,94 @@ def dangling_cut(
 
 @kernel
 def ground_dangling(
-    graph: GraphArrays,
-    heads: HeadArrays,
-    length: int,
-    object_identity: bool,
-    budget: int,
-    key: np.uint64,
-    scratch: Scratch,
-) -> tuple[int, int, int, int, int, int]:
-    """Ground the U_d body `scratch.body`: members, heads touched, starts visited, starts, work, and the stamps' clock.
+    graph: GraphArrays, length: int, limits: Limits, allowed: int, key: np.uint64, scratch: Scratch
+) -> tuple[bool, int]:
+    """Ground the U_d body `scratch.body`, or go on with it, until `allowed` is spent; return whether it is done, and
+    the work.
 
-    The supports are left in `segment_counts`; the caller clears them by `touched`.
+    The members and the heads touched are left in `scratch.grounding`, the supports in `segment_counts`; the caller
+    clears them by `touched`.
     """
     relation = int(scratch.body[0])
     offset = int(graph.domain_offsets[relation])
-    total = int(graph.domain_offsets[relation + 1]) - offset
-    place, stride = visiting_order(total, key)
-    scratch.clock[0] += 1
-    clock = scratch.clock[0]
-    n_members, n_touched, work, visited = 0, 0, 0, 0
-    while visited < total and work <= budget:
+    begin_grounding(int(graph.domain_offsets[relation + 1]) - offset, key, scratch)
+    state = scratch.grounding
+    total, stride, place, clock = state[STARTS], state[STRIDE], state[PLACE], state[CLOCK]
+    n_members, n_touched, work = state[FOUND], state[TOUCHED], state[WORK]
+    counted, visited = state[COUNTED], state[VISITED]
+    before = work
+    while visited < total and work <= limits.budget and work - before <= allowed:
         x = int(graph.domains[offset + place])
         place = (place + stride) % total
         visited += 1
-        satisfied, n_cut, spent = dangling_cut(graph, length, x, object_identity, scratch)
+        satisfied, n_cut, spent = dangling_cut(graph, length, x, limits.object_identity, limits.start, scratch)
         work += spent
+        if spent > limits.start:
+            continue
+        counted += 1
         if satisfied:
             n_members += 1
             scratch.members[x] = clock
-            n_touched = count_member(graph, heads, x, n_cut, clock, n_touched, scratch)
+            n_touched = count_member(graph, x, n_cut, clock, n_touched, scratch)
             start, end = entity_rows(graph, x)
             work += end - start
-    return n_members, n_touched, visited, total, work, clock
+    state[PLACE], state[FOUND], state[TOUCHED], state[WORK] = place, n_members, n_touched, work
+    state[COUNTED], state[VISITED] = counted, visited
+    return end_grounding(visited == total or work > limits.budget, scratch), work - before
 
 
 @kernel
 def ground_constant(
     graph: GraphArrays,
-    heads: HeadArrays,
     length: int,
     constant: int,
     kind: int,
-    object_identity: bool,
-    budget: int,
+    limits: Limits,
+    allowed: int,
     key: np.uint64,
     scratch: Scratch,
-) -> tuple[int, int, int, int, int, int]:
+) -> tuple[bool, int]:
     """Ground a U_c body from its constant; `scratch.body` is the body reversed. As `ground_dangling` for the results.
 
     GROUNDED bodies count only heads with the same constant: the constant's own edges to members.
     """
-    levels = scratch.levels
-    side, total, work = reach(graph, scratch.body, length, constant, 1, object_identity, levels, scratch.clock)
-    scratch.clock[0] += 1
-    clock = scratch.clock[0]
-    if kind == GROUNDED:
-        for slot in range(total):
-            scratch.members[levels.nodes[side, slot]] = clock
-        n_touched = count_own_heads(graph, constant, clock, scratch)
-        start, end = entity_rows(graph, constant)
-        return total, n_touched, total, total, work + end - start, clock
-    place, stride = visiting_order(total, key)
-    n_touched, visited = 0, 0
-    budget += work  # finding the members does not count against counting them
-    while visited < total and work <= budget:
+    levels, state = scratch.levels, scratch.grounding
+    found = 0
+    if not state[UNDER_WAY]:
+        side, total, found = reach(
+            graph, scratch.body, length, constant, 1, limits.object_identity, levels, scratch.clock, NO_LIMIT
+        )
+        begin_grounding(total, key, scratch)
+        state[SIDE] = side
+        if kind == GROUNDED:
+            return end_grounding(True, scratch), found + count_own_heads(graph, constant, total, scratch)
+    side, total, clock = int(state[SIDE]), state[STARTS], state[CLOCK]
+    place, stride, visited = state[PLACE], state[STRIDE], state[VISITED]
+    n_touched, work = state[TOUCHED], state[WORK]  # finding the members does not count against counting them
+    before = work
+    while visited < total and work <= limits.budget and work - before <= allowed:
         x = int(levels.nodes[side, place])
         n_cut = 0
-        if length > 1 and object_identity:
+        if length > 1 and limits.object_identity:
             n_cut = shared_by_ways(levels, side, place, length - 1)
         place = (place + stride) % total
         visited += 1
         scratch.members[x] = clock
-        n_touched = count_member(graph, heads, x, n_cut, clock, n_touched, scratch)
+        n_touched = count_member(graph, x, n_cut, clock, n_touched, scratch)
         start, end = entity_rows(graph, x)
         work += end - start
-    return visited, n_touched, visited, total, work, clock
+    state[PLACE], state[FOUND], state[COUNTED], state[VISITED] = place, visited, visited, visited
+    state[TOUCHED], state[WORK] = n_touched, work
+    return end_grounding(visited == total or work > limits.budget, scratch), found + work - before
 
 
 @kernel
-def count_own_heads(graph: GraphArrays, constant: int, clock: int, scratch: Scratch) -> int:
-    """Count for each head with this constant the members that satisfy it; return the heads touched."""
+def count_own_heads(graph: GraphArrays, constant: int, n_members: int, scratch: Scratch) -> int:
+    """Count for each head with this constant the members that satisfy it; return the work."""
+    levels, state = scratch.levels, scratch.grounding
+    clock = state[CLOCK]
+    for slot in range(n_members):
+        scratch.members[levels.nodes[state[SIDE], slot]] = clock
     n_touched = 0
     for segment in range(graph.segment_offsets[constant], graph.segment_offsets[constant + 1]):
         count = 0
@@ -186,7 +211,9 @@ def count_own_heads(graph: GraphArrays, constant: int, clock: int, scratch: Scra
             scratch.segment_counts[segment] = count
             scratch.touched[n_touched] = segment
             n_touched += 1
-    return n_touched
+    state[FOUND], state[COUNTED], state[VISITED], state[TOUCHED] = n_members, n_members, n_members, n_touched
+    start, end = entity_rows(graph, constant)
+    return end - start
 
 
 @inlined

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from anyburl.bodies.arrays import BINARY, CONSTANT, DANGLING, GROUNDED, BodyArrays
 from anyburl.bodies.generalisation import canonical, make_bodies
+from anyburl.bodies.kernel_binary import visiting_order
 from anyburl.bodies.kernel_sweep import mark_followers
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.index import segment_entities
@@ -79,9 +80,7 @@ def _batches(
         yield from _cut(graph, DANGLING, order, None, batch)
     kind = GROUNDED if profile.cyclic else CONSTANT
     if profile.rule_length == 1:
-        relations, constants = _constant_bodies(graph)
-        shuffled = rng.permutation(len(constants))
-        yield from _cut(graph, kind, relations[shuffled, None], constants[shuffled], batch)
+        yield from _constant_bodies(graph, kind, rng, batch)
         return
     for body in order:
         constants = _ends(graph, int(body[-1]), with_self=not profile.cyclic)
@@ -101,12 +100,21 @@ def _cut(
         yield make_bodies(graph, kind, relations[chosen], None if constants is None else constants[chosen])
 
 
-def _constant_bodies(graph: GraphArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return all U_c bodies of length 1: a segment of c leads to the entities that satisfy the body that ends in c."""
-    constants = segment_entities(graph)
-    relations = inverses(graph.segment_relations.astype(np.int32), graph.n_relations)
-    forward = (constants < graph.n_entities) | (relations < graph.n_relations)
-    return relations[forward], constants[forward].astype(np.int32)
+def _constant_bodies(graph: GraphArrays, kind: int, rng: np.random.Generator, batch: int) -> Iterator[BodyArrays]:
+    """Yield all U_c bodies of length 1: a segment of c leads to the entities that satisfy the body that ends in c.
+
+    There may be as many as triples: their order is drawn without listing them.
+    """
+    n_segments = len(graph.segment_relations)
+    first, stride = visiting_order(n_segments, np.uint64(rng.integers(2**63)))
+    for start in range(0, n_segments, batch):
+        places = np.arange(start, min(start + batch, n_segments))
+        segments = (first + places * stride) % n_segments
+        constants = segment_entities(graph, segments)
+        relations = inverses(graph.segment_relations[segments].astype(np.int32), graph.n_relations)
+        forward = (constants < graph.n_entities) | (relations < graph.n_relations)
+        if forward.any():
+            yield make_bodies(graph, kind, relations[forward, None], constants[forward])
 
 
 def _ends(graph: GraphArrays, relation: int, *, with_self: bool) -> NDArray[np.int32]:

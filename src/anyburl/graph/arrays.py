@@ -29,6 +29,7 @@ class GraphArrays(NamedTuple):
     targets: NDArray[np.int32]  # by relation: row -> entity reached, sorted within a segment
     neighbours: NDArray[np.int32]  # by neighbour: row -> entity reached, sorted within an entity
     neighbour_relations: Ints  # by neighbour: row -> directed relation, sorted within a neighbour
+    partners: Ints  # by relation: row -> the segment of its target that leads back
     domain_offsets: NDArray[np.int64]  # directed relation -> its first place in `domains`
     domains: NDArray[np.int32]  # the entities that have the relation (and lead to an entity by it), sorted
 

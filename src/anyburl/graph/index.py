@@ -2,115 +2,150 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.cores import available_cores
 from anyburl.errors import DataError
 from anyburl.graph.arrays import GraphArrays, Ints
+from anyburl.graph.kernel_build import (
+    count_domains,
+    count_edges,
+    count_segments,
+    cut_segments,
+    list_domains,
+    merge_edges,
+    pack_edges,
+    pair_segments,
+)
 from anyburl.triples.table import TripleTable
 
+Room = Callable[[str, int, Any], NDArray[Any]]
+"""Where an array goes: called with its name, its length and its type."""
 
-def build_graph(table: TripleTable) -> GraphArrays:
-    """Index the triples of `table` by relation and by neighbour.
+MOST_KEYS = 1 << 26  # sorted at a time
+MOST_ROWS = 2**31 - 1  # and segments, numbered by 32 bits; more of them take 64
+
+
+def build_graph(table: TripleTable, room: Room | None = None, *, most_keys: int = MOST_KEYS) -> GraphArrays:
+    """Index the triples of `table` by relation and by neighbour, in memory or where `room` says.
 
     A reflexive triple h(c, c) is rewritten to h(c, self) (paper, section 4.4): an edge from c to `self` along h, and
     along h read backward as well, so that h(self, c), as other tools write it, means the same; and the edges back.
+
+    Beside the arrays it takes 8 bytes for each of `most_keys` edges, which are sorted at a time.
     """
-    n_entities, n_relations = table.vocabulary.n_entities, table.vocabulary.n_relations
-    sources, relations, targets = _directed_edges(table.triples, n_entities, n_relations)
-    if len(sources) >= 2**31 or n_entities >= 2**31 - 1:
-        raise DataError(f"the graph index holds at most 2^30 triples, got {len(table.triples)}")
-    return _freeze(_arrays(n_entities, n_relations, sources, relations, targets))
-
-
-def rewrite_reflexive(triples: NDArray[np.int32], self_id: int) -> NDArray[np.int32]:
-    """Return the triples with the object of every h(c, c) replaced by `self`."""
-    reflexive = triples[:, 0] == triples[:, 2]
-    if not reflexive.any():
-        return triples
-    rewritten = triples.copy()
-    rewritten[reflexive, 2] = self_id
-    rewritten.setflags(write=False)
-    return rewritten
-
-
-def _directed_edges(
-    triples: NDArray[np.int32], self_id: int, n_relations: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Return source, directed relation and target of every edge, each triple read both ways."""
-    subjects, relations, objects = np.ascontiguousarray(rewrite_reflexive(triples, self_id).T)
-    reflexive = objects == self_id
-    own, own_relations = subjects[reflexive], relations[reflexive]
-    token = objects[reflexive]
-    return (
-        np.concatenate([subjects, objects, own, token]),
-        np.concatenate([relations, relations + n_relations, own_relations + n_relations, own_relations]),
-        np.concatenate([objects, subjects, token, own]),
-    )
-
-
-def _arrays(
-    n_entities: int,
-    n_relations: int,
-    sources: NDArray[np.int32],
-    relations: NDArray[np.int32],
-    targets: NDArray[np.int32],
-) -> GraphArrays:
-    """Sort the edges both ways and cut them into segments."""
-    relation_type = np.int16 if 2 * n_relations < 2**15 else np.int32
-    by_source, by_relation, reached = _sort_edges(sources, relations, targets)
-    starts = np.flatnonzero(np.diff(by_source, prepend=-1) | np.diff(by_relation, prepend=-1)).astype(np.int32)
-    owners, owned = by_source[starts], by_relation[starts]
-    # A segment that leads to `self` alone leads to no entity: it is not in the relation's domain.
-    in_domain = (owners < n_entities) & (reached[starts] < n_entities)
-    order = np.argsort(owned[in_domain], kind="stable")
-    _, neighbours, joining = _sort_edges(sources, targets, relations)
-    return GraphArrays(
-        n_entities=n_entities,
-        n_relations=n_relations,
-        segment_offsets=np.searchsorted(owners, np.arange(n_entities + 2)).astype(np.int32),
-        segment_relations=owned.astype(relation_type),
-        segment_starts=np.append(starts, np.int32(len(reached))),
-        targets=reached,
-        neighbours=neighbours,
-        neighbour_relations=joining.astype(relation_type),
-        domain_offsets=np.searchsorted(owned[in_domain][order], np.arange(2 * n_relations + 1)).astype(np.int64),
-        domains=owners[in_domain][order],
-    )
-
-
-def _sort_edges(
-    first: NDArray[np.int32], second: NDArray[np.int32], third: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Sort the rows (first, second, third), packed into one integer each where they fit: one sort instead of three."""
-    bits = [int(column.max(initial=0)).bit_length() for column in (first, second, third)]
-    if sum(bits) > 63:
-        order = np.lexsort((third, second, first))
-        return first[order], second[order], third[order]
-    packed = first.astype(np.int64)
-    for column, width in ((second, bits[1]), (third, bits[2])):
-        packed <<= width
-        packed |= column
-    packed.sort()
-    low, middle = (1 << bits[2]) - 1, (1 << bits[1]) - 1
-    return (
-        (packed >> (bits[1] + bits[2])).astype(np.int32),
-        ((packed >> bits[2]) & middle).astype(np.int32),
-        (packed & low).astype(np.int32),
-    )
-
-
-def _freeze(graph: GraphArrays) -> GraphArrays:
-    """Make every array read-only: memory maps and object stores hand out such arrays, and Numba types them apart."""
-    for field in graph:
-        if isinstance(field, np.ndarray):
-            field.setflags(write=False)
+    if table.vocabulary.n_entities >= 2**31 - 1:
+        raise DataError(f"a graph has at most 2^31 - 2 entities, got {table.vocabulary.n_entities}")
+    room = room or _in_memory
+    edges = _Edges(table, most_keys)
+    relation_type = np.int16 if 2 * edges.n_relations < 2**15 else np.int32
+    # Where the relations of the neighbours go, the relations of the segments stand for a while.
+    relations = room("neighbour_relations", edges.n_rows, relation_type)
+    targets = room("targets", edges.n_rows, np.int32)
+    edges.write(relations, targets, by_neighbour=False)
+    segments = _segments(edges, relations, room)
+    domain_offsets, domains = _domains(edges, segments, targets, room)
+    neighbours = room("neighbours", edges.n_rows, np.int32)
+    edges.write(neighbours, relations, by_neighbour=True)
+    partners = room("partners", edges.n_rows, _int_type(len(segments[1])))
+    arrays = (*segments, targets, neighbours, relations, partners, domain_offsets, domains)
+    graph = _freeze(GraphArrays(edges.self_id, edges.n_relations, *arrays))
+    _pair(graph, partners)
+    partners.setflags(write=False)
     return graph
 
 
-def segment_entities(graph: GraphArrays) -> Ints:
-    """Return the entity that each segment belongs to."""
-    counts = np.diff(graph.segment_offsets)
-    owners = np.repeat(np.arange(graph.n_entities + 1, dtype=np.int32), counts)
-    owners.setflags(write=False)
-    return owners
+def _in_memory(name: str, length: int, kind: Any) -> NDArray[Any]:
+    return np.empty(length, kind)
+
+
+class _Edges:
+    """The edges of a table: where the rows of each entity begin, and what stands in them."""
+
+    def __init__(self, table: TripleTable, most_keys: int) -> None:
+        self._triples, self._most_keys = table.triples, most_keys
+        self.self_id, self.n_relations = table.vocabulary.n_entities, table.vocabulary.n_relations
+        self.forward, counts = np.zeros((2, self.self_id + 1), np.int64)
+        count_edges(self._triples, self.self_id, self.forward, counts)
+        self.starts = np.concatenate([[0], np.cumsum(counts)])
+        self.n_rows = int(self.starts[-1])
+
+    def write(self, seconds: Ints, thirds: Ints, *, by_neighbour: bool) -> None:
+        """Write the edges in the order of their source, then by relation or by neighbour."""
+        bits = ((2 * self.n_relations).bit_length(), self.self_id.bit_length())
+        widths = bits[::-1] if by_neighbour else bits
+        filled: NDArray[np.int64] = np.zeros(self.self_id + 1, np.int64)
+        for low, high in self._blocks(64 - sum(bits)):
+            n_forward = int(self.forward[low:high].sum())
+            n_backward = int(self.starts[high] - self.starts[low]) - n_forward
+            buffer = np.empty(max(n_forward, n_backward), np.uint64)
+            for backward in (False, True):
+                n_keys = pack_edges(
+                    self._triples, self.self_id, self.n_relations, low, high, backward, by_neighbour, bits, buffer
+                )
+                buffer[:n_keys].sort()
+                merge_edges(buffer[:n_keys], low, widths, self.starts, filled, seconds, thirds)
+
+    def _blocks(self, source_bits: int) -> Iterator[tuple[int, int]]:
+        """Cut the entities into ranges with few enough edges to sort at a time, and few enough to fit a key."""
+        low, n = 0, self.self_id + 1
+        while low < n:
+            fitting = int(np.searchsorted(self.starts, self.starts[low] + self._most_keys, side="right")) - 1
+            high = min(max(fitting, low + 1), low + (1 << source_bits), n)
+            yield low, high
+            low = high
+
+
+def _int_type(length: int) -> Any:
+    """The integers that number `length` things: half the size where that is enough."""
+    return np.int32 if length <= MOST_ROWS else np.int64
+
+
+def _segments(edges: _Edges, relations: Ints, room: Room) -> tuple[Ints, Ints, Ints]:
+    n_segments = count_segments(edges.starts, relations)
+    offsets = room("segment_offsets", edges.self_id + 2, _int_type(n_segments))
+    owned = room("segment_relations", n_segments, relations.dtype)
+    firsts = room("segment_starts", n_segments + 1, _int_type(edges.n_rows))
+    cut_segments(edges.starts, relations, offsets, owned, firsts)
+    return offsets, owned, firsts
+
+
+def _domains(
+    edges: _Edges, segments: tuple[Ints, Ints, Ints], targets: NDArray[np.int32], room: Room
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    counts = np.zeros(2 * edges.n_relations, np.int64)
+    count_domains(edges.self_id, *segments, targets, counts)
+    offsets = room("domain_offsets", len(counts) + 1, np.int64)
+    offsets[:] = np.concatenate([[0], np.cumsum(counts)])
+    domains = room("domains", int(offsets[-1]), np.int32)
+    list_domains(edges.self_id, *segments, targets, offsets[:-1].copy(), domains)
+    return offsets, domains
+
+
+def _pair(graph: GraphArrays, partners: Ints) -> None:
+    """Find the way back of every edge, on all cores: each looks up an entity far away in memory."""
+    bounds = np.linspace(0, len(graph.segment_relations), 8 * available_cores() + 1).astype(np.int64)
+    with ThreadPoolExecutor(available_cores()) as pool:
+        list(pool.map(lambda first, last: pair_segments(graph, first, last, partners), bounds[:-1], bounds[1:]))
+
+
+def _freeze(graph: GraphArrays) -> GraphArrays:
+    """Give every array as read-only: memory maps and object stores hand out such arrays, and Numba types them apart."""
+    fields: list[Any] = [_frozen(field) if isinstance(field, np.ndarray) else field for field in graph]
+    return GraphArrays(*fields)
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    frozen = np.asarray(array).view()
+    frozen.setflags(write=False)
+    return frozen
+
+
+def segment_entities(graph: GraphArrays, segments: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the entities that some segments belong to."""
+    return (np.searchsorted(graph.segment_offsets, segments, side="right") - 1).astype(np.int32)

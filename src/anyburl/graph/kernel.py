@@ -37,6 +37,12 @@ def find_segment(graph: GraphArrays, entity: int, relation: int) -> int:
 
 
 @inlined
+def owner(graph: GraphArrays, segment: int) -> int:
+    """Return the entity that a segment belongs to: the last one whose segments begin at or before it."""
+    return lower_bound(graph.segment_offsets, 0, graph.n_entities + 2, segment + 1) - 1
+
+
+@inlined
 def entity_rows(graph: GraphArrays, entity: int) -> tuple[int, int]:
     """Return the rows of all edges of `entity`: the same range in both views."""
     first = graph.segment_starts[graph.segment_offsets[entity]]
@@ -81,9 +87,7 @@ def joins(graph: GraphArrays, source: int, target: int) -> tuple[int, int]:
 
 
 @kernel
-def pair_segments(graph: GraphArrays, partners: Ints) -> None:
-    """Write for each row of `targets` the segment of its target that leads back."""
-    for segment in range(len(graph.segment_relations)):
-        back = inverse(graph, int(graph.segment_relations[segment]))
-        for row in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
-            partners[row] = find_segment(graph, int(graph.targets[row]), back)
+def count_relations(relations: Ints, counts: Ints) -> None:
+    """Count how often each relation stands in `relations`."""
+    for row in range(len(relations)):
+        counts[relations[row]] += 1

@@ -36,6 +36,7 @@ class BodySource:
         self._grounded = profile.cyclic and profile.rule_length <= options.max_grounded
         self._lock = Lock()
         self._pending: deque[BodyArrays] = deque()
+        self._n_held = 0  # bodies that workers hold half done
         self._sweep: Iterator[BodyArrays] | None = None
         self._can_sweep = options.heads == "all"
         self._swept = False
@@ -46,7 +47,7 @@ class BodySource:
     @property
     def exhausted(self) -> bool:
         """Whether every body of the profile was harvested."""
-        return self._swept and not self._pending
+        return self._swept and not self._pending and not self._n_held
 
     def start_sweep(self) -> None:
         """List the bodies from now on, if that can be done."""
@@ -99,6 +100,16 @@ class BodySource:
         size = PIECES.get(self.profile.rule_length, 64)
         for start in range(0, len(bodies.kinds), size):
             self._pending.append(bodies.take(np.arange(start, min(start + size, len(bodies.kinds)))))
+
+    def hold(self) -> None:
+        """Take note that a worker holds a body half done."""
+        with self._lock:
+            self._n_held += 1
+
+    def release(self) -> None:
+        """Take note that it does so no longer."""
+        with self._lock:
+            self._n_held -= 1
 
     def take(self) -> BodyArrays | None:
         """Return bodies to be harvested, or None."""

@@ -16,11 +16,13 @@ from anyburl.rng import next_uint64, randint
 def sample_head(graph: GraphArrays, triples: NDArray[np.int32], state: NDArray[np.uint64]) -> tuple[int, int, int]:
     """Return a random head triple as an edge: start, directed relation, other end; subject or object starts the walk.
 
-    Of h(c, self) the walk can start at c only.
+    Of h(c, c), read as h(c, self), the walk can start at c only.
     """
     row = randint(state, len(triples))
     subject, relation, object_ = int(triples[row, 0]), int(triples[row, 1]), int(triples[row, 2])
-    if object_ == graph.n_entities or next_uint64(state) >> np.uint64(63) == 0:
+    if subject == object_:
+        return subject, relation, graph.n_entities
+    if next_uint64(state) >> np.uint64(63) == 0:
         return subject, relation, object_
     return object_, relation + graph.n_relations, subject
 

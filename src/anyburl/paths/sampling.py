@@ -20,7 +20,7 @@ def sample_paths(
 ) -> PathArrays:
     """Make `attempts` attempts at a straight path of `profile` and return those that succeeded.
 
-    `triples` are the possible heads (of the target relations), with h(c, c) rewritten to h(c, self).
+    `triples` are the possible heads (of the target relations).
     """
     paths = empty_paths(attempts, profile.rule_length)
     sample = sample_cyclic if profile.cyclic else sample_acyclic

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel
-from anyburl.bodies.arrays import HeadArrays
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, find_segment, inverse, lower_bound
 from anyburl.ranking.arrays import (
@@ -78,7 +77,6 @@ def find_head(graph: GraphArrays, index: RuleIndex, s: int, d: int) -> int:
 @kernel
 def fire_all(
     graph: GraphArrays,
-    heads: HeadArrays,
     index: RuleIndex,
     s: int,
     d: int,
@@ -92,7 +90,7 @@ def fire_all(
     is too small.
     """
     identity = protocol.object_identity
-    n = fire_pairs(graph, heads, index.pairs, s, d, identity, query, candidates, firings, 0)
+    n = fire_pairs(graph, index.pairs, s, d, identity, query, candidates, firings, 0)
     n = fire_dangling(graph, index.dangling, s, d, identity, query, candidates, firings, n)
     n = fire_long(graph, index.long, s, d, d, identity, query, walk, candidates, firings, n)
     if d >= graph.n_relations:
@@ -142,7 +140,6 @@ def keep_best(
 @kernel
 def answer(
     graph: GraphArrays,
-    heads: HeadArrays,
     index: RuleIndex,
     queries: QueryArrays,
     first: int,
@@ -166,7 +163,7 @@ def answer(
         # Compiled, int() keeps 32 bits: without np.int64, `fire_all` would be compiled once more for `Ranker.fire`.
         s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
         n_excluded = exclude(graph, queries, q, query, protocol.block_connected, candidates)
-        n = fire_all(graph, heads, index, s, d, protocol, query, walk, candidates, firings)
+        n = fire_all(graph, index, s, d, protocol, query, walk, candidates, firings)
         if n > len(firings.candidates):
             return q, n
         n_candidates = link_firings(candidates, firings, n, query)

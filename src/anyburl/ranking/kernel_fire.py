@@ -8,7 +8,6 @@ the candidate is a term as well, so it occurs nowhere on the way.
 from __future__ import annotations
 
 from anyburl._jit import inlined, kernel
-from anyburl.bodies.arrays import HeadArrays
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, lower_bound, steps
 from anyburl.ranking.arrays import CandidateArrays, FiringArrays, RelationEdges, UnaryIndex
@@ -94,7 +93,6 @@ def fire_body(
 @kernel
 def fire_pairs(
     graph: GraphArrays,
-    heads: HeadArrays,
     index: UnaryIndex,
     s: int,
     d: int,
@@ -107,7 +105,7 @@ def fire_pairs(
     """U_c rules of length 1 whose body is an edge of s: under object identity s is not the head's constant."""
     start, end = entity_rows(graph, s)
     for row in range(start, end):
-        segment = heads.partners[row]
+        segment = graph.partners[row]
         first, last = int(index.body_offsets[segment]), int(index.body_offsets[segment + 1])
         n = fire_body(graph, index, first, last, s, d, -1, object_identity, query, candidates, firings, n)
     return n

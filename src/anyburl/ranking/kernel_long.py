@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel
-from anyburl.bodies.arrays import LevelArrays
+from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import contains, reach
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import inverse
@@ -36,7 +36,7 @@ def dangling_holds(
 ) -> bool:
     """Whether x satisfies a U_d body by a way that avoids the entity `avoided`."""
     length = int(index.lengths[rule])
-    side, n_ends, _ = reach(graph, index.bodies[rule], length, x, 1, object_identity, walk.levels, walk.clock)
+    side, n_ends, _ = reach(graph, index.bodies[rule], length, x, 1, object_identity, walk.levels, walk.clock, NO_LIMIT)
     if not object_identity:
         return n_ends > 0
     for slot in range(n_ends):
@@ -55,7 +55,7 @@ def ends_of_constant(
     length = int(index.lengths[rule])
     reverse_body(graph, index.bodies[rule], length, walk.body)
     constant = int(index.body_constants[rule])
-    side, n_ends, _ = reach(graph, walk.body, length, constant, 1, object_identity, walk.levels, walk.clock)
+    side, n_ends, _ = reach(graph, walk.body, length, constant, 1, object_identity, walk.levels, walk.clock, NO_LIMIT)
     return side, n_ends
 
 

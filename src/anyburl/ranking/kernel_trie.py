@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anyburl._jit import inlined, kernel
-from anyburl.bodies.arrays import LevelArrays
+from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import extend_level, is_open, new_node
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import inverse, steps
@@ -230,6 +230,7 @@ def fire_trie(
                 depth,
                 int(walk.n_nodes[depth - 1]),
                 (walk.clocks[depth - 1], walk.clocks[depth]),
+                NO_LIMIT,
             )
         if index.scores[node] >= 0:
             score, rule = int(index.scores[node]), int(index.rules[node])

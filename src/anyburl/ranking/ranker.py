@@ -12,7 +12,7 @@ from queue import SimpleQueue
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.bodies.arrays import MAX_LENGTH, head_arrays
+from anyburl.bodies.arrays import MAX_LENGTH
 from anyburl.cores import available_cores
 from anyburl.errors import RuleError
 from anyburl.graph.arrays import inverses
@@ -64,7 +64,6 @@ class Ranker:
         self.rules, self.options, self.block_connected = rules, options, block_connected
         self.vocabulary = table.vocabulary
         self.graph = graph_of(table)
-        self.heads = head_arrays(self.graph)
         self.confidences = options.confidences(rules)
         self.index = build_index(self.graph, rules, self.confidences)
         self.longest = int(rules.lengths.max(initial=1)) or 1
@@ -115,7 +114,6 @@ class Ranker:
             while True:
                 n = fire_all(
                     self.graph,
-                    self.heads,
                     self.index,
                     entity,
                     relation,
@@ -185,7 +183,6 @@ class Ranker:
             while place < last:
                 place, needed = answer(
                     self.graph,
-                    self.heads,
                     self.index,
                     queries,
                     place,

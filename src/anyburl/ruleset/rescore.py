@@ -13,6 +13,7 @@ from anyburl.bodies.arrays import (
     CONSTANT,
     DANGLING,
     GROUNDED,
+    NO_LIMIT,
     BodyArrays,
     HarvestArrays,
     HeadArrays,
@@ -25,13 +26,13 @@ from anyburl.bodies.generalisation import canonical, with_keys
 from anyburl.bodies.kernel import score
 from anyburl.cores import available_cores
 from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.graph.index import segment_entities
 from anyburl.graph.stored import graph_of
 from anyburl.rules.rule import RuleType
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.ruleset.selection import TYPE_CODES
 from anyburl.triples.table import TripleTable
 
-NO_BUDGET = 1 << 60
 _BODIES_AT_A_TIME = {1: 64, 2: 16}  # of longer ones 4: a body may take long, and threads should end together
 
 
@@ -53,8 +54,8 @@ def rescore(
     heads = head_arrays(graph)
     predictions, support = np.zeros(len(rules), np.int64), np.zeros(len(rules), np.int32)
     exact = np.ones(len(rules), np.bool_)
-    _score_zero(graph, heads, rules, object_identity, predictions, support)
-    limits = Limits(0, 0.0, object_identity, budget or NO_BUDGET, NO_BUDGET)
+    _score_zero(graph, rules, object_identity, predictions, support)
+    limits = Limits(0, 0.0, object_identity, budget or NO_LIMIT, NO_LIMIT, start=NO_LIMIT)
     with ThreadPoolExecutor(threads or available_cores()) as pool:
         for length in np.unique(rules.lengths[rules.lengths > 0]):
             rows = np.flatnonzero(rules.lengths == length)
@@ -90,7 +91,6 @@ def rule_bodies(graph: GraphArrays, rules: RuleSet, length: int) -> BodyArrays:
 
 def _score_zero(
     graph: GraphArrays,
-    heads: HeadArrays,
     rules: RuleSet,
     object_identity: bool,
     predictions: NDArray[np.int64],
@@ -98,7 +98,10 @@ def _score_zero(
 ) -> None:
     """Count rules without a body: h(X, c) predicts every entity that has h, but c itself."""
     rows = np.flatnonzero(rules.lengths == 0)
-    segments = graph.segment_relations.astype(np.int64) * (graph.n_entities + 1) + heads.entities
+    if not len(rows):
+        return
+    entities = segment_entities(graph, np.arange(len(graph.segment_relations)))
+    segments = graph.segment_relations.astype(np.int64) * (graph.n_entities + 1) + entities
     order = np.argsort(segments)
     back = inverses(rules.head[rows], graph.n_relations).astype(np.int64)
 
@@ -108,13 +111,13 @@ def _score_zero(
         places = np.append(order, -1)[np.searchsorted(segments, wanted, sorter=order)]
         return np.where(np.append(segments, -1)[places] == wanted, places, -1)
 
-    owners = np.bincount(graph.segment_relations[heads.entities < graph.n_entities], minlength=2 * graph.n_relations)
+    owners = np.bincount(graph.segment_relations[entities < graph.n_entities], minlength=2 * graph.n_relations)
     own, into = find(rules.head[rows].astype(np.int64)), find(back)
     is_owner = (own >= 0) & (rules.head_constant[rows] < graph.n_entities)
     predictions[rows] = owners[rules.head[rows]] - is_owner * object_identity
     # `self` comes last in a segment; no variable stands for it.
-    entities = np.diff(graph.segment_starts) - (graph.targets[graph.segment_starts[1:] - 1] == graph.n_entities)
-    support[rows] = np.append(entities, 0)[into]
+    reached = np.diff(graph.segment_starts) - (graph.targets[graph.segment_starts[1:] - 1] == graph.n_entities)
+    support[rows] = np.append(reached, 0)[into]
 
 
 def _batches(

@@ -9,7 +9,6 @@ from threading import Event
 
 from anyburl.bodies.arrays import head_arrays
 from anyburl.bodies.seen import SeenBodies
-from anyburl.graph.index import rewrite_reflexive
 from anyburl.graph.stored import graph_of
 from anyburl.learning.engines.base import CoreSpan
 from anyburl.learning.engines.worker import Worker
@@ -31,9 +30,9 @@ class ThreadsEngine:
         self._options = options
         relations = target_relations(table, options)
         heads = head_arrays(self.graph, relations)
-        triples = rewrite_reflexive(table.triples, self.graph.n_entities)
+        triples = table.triples
         if relations is not None:
-            triples = triples[heads.wanted_relations[triples[:, 1]]]
+            triples = triples[heads.wanted[triples[:, 1]]]
             triples.setflags(write=False)
         self._seen = SeenBodies()
         self._sources = {profile: BodySource(self.graph, triples, profile, options) for profile in options.profiles}
@@ -75,11 +74,13 @@ class ThreadsEngine:
             if deadline is None:
                 own = worker.work_paths(sources[0], self._seen, key, stopped)
                 return [own, *(worker.help_with(source, self._seen, stopped) for source in sources[1:])]
-            return [
+            found = worker.go_on(deadline, self._seen, stopped)
+            found += [
                 worker.work_until(deadline, source, self._seen, key, stopped)
                 for source in sources
                 if not source.exhausted
             ]
+            return found
         finally:
             self._idle.put(worker)
 

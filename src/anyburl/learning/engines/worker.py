@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 
-from anyburl.bodies.arrays import BodyArrays, HeadArrays, Limits, empty_harvest, empty_scratch
+from anyburl.bodies.arrays import UNDER_WAY, BodyArrays, HeadArrays, Limits, empty_harvest, empty_scratch
 from anyburl.bodies.kernel import harvest
 from anyburl.bodies.seen import SeenBodies
 from anyburl.graph.arrays import GraphArrays
@@ -22,8 +22,8 @@ from anyburl.rng import batch_state
 from anyburl.triples.vocabulary import Vocabulary
 
 ATTEMPTS = 5_000  # paths tried at a time: a few milliseconds
-KERNEL_WORK = 10_000_000  # edges touched in one kernel call: some tens of milliseconds
-SHORT_BUDGETS = {1: 100, 2: 10}  # short bodies are few: they may touch so many times the budget
+KERNEL_WORK = 4_000_000  # edges touched in one kernel call: some tens of milliseconds, more on a large graph
+SHORT_BUDGETS = {1: 10, 2: 10}  # short bodies are few: they may touch so many times the budget
 
 
 Key = tuple[int, int]  # number of the span and of the core: with the seed, the name of the random numbers
@@ -39,6 +39,18 @@ class Worker:
         self._scratch = empty_scratch(graph, longest, witnessed=witnessed or not options.object_identity)
         self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations)
         self._reward = make_reward(options.reward)
+        self._held: tuple[BodySource, BodyArrays] | None = None  # a body that the last span's end left half done
+
+    def go_on(self, deadline: float, seen: SeenBodies, stopped: Callable[[], bool]) -> list[CoreSpan]:
+        """Go on with the body that the end of the last span left half done, if there is one."""
+        if self._held is None:
+            return []
+        source, body = self._held
+        self._held = None
+        found = CoreSpan(source.profile)
+        self._harvest(body, source, seen, found, lambda: stopped() or time.monotonic() >= deadline)
+        source.release()
+        return [found]
 
     def work_until(
         self, deadline: float, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]
@@ -99,10 +111,12 @@ class Worker:
         found: CoreSpan,
         over: Callable[[], bool],
     ) -> None:
-        """Harvest `bodies`, a bounded kernel call at a time; put back what is left when time is over."""
+        """Harvest `bodies`, a bounded kernel call at a time; put back what is left when time is over, but for a body
+        that is half done: this worker's buffers hold its counts.
+        """
         limits = self._limits(source.profile)
         done = 0
-        while done < len(bodies.kinds) and not (done and over()):
+        while done < len(bodies.kinds) and not over():
             first = done
             done, n_rows = harvest(self._graph, self._heads, bodies, first, limits, self._scratch, self._out)
             counts = np.bincount(self._out.bodies[:n_rows] % len(bodies.kinds), minlength=len(bodies.kinds))
@@ -112,8 +126,11 @@ class Worker:
                 rules = to_rules(self._vocabulary, bodies, self._out, n_rows)
                 found.rules.append(rules)
                 found.reward += self._reward.of(rules.support, rules.predictions, source.profile.rule_length)
-        if done < len(bodies.kinds):
-            source.put(bodies.take(np.arange(done, len(bodies.kinds))))
+        if self._scratch.grounding[UNDER_WAY]:
+            self._held = (source, bodies.take(np.array([done])))
+            source.hold()
+            done += 1
+        source.put(bodies.take(np.arange(done, len(bodies.kinds))))
 
     def _limits(self, profile: PathProfile) -> Limits:
         options = self._options
