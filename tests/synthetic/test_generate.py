@@ -140,7 +140,7 @@ def test_entities_and_relations_can_be_asked_for(tmp_path: Path) -> None:
     graph = anyburl.generate_graph(tmp_path / "graph", 20_000, entities=8_000, relations=12)
     assert graph.n_relations == 12
     assert len(graph.planted) == 5
-    assert graph.n_entities == pytest.approx(8_000, rel=0.2)
+    assert 5_000 < graph.n_entities <= 8_000  # in a sparse graph, some of them have no triple
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_learning_finds_the_planted_rules_with_their_true_counts(graphs: dict[in
     graph = graphs[3_000]
     data = anyburl.load_dataset(graph.folder)
     heads = tuple(planted.rule.head.relation for planted in graph.planted)
-    rules = anyburl.learn(data, paths=400_000, seed=1, min_confidence=0.1, relations=heads)
+    rules = anyburl.learn(data, paths=200_000, seed=1, min_confidence=0.1, relations=heads)
     texts = dict(
         zip(rules.texts().to_list(), zip(rules.predictions, rules.support, rules.exact, strict=True), strict=True)
     )
@@ -183,6 +183,6 @@ def test_scores_counted_by_the_system_are_the_true_ones(
     lines = [f"1\t1\t1.0\t{planted.rule}" for planted in graph.planted]
     (tmp_path / "rules.txt").write_text("\n".join(lines) + "\n", "utf-8")
     data = anyburl.load_dataset(graph.folder)
-    rules = anyburl.rescore(anyburl.RuleSet.load(tmp_path / "rules.txt", data.vocabulary), data)
+    rules = anyburl.rescore(anyburl.RuleSet.load(tmp_path / "rules.txt", data.vocabulary), data.train)
     counted = list(zip(rules.predictions.tolist(), rules.support.tolist(), strict=True))
     assert counted == [(planted.predictions, planted.support) for planted in graph.planted]

@@ -19,7 +19,8 @@ def command(
     triples: Annotated[int, typer.Option(min=1_000, help="About how many triples, all splits together.")],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; it must not hold a graph.")],
     entities: Annotated[
-        int | None, typer.Option(help="About how many entities; a tenth of the triples if left out.")
+        int | None,
+        typer.Option(help="About how many entities (some may have no triple); a tenth of the triples if left out."),
     ] = None,
     relations: Annotated[
         int | None, typer.Option(help="How many relations; 30 to some hundreds, by the triples, if left out.")

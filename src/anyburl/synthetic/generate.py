@@ -61,7 +61,8 @@ def generate_graph(
 
     Entities have types, every relation joins two types, and degrees follow power laws. Rules of every type (B of
     length 1 to 3, Uc, Ud) are planted in relations of their own, and planted.json tells their true predictions, support
-    and confidence on the train split. About 10 triples an entity, unless `entities` says otherwise. The same arguments
+    and confidence on the train split. There are about 10 triples an entity, unless `entities` says otherwise
+    (some may have no triple). The same arguments
     give the same files. `progress` is called with numbers of triples that were written.
     """
     options = GraphOptions(triples=triples, entities=entities, relations=relations, seed=seed)
