@@ -261,6 +261,9 @@ def draw(sizes: list[Size], projected: dict[str, Any], pictures: Path) -> str:
         axes[1].plot(x, [size[step]["peak_memory_mb"] / 1024 for size in sizes], **style)
     for axis, label in zip(axes, ("seconds", "peak memory (GB)"), strict=True):
         axis.set(xlabel="train triples (millions)", ylabel=label, xscale="log", yscale="log")
+        for side in (axis.xaxis, axis.yaxis):
+            side.set_major_formatter("{x:g}")
+            side.set_minor_formatter("")
         axis.legend()
     return save(drawing, pictures, "scale", "Seconds and peak memory of each step over the number of triples")
 
