@@ -29,8 +29,11 @@ class Relation:
     @property
     def room(self) -> int:
         """How many triples it may have."""
-        sizes = self.subject.size, self.object.size
-        return min(int(FULLEST * sizes[0] * sizes[1]), BUSIEST * max(sizes))
+        return int(FULLEST * self.subject.size * self.object.size)
+
+    def suits(self, n: int) -> bool:
+        """Tell whether n triples fit well."""
+        return n <= min(self.room, BUSIEST * max(self.subject.size, self.object.size))
 
 
 def plan_relations(types: list[EntityType], n: int, n_triples: int, rng: np.random.Generator) -> list[Relation]:
@@ -80,7 +83,7 @@ def _typed(name: str, types: list[EntityType], n: int, rng: np.random.Generator)
         tried = Relation(name, subject, object)
         if best is None or tried.room > best.room:
             best = tried
-        if tried.room >= n:
+        if tried.suits(n):
             return tried
     assert best is not None
     return best
