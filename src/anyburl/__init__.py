@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.ruleset.rescore import rescore
     from anyburl.ruleset.ruleset import RuleSet
+    from anyburl.synthetic.generate import GeneratedGraph, generate_graph
+    from anyburl.synthetic.planted import PlantedRule
     from anyburl.triples.dataset import Dataset, load_dataset
     from anyburl.triples.table import TripleTable
     from anyburl.triples.vocabulary import Vocabulary
@@ -55,12 +57,14 @@ _HOMES = {
     "DataError": "errors",
     "Dataset": "triples.dataset",
     "Explanation": "explanation.explanation",
+    "GeneratedGraph": "synthetic.generate",
     "LearnOptions": "learning.options",
     "Learner": "learning.learner",
     "Metrics": "evaluation.metrics",
     "MissingExtraError": "errors",
     "OptionError": "errors",
     "PathProfile": "paths.profile",
+    "PlantedRule": "synthetic.planted",
     "RankOptions": "ranking.options",
     "Ranker": "ranking.ranker",
     "Reason": "explanation.explanation",
@@ -77,6 +81,7 @@ _HOMES = {
     "evaluate": "evaluation.evaluate",
     "explain": "explanation.explain",
     "format_rule": "rules.syntax",
+    "generate_graph": "synthetic.generate",
     "learn": "learning.learn",
     "load_dataset": "triples.dataset",
     "make_ranker": "tuning.ranker",
@@ -95,12 +100,14 @@ __all__ = [
     "DataError",
     "Dataset",
     "Explanation",
+    "GeneratedGraph",
     "LearnOptions",
     "Learner",
     "Metrics",
     "MissingExtraError",
     "OptionError",
     "PathProfile",
+    "PlantedRule",
     "RankOptions",
     "Ranker",
     "Reason",
@@ -118,6 +125,7 @@ __all__ = [
     "evaluate",
     "explain",
     "format_rule",
+    "generate_graph",
     "learn",
     "load_dataset",
     "make_ranker",

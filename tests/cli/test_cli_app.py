@@ -11,7 +11,19 @@ import pytest
 
 import anyburl
 
-COMMANDS = ["demo", "learn", "rules", "evaluate", "predict", "explain", "rescore", "convert", "datasets", "plot"]
+COMMANDS = [
+    "demo",
+    "learn",
+    "rules",
+    "evaluate",
+    "predict",
+    "explain",
+    "rescore",
+    "convert",
+    "datasets",
+    "generate",
+    "plot",
+]
 
 
 def test_version_is_printed(run: Any) -> None:

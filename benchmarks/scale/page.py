@@ -1,0 +1,275 @@
+"""docs/scale.md and its picture, made from the stored JSON and from nothing else."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "paper"))
+
+from page.cells import listed, table, thousands
+from page.pictures import COLOURS, MARKERS, panels, save
+
+from scale.fit import Size, costs_of, load_sizes, n_triples
+
+
+def render(results: Path, docs: Path) -> Path:
+    """Write the page and return where it is."""
+    sizes = load_sizes(results)
+    projected = json.loads((results / "scale-fit.json").read_text("utf-8"))["results"]
+    parts = [
+        introduction(sizes),
+        measured_section(sizes, projected, docs / "results"),
+        profiles_section(sizes[-1]),
+        planted_section(sizes),
+        growth_section(sizes, projected),
+        projection_section(sizes, projected),
+    ]
+    page = docs / "scale.md"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n".join(part.rstrip() + "\n" for part in parts), "utf-8")
+    return page
+
+
+def introduction(sizes: list[Size]) -> str:
+    """Say what was measured, where and how."""
+    machines = [size["machine"] for size in sizes]
+    processors = sorted({f"{machine['cores']} cores of an {machine['processor']}" for machine in machines})
+    dates = sorted(machine["date"] for machine in machines)
+    commits = sorted({machine["commit"] for machine in machines})
+    first = machines[0]
+    commands = "\n".join(size["command"] for size in sizes)
+    return (
+        "# Scale: how time and memory grow with the graph\n\n"
+        "The graphs are made up by [`anyburl generate`](reference/command-line.md#anyburl-generate): typed relations, "
+        "power-law degrees, planted rules whose true confidence is known. Every step ran in a process of its own, so "
+        "that its peak memory is its own. Memory counts mapped files as far as they were read; what a process holds of "
+        "its own, without them, is told beside it.\n\n"
+        f"Measured from {dates[0]} to {dates[-1]} (UTC) on {listed(processors)}, Python {first['python']}, Numba "
+        f"{first['numba']}, NumPy {first['numpy']}, Polars {first['polars']}; commit {listed(commits)}, by\n\n"
+        f"```text\n{commands}\n```\n\n"
+        "This page is made by `python benchmarks/bench_scale.py --fit` from `benchmarks/results/scale-*.json`."
+    )
+
+
+def measured_section(sizes: list[Size], projected: dict[str, Any], pictures: Path) -> str:
+    """Return what each step cost at each size."""
+    learned, ranked = sizes[-1]["learn"], sizes[-1]["rank"]
+    budgets = sorted({size["asked"]["seconds"] for size in sizes})
+    has_index = all(size["index"].get("seconds") for size in sizes)
+    header = ["train triples", "entities", "relations", "generate (s)", "index (s)", "index on disk (GB)", "open (s)"]
+    rows = [making_row(size) for size in sizes]
+    costs = [
+        "train triples",
+        "paths/s",
+        "bodies/s",
+        "rules/s",
+        "longest span (s)",
+        "prepare ranking (s)",
+        "queries/s",
+        "MRR",
+    ]
+    memory = [
+        "train triples",
+        "generate (GB)",
+        "index (GB)",
+        "open (GB)",
+        "learn (GB)",
+        "its own",
+        "rank (GB)",
+        "its own",
+    ]
+    return "\n".join(
+        [
+            "## Measured\n",
+            table(header, rows) + "\n",
+            *(
+                []
+                if has_index
+                else ["Where no index was made, every step reads the text: that is what opening takes.\n"]
+            ),
+            f"Learning had {listed([f'{seconds:g}' for seconds in budgets])} s and default options on "
+            f"{learned['threads']} threads; paths, bodies and rules are per second and core. "
+            f"Then {thousands(ranked['queries'])} queries (a sample of the test triples, both directions) were ranked "
+            f"by max with the rules found, on {ranked['threads']} threads. A time span is meant to take 1 s: the "
+            "longest one tells of stalls.\n",
+            table(costs, [work_row(size) for size in sizes]) + "\n",
+            "Peak memory of each step:\n",
+            table(memory, [memory_row(size) for size in sizes]) + "\n",
+            draw(sizes, projected, pictures),
+        ]
+    )
+
+
+def making_row(size: Size) -> list[str]:
+    """Return what it takes to have a graph ready."""
+    made, indexed = size["generate"], size["index"]
+    index = [figure(indexed.get("seconds")), figure(indexed["disk_mb"] / 1e3 if "disk_mb" in indexed else None)]
+    counts = [thousands(made[name]) for name in ("train", "entities", "relations")]
+    return [*counts, figure(made["seconds"]), *index, figure(size["open"]["seconds"])]
+
+
+def work_row(size: Size) -> list[str]:
+    """Return what learning and ranking gave."""
+    learned, ranked = size["learn"], size["rank"]
+    rates = [thousands(learned["per_core_second"][name]) for name in ("paths", "bodies", "rules")]
+    ranking = [figure(ranked["index_seconds"]), thousands(ranked["queries_per_second"]), f"{ranked['mrr']:.3f}"]
+    return [thousands(n_triples(size)), *rates, figure(learned["longest_span"]), *ranking]
+
+
+def memory_row(size: Size) -> list[str]:
+    """Return the peak memory of every step."""
+    has_index = size["index"].get("seconds") is not None
+    steps = [step for step in ("generate", "index", "open", "learn", "rank") if has_index or step != "index"]
+    shown = {"generate": "", "index": figure(None)}
+    shown |= {step: figure(size[step]["peak_memory_mb"] / 1024) for step in steps}
+    for step in ("learn", "rank"):
+        shown[step] += f" | {figure(size[step]['peak_private_mb'] / 1024)}"
+    return [thousands(n_triples(size)), *shown.values()]
+
+
+def profiles_section(size: Size) -> str:
+    """Return what each path profile gave on the largest graph."""
+    rows = [
+        [name, *(thousands(entry[key]) for key in ("core_seconds", "attempts", "paths", "new_bodies", "new_rules"))]
+        for name, entry in size["learn"]["profiles"].items()
+    ]
+    header = ["profile", "core-seconds", "attempts", "paths", "new bodies", "new rules"]
+    return (
+        f"## Where the time went\n\nBy path profile, on the largest graph ({thousands(n_triples(size))} triples):\n\n"
+        + table(header, rows)
+    )
+
+
+def planted_section(sizes: list[Size]) -> str:
+    """Return how many planted rules were found, and how true their confidences are."""
+    rows = []
+    for size in sizes:
+        planted = size["learn"]["planted"]
+        found = [entry for entry in planted if entry["found"]]
+        exact = sum(entry["exact"] for entry in found)
+        furthest = max((abs(entry["difference"]) for entry in found), default=None)
+        lengths = [f"{sum(e['found'] for e in of)} of {len(of)}" for of in by_shape(planted).values()]
+        rows.append([thousands(n_triples(size)), *lengths, exact, "" if furthest is None else f"{furthest:.4f}"])
+    header = [
+        "train triples",
+        *by_shape(sizes[0]["learn"]["planted"]),
+        "with exact counts",
+        "largest error of confidence",
+    ]
+    return (
+        "## Planted rules\n\nThe generator counts predictions and support of the rules that it plants. Found in the "
+        "learning time, by type and length:\n\n" + table(header, rows)
+    )
+
+
+def by_shape(planted: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Group planted rules by type and length."""
+    shapes: dict[str, list[dict[str, Any]]] = {"B 1": [], "B 2": [], "B 3": [], "Uc 1": [], "Ud 1": []}
+    for entry in planted:
+        head, _, body = entry["rule"].partition(" <= ")
+        kind = "B" if "(X,Y)" in head else "Ud" if "(X,A)" in body else "Uc"
+        shapes[f"{kind} {body.count('(')}"].append(entry)
+    return shapes
+
+
+def growth_section(sizes: list[Size], projected: dict[str, Any]) -> str:
+    """Return the fitted powers."""
+    costs = costs_of(sizes)
+    rows = [
+        [
+            f"{name} ({fitted['unit']})",
+            *(figure(costs[name].value(size)) for size in sizes),
+            f"{fitted['exponent']:.2f}",
+            f"{fitted['off']:.2f}",
+        ]
+        for name, fitted in projected["fits"].items()
+    ]
+    header = ["cost", *(f"at {thousands(n_triples(size))}" for size in sizes), "power", "worst fit, factor"]
+    shared = [
+        [name, *(figure(fitted[key]) for key in ("per_triple", "per_rule")), f"{fitted['off']:.2f}"]
+        for name, fitted in projected["shares"].items()
+    ]
+    return (
+        "## Growth\n\nEach cost was fitted by a power of the number of triples (least squares of the logarithms). A "
+        "power of 0 means that the cost does not depend on the size of the graph.\n\n"
+        + table(header, rows)
+        + "\n\nSome costs depend on the rules that were found, too, and are divided between triples and rules (least "
+        "squares of relative errors). Memory is that above what the process held before it opened the data. Where the "
+        "sizes cannot tell the two apart, all is put down to the triples.\n\n"
+        + table(["cost", "per triple", "per rule", "worst fit, factor"], shared)
+    )
+
+
+def projection_section(sizes: list[Size], projected: dict[str, Any]) -> str:
+    """Return what the powers say of graphs that were not measured."""
+    targets, goal, peer = projected["targets"], projected["goal"], projected["peer"]
+    cores = list(next(iter(targets.values()))["hours"])
+    rows = [projection_row(name, target) for name, target in targets.items()]
+    header = [
+        "graph",
+        "triples",
+        "index (GB)",
+        "learn (GB)",
+        "rank (GB)",
+        "index on disk (GB)",
+        "index (h)",
+        "prepare ranking (h)",
+    ]
+    header += [f"learn + rank (h), {n} core{'s' if n != '1' else ''}" for n in cores]
+    ours = targets[peer["target"]]["memory_gb"]["largest"]
+    times = max(target["triples"] for target in targets.values()) / n_triples(sizes[-1])
+    return (
+        "## Projection\n\nThis was not measured: it is what the powers above give for "
+        f"{listed(list(targets))}, up to {times:,.0f} times the largest graph measured. Hours are for the harvest of "
+        f"{thousands(goal['bodies'])} bodies and for ranking {thousands(goal['queries'])} queries, those of several "
+        f"cores as if the work were divided without loss; memory is that with {thousands(goal['rules'])} rules. Real "
+        "graphs differ from generated ones.\n\n"
+        + table(header, rows)
+        + f"\n\n{peer['name']} {peer['said']} {peer['memory_gb']} GB for {peer['target']}. That is "
+        f"{figure(peer['ratio'])} times the {figure(ours)} GB projected here."
+    )
+
+
+def projection_row(name: str, target: dict[str, Any]) -> list[str]:
+    """Return the figures of one graph."""
+    memory = [figure(target["memory_gb"].get(step)) for step in ("index", "learn", "rank")]
+    hours = [figure(sum(steps.values())) for steps in target["hours"].values()]
+    return [
+        name,
+        thousands(target["triples"]),
+        *memory,
+        figure(target["disk_gb"]),
+        figure(target["index_hours"]),
+        figure(target["preparation_hours"]),
+        *hours,
+    ]
+
+
+def draw(sizes: list[Size], projected: dict[str, Any], pictures: Path) -> str:
+    """Draw time and memory over the number of triples, both on scales of powers of ten."""
+    drawing, axes = panels(2, 4.8, 3.8)
+    x = [n_triples(size) / 1e6 for size in sizes]
+    for place, step in enumerate(("generate", "index", "open", "learn", "rank")):
+        if step == "index" and not all(size["index"].get("seconds") for size in sizes):
+            continue
+        style = {"color": COLOURS[place], "marker": MARKERS[place], "label": step}
+        if step != "learn":
+            axes[0].plot(x, [size[step]["seconds"] for size in sizes], **style)
+        axes[1].plot(x, [size[step]["peak_memory_mb"] / 1024 for size in sizes], **style)
+    for axis, label in zip(axes, ("seconds", "peak memory (GB)"), strict=True):
+        axis.set(xlabel="train triples (millions)", ylabel=label, xscale="log", yscale="log")
+        for side in (axis.xaxis, axis.yaxis):
+            side.set_major_formatter("{x:g}")
+            side.set_minor_formatter("")
+        axis.legend()
+    return save(drawing, pictures, "scale", "Seconds and peak memory of each step over the number of triples")
+
+
+def figure(value: float | None) -> str:
+    """Write a figure with three digits, or a dash for none."""
+    if value is None:
+        return "-"
+    return thousands(value) if value >= 1000 else f"{value:.3g}"

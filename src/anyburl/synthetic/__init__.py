@@ -1,0 +1,8 @@
+"""Graphs made up for tests and benchmarks: power-law degrees, typed relations, rules of known confidence."""
+
+from __future__ import annotations
+
+from anyburl.synthetic.generate import GeneratedGraph, generate_graph
+from anyburl.synthetic.planted import PlantedRule
+
+__all__ = ["GeneratedGraph", "PlantedRule", "generate_graph"]
