@@ -36,6 +36,7 @@ PUBLIC = [
     "UnknownLabelError",
     "Vocabulary",
     "__version__",
+    "build_index",
     "evaluate",
     "explain",
     "format_rule",

@@ -149,6 +149,7 @@ odd_texts = st.lists(
 @example("a\tb\tc\n\t\t\n")
 @example("a\tb\t\r\n")
 @example("a\tr\to\nb\tb\tb\t")
+@example("a\r\tb\ta")
 def test_odd_texts_are_read_as_the_plainest_reader_does(tmp_path: Path, text: str) -> None:
     path = written(tmp_path, text)
     expected = reference(text)

@@ -98,8 +98,9 @@ class LineParser:
 
 def _parse_tabs(block: bytes) -> pl.DataFrame | None:
     """Return the triples if every line is three labels separated by tabs, else None."""
-    # Polars overlooks an empty last field at the very end; a NUL tells a binary file, or text of 16-bit characters.
-    if block[-2:].rstrip(b"\r").endswith(b"\t") or b"\0" in block:
+    # Polars overlooks an empty last field at the very end, and a carriage return that ends a label. A NUL tells a
+    # binary file, or text of 16-bit characters.
+    if block[-2:].rstrip(b"\r").endswith(b"\t") or b"\r\t" in block or b"\0" in block:
         return None
     try:
         frame = pl.read_csv(
