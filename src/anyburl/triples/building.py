@@ -69,7 +69,7 @@ def _write_sorted(folder: Path, split: str, n_read: int, ids: Sequence[Ids], voc
     target = folder / f"{split}.npy"
     sizes = vocabulary.n_entities, vocabulary.n_relations
     if not fits_one_number(*sizes):
-        pieces = list(_read_ids(folder, split, ids))
+        pieces = [[by_code[:0] for by_code in ids], *_read_ids(folder, split, ids)]
         triples = sorted_unique([np.concatenate(column) for column in zip(*pieces, strict=True)], *sizes)
         np.save(target, triples)
         return len(triples)

@@ -81,7 +81,8 @@ def open_index(folder: Path) -> StoredTables:
             for split in SPLITS
         ]
     except (OSError, ValueError, TypeError, KeyError, EOFError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{folder}: this index is damaged ({error}): build it again by `anyburl index`") from error
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{folder}: this index is damaged ({reason}): build it again by `anyburl index`") from error
     return StoredTables(card, tables)
 
 
