@@ -22,8 +22,8 @@ SELF_TOKEN = "me_myself_i"
 MOST_COMPARED = 5000
 """At most so many labels are compared with an unknown one to find names that are like it."""
 
-FEW = 8
-"""Labels are searched one by one if there are so many times as many known ones: to list all of those takes longer."""
+FEW = 2
+"""Labels are searched for if there are so many times as many known ones: to make a dictionary of these takes longer."""
 
 _TOKEN = pl.Series([SELF_TOKEN], dtype=pl.String)
 _NOWHERE = pl.Series([-1], dtype=pl.Int32)
