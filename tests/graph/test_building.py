@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,9 +38,10 @@ def assert_same(built: Dataset, read: Dataset) -> None:
         assert one.n_duplicates == other.n_duplicates
         np.testing.assert_array_equal(one.triples, other.triples)
         assert type(one.triples) is np.ndarray
-        assert (one.triples.dtype, one.triples.flags.writeable) == (np.int32, False)
+        assert numba.typeof(one.triples) == numba.typeof(other.triples)  # or kernels would be compiled twice
     for one, other in zip(graph_of(built.train), build_graph(read.train), strict=True):
         np.testing.assert_array_equal(one, other)
+        assert numba.typeof(one) == numba.typeof(other)
     assert built.fingerprint == read.fingerprint == plain_fingerprint(read)
 
 
@@ -163,6 +165,12 @@ def test_a_foreign_folder_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "index.json").write_text(text)
     with pytest.raises(DataError, match=r"index\.json: expected what `anyburl index` wrote, got something else"):
         load_dataset(tmp_path)
+
+
+def test_a_folder_of_text_may_hold_a_file_of_that_name(file: Path, tmp_path: Path) -> None:
+    file.rename(tmp_path / "train.txt")
+    (tmp_path / "index.json").write_text("[]")
+    assert len(load_dataset(tmp_path).train) == 3
 
 
 def test_an_index_is_found_by_its_name(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

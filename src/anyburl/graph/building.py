@@ -29,7 +29,7 @@ def build_index(
 
     `data` is what `load_dataset` takes, which then takes `out` as well, as every command does where it asks for DATA.
     Labels are read in pieces, so that a data set may be much larger in text than the memory. `progress` is called with
-    what is being done and how many lines or triples of it. A build that is interrupted leaves nothing behind.
+    what is being done and with how many lines or triples. A build that is interrupted leaves nothing behind.
     """
     target = Path(out).expanduser()
     check_index_output(target)

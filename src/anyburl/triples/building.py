@@ -20,7 +20,7 @@ from anyburl.triples.vocabulary import Vocabulary
 
 PIECE = 1 << 20  # triples at a time
 Progress = Callable[[str, int], None]
-"""Is told what is being done, and how many lines, labels or triples of it."""
+"""Is told what is being done, and with how many lines or triples."""
 
 
 def write_tables(
@@ -31,7 +31,6 @@ def write_tables(
     read = {split: _write_codes(coder, split, file, folder, progress) for split, file in files.items()}
     progress("sorting labels", sum(read.values()))
     vocabulary, ids = coder.finish()
-    del coder
     write_labels(vocabulary.entities, folder / "entities.arrow")
     write_labels(vocabulary.relations, folder / "relations.arrow")
     triples = {}

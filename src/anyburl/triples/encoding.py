@@ -30,16 +30,20 @@ class LabelCoder:
         return [coded[name].to_physical().to_numpy() for name in COLUMNS]
 
     def finish(self) -> tuple[Vocabulary, list[NDArray[np.int32]]]:
-        """Return all labels and, for each of the three columns, the array that turns a code into an id."""
-        entities, entity_ids = _sorted_labels(self._types["subject"], "entity")
-        relations, relation_ids = _sorted_labels(self._types["relation"], "relation")
+        """Return all labels and, for each of the three columns, the array that turns a code into an id.
+
+        The coder is empty then: what it holds besides the labels is no longer needed.
+        """
+        found = [self._types[name].categories.to_series() for name in ("subject", "relation")]
+        self._kept.clear()
+        entities, entity_ids = _sorted_labels(found[0], "entity")
+        relations, relation_ids = _sorted_labels(found[1], "relation")
         return Vocabulary(entities, relations), [entity_ids, relation_ids, entity_ids]
 
 
-def _sorted_labels(kind: pl.Categorical, what: str) -> tuple[pl.Series, NDArray[np.int32]]:
-    """Return the labels of categories, sorted, and the place of each code among them."""
-    labels = kind.categories.to_series()
+def _sorted_labels(labels: pl.Series, kind: str) -> tuple[pl.Series, NDArray[np.int32]]:
+    """Return labels in order, and the place of each among them."""
     order = labels.arg_sort()
     ids = np.empty(len(labels), np.int32)
     ids[order.to_numpy()] = np.arange(len(labels), dtype=np.int32)
-    return check_labels(labels.gather(order).rename(""), what), ids
+    return check_labels(labels.gather(order).rename(""), kind), ids

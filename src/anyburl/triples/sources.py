@@ -74,9 +74,9 @@ def _built_in() -> dict[str, Traversable]:
 
 
 def _in_folder(folder: Path, name: str, source: str) -> Source:
-    if is_index(folder):
-        return Source(name, source, {}, folder)
     files = {split: _split_file(folder, split) for split in SPLITS}
+    if files["train"] is None and is_index(folder):
+        return Source(name, source, {}, folder)
     if files["train"] is None:
         found = sorted(entry.name for entry in folder.iterdir())
         listed = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "") if found else "an empty folder"
