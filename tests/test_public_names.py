@@ -38,6 +38,7 @@ PUBLIC = [
     "UnknownLabelError",
     "Vocabulary",
     "__version__",
+    "build_index",
     "evaluate",
     "explain",
     "format_rule",

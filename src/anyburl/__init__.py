@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from anyburl.evaluation.metrics import Metrics
     from anyburl.explanation.explain import explain
     from anyburl.explanation.explanation import Explanation, Reason
+    from anyburl.graph.building import build_index
     from anyburl.learning.learn import learn
     from anyburl.learning.learner import Learner, Span
     from anyburl.learning.options import LearnOptions
@@ -78,6 +79,7 @@ _HOMES = {
     "TripleTable": "triples.table",
     "UnknownLabelError": "errors",
     "Vocabulary": "triples.vocabulary",
+    "build_index": "graph.building",
     "evaluate": "evaluation.evaluate",
     "explain": "explanation.explain",
     "format_rule": "rules.syntax",
@@ -122,6 +124,7 @@ __all__ = [
     "UnknownLabelError",
     "Vocabulary",
     "__version__",
+    "build_index",
     "evaluate",
     "explain",
     "format_rule",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from anyburl.errors import DataError
 from anyburl.triples import COLUMNS, TripleTable, read_triples, write_triples
+from anyburl.triples.files import read_batches
 
 ROWS = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch")]
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -148,6 +149,7 @@ odd_texts = st.lists(
 @example("a\tb\tc\n\t\t\n")
 @example("a\tb\t\r\n")
 @example("a\tr\to\nb\tb\tb\t")
+@example("a\r\tb\ta")
 def test_odd_texts_are_read_as_the_plainest_reader_does(tmp_path: Path, text: str) -> None:
     path = written(tmp_path, text)
     expected = reference(text)
@@ -156,6 +158,48 @@ def test_odd_texts_are_read_as_the_plainest_reader_does(tmp_path: Path, text: st
     else:
         where = f"train.txt:{expected}: expected 3" if expected else "train.txt: expected lines"
         assert refusal(path).startswith(where)
+
+
+def read_in_pieces(path: Path, size: int) -> list[tuple[str, ...]] | str:
+    try:
+        return [row for frame in read_batches(path, size) for row in frame.rows()]
+    except DataError as error:
+        return str(error)
+
+
+def read_whole(path: Path) -> list[tuple[str, ...]] | str:
+    try:
+        return read_triples(path).rows()
+    except DataError as error:
+        return str(error)
+
+
+@settings(in_one_folder, max_examples=200)
+@given(odd_texts, st.integers(1, 12), st.sampled_from(["plain", "gzip", "zstd"]))
+@example("a r b\n\ta\tb\tc\n", 1, "plain")
+@example("\n\n\na\tr\tb\nx^a\tr\tb\n\ufeffa\tr\tb\n", 1, "plain")
+@example("\ufeffa\tr\tb\n\ufeffa\tr\tb\n", 2, "zstd")
+def test_pieces_of_a_file_are_the_whole_and_so_is_what_is_wrong_with_it(
+    tmp_path: Path, text: str, size: int, packed: str
+) -> None:
+    if packed == "zstd" and len(text.encode()) > 255:
+        return
+    pack = {"plain": bytes, "gzip": gzip.compress, "zstd": zstd}[packed]
+    path = written(tmp_path, pack(text.encode()))
+    assert read_in_pieces(path, size) == read_whole(path)
+
+
+def test_lines_are_numbered_across_pieces(tmp_path: Path) -> None:
+    lines = ["a\tb\tc"] * 50
+    assert read_in_pieces(written(tmp_path, "\n".join(lines)), 40) == [("a", "b", "c")] * 50
+    for wrong, message in (
+        (b"d\te", "expected 3 tab-separated fields, got 2: 'd\\te'"),
+        (b"d\te\t\xe9", "expected text in UTF-8, got bytes that are not"),
+        (b"d\te\tf\0", "expected 3 tab-separated fields, got text with a NUL character: 'd\\te\\tf\\x00'"),
+    ):
+        content = "\n".join(lines[:33]).encode() + b"\n" + wrong + b"\n"
+        for path in (written(tmp_path, content), written(tmp_path, gzip.compress(content), "t.gz")):
+            assert read_in_pieces(path, 40) == f"{path}:34: {message}"
 
 
 @pytest.mark.parametrize(

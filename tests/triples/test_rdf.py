@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from anyburl import DataError, MissingExtraError, load_dataset
-from anyburl.triples.files import read_triples
+from anyburl.triples.files import read_batches, read_triples
 
 EX = "http://example.org/"
 TURTLE = """@prefix ex: <http://example.org/> .
@@ -46,6 +46,12 @@ def test_other_forms_say_the_same(tmp_path: Path) -> None:
     )
     for name in ("a.nt", "a.nq", "a.rdf"):
         assert read_triples(tmp_path / name).rows() == EXPECTED[:1]
+
+
+def test_rdf_is_read_in_pieces(tmp_path: Path) -> None:
+    (tmp_path / "people.ttl").write_text(TURTLE)
+    frames = list(read_batches(tmp_path / "people.ttl", 1))
+    assert [frame.rows() for frame in frames] == [[row] for row in EXPECTED]
 
 
 def test_a_folder_may_hold_rdf(tmp_path: Path) -> None:

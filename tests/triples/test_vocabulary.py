@@ -56,6 +56,23 @@ def test_unknown_labels_are_encoded_as_minus_one_and_decoded_as_null(people: Voc
     assert people.encode_entities([]).tolist() == []
 
 
+@given(st.lists(labels, max_size=8), st.lists(labels | st.none(), max_size=8))
+def test_few_labels_are_searched_for_and_found_as_many_are(known: list[str], asked: list[str | None]) -> None:
+    vocabulary = Vocabulary.from_labels([*known, *map(str, range(100))], ["r"])
+    few = pl.Series(asked, dtype=pl.String)
+    many = pl.concat([few, vocabulary.entities])
+    ids = vocabulary.encode_entities(few)
+    assert ids.dtype == np.int32
+    assert ids.tolist() == vocabulary.encode_entities(many)[: len(few)].tolist()
+    assert "_entity_type" in vars(vocabulary)
+
+
+def test_few_labels_are_searched_for_without_listing_all() -> None:
+    vocabulary = Vocabulary.from_labels(map(str, range(100)), ["r"])
+    assert vocabulary.encode_entities(["7", "77", "777"]).tolist() == [67, 75, -1]
+    assert "_entity_type" not in vars(vocabulary)
+
+
 def test_self_has_the_id_after_the_last_entity_and_is_written_as_its_token(people: Vocabulary) -> None:
     assert people.self_id == 3
     assert people.entity_label(people.self_id) == SELF_TOKEN

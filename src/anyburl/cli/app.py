@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from anyburl import __version__
-from anyburl.cli import convert, datasets, demo, evaluate, explain, generate, learn, plot, predict, rescore, rules
+from anyburl.cli import convert, datasets, demo, evaluate, explain, generate, index, learn, plot, predict, rescore, rules
 from anyburl.cli.consoles import print_error
 from anyburl.errors import AnyburlError
 
@@ -83,7 +83,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-for module in (demo, learn, rules, evaluate, predict, explain, rescore, convert, datasets, generate, plot):
+for module in (demo, learn, rules, evaluate, predict, explain, rescore, convert, datasets, index, generate, plot):
     app.command(name=module.NAME, epilog=module.EXAMPLE)(module.command)
 
 

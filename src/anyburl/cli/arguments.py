@@ -25,8 +25,8 @@ Data = Annotated[
     str | None,
     typer.Option(
         metavar="DATA",
-        help="A name (see `anyburl datasets`), a folder with train, valid and test, or a file; a run folder knows its "
-        "own.",
+        help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an index; a run folder "
+        "knows its own.",
         autocompletion=complete_data,
     ),
 ]

@@ -50,8 +50,8 @@ def command(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="A name (see `anyburl datasets`), a folder with train, valid and test, or a file. A resumed run knows "
-            "its own.",
+            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an index (see "
+            "`anyburl index`). A resumed run knows its own.",
             autocompletion=complete_data,
         ),
     ] = None,

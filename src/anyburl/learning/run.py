@@ -186,7 +186,7 @@ class RunDirectory:
         """Return the labels behind the ids of the parts."""
         frame = pl.read_parquet(self.path / "vocabulary.parquet")
         labels = {kind: frame.filter(pl.col("kind") == kind)["label"] for kind in ("entity", "relation")}
-        return Vocabulary.from_labels(labels["entity"], labels["relation"])
+        return Vocabulary(labels["entity"].rename(""), labels["relation"].rename(""))
 
     def _parts(self) -> list[RuleSet]:
         files = sorted(self.parts.glob("*.columns"))
@@ -242,9 +242,9 @@ def _read_part(file: Path) -> dict[str, Any]:
 
 
 def _write_vocabulary(path: Path, vocabulary: Vocabulary) -> None:
-    kinds = ["entity"] * vocabulary.n_entities + ["relation"] * vocabulary.n_relations
-    labels = pl.concat([vocabulary.entities.rename("label"), vocabulary.relations.rename("label")])
-    pl.DataFrame({"kind": kinds, "label": labels}).write_parquet(path)
+    labels = {"entity": vocabulary.entities, "relation": vocabulary.relations}
+    frames = [found.to_frame("label").select(pl.lit(kind).alias("kind"), "label") for kind, found in labels.items()]
+    pl.concat(frames).write_parquet(path)
 
 
 def _replace_text(path: Path, text: str) -> None:

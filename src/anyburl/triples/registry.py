@@ -24,6 +24,7 @@ from anyburl.triples.rdf import RDF_SUFFIXES
 SPLITS = ("train", "valid", "test")
 SUFFIXES = (*(kind + packed for kind in (".txt", ".tsv") for packed in ("", ".gz", ".zst")), *RDF_SUFFIXES)
 FILE = "datasets.toml"
+INDEX = "index.json"  # what tells the folder of an index
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,12 @@ def find_folder(name: str, *, downloaded: bool = True) -> Path | None:
 
 def has_train(folder: Path) -> bool:
     """Tell whether a folder holds a data set."""
-    return any((folder / f"train{suffix}").exists() for suffix in SUFFIXES)
+    return is_index(folder) or any((folder / f"train{suffix}").exists() for suffix in SUFFIXES)
+
+
+def is_index(folder: Path) -> bool:
+    """Tell whether a folder holds what `anyburl index` wrote."""
+    return (folder / INDEX).is_file()
 
 
 def names_like(name: str) -> list[str]:

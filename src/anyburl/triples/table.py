@@ -12,8 +12,11 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from anyburl.errors import DataError, UnknownLabelError
+from anyburl.triples.encoding import LabelCoder
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.triples.vocabulary import Vocabulary
+
+Ids = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,7 @@ class TripleTable:
     def from_frame(cls, frame: TriplesLike, vocabulary: Vocabulary | None = None) -> TripleTable:
         """Make a table from a Polars or pandas frame: columns subject, relation, object, or the first 3."""
         labels = label_frame(frame)
-        return tables_of([labels])[0] if vocabulary is None else cls.from_clean_frame(labels, vocabulary)
+        return tables_of([[labels]])[0] if vocabulary is None else cls.from_clean_frame(labels, vocabulary)
 
     @classmethod
     def from_array(cls, array: NDArray[Any], vocabulary: Vocabulary | None = None) -> TripleTable:
@@ -111,49 +114,50 @@ class TripleTable:
         )
 
 
-def tables_of(frames: Sequence[pl.DataFrame]) -> list[TripleTable]:
-    """Make a table from each frame of labels, all over one vocabulary.
-
-    Polars' categories collect the labels and encode them in one pass, in the order of their coming; only the
-    distinct ones are then sorted. To collect first and encode afterwards took about 1.4 times as long.
-    """
-    entity_type, relation_type = (pl.Categorical(pl.Categories.random()) for _ in range(2))
-    types = {"subject": entity_type, "relation": relation_type, "object": entity_type}
-    coded = [frame.select(pl.col(name).cast(kind) for name, kind in types.items()) for frame in frames]
-    entities = pl.concat([frame[name].unique() for frame in coded for name in ("subject", "object")]).unique()
-    relations = pl.concat([frame["relation"].unique() for frame in coded]).unique()
-    vocabulary = Vocabulary.from_labels(entities.cast(pl.String), relations.cast(pl.String))
-    entity_ids = _ids_by_code(entities, vocabulary.encode_entities(entities.cast(pl.String)))
-    relation_ids = _ids_by_code(relations, vocabulary.encode_relations(relations.cast(pl.String)))
-    ids = {"subject": entity_ids, "relation": relation_ids, "object": entity_ids}
-    return [
-        TripleTable.from_columns([ids[name][frame[name].to_physical().to_numpy()] for name in COLUMNS], vocabulary)
-        for frame in coded
-    ]
+def tables_of(frames: Sequence[Iterable[pl.DataFrame]]) -> list[TripleTable]:
+    """Make a table from each sequence of frames of labels, all over one vocabulary."""
+    coder = LabelCoder()
+    coded = [[coder.encode(frame) for frame in batches] for batches in frames]
+    vocabulary, ids = coder.finish()
+    tables = []
+    for batches in coded:
+        columns = [
+            np.concatenate([by_code[:0], *(by_code[batch[i]] for batch in batches)]) for i, by_code in enumerate(ids)
+        ]
+        tables.append(TripleTable.from_columns(columns, vocabulary))
+    return tables
 
 
-def _ids_by_code(labels: pl.Series, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return an array that turns the code of a category into the id of its label."""
-    codes = labels.to_physical().to_numpy()
-    by_code: NDArray[np.int32] = np.full(int(codes.max(initial=0)) + 1, -1, dtype=np.int32)
-    by_code[codes] = ids
-    return by_code
-
-
-def sorted_unique(columns: list[NDArray[np.int32]], n_entities: int, n_relations: int) -> NDArray[np.int32]:
-    """Return the distinct triples in order, as one array.
-
-    One integer per triple sorts several times as fast as three, if the vocabulary is small enough for one.
-    """
-    subjects, relations, objects = columns
-    if n_entities * n_relations * n_entities >= 2**63:
+def sorted_unique(columns: Sequence[Ids], n_entities: int, n_relations: int) -> Ids:
+    """Return the distinct triples in order, as one array."""
+    if not fits_one_number(n_entities, n_relations):
         frame = pl.DataFrame(dict(zip(COLUMNS, columns, strict=True))).unique().sort(COLUMNS)
         return np.ascontiguousarray(frame.to_numpy(), dtype=np.int32)
-    keys = (subjects.astype(np.int64) * n_relations + relations) * n_entities + objects
-    keys = pl.Series(keys).sort().to_numpy()
+    keys = pl.Series(packed(columns, n_entities, n_relations)).sort().to_numpy()
     if len(keys):
         keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
-    triples: NDArray[np.int32] = np.empty((len(keys), 3), dtype=np.int32)
+    return unpacked(keys, n_entities, n_relations)
+
+
+def fits_one_number(n_entities: int, n_relations: int) -> bool:
+    """Tell whether a triple can be packed into 64 bits: one number sorts several times as fast as three."""
+    return n_entities * n_relations * n_entities < 2**63
+
+
+def packed(columns: Sequence[Ids], n_entities: int, n_relations: int) -> NDArray[np.int64]:
+    """Return one number per triple, in the order of the triples."""
+    subjects, relations, objects = columns
+    keys: NDArray[np.int64] = subjects.astype(np.int64)
+    keys *= n_relations
+    keys += relations
+    keys *= n_entities
+    keys += objects
+    return keys
+
+
+def unpacked(keys: NDArray[np.int64], n_entities: int, n_relations: int) -> Ids:
+    """Return the triples that were packed."""
+    triples: Ids = np.empty((len(keys), 3), dtype=np.int32)
     rest, triples[:, 2] = np.divmod(keys, max(n_entities, 1))
     triples[:, 0], triples[:, 1] = np.divmod(rest, max(n_relations, 1))
     return triples

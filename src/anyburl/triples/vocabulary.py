@@ -22,6 +22,12 @@ SELF_TOKEN = "me_myself_i"
 MOST_COMPARED = 5000
 """At most so many labels are compared with an unknown one to find names that are like it."""
 
+FEW = 2
+"""Labels are searched for if there are so many times as many known ones: to make a dictionary of these takes longer."""
+
+_TOKEN = pl.Series([SELF_TOKEN], dtype=pl.String)
+_NOWHERE = pl.Series([-1], dtype=pl.Int32)
+
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
@@ -53,16 +59,15 @@ class Vocabulary:
 
     def encode_entities(self, labels: pl.Series | Sequence[str]) -> NDArray[np.int32]:
         """Return the ids of entity labels, -1 where a label is unknown."""
-        return _encode(_as_series(labels).to_frame("entity"), [self._entity_type])[0]
+        return self._encode(_as_series(labels).to_frame("entity"))[0]
 
     def encode_relations(self, labels: pl.Series | Sequence[str]) -> NDArray[np.int32]:
         """Return the ids of relation labels, -1 where a label is unknown."""
-        return _encode(_as_series(labels).to_frame("relation"), [self._relation_type])[0]
+        return self._encode(_as_series(labels).to_frame("relation"))[0]
 
     def encode_triples(self, labels: pl.DataFrame) -> list[NDArray[np.int32]]:
         """Return the ids of the columns subject, relation and object, -1 where a label is unknown."""
-        frame = labels.select("subject", "relation", "object")
-        return _encode(frame, [self._entity_type, self._relation_type, self._entity_type])
+        return self._encode(labels.select("subject", "relation", "object"))
 
     def entity_id(self, label: str) -> int:
         """Return the id of one entity; if it is unknown, the error suggests entities like it."""
@@ -82,12 +87,12 @@ class Vocabulary:
 
     def decode_entities(self, ids: ArrayLike) -> pl.Series:
         """Return the labels of entity ids: null for -1, the token `self` for `self_id`."""
-        with_self = pl.concat([self.entities, pl.Series([SELF_TOKEN], dtype=pl.String)])
-        return _decode(ids, with_self, "entity")
+        rows = _checked_ids(ids, self.self_id, "entity")
+        return _decode(rows, self.entities).zip_with(pl.Series(rows != self.self_id), _TOKEN)
 
     def decode_relations(self, ids: ArrayLike) -> pl.Series:
         """Return the labels of relation ids: null for -1."""
-        return _decode(ids, self.relations, "relation")
+        return _decode(_checked_ids(ids, self.n_relations - 1, "relation"), self.relations)
 
     def same_labels(self, other: Vocabulary) -> bool:
         """Tell whether `other` gives the same ids to the same labels."""
@@ -104,6 +109,19 @@ class Vocabulary:
     def __repr__(self) -> str:
         return f"Vocabulary(n_entities={self.n_entities}, n_relations={self.n_relations})"
 
+    def _encode(self, labels: pl.DataFrame) -> list[NDArray[np.int32]]:
+        """Return the codes of each column, most in one selection, so that Polars works on all columns at once."""
+        known = {name: self.relations if name == "relation" else self.entities for name in labels.columns}
+        few = [name for name in labels.columns if labels.height * FEW < len(known[name])]
+        codes = {name: _search(labels[name], known[name]) for name in few}
+        for column in labels.select(self._code_of(name) for name in labels.columns if name not in few):
+            codes[column.name] = column.to_numpy()
+        return [codes[name] for name in labels.columns]
+
+    def _code_of(self, column: str) -> pl.Expr:
+        enum = self._relation_type if column == "relation" else self._entity_type
+        return pl.col(column).cast(enum, strict=False).to_physical().cast(pl.Int32).fill_null(-1)
+
     @cached_property
     def _entity_type(self) -> pl.Enum:
         return pl.Enum(self.entities)
@@ -116,7 +134,11 @@ class Vocabulary:
 def _sorted_labels(labels: Iterable[object] | pl.Series, kind: str) -> pl.Series:
     if not isinstance(labels, pl.Series):
         labels = pl.Series([str(label) for label in labels], dtype=pl.String)
-    found = labels.cast(pl.String).unique().sort().rename("")
+    return check_labels(labels.cast(pl.String).unique().sort().rename(""), kind)
+
+
+def check_labels(found: pl.Series, kind: str) -> pl.Series:
+    """Return sorted labels; what is no label is refused."""
     if found.null_count():
         raise DataError(f"expected {kind} labels, got a missing one (null)")
     if len(found) and found[0] == "":
@@ -132,13 +154,11 @@ def _as_series(labels: pl.Series | Sequence[str]) -> pl.Series:
     return labels.cast(pl.String) if isinstance(labels, pl.Series) else pl.Series(labels, dtype=pl.String)
 
 
-def _encode(labels: pl.DataFrame, types: Sequence[pl.Enum]) -> list[NDArray[np.int32]]:
-    """Return the codes of each column, in one selection, so that Polars works on all columns at once."""
-    codes = labels.select(
-        pl.col(name).cast(enum, strict=False).to_physical().cast(pl.Int32).fill_null(-1)
-        for name, enum in zip(labels.columns, types, strict=True)
-    )
-    return [column.to_numpy() for column in codes]
+def _search(labels: pl.Series, known: pl.Series) -> NDArray[np.int32]:
+    """Return the places of labels among sorted ones, -1 where there is none."""
+    rows = known.search_sorted(labels)
+    found = known.gather(rows.set(rows == len(known), None)) == labels
+    return rows.cast(pl.Int32).zip_with(found.fill_null(False), _NOWHERE).to_numpy()
 
 
 def _find(labels: pl.Series, kind: str, label: str) -> int:
@@ -165,10 +185,15 @@ def _label(labels: pl.Series, kind: str, row: int) -> str:
     return str(labels[int(row)])
 
 
-def _decode(ids: ArrayLike, labels: pl.Series, kind: str) -> pl.Series:
+def _checked_ids(ids: ArrayLike, largest: int, kind: str) -> NDArray[np.int64]:
     rows = np.asarray(ids, dtype=np.int64).reshape(-1)
-    wrong = rows[(rows < -1) | (rows >= len(labels))]
+    wrong = rows[(rows < -1) | (rows > largest)]
     if len(wrong):
-        raise DataError(f"expected {kind} ids from -1 to {len(labels) - 1}, got {wrong[0]}")
-    known = pl.Series(rows)
-    return labels.gather(known.set(known < 0, None)).rename("")
+        raise DataError(f"expected {kind} ids from -1 to {largest}, got {wrong[0]}")
+    return rows
+
+
+def _decode(rows: NDArray[np.int64], labels: pl.Series) -> pl.Series:
+    """Return labels by their places, null where there is none."""
+    places = pl.Series(rows)
+    return labels.gather(places.set((places < 0) | (places >= len(labels)), None)).rename("")

@@ -1,0 +1,117 @@
+"""`anyburl index`: build the index of a large data set once."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
+from anyburl.cli.completion import complete_data
+from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.notes import SECONDS_UNTIL_SAID
+
+if TYPE_CHECKING:
+    from anyburl.triples.dataset import Dataset
+
+NAME = "index"
+EXAMPLE = "Example:  anyburl index big.tsv.gz --out big.index, then anyburl learn big.index --out runs/big"
+
+
+def command(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A name (see `anyburl datasets`), a folder with train, valid and test, or a file.",
+            autocompletion=complete_data,
+        ),
+    ],
+    out: Annotated[Path, typer.Option(metavar="INDEX", help="The folder to write; it must not be there, or be empty.")],
+    quiet: Quiet = False,
+    json: Json = False,
+    threads: UnusedThreads = None,
+    seed: UnusedSeed = None,
+) -> None:
+    """Build the index of DATA once: INDEX is DATA for every other command, and opens in a moment."""
+    from anyburl.graph.building import build_index
+
+    started = time.monotonic()
+    with Steps(note_console(quiet=quiet)) as steps:
+        built = build_index(data, out, steps.show)
+    told = _described(built, out, time.monotonic() - started)
+    if json:
+        print_json(told)
+    elif not quiet:
+        _print(told, out)
+
+
+class Steps:
+    """Shows what is being done: at a terminal as it goes, elsewhere a line per step if it takes more than a moment."""
+
+    def __init__(self, console: PlainConsole) -> None:
+        self._console, self._step = console, ""
+        columns = SpinnerColumn(), TextColumn("{task.description} ..."), TimeElapsedColumn()
+        self._spinner = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Steps:
+        self._spinner.start()
+        self._task = self._spinner.add_task("opening")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._spinner.stop()
+
+    def show(self, doing: str, n: int) -> None:
+        """Take note of a step, or of how far it is."""
+        said = f"{doing}: {n:,}"
+        self._spinner.update(self._task, description=said)
+        is_slow = time.monotonic() - self._started >= SECONDS_UNTIL_SAID
+        if doing != self._step and is_slow and not self._console.is_terminal:
+            self._step = doing
+            self._console.say(f"{said} ...")
+
+
+def _described(built: Dataset, out: Path, seconds: float) -> dict[str, Any]:
+    from anyburl.triples.dataset import SPLITS
+
+    counts = {split: len(built.split(split)) for split in SPLITS}
+    n_bytes = sum(file.stat().st_size for file in out.expanduser().rglob("*") if file.is_file())
+    return {
+        "out": str(out),
+        "name": built.name,
+        **counts,
+        "duplicates": sum(built.split(split).n_duplicates for split in SPLITS),
+        "entities": built.vocabulary.n_entities,
+        "relations": built.vocabulary.n_relations,
+        "fingerprint": built.fingerprint,
+        "bytes": n_bytes,
+        "bytes_per_triple": round(n_bytes / max(1, sum(counts.values())), 1),
+        "seconds": round(seconds, 2),
+        "peak_bytes": peak_bytes(),
+    }
+
+
+def peak_bytes() -> int | None:
+    """Return the most memory that this process has had, or None where the system does not tell."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _print(told: dict[str, Any], out: Path) -> None:
+    console = result_console()
+    splits = ", ".join(f"{split} {told[split]:,}" for split in ("train", "valid", "test"))
+    repeated = f" ({counted(told['duplicates'], 'repetition')} dropped)" if told["duplicates"] else ""
+    console.say(f"{told['name']}: {splits}{repeated}; {told['entities']:,} entities, {told['relations']:,} relations")
+    peak = f", {told['peak_bytes'] / 1e9:.1f} GB of memory" if told["peak_bytes"] else ""
+    size = f"{told['bytes'] / 1e6:,.1f} MB, {told['bytes_per_triple']:g} bytes a triple"
+    console.say(f"index in {out}: {size}; {told['seconds']:.1f} s{peak}")
+    console.say(f"learn from it:  anyburl learn {out} --out RUN")

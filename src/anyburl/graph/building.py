@@ -1,0 +1,86 @@
+"""Build the index of a data set once, into a folder that opens in a moment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from anyburl.errors import DataError
+from anyburl.graph.stored import store_graph
+from anyburl.triples.building import Progress, write_tables
+from anyburl.triples.dataset import Dataset, load_dataset
+from anyburl.triples.fingerprint import fingerprint
+from anyburl.triples.registry import is_index
+from anyburl.triples.sources import Source, located
+from anyburl.triples.stored import IndexCard
+from anyburl.triples.table import TripleTable
+from anyburl.triples.vocabulary import Vocabulary
+
+
+def build_index(
+    data: str | os.PathLike[str], out: str | os.PathLike[str], progress: Progress = lambda doing, n: None
+) -> Dataset:
+    """Build the index of a data set into a new folder and open it.
+
+    `data` is what `load_dataset` takes, which then takes `out` as well, as every command does where it asks for DATA.
+    Labels are read in pieces, so that a data set may be much larger in text than the memory. `progress` is called with
+    what is being done and with how many lines or triples. A build that is interrupted leaves nothing behind.
+    """
+    target = Path(out).expanduser()
+    check_index_output(target)
+    with located(data) as source, _new_folder(target) as folder:
+        if source.index is not None:
+            raise DataError(f"{source.source} is an index already: give the data that it was built from")
+        _write_index(source, folder, progress)
+    return load_dataset(target)
+
+
+def check_index_output(out: Path) -> None:
+    """Refuse a place where there is something already."""
+    if out.is_dir() and is_index(out):
+        raise DataError(f"{out} already holds an index: give another folder, or remove this one")
+    if out.is_dir() and any(out.iterdir()):
+        raise DataError(f"{out} is not empty: an index is written to a folder of its own")
+    if out.exists() and not out.is_dir():
+        raise DataError(f"{out}: an index is written to a folder, and this is a file")
+
+
+@contextmanager
+def _new_folder(out: Path) -> Iterator[Path]:
+    """Make a folder beside `out` that gets its name in the end, and goes if anything goes wrong."""
+    place = out.resolve()
+    unfinished = place.with_name(f"{place.name}.part{os.getpid()}")
+    try:
+        unfinished.mkdir(parents=True)
+        yield unfinished
+        if place.is_dir():
+            place.rmdir()
+        unfinished.rename(place)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _write_index(source: Source, folder: Path, progress: Progress) -> None:
+    vocabulary, triples, duplicates = write_tables(source.files, folder, progress)
+    tables = _open_tables(folder, vocabulary, triples)
+    progress("indexing", triples["train"])
+    store_graph(tables[0], folder)
+    progress("taking the fingerprint", sum(triples.values()))
+    IndexCard(
+        name=source.name,
+        source=os.path.abspath(source.source) if os.path.exists(source.source) else source.source,
+        fingerprint=fingerprint(vocabulary, tables),
+        triples=triples,
+        duplicates=duplicates,
+        entities=vocabulary.n_entities,
+        relations=vocabulary.n_relations,
+    ).write(folder)
+
+
+def _open_tables(folder: Path, vocabulary: Vocabulary, splits: Mapping[str, int]) -> list[TripleTable]:
+    return [TripleTable(vocabulary, np.asarray(np.load(folder / f"{split}.npy", mmap_mode="r"))) for split in splits]

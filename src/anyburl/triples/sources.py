@@ -1,0 +1,108 @@
+"""Where DATA is: the files or the index behind a name or a path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import NoReturn
+
+from anyburl.errors import DataError
+from anyburl.triples.registry import SPLITS, SUFFIXES, data_home, find_entry, find_folder, is_index, names_like
+
+FOLDER_HOLDS = "a folder holds train and, if there are any, valid and test, each .txt or .tsv, also .gz or .zst"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set is: a file of each split (None for a split without triples), or the folder of an index."""
+
+    name: str
+    source: str
+    files: dict[str, Path | None]
+    index: Path | None = None
+
+
+@contextmanager
+def located(data: str | os.PathLike[str]) -> Iterator[Source]:
+    """Find a data set, as `load_dataset` does; its files are there as long as the context lasts."""
+    built_in = _built_in()
+    if isinstance(data, str) and data in built_in:
+        with resources.as_file(built_in[data]) as folder:
+            yield _in_folder(folder, data, data)
+        return
+    path = Path(data).expanduser()
+    home = data_home()
+    if not path.exists() and home and (home / path).exists():
+        path = home / path
+    if not path.exists() and len(path.parts) == 1:
+        path = find_dataset(str(path)) or path
+    if not path.exists():
+        _refuse_missing(os.fspath(data), sorted(built_in))
+    if path.is_dir():
+        yield _in_folder(path, path.resolve().name, str(path))
+    else:
+        yield Source(_stem(path), str(path), {"train": path, "valid": None, "test": None})
+
+
+def find_dataset(name: str) -> Path | None:
+    """Return the folder of a data set that is known by name, downloaded if need be; None if nothing has that name."""
+    entry = find_entry(name)
+    if entry and entry.files:
+        from anyburl.triples.download import download
+
+        return find_folder(name, downloaded=False) or download(entry)
+    folder = find_folder(name)
+    if folder is None and entry:
+        home = data_home()
+        raise DataError(
+            f"{entry.name} is not on this machine, and there is no address of it that was checked: put train, valid "
+            f"and test into {home / entry.name if home else f'$ANYBURL_DATA/{entry.name}'} (from {entry.source})"
+        )
+    return folder
+
+
+def _built_in() -> dict[str, Traversable]:
+    folder = resources.files("anyburl") / "data"
+    if not folder.is_dir():
+        return {}
+    return {entry.name: entry for entry in folder.iterdir() if entry.is_dir() and entry.name[0] not in "._"}
+
+
+def _in_folder(folder: Path, name: str, source: str) -> Source:
+    files = {split: _split_file(folder, split) for split in SPLITS}
+    if files["train"] is None and is_index(folder):
+        return Source(name, source, {}, folder)
+    if files["train"] is None:
+        found = sorted(entry.name for entry in folder.iterdir())
+        listed = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "") if found else "an empty folder"
+        raise DataError(f"{folder}: there is no train file, got {listed}; {FOLDER_HOLDS}")
+    return Source(name, source, files)
+
+
+def _split_file(folder: Path, split: str) -> Path | None:
+    found = [split + suffix for suffix in SUFFIXES if (folder / (split + suffix)).exists()]
+    if len(found) > 1:
+        raise DataError(f"{folder}: expected one {split} file, got {' and '.join(found)}; keep one of them")
+    return folder / found[0] if found else None
+
+
+def _stem(path: Path) -> str:
+    name = path.name
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)] or name
+    return name.removesuffix(".gz").removesuffix(".zst") or name
+
+
+def _refuse_missing(data: str, built_in: list[str]) -> NoReturn:
+    names = f"built-in data sets are {', '.join(built_in)}" if built_in else "there are no built-in data sets"
+    home = os.environ.get("ANYBURL_DATA")
+    also = f" (nor is it in ANYBURL_DATA, {home})" if home else ""
+    like = names_like(data)
+    hint = f"; did you mean {' or '.join(like)}?" if like else f": {names}; {FOLDER_HOLDS}"
+    raise DataError(f"there is no data set, folder or file {data!r}{also}{hint}")

@@ -1,0 +1,111 @@
+"""Tables of triples in the folder of an index, memory-mapped by whoever opens it.
+
+index.json                        format, version, name, source, fingerprint, counts; written last
+entities.arrow, relations.arrow   the labels, sorted: Arrow IPC, one column `label`
+train.npy, valid.npy, test.npy    the distinct triples, sorted: (n, 3) int32
+graph/                            the index of train's graph, see `anyburl.graph.stored`
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl import __version__
+from anyburl.errors import DataError
+from anyburl.triples.registry import INDEX, SPLITS
+from anyburl.triples.table import TripleTable
+from anyburl.triples.vocabulary import Vocabulary
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class IndexCard:
+    """What index.json says: whose index it is, and how much there is in it."""
+
+    name: str
+    source: str | None
+    fingerprint: str
+    triples: dict[str, int]
+    duplicates: dict[str, int]
+    entities: int
+    relations: int
+
+    def write(self, folder: Path) -> None:
+        """Write the file that makes a folder an index."""
+        described = {"format": FORMAT, "anyburl": __version__, **asdict(self)}
+        (folder / INDEX).write_text(json.dumps(described, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> IndexCard:
+        """Read what an index says of itself; what is no index, or one of another format, is refused."""
+        try:
+            described = dict(json.loads((folder / INDEX).read_text("utf-8")))
+            written = described.pop("format"), described.pop("anyburl")
+            if written[0] == FORMAT:
+                return cls(**described)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise DataError(f"{folder / INDEX}: expected what `anyburl index` wrote, got something else") from error
+        raise DataError(
+            f"{folder} was written by anyburl {written[1]} in format {written[0]}, and this is format {FORMAT}: "
+            "build the index again by `anyburl index`"
+        )
+
+
+@dataclass(frozen=True)
+class StoredTables:
+    """What an index holds besides its graph."""
+
+    card: IndexCard
+    tables: list[TripleTable]
+
+
+def open_index(folder: Path) -> StoredTables:
+    """Open the tables of an index; triples are not read before they are used, labels are."""
+    card = IndexCard.read(folder)
+    try:
+        entities = _read_labels(folder / "entities.arrow", card.entities)
+        vocabulary = Vocabulary(entities, _read_labels(folder / "relations.arrow", card.relations))
+        mapped = {split: _map_triples(folder / f"{split}.npy", card.triples[split]) for split in SPLITS}
+        tables = [
+            TripleTable(
+                vocabulary, mapped[split], card.duplicates[split], folder.absolute() if split == "train" else None
+            )
+            for split in SPLITS
+        ]
+    except (OSError, ValueError, TypeError, KeyError, EOFError, pl.exceptions.PolarsError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{folder}: this index is damaged ({reason}): build it again by `anyburl index`") from error
+    return StoredTables(card, tables)
+
+
+def write_labels(labels: pl.Series, path: Path) -> None:
+    """Write labels as one batch, so that they are one piece when they are read."""
+    labels.to_frame("label").write_ipc(path, record_batch_size=max(1, len(labels)))
+
+
+def write_header(file: Any, n_rows: int) -> None:
+    """Write how the file of a table begins; its rows follow, C-ordered."""
+    np.lib.format.write_array_header_1_0(file, {"descr": "<i4", "fortran_order": False, "shape": (n_rows, 3)})
+
+
+def _read_labels(path: Path, n_labels: int) -> pl.Series:
+    labels = pl.read_ipc(path)["label"]
+    if len(labels) != n_labels or labels.dtype != pl.String:
+        raise ValueError(f"{path.name} does not hold {n_labels} labels")
+    return labels.rename("")
+
+
+def _map_triples(path: Path, n_triples: int) -> NDArray[np.int32]:
+    """Map the triples; a plain array, since Numba takes a memmap for another type."""
+    triples = np.load(path, mmap_mode="r")
+    if triples.shape != (n_triples, 3) or triples.dtype != np.int32:
+        raise ValueError(f"{path.name} does not hold {n_triples} triples")
+    return np.asarray(triples)

@@ -1,0 +1,180 @@
+"""An index is the data it was built from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from anyburl import DataError, Dataset, build_index, load_dataset
+from anyburl.graph.index import build_graph
+from anyburl.graph.stored import graph_of
+from anyburl.triples import SPLITS, building, fingerprint, write_triples
+
+TRAIN = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch"), ("ed", "married", "lisa"), ("ed", "speaks", "dutch")]
+small_labels = st.sampled_from("abcdeé")
+rows = st.lists(st.tuples(small_labels, st.sampled_from("rst"), small_labels), max_size=12)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    write_triples(TRAIN, tmp_path / "family.txt")
+    return tmp_path / "family.txt"
+
+
+def assert_same(built: Dataset, read: Dataset) -> None:
+    assert built.name == read.name
+    assert built.vocabulary == read.vocabulary
+    for split in SPLITS:
+        one, other = built.split(split), read.split(split)
+        assert one.vocabulary is built.vocabulary
+        assert one.n_duplicates == other.n_duplicates
+        np.testing.assert_array_equal(one.triples, other.triples)
+        assert type(one.triples) is np.ndarray
+        assert numba.typeof(one.triples) == numba.typeof(other.triples)  # or kernels would be compiled twice
+    for one, other in zip(graph_of(built.train), build_graph(read.train), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert numba.typeof(one) == numba.typeof(other)
+    assert built.fingerprint == read.fingerprint == plain_fingerprint(read)
+
+
+def plain_fingerprint(data: Dataset) -> str:
+    """The fingerprint in the plainest way: run folders keep it, so it must never change."""
+    digest = hashlib.blake2b(digest_size=16)
+    for labels in (data.vocabulary.entities, data.vocabulary.relations):
+        digest.update("\0".join([str(len(labels)), *labels]).encode())
+    for split in SPLITS:
+        table = data.split(split)
+        digest.update(f"\0{len(table)}\0".encode())
+        digest.update(table.triples.astype("<i4").tobytes())
+    return digest.hexdigest()
+
+
+def test_the_index_of_geo_is_geo(tmp_path: Path) -> None:
+    steps: dict[str, int] = {}
+    built = build_index("geo", tmp_path / "geo.index", steps.__setitem__)
+    assert_same(built, load_dataset("geo"))
+    assert built.source == str(tmp_path / "geo.index")
+    assert built.train.folder == tmp_path / "geo.index"
+    assert built.valid.folder is None
+    assert isinstance(built.train.triples.base, np.memmap)
+    assert (steps["reading train"], steps["indexing"]) == (8935, 8935)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["geo.index"]
+    files = ["entities.arrow", "graph", "index.json", "relations.arrow", "test.npy", "train.npy", "valid.npy"]
+    assert sorted(entry.name for entry in built.train.folder.iterdir()) == files
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@given(splits=st.tuples(rows.filter(bool), rows, rows), fits=st.booleans(), piece=st.integers(1, 5))
+def test_any_data_in_pieces_is_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    splits: tuple[list[tuple[str, str, str]], ...],
+    fits: bool,
+    piece: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("data")
+    for split, triples in zip(SPLITS, splits, strict=True):
+        if triples:
+            write_triples(triples, folder / f"{split}.txt")
+    monkeypatch.setattr(building, "PIECE", piece)
+    monkeypatch.setattr(fingerprint, "PIECE", piece)
+    monkeypatch.setattr(building, "fits_one_number", lambda *sizes: fits)
+    monkeypatch.setattr(building, "read_batches", lambda path: read_batches(path, piece))
+    assert_same(build_index(folder, folder / folder.name), load_dataset(folder))
+
+
+def read_batches(path: Path, size: int) -> object:
+    from anyburl.triples.files import read_batches
+
+    return read_batches(path, size)
+
+
+def test_an_empty_folder_may_be_filled_and_others_are_left_alone(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "family.index"
+    out.mkdir(parents=True)
+    build_index(file, out)
+    for place, sentence in (
+        (out, "already holds an index: give another folder, or remove this one"),
+        (tmp_path, "is not empty: an index is written to a folder of its own"),
+        (file, "an index is written to a folder, and this is a file"),
+    ):
+        with pytest.raises(DataError, match=sentence):
+            build_index(file, place)
+    with pytest.raises(DataError, match="is an index already: give the data that it was built from"):
+        build_index(out, tmp_path / "again")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["family.txt", "new"]
+
+
+@pytest.mark.parametrize("step", ["reading train", "sorting labels", "sorting valid", "indexing", "taking"])
+def test_an_interrupted_build_leaves_nothing(file: Path, tmp_path: Path, step: str) -> None:
+    def interrupt(doing: str, n: int) -> None:
+        if doing.startswith(step):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_index(file, tmp_path / "out", interrupt)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_wrong_data_leave_nothing(tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_text("a\tr\tb\na\tr\n")
+    with pytest.raises(DataError, match=r"bad\.txt:2: expected 3 tab-separated fields, got 2"):
+        build_index(tmp_path / "bad.txt", tmp_path / "out")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["bad.txt"]
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, cut, lambda path: path.write_text("something else")])
+@pytest.mark.parametrize("name", ["train.npy", "test.npy", "entities.arrow", "relations.arrow"])
+def test_a_damaged_index_is_refused(file: Path, tmp_path: Path, name: str, harm: Callable[[Path], object]) -> None:
+    build_index(file, tmp_path / "out")
+    harm(tmp_path / "out" / name)
+    with pytest.raises(DataError, match=r"out: this index is damaged \(.+\): build it again by `anyburl index`"):
+        load_dataset(tmp_path / "out")
+
+
+def test_counts_that_differ_are_damage(file: Path, tmp_path: Path) -> None:
+    build_index(file, tmp_path / "out")
+    card = tmp_path / "out" / "index.json"
+    whole = card.read_text()
+    assert json.loads(whole)["duplicates"] == {"train": 1, "valid": 0, "test": 0}
+    card.write_text(whole.replace('"train": 3', '"train": 4'))
+    with pytest.raises(DataError, match=r"damaged \(train\.npy does not hold 4 triples\)"):
+        load_dataset(tmp_path / "out")
+    card.write_text(whole.replace('"entities": 3', '"entities": 2'))
+    with pytest.raises(DataError, match=r"damaged \(entities\.arrow does not hold 2 labels\)"):
+        load_dataset(tmp_path / "out")
+    card.write_text(whole.replace('"format": 1', '"format": 9'))
+    with pytest.raises(DataError, match=r"in format 9, and this is format 1: build the index again"):
+        load_dataset(tmp_path / "out")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "anyburl": "0", "name": "x"}', '{"a": 1}', "\x00"])
+def test_a_foreign_folder_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "index.json").write_text(text)
+    with pytest.raises(DataError, match=r"index\.json: expected what `anyburl index` wrote, got something else"):
+        load_dataset(tmp_path)
+
+
+def test_a_folder_of_text_may_hold_a_file_of_that_name(file: Path, tmp_path: Path) -> None:
+    file.rename(tmp_path / "train.txt")
+    (tmp_path / "index.json").write_text("[]")
+    assert len(load_dataset(tmp_path).train) == 3
+
+
+def test_an_index_is_found_by_its_name(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    build_index(file, home / "Large-Family")
+    monkeypatch.setenv("ANYBURL_DATA", str(home))
+    assert load_dataset("largefamily").source == str(home / "Large-Family")
