@@ -29,6 +29,14 @@ def test_stored_graph_is_the_built_one(tmp_path: Path) -> None:
             assert isinstance(other.base, np.memmap) or not other.size
 
 
+def test_a_graph_without_entities_reached_is_stored_as_well(tmp_path: Path) -> None:
+    table = TripleTable.from_labels("a", "r", "a")
+    store_graph(table, tmp_path)
+    opened = graph_of(TripleTable(table.vocabulary, table.triples, folder=tmp_path))
+    assert len(opened.domains) == 0
+    assert len(opened.targets) == 4
+
+
 def test_without_a_folder_the_graph_is_built() -> None:
     table = small_table()
     assert graph_of(table).n_entities == table.vocabulary.n_entities

@@ -18,7 +18,20 @@ import typer
 from typer.core import TyperGroup
 
 from anyburl import __version__
-from anyburl.cli import convert, datasets, demo, evaluate, explain, generate, index, learn, plot, predict, rescore, rules
+from anyburl.cli import (
+    convert,
+    datasets,
+    demo,
+    evaluate,
+    explain,
+    generate,
+    index,
+    learn,
+    plot,
+    predict,
+    rescore,
+    rules,
+)
 from anyburl.cli.consoles import print_error
 from anyburl.errors import AnyburlError
 

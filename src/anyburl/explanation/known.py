@@ -29,8 +29,8 @@ def other_answers(dataset: Dataset, graph: GraphArrays, triple: Ids) -> tuple[In
     tables = (dataset.valid.triples, dataset.test.triples)
     objects = [table[(table[:, 0] == subject) & (table[:, 1] == relation), 2] for table in tables]
     subjects = [table[(table[:, 2] == object) & (table[:, 1] == relation), 0] for table in tables]
-    all_objects = np.concatenate([_targets(graph, subject, relation), *objects])
-    all_subjects = np.concatenate([_targets(graph, object, relation + graph.n_relations), *subjects])
+    all_objects = np.concatenate([known_answers(graph, subject, relation), *objects])
+    all_subjects = np.concatenate([known_answers(graph, object, relation + graph.n_relations), *subjects])
     return all_objects[all_objects != object], all_subjects[all_subjects != subject]
 
 
@@ -58,7 +58,7 @@ def _holds(table: TripleTable, triple: Ids) -> bool:
     return row < len(table) and tuple(table.triples[row].tolist()) == triple
 
 
-def _targets(graph: GraphArrays, entity: int, relation: int) -> Ints:
+def known_answers(graph: GraphArrays, entity: int, relation: int) -> Ints:
     """Return what a directed relation leads to, `self` being the entity."""
     segment = find_segment(graph, entity, relation)
     if segment < 0:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anyburl.errors import DataError
 from anyburl.graph.arrays import GraphArrays
@@ -22,18 +24,21 @@ def graph_of(table: TripleTable) -> GraphArrays:
 
 
 def store_graph(table: TripleTable, folder: Path) -> GraphArrays:
-    """Build the graph of `table` into a folder of its own within `folder`; return it."""
-    graph = build_graph(table)
+    """Build the graph of `table` into a folder of its own within `folder`; return it, mapped."""
     target = folder / GRAPH
     target.mkdir(parents=True, exist_ok=True)
-    numbers = {}
-    for name, value in graph._asdict().items():
-        if isinstance(value, np.ndarray):
-            np.save(target / f"{name}.npy", value)
-        else:
-            numbers[name] = value
+
+    def mapped(name: str, length: int, kind: Any) -> NDArray[Any]:
+        path = target / f"{name}.npy"
+        if not length:  # nothing cannot be mapped
+            np.save(path, np.empty(0, kind))
+            return np.empty(0, kind)
+        return np.lib.format.open_memmap(path, "w+", np.dtype(kind), (length,))
+
+    graph = build_graph(table, mapped)
+    numbers = {name: value for name, value in graph._asdict().items() if isinstance(value, int)}
     (target / SIZES).write_text(json.dumps(numbers), "utf-8")
-    return graph
+    return open_graph(target)
 
 
 def open_graph(folder: Path) -> GraphArrays:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.explanation.known import holding_splits
+from anyburl.explanation.known import holding_splits, known_answers
 from anyburl.prediction.queries import Query
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.index import to_confidences
-from anyburl.ranking.queries import directed
 from anyburl.ranking.ranker import Ranker
 from anyburl.rules.rule import Rule
 from anyburl.triples.dataset import Dataset
@@ -53,38 +52,22 @@ def answer_queries(
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Answered]:
     """Yield the `top` best answers of each query, in order; without those in the train split unless `include_known`."""
-    train = directed(dataset.train.triples, dataset.vocabulary.n_relations)
     for start in range(0, len(queries), QUERIES_AT_A_TIME):
         part = queries[start : start + QUERIES_AT_A_TIME]
-        ids = np.array([query.ids(dataset.vocabulary) for query in part], np.int64).reshape(-1, 2)
-        offsets, known = _known_answers(train, ids, dataset.vocabulary.n_relations)
+        ids = np.array([query.ids(dataset.vocabulary) for query in part], np.int32).reshape(-1, 2)
+        known = [np.empty(0, np.int32), *(known_answers(ranker.graph, *query) for query in ids.tolist())]
+        offsets = np.cumsum([len(answers) for answers in known])
         asked = QueryArrays(
-            entities=ids[:, 0].astype(np.int32),
-            relations=ids[:, 1].astype(np.int32),
+            entities=ids[:, 0].copy(),
+            relations=ids[:, 1].copy(),
             target_offsets=np.zeros(len(part) + 1, np.int64),
             targets=np.empty(0, np.int32),
             excluded_offsets=np.zeros_like(offsets) if include_known else offsets,
-            excluded=known[:0] if include_known else known,
+            excluded=known[0] if include_known else np.concatenate(known),
         )
         answers = ranker.answer(asked, top_k=top, progress=progress)
         n_excluded = np.diff(asked.excluded_offsets)
         yield from _describe(ranker, dataset, part, answers, _best_rules(ranker, asked, answers), n_excluded)
-
-
-def _known_answers(
-    train: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]], ids: NDArray[np.int64], n_relations: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the answers that the train split states, and where those of each query start."""
-    entities, relations, answers = train
-    asked = np.flatnonzero(np.isin(entities, ids[:, 0]))
-    keys = entities[asked] * (2 * n_relations) + relations[asked]
-    order = np.argsort(keys, kind="stable")
-    keys, sorted_answers = keys[order], answers[asked][order]
-    wanted = ids[:, 0] * (2 * n_relations) + ids[:, 1]
-    starts, ends = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
-    found = [sorted_answers[start:end] for start, end in zip(starts, ends, strict=True)]
-    offsets = np.concatenate([[0], np.cumsum(ends - starts)]).astype(np.int64)
-    return offsets, np.concatenate([np.empty(0, np.int64), *found]).astype(np.int32)
 
 
 def _best_rules(ranker: Ranker, asked: QueryArrays, answers: AnswerArrays) -> NDArray[np.int32]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anyburl.errors import OptionError
 from anyburl.explanation.explain import explain
 from anyburl.explanation.explanation import Explanation, Fact, Reason
+from anyburl.explanation.known import known_answers
 from anyburl.prediction.answers import Answers
 from anyburl.ranking.index import to_confidences
 from anyburl.ranking.options import RankOptions
@@ -76,7 +76,7 @@ def predict(
     assert given is not None
     entity = vocabulary.entity_id(given)
     ranker = tuned(ranker, dataset, seed=seed) if ranker else make_ranker(rules, dataset, options, seed=seed)
-    known = _known_answers(dataset, entity, directed)
+    known = known_answers(ranker.graph, entity, directed)
     query = single_query(entity, directed, np.empty(0, np.int32) if include_known else known)
     answers = ranker.answer(query, top_k=top)
     found = answers.best[0][: answers.n_best[0]]
@@ -94,12 +94,3 @@ def predict(
         )
         for place, (label, score, candidate) in enumerate(zip(labels, scores, found, strict=True))
     )
-
-
-def _known_answers(dataset: Dataset, entity: int, directed: int) -> NDArray[np.int32]:
-    """Return the answers that the train split states."""
-    n_relations = dataset.vocabulary.n_relations
-    given, asked = (0, 2) if directed < n_relations else (2, 0)
-    triples = dataset.train.triples
-    chosen = (triples[:, 1] == directed % n_relations) & (triples[:, given] == entity)
-    return np.unique(triples[chosen, asked]).astype(np.int32)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.ranking.arrays import UNIT, LongIndex, RelationEdges, RuleIndex, TrieIndex, UnaryIndex
-from anyburl.ranking.kernel_index import count_sort, find_segments
+from anyburl.ranking.kernel_index import copy_steps, count_sort, count_steps, find_segments
 from anyburl.rules.rule import RuleType
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.ruleset.selection import TYPE_CODES
@@ -162,15 +162,12 @@ def _long(rules: RuleSet, scores: NDArray[np.int64], rows: Rows, segments: _Segm
 
 def _edges(graph: GraphArrays) -> RelationEdges:
     """Return the edges of each directed relation side by side."""
-    relations = np.arange(2 * graph.n_relations, dtype=np.int32)
-    segments = np.empty(len(graph.domains), np.int32)
-    backward = np.repeat(inverses(relations, graph.n_relations), np.diff(graph.domain_offsets))
-    find_segments(graph, graph.domains, backward, segments)
-    firsts, ends = graph.segment_starts[segments], graph.segment_starts[segments + 1]
-    sizes = ends - firsts - (graph.targets[ends - 1] == graph.n_entities)  # `self` is no entity, and the last
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    rows = np.arange(starts[-1]) + np.repeat(firsts - starts[:-1], sizes)
-    return RelationEdges(starts, graph.targets[rows])
+    starts: NDArray[np.int64] = np.zeros(len(graph.domains) + 1, np.int64)
+    count_steps(graph, starts[1:])
+    np.cumsum(starts, out=starts)
+    ends: NDArray[np.int32] = np.empty(int(starts[-1]), np.int32)
+    copy_steps(graph, starts, ends)
+    return RelationEdges(starts, ends)
 
 
 def _trie(rules: RuleSet, scores: NDArray[np.int64], rows: Rows) -> TrieIndex:

@@ -1,4 +1,4 @@
-"""Sorting tens of millions of rules by small whole numbers."""
+"""Sorting tens of millions of rules by small whole numbers, and edges by their relation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl._jit import kernel
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import find_segment, inverse
+from anyburl.graph.kernel import find_segment, inverse, steps
 
 
 @kernel
@@ -36,3 +36,22 @@ def find_segments(
     """Write the segment of each entity for its relation read backward, -1 where there is none."""
     for i in range(len(entities)):
         out[i] = find_segment(graph, int(entities[i]), inverse(graph, int(relations[i])))
+
+
+@kernel
+def count_steps(graph: GraphArrays, sizes: NDArray[np.int64]) -> None:
+    """Write for each place in `domains` how many entities its entity reaches by its relation."""
+    for relation in range(2 * graph.n_relations):
+        for place in range(graph.domain_offsets[relation], graph.domain_offsets[relation + 1]):
+            first, last = steps(graph, int(graph.domains[place]), relation)
+            sizes[place] = last - first
+
+
+@kernel
+def copy_steps(graph: GraphArrays, starts: NDArray[np.int64], ends: NDArray[np.int32]) -> None:
+    """Write those entities from `starts[place]` on."""
+    for relation in range(2 * graph.n_relations):
+        for place in range(graph.domain_offsets[relation], graph.domain_offsets[relation + 1]):
+            first, last = steps(graph, int(graph.domains[place]), relation)
+            for row in range(first, last):
+                ends[starts[place] + row - first] = graph.targets[row]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from anyburl.ranking.arrays import QueryArrays
 
 Triples = NDArray[np.int32]
+ROWS = 1 << 22  # of a table, looked through at a time
 
 
 def directed(triples: Triples, n_relations: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -56,18 +57,29 @@ def _known_answers(
     targets: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the known answers of the questions, sorted by question, without the targets."""
-    parts = [directed(table, n_relations) for table in known]
-    if not parts:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    entities, relations, answers = (np.concatenate(column) for column in zip(*parts, strict=True))
-    keys = entities * (2 * n_relations) + relations
-    asked = np.isin(keys, questions)
+    width = 2 * n_relations
+    asked = np.unique(questions // width)
+    found = [np.empty((0, 2), np.int64)]
+    for table in known:
+        for piece in rows_about(asked, table):
+            entities, relations, answers = directed(piece, n_relations)
+            keys = entities * width + relations
+            ranks = np.searchsorted(questions, keys)
+            is_asked = questions[np.minimum(ranks, len(questions) - 1)] == keys
+            found.append(np.column_stack([ranks[is_asked], answers[is_asked]]))
+    ranks, answers = np.concatenate(found).T
     span = int(max(answers.max(initial=0), targets.max(initial=0))) + 1
-    ranks = np.searchsorted(questions, keys[asked])
-    pairs = np.unique(ranks * span + answers[asked])
+    pairs = np.unique(ranks * span + answers)
     own = np.searchsorted(questions, target_keys) * span + targets
     pairs = pairs[~np.isin(pairs, own)]
     return questions[pairs // span], pairs % span
+
+
+def rows_about(entities: NDArray[np.int64], triples: Triples) -> Iterator[Triples]:
+    """Yield the triples with any of `entities` in them, from a piece of the table at a time."""
+    for start in range(0, len(triples), ROWS):
+        piece = triples[start : start + ROWS]
+        yield piece[np.isin(piece[:, 0], entities) | np.isin(piece[:, 2], entities)]
 
 
 def single_query(entity: int, relation: int, known: NDArray[np.int32]) -> QueryArrays:
