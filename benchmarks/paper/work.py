@@ -45,12 +45,13 @@ class Evaluation:
     rank: dict[str, Any] = field(default_factory=dict)
     sample: int | None = None
     min_support: int | None = None
+    max_length: int | None = None
 
     @property
     def index_key(self) -> str:
         """Evaluations with the same key share their index and differ in the aggregation alone."""
         rest = {name: value for name, value in self.rank.items() if name != "aggregation"}
-        return json.dumps([self.at, rest, self.sample, self.min_support], sort_keys=True)
+        return json.dumps([self.at, rest, self.sample, self.min_support, self.max_length], sort_keys=True)
 
 
 def learn_run(run: Run, lab: Lab) -> dict[str, Any]:
@@ -179,6 +180,8 @@ def make_ranker(
     there = rules.slice(0, state_at(facts, evaluation.at)[1])
     if evaluation.min_support is not None:
         there = there.filter(min_support=evaluation.min_support)
+    if evaluation.max_length is not None:
+        there = there.take(there.lengths <= evaluation.max_length)
     return anyburl.make_ranker(there, data, anyburl.RankOptions(**evaluation.rank))
 
 

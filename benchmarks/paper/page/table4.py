@@ -13,7 +13,9 @@ NAMES = ("WN18", "WN18RR", "FB15k", "FB15k-237", "YAGO3-10")
 
 def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     """Return the main results, a table for each data set, with the rank in the paper's table."""
-    cells = of_largest_scale(load_cells(results, "table4"))
+    every = of_largest_scale(load_cells(results, "table4"))
+    cells = [cell for cell in every if cell["asked"]["part"] != "why"]
+    why = [cell for cell in every if cell["asked"]["part"] == "why"]
     by_data = {
         name: [cell for cell in cells if cell["name"].startswith(f"{name}-") and is_of(cell, name)] for name in NAMES
     }
@@ -32,13 +34,13 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
         *([draw(by_data, published["table4"], pictures), ""] if any(map(is_whole, by_data.values())) else []),
     ]
     for name, chosen in by_data.items():
-        parts += data_section(name, chosen, published["table4"])
+        parts += data_section(name, chosen, published["table4"], [cell for cell in why if is_of(cell, name)])
     return "\n".join(parts)
 
 
 def summary(results: Path, published: dict[str, Any]) -> str:
     """Return the main results in short: MRR at the end of the run, beside the paper's and the best model's."""
-    cells = of_largest_scale(load_cells(results, "table4"))
+    cells = [cell for cell in of_largest_scale(load_cells(results, "table4")) if cell["asked"]["part"] != "why"]
     by_data = {name: [cell for cell in cells if cell["asked"]["data"] == name] for name in NAMES}
     rows = [summary_row(name, chosen, published["table4"]) for name, chosen in by_data.items() if chosen]
     header = [
@@ -75,7 +77,7 @@ def is_whole(cells: list[Cell]) -> bool:
     return not cells[0]["asked"]["data"].endswith("-partial")
 
 
-def data_section(name: str, cells: list[Cell], published: dict[str, Any]) -> list[str]:
+def data_section(name: str, cells: list[Cell], published: dict[str, Any], why: list[Cell]) -> list[str]:
     """Return the table of a data set and what is to be said about it."""
     data = cells[0]["asked"]["data"]
     whole = is_whole(cells)
@@ -86,6 +88,7 @@ def data_section(name: str, cells: list[Cell], published: dict[str, Any]) -> lis
         rows.append(["best embedding model", "", *(f"{figure_of(m, v)} ({who})" for m, (who, v) in best.items()), ""])
     header = ["", "rules", *(TITLES[metric] for metric in METRICS), "rank"]
     told = sentences(name, cells, published) if whole else ["- Only a part of the data set: see Table 1."]
+    told += reasons(why)
     run = cells[0]["results"]["run"]
     complete = " (every body was harvested: the run ended by itself)" if run["stopped_by"] == "complete" else ""
     told.append(
@@ -93,6 +96,26 @@ def data_section(name: str, cells: list[Cell], published: dict[str, Any]) -> lis
         f"of them with exact counts; {run['peak_memory_mb'] / 1000:.1f} GB."
     )
     return [f"### {data}\n", table(header, rows), "", *told, ""]
+
+
+def reasons(why: list[Cell]) -> list[str]:
+    """Say what hits@1 of max becomes where one thing is changed."""
+    changed = {cell["asked"]["what"]: cell["results"] for cell in why}
+    if "nothing" not in changed:
+        return []
+    before = changed.pop("nothing")
+    asked = f" ({thousands(before['sampled'])} test triples)" if before["sampled"] else ""
+    words = [f"{what} {100 * results['metrics']['hits@1']:.2f}" for what, results in changed.items()]
+    return [
+        f"- What costs hits? hits@1 of max is {100 * before['metrics']['hits@1']:.2f}{asked}; with one thing changed: "
+        f"{', '.join(words)}. Half of the 95 % interval is {100 * half_interval(before):.2f} points."
+    ]
+
+
+def half_interval(results: dict[str, Any]) -> float:
+    """Return half the width of the interval of hits@1."""
+    low, high = results["metrics"]["interval"]["hits@1"]
+    return float(high - low) / 2
 
 
 def in_order(cells: list[Cell]) -> list[Cell]:

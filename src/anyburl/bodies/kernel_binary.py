@@ -94,6 +94,18 @@ def orient(graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32], lengt
 
 
 @inlined
+def ends_of_one(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int, int]:
+    """Write the ends y of x - y to `scratch.reached`; return how many, and the work."""
+    clock = scratch.clock[0]
+    first, last = steps(graph, x, int(scratch.body[0]))
+    for row in range(first, last):
+        y = graph.targets[row]
+        scratch.ends[y] = clock
+        scratch.reached[row - first] = y
+    return last - first, 1 + last - first
+
+
+@inlined
 def ends_of_two(graph: GraphArrays, x: int, object_identity: bool, limit: int, scratch: Scratch) -> tuple[int, int]:
     """Write the ends y of x - a - y to `scratch.reached`; return how many, and the work. Only y = x can fail."""
     clock = scratch.clock[0]
@@ -174,6 +186,9 @@ def ends_of(
     """Write the distinct ends of `scratch.body` from x to `scratch.reached`, stamped in `ends`; how many,
     and the work. Where that is more than `limit`, it was given up and the ends are not all.
     """
+    if length == 1:
+        scratch.clock[0] += 1
+        return ends_of_one(graph, x, scratch)
     if length == 2:
         scratch.clock[0] += 1
         return ends_of_two(graph, x, object_identity, limit, scratch)

@@ -16,8 +16,10 @@ from anyburl.graph.arrays import GraphArrays
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
+from anyburl.rng import batch_state
 
 PIECES = {1: 4096, 2: 512}  # bodies harvested at a time, of longer ones 64
+SAMPLED_FIRST = 20_000  # paths
 SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling is about to go round in circles
 
 
@@ -54,8 +56,14 @@ class BodySource:
         with self._lock:
             if not self._can_sweep or self._sweep is not None:
                 return
-            self._sweep = sweep(self._graph, self.profile, grounded=self._grounded, seed=self._options.seed)
+            seed, sampled = self._options.seed, self._sample()
+            self._sweep = sweep(self._graph, self.profile, grounded=self._grounded, seed=seed, sampled=sampled)
             self._can_sweep = self._sweep is not None
+
+    def _sample(self) -> NDArray[np.int32]:
+        """Sample bodies, to sweep the frequent ones first."""
+        state = batch_state(self._options.seed, 0, self.profile.rule_length)
+        return sample_paths(self._graph, self._triples, self.profile, SAMPLED_FIRST, state).relations
 
     def before_span(self, allowance: int | None) -> None:
         """Let a sweep list at most `allowance` bodies in this span, all workers together (None: no bound)."""

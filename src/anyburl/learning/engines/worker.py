@@ -23,7 +23,8 @@ from anyburl.triples.vocabulary import Vocabulary
 
 ATTEMPTS = 5_000  # paths tried at a time: a few milliseconds
 KERNEL_WORK = 4_000_000  # edges touched in one kernel call: some tens of milliseconds, more on a large graph
-SHORT_BUDGETS = {1: 10, 2: 10}  # short bodies are few: they may touch so many times the budget
+SHORT = 2  # bodies up to this length are few, and may touch so many times the budget ...
+SHORT_BUDGETS = 10  # ... where that is enough for all edges of the graph: then their counts are exact
 
 
 Key = tuple[int, int]  # number of the span and of the core: with the seed, the name of the random numbers
@@ -133,6 +134,7 @@ class Worker:
         source.put(bodies.take(np.arange(done, len(bodies.kinds))))
 
     def _limits(self, profile: PathProfile) -> Limits:
-        options = self._options
-        budget = options.budget * SHORT_BUDGETS.get(profile.rule_length, 1)
+        options, budget = self._options, self._options.budget
+        if profile.rule_length <= SHORT and len(self._graph.targets) <= SHORT_BUDGETS * budget:
+            budget *= SHORT_BUDGETS
         return Limits(options.min_support, options.min_confidence, options.object_identity, budget, KERNEL_WORK)
