@@ -99,7 +99,15 @@ def command(
         int, _option("Edges to touch for one body, beyond which its counts are estimated.", SEARCH)
     ] = LearnOptions.budget,
     engine: Annotated[str, _choice("What runs the search", SEARCH, ENGINES)] = LearnOptions.engine,
-    threads: Annotated[int | None, _option("Threads; all cores if left out.", SEARCH)] = LearnOptions.threads,
+    address: Annotated[
+        str | None,
+        _option(
+            "The Ray cluster to run on, such as 10.0.0.1:6379; this machine if left out.", SEARCH, metavar="ADDRESS"
+        ),
+    ] = LearnOptions.address,
+    threads: Annotated[
+        int | None, _option("Threads, or workers with --engine ray; one per core if left out.", SEARCH)
+    ] = LearnOptions.threads,
     seed: Annotated[int, _option("Seed of all random numbers.", SEARCH)] = LearnOptions.seed,
     quiet: Quiet = False,
     json: Json = False,
@@ -124,6 +132,8 @@ def given_options(ctx: typer.Context) -> dict[str, Any]:
         raise OptionError("--seconds and --paths are two budgets: give one of them")
     if "seconds" in given:
         given["paths"] = None
+    if given.get("engine", "ray") != "ray":
+        given.setdefault("address", None)  # a run on a cluster may be gone on with elsewhere
     if "snapshots" in given:
         given["snapshots"] = _moments(given["snapshots"])
     return given
