@@ -122,12 +122,13 @@ class Crew:
         self.workers[number] = worker
         return True
 
-    def collect(self, calls: dict[Any, int], results: dict[int, Any]) -> None:
-        """Wait a moment for `calls` (reference to worker) and move those that ended to `results` (by worker).
+    def collect(self, calls: dict[Any, int], results: dict[int, Any], at_least: int | None = None) -> None:
+        """Wait a moment for `calls` (reference to worker), for all or for `at_least` so many, and move those that
+        ended to `results` (by worker).
 
         A worker that was lost gives no result, and is no longer among `workers`.
         """
-        done, _ = self._ray.wait(list(calls), num_returns=len(calls), timeout=POLL)
+        done, _ = self._ray.wait(list(calls), num_returns=at_least or len(calls), timeout=POLL)
         for reference in done:
             result = self._result(reference)
             if result is None:

@@ -11,12 +11,27 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from learned import ENOUGH, counted
 
-from anyburl import Learner, LearnOptions, MissingExtraError, OptionError, RuleSet, TripleTable, load_dataset
+from anyburl import (
+    Learner,
+    LearnOptions,
+    MissingExtraError,
+    OptionError,
+    RuleSet,
+    TripleTable,
+    evaluate,
+    learn,
+    load_dataset,
+    make_ranker,
+)
 from anyburl.learning.engines.ray import RayEngine
 from anyburl.learning.learner import Span
+from anyburl.ranking.queries import make_queries
+from anyburl.ranking.ray import RayRanker
+from anyburl.tuning.evidence import rule_groups
 from kernels import random_graph, table_of
 
 ENGINES = ("threads", "ray")
@@ -33,7 +48,9 @@ class Nodes:
         import ray
         from ray.cluster_utils import Cluster
 
-        self._cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        noticing_soon = {"health_check_period_ms": 500, "health_check_initial_delay_ms": 500}
+        head = {"num_cpus": 1, "include_dashboard": False, "_system_config": noticing_soon}
+        self._cluster = Cluster(initialize_head=True, head_node_args=head)
         self._second = self._cluster.add_node(num_cpus=1)
         ray.init(address=self._cluster.address, log_to_driver=False)
 
@@ -197,7 +214,50 @@ def test_a_node_that_dies_in_a_span_and_one_that_joins_cost_nothing_that_was_rep
     assert len(counted(learner.rules())) == spans[-1].n_rules == sum(span.new_rules for span in spans)
 
 
+# Answering queries.
+
+
+def test_queries_have_the_same_answers_on_both_engines_also_when_a_worker_is_lost(nodes: Nodes) -> None:
+    import ray
+
+    dataset = load_dataset("geo")
+    rules = learn(dataset, paths=1, max_cyclic=2, seed=1)
+    ranker = make_ranker(rules, dataset, threads=2, aggregation="noisy-or-top:3")
+    queries, _ = make_queries(dataset.test.triples, [dataset.train.triples], dataset.vocabulary.n_relations)
+    groups = rule_groups(rules)
+    expected = ranker.answer(queries, top_k=5, groups=groups)
+    notes: list[str] = []
+    answered: list[int] = []
+    with_ray = RayRanker(ranker, None, notes.append)
+
+    def lose_one(n_answered: int) -> None:
+        if not answered:
+            ray.kill(next(iter(with_ray._crew.workers.values())))
+        answered.append(n_answered)
+
+    found = with_ray.answer(queries, top_k=5, groups=groups, progress=lose_one)
+    with_ray.close()
+    for name, column in expected._asdict().items():
+        assert np.array_equal(getattr(found, name), column), name
+    assert sum(answered) == len(queries.entities) > 32
+    assert notes == ["lost 1 Ray worker: its questions are asked again, 1 left"]
+
+
+def test_metrics_are_the_same_on_both_engines(nodes: Nodes) -> None:
+    dataset = load_dataset("geo")
+    rules = learn(dataset, paths=1, max_cyclic=1, seed=1)
+    threads, with_ray = (evaluate(rules, dataset, split="valid", threads=2, engine=engine) for engine in ENGINES)
+    assert with_ray.metrics == threads.metrics
+    assert with_ray.by_relation == threads.by_relation
+
+
 # What is wrong is said.
+
+
+def test_an_engine_that_there_is_not_is_refused() -> None:
+    dataset = load_dataset("geo")
+    with pytest.raises(OptionError, match="engine must be one of threads, ray, got 'steam'"):
+        evaluate(RuleSet.empty(dataset.vocabulary), dataset, engine="steam")
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,5 +267,5 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_address_is_for_ray() -> None:
-    with pytest.raises(OptionError, match="LearnOptions.address is for the engine ray, got engine 'threads'"):
+    with pytest.raises(OptionError, match=r"LearnOptions\.address is for the engine ray, got engine 'threads'"):
         LearnOptions(address="auto")

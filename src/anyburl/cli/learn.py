@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,7 @@ from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json
 from anyburl.cli.loading import load_data_argument
 from anyburl.cli.session import Session, run_session
 from anyburl.cli.tables import counts_table
-from anyburl.errors import OptionError, RunError
+from anyburl.errors import MissingExtraError, OptionError, RunError
 from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, LearnOptions
 
 if TYPE_CHECKING:
@@ -156,7 +157,9 @@ def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConso
     if data is None:
         raise OptionError("give DATA to learn from: geo, a folder or a file")
     with _flag_names():
-        LearnOptions(**{**given, "relations": None})
+        options = LearnOptions(**{**given, "relations": None})
+    if options.engine == "ray" and find_spec("ray") is None:
+        raise MissingExtraError("--engine ray", "ray")
     if (out / "options.json").exists():
         raise RunError(f"{out} already holds a run: give another folder, or go on with it by --resume")
     dataset = load_data_argument(data, notes)
