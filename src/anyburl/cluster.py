@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from anyburl import __version__
 from anyburl.cores import available_cores
 from anyburl.errors import MissingExtraError, OptionError, RunError
 
+SECONDS_TO_ANSWER = 10.0  # for the head of a cluster
 SECONDS_TO_START = 300.0  # until the first worker is there; machines may have to be started for it
 SECONDS_TO_FOLLOW = 60.0  # after the first, until a run begins with those that are there
 STARTS = 3  # of each worker, after which it is given up if none has ever started
@@ -45,12 +47,25 @@ def _open_session(ray: Any, address: str | None, cores: int | None) -> bool:
         except Exception as error:  # Ray raises no narrower one where its processes do not come up in time
             raise RunError(f"Ray does not start on this machine: {_last_line(error)}") from error
         return True
+    _check_answers(address)
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise OptionError(f"address must be that of a running Ray cluster, got {address!r}: {reason}") from error
     return True
+
+
+def _check_answers(address: str) -> None:
+    """Refuse a host and port where nobody listens: Ray would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdecimal() or host in ("", "localhost", "127.0.0.1"):
+        return  # such as `auto`; Ray takes this machine's own names for its address in the network
+    try:
+        socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
+    except OSError as error:
+        reason = error.strerror or error
+        raise OptionError(f"address must be that of a running Ray cluster, got {address!r}: {reason}") from error
 
 
 class Crew:
