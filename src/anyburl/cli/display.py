@@ -76,6 +76,7 @@ class LineDisplay(NoDisplay):
 
     def show(self, span: Span) -> None:
         """Print the span's line."""
+        _say_notes(span, self._console)
         self._console.say(span_line(span))
 
 
@@ -83,7 +84,7 @@ class LiveDisplay:
     """Redraws one picture of the run, several times a second."""
 
     def __init__(self, learner: Learner, console: PlainConsole, title: str) -> None:
-        self._title, self._options = title, learner.options
+        self._title, self._options, self._console = title, learner.options, console
         self._counts = Counter(learner.store.rules().counts_by_length())
         self._profiles: dict[PathProfile, ProfileSpan] = {}
         self._span: Span | None = None
@@ -103,7 +104,8 @@ class LiveDisplay:
         self._live.stop()
 
     def show(self, span: Span) -> None:
-        """Add the span to the picture."""
+        """Add the span to the picture; what has happened to workers stays above it."""
+        _say_notes(span, self._console)
         for rules in span.found:
             self._counts.update(rules.counts_by_length())
         self._profiles |= {entry.profile: entry for entry in span.profiles if entry.cores or entry.paths}
@@ -160,6 +162,11 @@ def _profile_cells(entry: ProfileSpan, is_current: bool) -> list[str]:
         f"{entry.reward:,.1f}",
         f"{entry.value:,.1f}",
     ]
+
+
+def _say_notes(span: Span, console: PlainConsole) -> None:
+    for note in span.notes:
+        console.say(note, "yellow")
 
 
 def span_line(span: Span) -> str:

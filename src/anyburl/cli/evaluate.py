@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,11 +28,13 @@ from anyburl.cli.arguments import (
     TuningSeed,
     Weights,
 )
+from anyburl.cli.completion import one_of
 from anyburl.cli.consoles import counted, note_console, print_json, print_whole, result_console
 from anyburl.cli.metrics import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.cli.notes import Slow
 from anyburl.cli.ranking import Source, rank_options
-from anyburl.errors import DataError, OptionError
+from anyburl.cli.session import starting
+from anyburl.errors import DataError, MissingExtraError, OptionError
 
 if TYPE_CHECKING:
     from anyburl.evaluation.metrics import Metrics
@@ -68,6 +72,13 @@ def command(
     block_connected: BlockConnected = BLOCK_CONNECTED,
     object_identity: RankingIdentity = True,
     escaped: Escaped = False,
+    engine: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="What answers: threads, or ray.", autocompletion=one_of("threads", "ray")),
+    ] = "threads",
+    address: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="The Ray cluster to run on; this machine if left out.")
+    ] = None,
     threads: Threads = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -84,13 +95,15 @@ def command(
         top_k=top_k,
         threads=threads,
     )
+    _check_engine(engine, address)
     moments = parse_moments(at)
     _check_rankings(rankings, options, moments)
     _check_snapshots(rules, moments)
     source = Source(rules, data, notes, escaped=escaped)
     _check_split(source, split)
     snapshots: list[float | None] = [*moments] or [None]
-    results = [_evaluate(source, options, split, moment, rankings, seed) for moment in snapshots]
+    where = (engine, address)
+    results = [_evaluate(source, options, split, moment, rankings, seed, where) for moment in snapshots]
     if json:
         _print_json(results, moments)
     elif moments:
@@ -127,6 +140,16 @@ def _check_snapshots(rules: str, moments: list[float]) -> None:
             run.load_rules(name)  # of a run that was killed, or says that there is none
 
 
+def _check_engine(engine: str, address: str | None) -> None:
+    """Refuse, before any work is done, an engine that there is not."""
+    if engine not in ("threads", "ray"):
+        raise OptionError(f"--engine takes threads or ray, got {engine!r}")
+    if address is not None and engine != "ray":
+        raise OptionError(f"--address is for the engine ray, got engine {engine!r}")
+    if engine == "ray" and find_spec("ray") is None:
+        raise MissingExtraError("--engine ray", "ray")
+
+
 def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[float]) -> None:
     """Refuse, before any work is done, a file that rankings cannot be written to."""
     if rankings is None:
@@ -151,13 +174,27 @@ def _check_split(source: Source, split: str) -> None:
 
 
 def _evaluate(
-    source: Source, options: RankOptions, split: str, at: float | None, rankings: Path | None, seed: int | None
+    source: Source,
+    options: RankOptions,
+    split: str,
+    at: float | None,
+    rankings: Path | None,
+    seed: int | None,
+    where: tuple[str, str | None],
 ) -> tuple[Metrics, dict[str, float]]:
     """Evaluate the rules, or one snapshot, in sight; return the metrics and how long everything took."""
-    ranker = source.make_ranker(options, at, seed=seed)
-    metrics = rank_in_sight(source, ranker, split)
-    if rankings is not None:
-        _write_rankings(rankings, source, ranker, split)
+    from anyburl.evaluation.evaluate import distributed
+
+    with ExitStack() as stack:
+
+        def spread(ranker: Ranker) -> Ranker:
+            with starting(where[0], source.notes):
+                return stack.enter_context(distributed(ranker, *where, lambda note: source.notes.say(note, "yellow")))
+
+        ranker = source.make_ranker(options, at, seed=seed, spread=spread)
+        metrics = rank_in_sight(source, ranker, split)
+        if rankings is not None:
+            _write_rankings(rankings, source, ranker, split)
     return metrics, {"load": round(source.seconds_loading, 3), **metrics.seconds}
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,7 @@ from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json
 from anyburl.cli.loading import load_data_argument
 from anyburl.cli.session import Session, run_session
 from anyburl.cli.tables import counts_table
-from anyburl.errors import OptionError, RunError
+from anyburl.errors import MissingExtraError, OptionError, RunError
 from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, LearnOptions
 
 if TYPE_CHECKING:
@@ -99,7 +100,15 @@ def command(
         int, _option("Edges to touch for one body, beyond which its counts are estimated.", SEARCH)
     ] = LearnOptions.budget,
     engine: Annotated[str, _choice("What runs the search", SEARCH, ENGINES)] = LearnOptions.engine,
-    threads: Annotated[int | None, _option("Threads; all cores if left out.", SEARCH)] = LearnOptions.threads,
+    address: Annotated[
+        str | None,
+        _option(
+            "The Ray cluster to run on, such as 10.0.0.1:6379; this machine if left out.", SEARCH, metavar="ADDRESS"
+        ),
+    ] = LearnOptions.address,
+    threads: Annotated[
+        int | None, _option("Threads, or workers with --engine ray; one per core if left out.", SEARCH)
+    ] = LearnOptions.threads,
     seed: Annotated[int, _option("Seed of all random numbers.", SEARCH)] = LearnOptions.seed,
     quiet: Quiet = False,
     json: Json = False,
@@ -124,6 +133,8 @@ def given_options(ctx: typer.Context) -> dict[str, Any]:
         raise OptionError("--seconds and --paths are two budgets: give one of them")
     if "seconds" in given:
         given["paths"] = None
+    if given.get("engine", "ray") != "ray":
+        given.setdefault("address", None)  # a run on a cluster may be gone on with elsewhere
     if "snapshots" in given:
         given["snapshots"] = _moments(given["snapshots"])
     return given
@@ -146,7 +157,9 @@ def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConso
     if data is None:
         raise OptionError("give DATA to learn from: geo, a folder or a file")
     with _flag_names():
-        LearnOptions(**{**given, "relations": None})
+        options = LearnOptions(**{**given, "relations": None})
+    if options.engine == "ray" and find_spec("ray") is None:
+        raise MissingExtraError("--engine ray", "ray")
     if (out / "options.json").exists():
         raise RunError(f"{out} already holds a run: give another folder, or go on with it by --resume")
     dataset = load_data_argument(data, notes)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields
 from importlib.util import find_spec
@@ -79,9 +80,18 @@ class Source:
         return rules
 
     def make_ranker(
-        self, options: RankOptions, at: float | None = None, *, explaining: bool = False, seed: int | None = None
+        self,
+        options: RankOptions,
+        at: float | None = None,
+        *,
+        explaining: bool = False,
+        seed: int | None = None,
+        spread: Callable[[Ranker], Ranker] | None = None,
     ) -> Ranker:
-        """Load RULES and make them ready, and tune them if asked to; with kernels of explanations, if `explaining`."""
+        """Load RULES and make them ready, and tune them if asked to; with kernels of explanations, if `explaining`.
+
+        `spread` may put another ranker in the place of the one on this machine.
+        """
         from anyburl.ranking.ranker import fixed_ranker
 
         if options.aggregation == "tuned" and not len(self.dataset.valid):
@@ -95,6 +105,8 @@ class Source:
         if n_unknown := len(rules) - len(ranker.rules):
             n_rules = counted(n_unknown, "rule")
             self.notes.say(f"{n_rules} with labels that the data has not: left out", "yellow")
+        if spread:
+            ranker = spread(ranker)
         if options.aggregation != "tuned":
             return ranker
         from anyburl.tuning.ranker import tuned

@@ -99,12 +99,22 @@ def _do_beside(work: Callable[[], object]) -> None:
     done.result()
 
 
+def starting(engine: str, notes: PlainConsole) -> Slow:
+    """Say that an engine is being started, where that takes its time; Ray prints nothing of its own."""
+    if engine == "ray":
+        from anyburl.cluster import silence
+
+        silence()
+    return Slow(notes, f"starting the engine {engine}", f"started the engine {engine}")
+
+
 def run_session(dataset: Dataset, options: LearnOptions, start: Start, notes: PlainConsole) -> Session:
     """Learn: `start` makes the learner and its recorder once the kernels are there."""
     from anyburl.learning.warmup import warm_up
 
     compile_kernels(lambda: warm_up(options, dataset.vocabulary.n_relations), notes)
-    learner, recorder = start()
+    with starting(options.engine, notes):
+        learner, recorder = start()
     _learn_in_sight(learner, recorder, notes, describe(dataset, learner))
     n_rules = counted(learner.store.n_rules, "rule")
     with Slow(notes, f"writing {n_rules}", f"wrote {n_rules}"):
@@ -140,11 +150,12 @@ def _remark_end(session: Session, notes: PlainConsole) -> None:
 def describe(dataset: Dataset, learner: Learner) -> str:
     """Return one line about what is learned from."""
     words, train = dataset.vocabulary, dataset.train
+    worker = "thread" if learner.options.engine == "threads" else "Ray worker"
     duplicates = f" ({counted(train.n_duplicates, 'duplicate')} dropped)" if train.n_duplicates else ""
     return (
         f"learning on {dataset.name}: {counted(len(train), 'triple')}{duplicates}, "
         f"{counted(words.n_entities, 'entity', 'entities')}, {counted(words.n_relations, 'relation')}; "
-        f"{counted(learner.threads, 'thread')}, policy {learner.options.policy}"
+        f"{counted(learner.threads, worker)}, policy {learner.options.policy}"
     )
 
 

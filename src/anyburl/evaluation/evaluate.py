@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl import __version__
-from anyburl.errors import DataError
+from anyburl.errors import DataError, OptionError
 from anyburl.evaluation.metrics import Metrics, bootstrap_interval, grouped, lower_bound, summarise, summarise_random
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import make_queries
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Ranker, fixed_ranker
 from anyburl.ranking.ranks import Ranks, target_ranks
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.ruleset.selection import TYPE_CODES
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.ranker import TunedRanker, make_ranker, tuned
 from anyburl.tuning.train import Tuning
+
+ENGINES = ("threads", "ray")
 
 
 def evaluate(
@@ -32,13 +36,20 @@ def evaluate(
     ranker: Ranker | None = None,
     progress: Callable[[int], None] | None = None,
     seed: int = 0,
+    engine: str = "threads",
+    address: str | None = None,
     **changes: Any,
 ) -> Metrics:
     """Rank both queries of every triple of `split` and return the filtered metrics.
 
     `options`, or the fields of `RankOptions` as keywords, say how candidates are ranked. A `ranker` made ready before
     is used as it is. `progress` is told how many questions were answered. `seed` matters to `aggregation="tuned"` only.
+    With `engine="ray"`, the workers of the Ray cluster at `address`, or of one on this machine, answer.
     """
+    if ranker is None and engine != "threads":
+        base = fixed_ranker(rules, dataset, replace(options or RankOptions(), **changes))
+        with distributed(base, engine, address) as spread:
+            return evaluate(rules, dataset, split=split, ranker=spread, progress=progress, seed=seed)
     table = dataset.split(split)
     if not len(table):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
@@ -62,6 +73,25 @@ def evaluate(
     }
     types = _best_types(ranker.rules, answers.best_rules[places])
     return summarise_ranks(ranks.at(places), types, ranker, dataset, split, seconds, tuning)
+
+
+@contextmanager
+def distributed(
+    ranker: Ranker, engine: str, address: str | None, say: Callable[[str], None] = lambda note: None
+) -> Iterator[Ranker]:
+    """Let the workers of a Ray cluster answer in the place of `ranker`; `say` is told of those that are lost."""
+    if engine not in ENGINES:
+        raise OptionError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    if engine == "threads":
+        yield ranker
+        return
+    from anyburl.ranking.ray import RayRanker
+
+    spread = RayRanker(ranker, address, say)
+    try:
+        yield spread
+    finally:
+        spread.close()
 
 
 def _best_types(rules: RuleSet, best: NDArray[np.int32]) -> NDArray[np.str_]:

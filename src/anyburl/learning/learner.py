@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from anyburl.cores import available_cores
-from anyburl.learning.engines.base import Engine, by_profile
-from anyburl.learning.engines.threads import ThreadsEngine
+from anyburl.learning.engines.base import by_profile
+from anyburl.learning.engines.make import make_engine
 from anyburl.learning.history import ProfileSpan, SpanRecord
 from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
 from anyburl.learning.policy import make_policy
@@ -40,6 +39,7 @@ class Span:
     found: tuple[RuleSet, ...] = field(repr=False)  # the new rules, before a cap
     store: RuleStore = field(repr=False)
     snapshot: str | None = None  # the name of the snapshot taken at the end of this span
+    notes: tuple[str, ...] = ()  # what has happened to the workers
 
     @property
     def rules(self) -> RuleSet:
@@ -78,9 +78,8 @@ class Learner:
 
     def __init__(self, table: TripleTable, options: LearnOptions, *, known: RuleSet | None = None) -> None:
         self.options = options
-        self.threads = options.threads or available_cores()
-        self.cores = self.threads if options.paths is None else CORES_OF_PATH_RUNS
-        self.engine: Engine = ThreadsEngine(table, options, self.threads)
+        self.engine = make_engine(table, options)
+        self.threads = self.engine.workers
         self.store = RuleStore(table.vocabulary, options.max_rules)
         self.history: list[SpanRecord] = []
         self.elapsed = 0.0
@@ -152,7 +151,8 @@ class Learner:
     def _run_span(self) -> Span:
         number = self._first_number + len(self.history)
         rng = np.random.default_rng([self.options.seed, number])
-        allocation = self._policy.allocate(self.history, self._profiles(), self.cores, rng)
+        n_cores = self.engine.workers if self.options.paths is None else CORES_OF_PATH_RUNS
+        allocation = self._policy.allocate(self.history, self._profiles(), n_cores, rng)
         started = time.monotonic()
         cores = self.engine.run_span(number, allocation, self._deadline(started))
         profiles = by_profile(cores, allocation)
@@ -175,6 +175,7 @@ class Learner:
             found=tuple(found),
             store=self.store,
             snapshot=snapshot,
+            notes=tuple(self.engine.take_notes()),
         )
 
     def _deadline(self, started: float) -> float | None:

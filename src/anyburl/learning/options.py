@@ -11,7 +11,7 @@ from anyburl.paths.profile import PathProfile
 POLICIES = ("weighted", "greedy", "random", "saturation")
 REWARDS = ("support", "support-confidence", "length-discounted")
 HEADS = ("all", "sampled")
-ENGINES = ("threads",)
+ENGINES = ("threads", "ray")
 
 PATHS_PER_CORE = 20_000  # in one time span of a run with a path budget
 CORES_OF_PATH_RUNS = 4  # fixed, so that the result does not depend on the threads
@@ -22,6 +22,8 @@ class LearnOptions:
     """Options of a learning run; the defaults are the paper's (section 4.1). Checked when made.
 
     The budget is `seconds`, or `paths` sampled: with a path budget and a seed, two runs give the same rules.
+    `engine="ray"` runs on the Ray cluster at `address`, or with Ray on this machine; `threads` is then the number of
+    its workers.
     """
 
     seconds: float | None = 100.0
@@ -45,6 +47,7 @@ class LearnOptions:
     threads: int | None = None
     seed: int = 0
     engine: str = "threads"
+    address: str | None = None
 
     def __post_init__(self) -> None:
         if self.paths is not None:
@@ -53,6 +56,8 @@ class LearnOptions:
             raise OptionError("LearnOptions needs a budget: seconds or paths, got neither")
         self._check_numbers()
         self._check_choices()
+        if self.address is not None and self.engine != "ray":
+            raise OptionError(f"LearnOptions.address is for the engine ray, got engine {self.engine!r}")
         if self.max_cyclic == 0 and self.max_acyclic == 0:
             raise OptionError("LearnOptions.max_cyclic and max_acyclic are both 0: there is no path to sample")
 

@@ -124,6 +124,7 @@ class RunDirectory:
         """Return the options of the run."""
         stored = dict(self.described()["options"])
         names = {field.name for field in fields(LearnOptions)}
+        stored.setdefault("address", None)  # of runs from before there was one
         if stored.keys() != names:
             odd = ", ".join(sorted(stored.keys() ^ names))
             raise RunError(f"{self.options_file} is of another version of anyburl: the options differ in {odd}")
@@ -218,6 +219,7 @@ def trace_line(span: Span) -> dict[str, Any]:
         "saturation": round(span.saturation, 6),
         "reward": span.reward,
         "snapshot": span.snapshot,
+        "notes": list(span.notes),
         "profiles": [
             {
                 "profile": str(entry.profile),

@@ -14,6 +14,7 @@ from anyburl.bodies.generalisation import generalise
 from anyburl.bodies.sweep import sweep
 from anyburl.graph.arrays import GraphArrays
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
+from anyburl.learning.share import WHOLE, Share
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
 from anyburl.rng import batch_state
@@ -21,6 +22,12 @@ from anyburl.rng import batch_state
 PIECES = {1: 4096, 2: 512}  # bodies harvested at a time, of longer ones 64
 SAMPLED_FIRST = 20_000  # paths
 SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling is about to go round in circles
+
+
+def is_fruitless(attempts: int, paths: int, new_bodies: int) -> bool:
+    """Whether paths gave few new bodies, or many attempts none."""
+    few = paths >= 1000 and new_bodies < SWEEP_BELOW * paths
+    return few or (attempts >= PATHS_PER_CORE and new_bodies == 0)
 
 
 class BodySource:
@@ -31,10 +38,16 @@ class BodySource:
     """
 
     def __init__(
-        self, graph: GraphArrays, triples: NDArray[np.int32], profile: PathProfile, options: LearnOptions
+        self,
+        graph: GraphArrays,
+        triples: NDArray[np.int32],
+        profile: PathProfile,
+        options: LearnOptions,
+        share: Share = WHOLE,
     ) -> None:
-        self._graph, self._triples, self._options = graph, triples, options
+        self._graph, self._triples, self._options, self._share = graph, triples, options, share
         self.profile = profile
+        self.n_listed = 0  # by the sweep, the bodies of other workers' shares included
         self._grounded = profile.cyclic and profile.rule_length <= options.max_grounded
         self._lock = Lock()
         self._pending: deque[BodyArrays] = deque()
@@ -71,16 +84,20 @@ class BodySource:
 
     def note_yield(self, attempts: int, paths: int, new_bodies: int) -> None:
         """Turn from sampling to sweeping where paths gave few new bodies, or many attempts none."""
-        few = paths >= 1000 and new_bodies < SWEEP_BELOW * paths
-        if few or (attempts >= PATHS_PER_CORE and new_bodies == 0):
+        if is_fruitless(attempts, paths, new_bodies):
             self.start_sweep()
+
+    def skip(self, n_listed: int) -> None:
+        """Let the sweep pass over its first bodies."""
+        while self._sweep is not None and self.n_listed < n_listed:
+            if self._next_listed(self._sweep) is None:
+                return
 
     def next_bodies(self, attempts: int, state: NDArray[np.uint64]) -> tuple[BodyArrays | None, int, int]:
         """Return more bodies (None if a sweep has none left in this span), the attempts made and the paths found."""
         if self._sweep is not None:
             bodies = self._next_listed(self._sweep)
-            n_bodies = 0 if bodies is None else len(bodies.kinds)
-            return bodies, n_bodies, n_bodies
+            return (None, 0, 0) if bodies is None else self._share.of(bodies, len(bodies.kinds), len(bodies.kinds))
         paths = sample_paths(self._graph, self._triples, self.profile, attempts, state)
         bodies = generalise(
             self._graph,
@@ -89,7 +106,7 @@ class BodySource:
             grounded=self._grounded,
             all_heads=self._options.heads == "all",
         )
-        return bodies, attempts, len(paths.ends)
+        return self._share.of(bodies, attempts, len(paths.ends))
 
     def _next_listed(self, sweep: Iterator[BodyArrays]) -> BodyArrays | None:
         """Take the next bodies of the sweep, within this span's allowance."""
@@ -99,7 +116,9 @@ class BodySource:
             bodies = next(sweep, None)
             if bodies is None:
                 self._swept = True
-            elif self._allowance is not None:
+                return None
+            self.n_listed += len(bodies.kinds)
+            if self._allowance is not None:
                 self._allowance -= len(bodies.kinds)
             return bodies
 

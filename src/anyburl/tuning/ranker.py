@@ -37,6 +37,7 @@ class TunedRanker(Ranker):
     def __init__(self, base: Ranker, tuning: Tuning) -> None:
         self.__dict__.update(base.__dict__)
         self._base, self.tuning = base, tuning
+        self._fixed = base.with_aggregation(tuning.aggregation)  # which may answer elsewhere
         self.groups = rule_groups(base.rules)
 
     @property
@@ -55,7 +56,7 @@ class TunedRanker(Ranker):
         groups: NDArray[np.uint8] = NO_GROUPS,
     ) -> AnswerArrays:
         if self.tuning.model is None:
-            return super().answer(queries, top_k=top_k, progress=progress, groups=groups)
+            return self._fixed.answer(queries, top_k=top_k, progress=progress, groups=groups)
         n_queries = len(queries.entities)
         out = empty_answers(n_queries, len(queries.targets), top_k)
         for start in range(0, n_queries, QUESTIONS_AT_A_TIME):
@@ -68,7 +69,7 @@ class TunedRanker(Ranker):
     def judge(self, queries: QueryArrays, top_k: int, progress: Callable[[int], None] | None = None) -> Judgement:
         """Answer a few queries, all at once, by the model: at least as many candidates as it puts in order."""
         longest = max(TOP_K, top_k)
-        answers = super().answer(queries, top_k=longest, progress=progress, groups=self.groups)
+        answers = self._fixed.answer(queries, top_k=longest, progress=progress, groups=self.groups)
         lists = lists_of(answers, TOP_K)
         scores = self.score_lists(queries, answers, lists)
         rerank(lists, queries, find_answers(lists, queries), scores, answers)

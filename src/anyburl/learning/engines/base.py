@@ -31,7 +31,10 @@ class CoreSpan:
 
 
 class Engine(Protocol):
-    """Runs time spans."""
+    """Runs time spans. `workers` is how many cores there are to run them on, now."""
+
+    @property
+    def workers(self) -> int: ...
 
     def run_span(self, number: int, allocation: Sequence[PathProfile], deadline: float | None) -> list[CoreSpan]:
         """Let each core work on its profile until `deadline` (on time.monotonic), or for its share of paths if None."""
@@ -47,6 +50,10 @@ class Engine(Protocol):
 
     def mark_known(self, rules: RuleSet) -> None:
         """Take rules of an earlier run as found."""
+        ...
+
+    def take_notes(self) -> list[str]:
+        """Return what has happened to the workers since the last call, in words."""
         ...
 
     @property

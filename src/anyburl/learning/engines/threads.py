@@ -7,16 +7,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
 from threading import Event
 
-from anyburl.bodies.arrays import head_arrays
 from anyburl.bodies.seen import SeenBodies
-from anyburl.graph.stored import graph_of
 from anyburl.learning.engines.base import CoreSpan
+from anyburl.learning.engines.search import search_arrays
 from anyburl.learning.engines.worker import Worker
 from anyburl.learning.history import ProfileSpan
 from anyburl.learning.known import known_keys
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.learning.source import BodySource
-from anyburl.learning.targets import target_relations
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable
@@ -26,19 +24,17 @@ class ThreadsEngine:
     """Workers that share the graph and the set of seen bodies, and nothing else."""
 
     def __init__(self, table: TripleTable, options: LearnOptions, threads: int) -> None:
-        self.graph = graph_of(table)
+        search = search_arrays(table, options)
+        self.graph = search.graph
+        self.workers = threads
         self._options = options
-        relations = target_relations(table, options)
-        heads = head_arrays(self.graph, relations)
-        triples = table.triples
-        if relations is not None:
-            triples = triples[heads.wanted[triples[:, 1]]]
-            triples.setflags(write=False)
         self._seen = SeenBodies()
-        self._sources = {profile: BodySource(self.graph, triples, profile, options) for profile in options.profiles}
+        self._sources = {
+            profile: BodySource(self.graph, search.triples, profile, options) for profile in options.profiles
+        }
         self._idle: SimpleQueue[Worker] = SimpleQueue()
         for _ in range(threads):
-            self._idle.put(Worker(self.graph, heads, table.vocabulary, options))
+            self._idle.put(Worker(self.graph, search.heads, table.vocabulary, options))
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="anyburl")
         self._stop = Event()
 
@@ -74,13 +70,12 @@ class ThreadsEngine:
             if deadline is None:
                 own = worker.work_paths(sources[0], self._seen, key, stopped)
                 return [own, *(worker.help_with(source, self._seen, stopped) for source in sources[1:])]
-            found = worker.go_on(deadline, self._seen, stopped)
-            found += [
-                worker.work_until(deadline, source, self._seen, key, stopped)
+            return [
+                found
                 for source in sources
                 if not source.exhausted
+                for found in worker.work_until(deadline, source, self._seen, key, stopped)
             ]
-            return found
         finally:
             self._idle.put(worker)
 
@@ -98,6 +93,10 @@ class ThreadsEngine:
         for keys, counts in known_keys(self.graph, rules, self._options):
             self._seen.enter(keys, 0)
             self._seen.record(keys, counts)
+
+    def take_notes(self) -> list[str]:
+        """Threads do not come and go."""
+        return []
 
     @property
     def stopped(self) -> bool:

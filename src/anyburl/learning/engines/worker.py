@@ -42,26 +42,19 @@ class Worker:
         self._reward = make_reward(options.reward)
         self._held: tuple[BodySource, BodyArrays] | None = None  # a body that the last span's end left half done
 
-    def go_on(self, deadline: float, seen: SeenBodies, stopped: Callable[[], bool]) -> list[CoreSpan]:
-        """Go on with the body that the end of the last span left half done, if there is one."""
-        if self._held is None:
-            return []
-        source, body = self._held
-        self._held = None
-        found = CoreSpan(source.profile)
-        self._harvest(body, source, seen, found, lambda: stopped() or time.monotonic() >= deadline)
-        source.release()
-        return [found]
-
     def work_until(
         self, deadline: float, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]
-    ) -> CoreSpan:
-        """Work on one profile until the deadline (on time.monotonic) or the end of the profile."""
-        found = CoreSpan(source.profile)
+    ) -> list[CoreSpan]:
+        """Work on one profile until the deadline (on time.monotonic) or the end of the profile.
+
+        Before that, a body is finished that was left half done when time was over last.
+        """
 
         def over() -> bool:
             return stopped() or time.monotonic() >= deadline
 
+        earlier = self._finish(seen, over)
+        found = CoreSpan(source.profile)
         for batch in count():
             self._drain(source, seen, found, over)
             if over():
@@ -70,7 +63,7 @@ class Worker:
             if not self._find(source, seen, found, key, batch):
                 break
             source.note_yield(found.attempts - attempts, found.paths - paths, found.entered - n_new)
-        return found
+        return [*earlier, found]
 
     def work_paths(self, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]) -> CoreSpan:
         """Sample a fixed number of paths of one profile, then harvest: idle cores can help with that."""
@@ -86,6 +79,25 @@ class Worker:
         found = CoreSpan(source.profile)
         self._drain(source, seen, found, stopped)
         return found
+
+    def forget(self) -> None:
+        """Drop the body that was left half done, if there is one."""
+        if self._held is None:
+            return
+        self._held = None
+        self._scratch.grounding[UNDER_WAY] = False
+        self._scratch.relation_counts[:] = 0
+        self._scratch.segment_counts[:] = 0
+
+    def _finish(self, seen: SeenBodies, over: Callable[[], bool]) -> list[CoreSpan]:
+        if self._held is None:
+            return []
+        source, body = self._held
+        self._held = None
+        found = CoreSpan(source.profile)
+        self._harvest(body, source, seen, found, over)
+        source.release()
+        return [found]
 
     def _drain(self, source: BodySource, seen: SeenBodies, found: CoreSpan, over: Callable[[], bool]) -> None:
         while not over() and (pending := source.take()) is not None:

@@ -1,0 +1,174 @@
+"""What runs on one core of a Ray cluster: a worker with its own share of the bodies, and what it is told and tells."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from threading import Event
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl import __version__
+from anyburl.bodies.seen import SeenBodies
+from anyburl.learning.engines.base import CoreSpan
+from anyburl.learning.engines.search import SearchArrays
+from anyburl.learning.engines.worker import Worker
+from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
+from anyburl.learning.share import Share
+from anyburl.learning.source import BodySource
+from anyburl.learning.warmup import warm_up
+from anyburl.paths.profile import PathProfile
+from anyburl.ruleset.ruleset import COLUMN_TYPES, RuleSet
+from anyburl.triples.vocabulary import Vocabulary
+
+Harvested = tuple[NDArray[np.uint64], NDArray[np.int32]]  # keys of bodies, and how many rules each gave
+Columns = dict[str, NDArray[Any]]  # of a rule set
+
+
+@dataclass(frozen=True)
+class SpanOrder:
+    """A time span as workers are told of it: one with a path budget has no seconds."""
+
+    number: int
+    allocation: tuple[PathProfile, ...]
+    seconds: float | None
+    sweeping: frozenset[PathProfile]  # profiles whose bodies are to be listed from now on
+
+
+@dataclass(frozen=True)
+class Division:
+    """The bodies that are one worker's from now on, and how far each profile was listed before."""
+
+    owned: NDArray[np.bool_]
+    n_listed: Mapping[PathProfile, int]
+
+
+@dataclass(frozen=True)
+class SpanReply:
+    """What one worker has found in a span."""
+
+    cores: tuple[CoreSpan, ...]  # without rules
+    rules: tuple[Columns | None, ...]  # of each of `cores`; without the labels, which workers do not have
+    harvested: Harvested
+    exhausted: frozenset[PathProfile]
+    n_listed: Mapping[PathProfile, int]
+
+
+class _LoggedBodies(SeenBodies):
+    """Remembers which bodies were harvested since it was last asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._log: list[Harvested] = []
+
+    def record(self, keys: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
+        """Note how many rules each of these bodies gave."""
+        super().record(keys, counts)
+        self._log.append((keys, counts.astype(np.int32)))
+
+    def take_log(self) -> Harvested:
+        """Return what was harvested since the last call."""
+        log, self._log = self._log, []
+        return join_harvested(log)
+
+
+def join_harvested(parts: list[Harvested]) -> Harvested:
+    """Put lists of harvested bodies after each other."""
+    keys = np.concatenate([np.empty(0, np.uint64), *(keys for keys, _ in parts)])
+    counts = np.concatenate([np.empty(0, np.int32), *(counts for _, counts in parts)])
+    return keys, counts
+
+
+class RayWorker:
+    """One core with its share of the bodies. `stop` may be called while a span runs, nothing else."""
+
+    def __init__(self, search: SearchArrays, options: LearnOptions) -> None:
+        self._search, self._options = search, options
+        n_relations = search.graph.n_relations
+        warm_up(options, n_relations)
+        unnamed = Vocabulary.from_labels([], [f"{number:09d}" for number in range(n_relations)])
+        self._worker = Worker(search.graph, search.heads, unnamed, options)
+        self._seen = _LoggedBodies()
+        self._sources: dict[PathProfile, BodySource] = {}
+        self._stop = Event()
+
+    def ready(self) -> str:
+        """Return the version, once kernels are compiled and memory is there."""
+        return __version__
+
+    def run_span(self, order: SpanOrder, number: int, division: Division | None, known: Harvested | None) -> SpanReply:
+        """Run a span as worker `number`; where bodies were divided anew, `known` are those harvested before by all."""
+        if division is not None and known is not None:
+            self._begin(division, known)
+        for profile in order.sweeping:
+            self._sources[profile].start_sweep()
+        found = self._work_paths(order) if order.seconds is None else self._work_until(order, order.seconds, number)
+        return SpanReply(
+            cores=tuple(replace(core, rules=[]) for core in found),
+            rules=tuple(_columns(core.rules) for core in found),
+            harvested=self._seen.take_log(),
+            exhausted=frozenset(profile for profile, source in self._sources.items() if source.exhausted),
+            n_listed={profile: source.n_listed for profile, source in self._sources.items()},
+        )
+
+    def stop(self) -> None:
+        """End the span under way soon, and all later ones at once."""
+        self._stop.set()
+
+    def _begin(self, division: Division, known: Harvested) -> None:
+        """Forget everything but what was harvested, and look for the bodies of another share."""
+        weight = 1.0 if self._options.seconds is None else float(division.owned.mean())
+        share = Share(division.owned, weight)
+        self._worker.forget()
+        self._seen = _LoggedBodies()
+        keys, counts = known
+        own = np.flatnonzero(share.owns(keys))
+        self._seen.enter(keys[own], 0)
+        SeenBodies.record(self._seen, keys[own], counts[own].astype(np.int64))
+        graph, _, triples = self._search
+        self._sources = {p: BodySource(graph, triples, p, self._options, share) for p in self._options.profiles}
+        for profile, n_listed in division.n_listed.items():
+            if n_listed:
+                self._sources[profile].start_sweep()
+                self._sources[profile].skip(n_listed)
+
+    def _work_paths(self, order: SpanOrder) -> list[CoreSpan]:
+        """Sample the paths of all cores, as every worker does, and harvest this worker's share of the bodies."""
+        for profile, source in self._sources.items():
+            source.before_span(order.allocation.count(profile) * PATHS_PER_CORE)
+        return [
+            self._worker.work_paths(self._sources[profile], self._seen, (order.number, core), self._stop.is_set)
+            for core, profile in enumerate(order.allocation)
+        ]
+
+    def _work_until(self, order: SpanOrder, seconds: float, number: int) -> list[CoreSpan]:
+        """Give each profile its part of the span: a worker must look at all of them, for its bodies are no other's.
+
+        Where a profile ends before its time, the next ones have more; the last of it goes to those without cores.
+        """
+        started, found = time.monotonic(), []
+        given = dict.fromkeys(order.allocation)
+        n_before = 0
+        for profile in [*given, *(profile for profile in self._sources if profile not in given)]:
+            n_before += order.allocation.count(profile)
+            deadline = started + seconds * n_before / len(order.allocation)
+            source = self._sources[profile]
+            if not source.exhausted and time.monotonic() < deadline:
+                found += self._until(deadline, source, (order.number, number))
+        return found
+
+    def _until(self, deadline: float, source: BodySource, key: tuple[int, int]) -> list[CoreSpan]:
+        stopped: Callable[[], bool] = self._stop.is_set
+        source.before_span(None)
+        return self._worker.work_until(deadline, source, self._seen, key, stopped)
+
+
+def _columns(rules: list[RuleSet]) -> Columns | None:
+    """Return the rules of a profile as one set of columns."""
+    if not rules:
+        return None
+    joint = RuleSet.concat(rules)
+    return {name: getattr(joint, name) for name in ("bodies", *COLUMN_TYPES)}

@@ -1,0 +1,187 @@
+"""The cores of a cluster: Ray workers that own bodies by hash, so that none repeats the work of another.
+
+Workers share nothing but the graph. What they have harvested is known here, so that a worker which is lost, or one
+that joins, costs no more than the work under way: bodies are divided anew, and everybody is told what is known.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Event
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.cluster import Crew
+from anyburl.errors import RunError
+from anyburl.learning.engines.actor import Columns, Division, Harvested, RayWorker, SpanOrder, SpanReply, join_harvested
+from anyburl.learning.engines.base import CoreSpan
+from anyburl.learning.engines.search import search_arrays
+from anyburl.learning.history import ProfileSpan
+from anyburl.learning.known import known_keys
+from anyburl.learning.options import LearnOptions
+from anyburl.learning.share import ALL_SHARDS, divide
+from anyburl.learning.source import is_fruitless
+from anyburl.learning.warmup import warm_up
+from anyburl.paths.profile import PathProfile
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.table import TripleTable
+
+ROUNDS = 5  # of a span with a path budget, each of which loses a worker, after which a run gives up
+
+
+class RayEngine:
+    """Runs spans on the workers of a Ray cluster, also where those come and go."""
+
+    def __init__(self, table: TripleTable, options: LearnOptions) -> None:
+        self._vocabulary, self._options = table.vocabulary, options
+        self._stop = Event()
+        self._notes: list[str] = []
+        self._harvested: list[Harvested] = []  # all there are
+        self._sweeping: set[PathProfile] = set()
+        self._exhausted: set[PathProfile] = set()
+        self._n_listed: dict[PathProfile, int] = {}
+        self._divided = ALL_SHARDS  # the shards that were last divided,
+        self._owned: dict[int, NDArray[np.bool_]] = {}  # and which of them each worker has
+        search = search_arrays(table, options)
+        warm_up(options, search.graph.n_relations)  # so that workers on this machine find compiled kernels
+        self._crew = Crew(options.address, options.threads)
+        try:
+            stored = self._crew.put(search)
+            self.graph = self._crew.get(stored).graph
+            self._crew.start(RayWorker, stored, options)
+        except BaseException:
+            self._crew.close()
+            raise
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are."""
+        return max(len(self._crew.workers), 1)
+
+    def run_span(self, number: int, allocation: Sequence[PathProfile], deadline: float | None) -> list[CoreSpan]:
+        """Run one time span; see `Engine`. With a path budget, the share of a lost worker is done by others."""
+        replies: list[SpanReply] = []
+        missing = ALL_SHARDS
+        for _ in range(ROUNDS):
+            self._welcome()
+            seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            found = self._run(SpanOrder(number, tuple(allocation), seconds, frozenset(self._sweeping)), missing)
+            replies += found.values()
+            for worker in found:
+                missing = missing & ~self._owned[worker]
+            if deadline is not None or self.stopped or not missing.any():
+                return self._take(replies, is_whole=not missing.any())
+        raise RunError(f"Ray workers were lost {ROUNDS} times in span {number}: give them more memory, and go on later")
+
+    def _welcome(self) -> None:
+        """Take in workers that have started since; where none is left, wait for one."""
+        n_before = len(self._crew.workers)
+        self._crew.refresh()
+        if not self._crew.workers:
+            self._crew.wait_for_workers(self._stop.is_set)
+        n_now = len(self._crew.workers)
+        if n_now > n_before:
+            self._notes.append(f"{counted(n_now - n_before)} joined, {n_now} at work")
+
+    def _run(self, order: SpanOrder, shards: NDArray[np.bool_]) -> dict[int, SpanReply]:
+        """Let all workers run a span, each for its part of `shards`; return the replies of those that were not lost."""
+        workers = dict(self._crew.workers)
+        divisions, known = self._divide(shards)
+        calls = {
+            worker.run_span.remote(order, number, divisions.get(number), known): number
+            for number, worker in workers.items()
+        }
+        replies: dict[int, SpanReply] = {}
+        was_told = False
+        while calls:
+            try:
+                self._crew.collect(calls, replies)
+            except KeyboardInterrupt:
+                if self.stopped:
+                    raise
+                self.stop()  # and keep what the workers have found
+            if self.stopped and not was_told:
+                was_told = True
+                for number in calls.values():
+                    workers[number].stop.remote()
+        if n_lost := len(workers) - len(replies):
+            cost = "its share of the span is done again" if order.seconds is None else "its share of the span is lost"
+            self._notes.append(f"lost {counted(n_lost)} in span {order.number}: {cost}, {len(replies)} left")
+        return replies
+
+    def _divide(self, shards: NDArray[np.bool_]) -> tuple[dict[int, Division], Any]:
+        """Divide `shards` between the workers, unless it was done before; return the divisions, and all that was
+        harvested.
+        """
+        numbers = sorted(self._crew.workers)
+        if shards is self._divided and self._owned.keys() == set(numbers):
+            return {}, None
+        self._divided = shards
+        self._owned = dict(zip(numbers, divide(shards, len(numbers)), strict=True)) if numbers else {}
+        self._harvested = [join_harvested(self._harvested)]
+        divisions = {number: Division(owned, self._n_listed) for number, owned in self._owned.items()}
+        return divisions, self._crew.put(self._harvested[0])
+
+    def _take(self, replies: Sequence[SpanReply], *, is_whole: bool) -> list[CoreSpan]:
+        """Take note of what was found, and copy it out of the object store."""
+        with_seconds = self._options.seconds is not None
+        cores = []
+        for place, reply in enumerate(replies):
+            keys, counts = reply.harvested
+            self._harvested.append((keys.copy(), counts.copy()))
+            for core, columns in zip(reply.cores, reply.rules, strict=True):
+                counts_paths = with_seconds or place == 0  # with a path budget, all have sampled the same
+                sampled = (core.attempts, core.paths) if counts_paths else (0, 0)
+                cores.append(replace(core, attempts=sampled[0], paths=sampled[1], rules=self._rules(columns)))
+        if is_whole:
+            self._exhausted |= frozenset.intersection(*(reply.exhausted for reply in replies))
+            self._n_listed = {} if with_seconds else dict(replies[0].n_listed)
+        return cores
+
+    def _rules(self, columns: Columns | None) -> list[RuleSet]:
+        if columns is None:
+            return []
+        return [RuleSet(vocabulary=self._vocabulary, **{name: column.copy() for name, column in columns.items()})]
+
+    def after_span(self, found: Sequence[ProfileSpan]) -> None:
+        """Turn saturated profiles from sampling to sweeping, from the next span on."""
+        self._sweeping |= {
+            entry.profile for entry in found if is_fruitless(entry.attempts, entry.paths, entry.new_bodies)
+        }
+
+    def exhausted(self) -> set[PathProfile]:
+        """Return the profiles that have no body left."""
+        return set(self._exhausted)
+
+    def mark_known(self, rules: RuleSet) -> None:
+        """Take the bodies of rules found earlier as harvested."""
+        known = known_keys(self.graph, rules, self._options)
+        self._harvested += [(keys, counts.astype(np.int32)) for keys, counts in known]
+        self._owned = {}
+
+    def take_notes(self) -> list[str]:
+        """Return which workers were lost and which have joined since the last call."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run is to end."""
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """End the current span soon."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """End the workers, and Ray if it was started here."""
+        self._crew.close()
+
+
+def counted(n_workers: int) -> str:
+    """Return the number of workers with the noun."""
+    return f"{n_workers} Ray worker{'' if n_workers == 1 else 's'}"

@@ -1,0 +1,37 @@
+"""What every worker of a run reads: flat, frozen arrays, which threads share and an object store maps."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.bodies.arrays import HeadArrays, head_arrays
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.stored import graph_of
+from anyburl.learning.options import LearnOptions
+from anyburl.learning.targets import target_relations
+from anyburl.triples.table import TripleTable
+
+
+class SearchArrays(NamedTuple):
+    """The graph, the heads that are asked for and the triples that paths start from."""
+
+    graph: GraphArrays
+    heads: HeadArrays
+    triples: NDArray[np.int32]
+
+
+def search_arrays(table: TripleTable, options: LearnOptions) -> SearchArrays:
+    """Index `table` for a run with `options`."""
+    graph = graph_of(table)
+    relations = target_relations(table, options)
+    heads = head_arrays(graph, relations)
+    for column in heads:
+        column.setflags(write=False)  # as an object store hands them out: one compilation serves both
+    triples = table.triples
+    if relations is not None:
+        triples = triples[heads.wanted[triples[:, 1]]]
+        triples.setflags(write=False)
+    return SearchArrays(graph, heads, triples)

@@ -1,0 +1,271 @@
+"""What every engine does: the same rules for a path budget and a seed, snapshots, an end at any time, no rule twice.
+
+The Ray engine runs on two simulated nodes, which are taken away and come back.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from learned import ENOUGH, counted
+
+from anyburl import (
+    Learner,
+    LearnOptions,
+    MissingExtraError,
+    OptionError,
+    RuleSet,
+    TripleTable,
+    evaluate,
+    learn,
+    load_dataset,
+    make_ranker,
+)
+from anyburl.learning.engines.ray import RayEngine
+from anyburl.learning.learner import Span
+from anyburl.ranking.queries import make_queries
+from anyburl.ranking.ray import RayRanker
+from anyburl.tuning.evidence import rule_groups
+from kernels import random_graph, table_of
+
+ENGINES = ("threads", "ray")
+GEO = load_dataset("geo").train
+RANDOM = table_of(random_graph(5, 200, 12, 2500))
+WIDE = table_of(random_graph(2, 400, 40, 6000))
+"""So many bodies of length 3 and 4 that no run of the tests comes to their end."""
+
+
+class Nodes:
+    """Two simulated nodes with a core each; the second can be taken away and brought back."""
+
+    def __init__(self) -> None:
+        import ray
+        from ray.cluster_utils import Cluster
+
+        noticing_soon = {"health_check_period_ms": 500, "health_check_initial_delay_ms": 500}
+        head = {"num_cpus": 1, "include_dashboard": False, "_system_config": noticing_soon}
+        self._cluster = Cluster(initialize_head=True, head_node_args=head)
+        self._second = self._cluster.add_node(num_cpus=1)
+        ray.init(address=self._cluster.address, log_to_driver=False)
+
+    def take_away(self) -> None:
+        """As if the second node lost power."""
+        self._cluster.remove_node(self._second, allow_graceful=False)
+
+    def bring_back(self) -> None:
+        """Start another second node."""
+        self._second = self._cluster.add_node(num_cpus=1)
+
+    def close(self) -> None:
+        import ray
+
+        ray.shutdown()
+        self._cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    pytest.importorskip("ray", reason="the Ray engine needs the extra `ray`")
+    nodes = Nodes()
+    yield nodes
+    nodes.close()
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    if request.param == "ray":
+        request.getfixturevalue("nodes")
+    return str(request.param)
+
+
+def make(table: TripleTable, engine: str, known: RuleSet | None = None, **options: Any) -> Learner:
+    return Learner(table, LearnOptions(engine=engine, threads=2, **options), known=known)
+
+
+def run(learner: Learner, at_span: Callable[[Span], object] = lambda span: None) -> list[Span]:
+    spans = []
+    for span in learner.spans():
+        spans.append(span)
+        at_span(span)
+    return spans
+
+
+def columns_of(rules: RuleSet) -> list[list[Any]]:
+    names = ("type", "head", "head_constant", "body_constant", "predictions", "support", "exact")
+    return [rules.bodies[rules.body].tolist(), *(getattr(rules, name).tolist() for name in names)]
+
+
+def figures_of(span: Span) -> list[Any]:
+    names = ("profile", "cores", "attempts", "paths", "new_bodies", "new_rules", "known_rules", "exhausted")
+    entries = [tuple(getattr(entry, name) for name in names) for entry in span.profiles]
+    counts = (span.number, span.n_rules, span.n_paths, span.n_bodies, span.n_dropped)
+    return [*counts, *(entry for entry in entries if any(entry[1:7]))]
+
+
+def assert_same(first: Learner, second: Learner, at_span: Callable[[Span], object] = lambda span: None) -> list[Span]:
+    """Run both; the rules and what the spans tell must be the same. Return the spans of the second."""
+    expected, spans = run(first), run(second, at_span)
+    assert [figures_of(span) for span in spans] == [figures_of(span) for span in expected]
+    assert columns_of(second.rules()) == columns_of(first.rules())
+    assert second.stopped_by == first.stopped_by
+    counted(second.rules())  # no rule twice
+    return spans
+
+
+# With a path budget and a seed.
+
+MODES: dict[str, tuple[TripleTable, dict[str, Any]]] = {
+    "complete": (GEO, {"paths": ENOUGH, "max_cyclic": 2, "max_acyclic": 2}),
+    "estimates and a cap": (RANDOM, {"paths": 60_000, "budget": 20, "max_rules": 3000, "policy": "greedy"}),
+    "sampled heads of some relations": (
+        RANDOM,
+        {"paths": 60_000, "heads": "sampled", "relations": ("r000001", "r000004"), "min_support": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_path_budget_and_a_seed_give_the_same_rules_on_both_engines(nodes: Nodes, mode: str) -> None:
+    table, options = MODES[mode]
+    spans = assert_same(*(make(table, engine, seed=3, **options) for engine in ENGINES))
+    assert len(spans) > 1
+    assert spans[-1].n_rules > 100
+
+
+def test_a_resumed_run_gives_the_same_rules_on_both_engines(nodes: Nodes) -> None:
+    begun = make(RANDOM, "threads", paths=30_000, seed=1)
+    run(begun)
+    resumed = [make(RANDOM, engine, begun.rules(), paths=90_000, seed=2) for engine in ENGINES]
+    spans = assert_same(*resumed)
+    assert 0 < len(begun.rules()) < spans[-1].n_rules
+
+
+def test_a_lost_worker_does_not_change_the_rules_of_a_path_budget(nodes: Nodes) -> None:
+    import ray
+
+    lossy = make(RANDOM, "ray", paths=150_000, seed=3)
+    engine = lossy.engine
+    assert isinstance(engine, RayEngine)
+    for name, array in engine.graph._asdict().items():
+        assert isinstance(array, int) or (not array.flags.owndata and not array.flags.writeable), name
+
+    def lose(span: Span) -> None:
+        if span.number in (1, 3):
+            ray.kill(next(iter(engine._crew.workers.values())))
+
+    spans = assert_same(make(RANDOM, "threads", paths=150_000, seed=3), lossy, lose)
+    assert any("lost 1 Ray worker in span 2" in note for note in spans[1].notes)
+    assert len(spans) > 4
+
+
+# With seconds.
+
+
+def test_a_run_ends_at_its_seconds_and_takes_snapshots(engine: str) -> None:
+    learner = make(WIDE, engine, seconds=1.5, span=0.5, snapshots=(0.8,))
+    spans = run(learner)
+    assert learner.stopped_by == "seconds"
+    assert learner.threads == 2
+    assert 1.5 <= learner.elapsed < 10
+    assert len(spans) >= 2
+    [name] = [span.snapshot for span in spans if span.snapshot]
+    assert name == "0.8"
+    assert 0 < learner.store.snapshots()["0.8"] <= spans[-1].n_rules == len(counted(learner.rules()))
+    assert learner.n_paths > 0
+    assert sum(entry.cores for entry in spans[0].profiles) == 2
+
+
+def test_stop_ends_a_run_soon_and_keeps_what_was_found(engine: str) -> None:
+    learner = make(WIDE, engine, seconds=600, span=600)
+    threading.Timer(0.5, learner.stop).start()
+    started = time.monotonic()
+    spans = run(learner)
+    assert time.monotonic() - started < 30
+    assert learner.stopped_by == "interrupt"
+    assert len(spans) == 1
+    assert len(counted(learner.rules())) == spans[0].n_rules > 0
+
+
+def test_a_node_that_dies_in_a_span_and_one_that_joins_cost_nothing_that_was_reported(nodes: Nodes) -> None:
+    learner = make(WIDE, "ray", seconds=600, span=0.5, max_cyclic=4)
+    with_note: list[int] = []
+
+    def watch(span: Span) -> None:
+        with_note.extend([span.number] * bool(span.notes))
+        if span.number == 2:
+            threading.Timer(0.2, nodes.take_away).start()
+        if with_note == [span.number]:
+            nodes.bring_back()
+        if len(with_note) > 1 and span.number > with_note[1] + 2:
+            learner.stop()
+
+    spans = run(learner, watch)
+    [lost], [joined] = (spans[number - 1].notes for number in with_note)
+    assert lost.startswith("lost 1 Ray worker in span")
+    assert lost.endswith("its share of the span is lost, 1 left")
+    assert joined == "1 Ray worker joined, 2 at work"
+    assert all(span.new_rules > 0 for span in spans[-2:])
+    assert len(counted(learner.rules())) == spans[-1].n_rules == sum(span.new_rules for span in spans)
+
+
+# Answering queries.
+
+
+def test_queries_have_the_same_answers_on_both_engines_also_when_a_worker_is_lost(nodes: Nodes) -> None:
+    import ray
+
+    dataset = load_dataset("geo")
+    rules = learn(dataset, paths=1, max_cyclic=2, seed=1)
+    ranker = make_ranker(rules, dataset, threads=2, aggregation="noisy-or-top:3")
+    queries, _ = make_queries(dataset.test.triples, [dataset.train.triples], dataset.vocabulary.n_relations)
+    groups = rule_groups(rules)
+    expected = ranker.answer(queries, top_k=5, groups=groups)
+    notes: list[str] = []
+    answered: list[int] = []
+    with_ray = RayRanker(ranker, None, notes.append)
+
+    def lose_one(n_answered: int) -> None:
+        if not answered:
+            ray.kill(next(iter(with_ray._crew.workers.values())))
+        answered.append(n_answered)
+
+    found = with_ray.answer(queries, top_k=5, groups=groups, progress=lose_one)
+    with_ray.close()
+    for name, column in expected._asdict().items():
+        assert np.array_equal(getattr(found, name), column), name
+    assert sum(answered) == len(queries.entities) > 32
+    assert notes == ["lost 1 Ray worker: its questions are asked again, 1 left"]
+
+
+def test_metrics_are_the_same_on_both_engines(nodes: Nodes) -> None:
+    dataset = load_dataset("geo")
+    rules = learn(dataset, paths=1, max_cyclic=1, seed=1)
+    threads, with_ray = (evaluate(rules, dataset, split="valid", threads=2, engine=engine) for engine in ENGINES)
+    assert with_ray.metrics == threads.metrics
+    assert with_ray.by_relation == threads.by_relation
+
+
+# What is wrong is said.
+
+
+def test_an_engine_that_there_is_not_is_refused() -> None:
+    dataset = load_dataset("geo")
+    with pytest.raises(OptionError, match="engine must be one of threads, ray, got 'steam'"):
+        evaluate(RuleSet.empty(dataset.vocabulary), dataset, engine="steam")
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"engine=\"ray\" needs an extra: pip install 'anyburl\[ray\]'"):
+        make(GEO, "ray")
+
+
+def test_an_address_is_for_ray() -> None:
+    with pytest.raises(OptionError, match=r"LearnOptions\.address is for the engine ray, got engine 'threads'"):
+        LearnOptions(address="auto")

@@ -1,0 +1,74 @@
+"""Bodies are owned by hash: every one by exactly one worker, and about equally many by each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anyburl import LearnOptions, PathProfile
+from anyburl.bodies.arrays import BodyArrays
+from anyburl.learning.engines.search import search_arrays
+from anyburl.learning.share import ALL_SHARDS, N_SHARDS, WHOLE, Share, divide, shards_of
+from anyburl.learning.source import BodySource
+from anyburl.rng import batch_state
+from kernels import random_graph, table_of
+
+TABLE = table_of(random_graph(5, 60, 5, 400))
+
+
+def make_source(profile: PathProfile, share: Share = WHOLE) -> BodySource:
+    options = LearnOptions(max_acyclic=2)
+    search = search_arrays(TABLE, options)
+    return BodySource(search.graph, search.triples, profile, options, share)
+
+
+def draw(source: BodySource) -> tuple[BodyArrays, int, int]:
+    bodies, attempts, paths = source.next_bodies(2000, batch_state(1, 2, 3))
+    assert bodies is not None
+    return bodies, attempts, paths
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3, 7, 5000])
+def test_shards_are_divided_without_rest_nor_overlap(n_workers: int) -> None:
+    masks = divide(ALL_SHARDS, n_workers)
+    assert len(masks) == n_workers
+    assert (np.sum(masks, axis=0) == 1).all()
+
+
+def test_some_of_the_shards_can_be_divided() -> None:
+    some = np.arange(N_SHARDS) % 5 == 0
+    assert (np.sum(divide(some, 3), axis=0) == some).all()
+
+
+def test_bodies_are_spread_evenly() -> None:
+    keys = np.arange(400_000, dtype=np.uint64) * np.uint64(7)
+    sizes = np.bincount(shards_of(keys), minlength=N_SHARDS)
+    assert len(sizes) == N_SHARDS
+    assert sizes.min() > 50
+    assert sizes.max() < 160
+
+
+@pytest.mark.parametrize("profile", [PathProfile(True, 2), PathProfile(False, 2), PathProfile(False, 1)])
+def test_workers_find_together_what_one_finds_alone(profile: PathProfile) -> None:
+    whole, attempts, paths = draw(make_source(profile))
+    parts = [draw(make_source(profile, Share(owned))) for owned in divide(ALL_SHARDS, 3)]
+    assert np.array_equal(np.sort(np.concatenate([bodies.keys for bodies, _, _ in parts])), np.sort(whole.keys))
+    assert all(0 < len(bodies.keys) < len(whole.keys) for bodies, _, _ in parts)
+    assert {(made, found) for _, made, found in parts} == {(attempts, paths)}
+
+
+def test_workers_that_sample_for_themselves_count_their_part_of_the_paths() -> None:
+    _, attempts, paths = draw(make_source(PathProfile(True, 2)))
+    _, made, found = draw(make_source(PathProfile(True, 2), Share(divide(ALL_SHARDS, 4)[0], 0.25)))
+    assert (made, found) == (attempts // 4, round(paths / 4))
+
+
+def test_a_sweep_goes_on_where_another_was() -> None:
+    profile = PathProfile(False, 2)
+    first, second = make_source(profile), make_source(profile)
+    first.start_sweep()
+    listed = [draw(first)[0] for _ in range(3)]
+    second.start_sweep()
+    second.skip(len(listed[0].keys) + len(listed[1].keys))
+    assert np.array_equal(draw(second)[0].keys, listed[2].keys)
+    assert first.n_listed == second.n_listed
