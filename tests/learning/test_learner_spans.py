@@ -210,7 +210,7 @@ def test_a_snapshot_keeps_its_rules_that_a_cap_leaves() -> None:
 
 
 def test_counts_beyond_the_budget_are_marked_as_estimates() -> None:
-    """Bodies of length 1 may touch 100 times the budget, of length 2 ten times."""
+    """A budget of one edge: there is no body that it is enough for."""
     exact, estimated = (learned(random_graph(3, 30, 2, 500), budget=budget) for budget in (ENOUGH, 1))
     assert exact.rules().exact.all()
     rules = estimated.rules()

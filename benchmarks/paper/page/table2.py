@@ -48,7 +48,8 @@ def reading(sampled: dict[str, Cell]) -> list[str]:
         "- Why the paper's effect on the ranking is larger: its confidences are estimated from sampled groundings, "
         "ours are exact shares of distinct pairs, with and without object identity. Tested: with the same rules and "
         f"confidences from {thousands(asked['attempts'])} random walks a rule (at most "
-        f"{thousands(asked['most_pairs'])} distinct pairs), off -> on: {'; '.join(words)}. A walk that may go back the way it came does so often, so "
+        f"{thousands(asked['most_pairs'])} distinct pairs), off -> on: {'; '.join(words)}. A walk that may go back "
+        "the way it came does so often, so that "
         "sampling overrates rules that only find their way back far more than exact counts do."
     ]
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from anyburl.ruleset.combine import concatenate
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.vocabulary import Vocabulary
+
+MOST_IN_MEMORY = 200_000_000  # rules, of 30 bytes each; more of them go to temporary files
 
 
 class RuleStore:
@@ -17,6 +20,7 @@ class RuleStore:
     def __init__(self, vocabulary: Vocabulary, max_rules: int | None) -> None:
         self.vocabulary, self._max_rules = vocabulary, max_rules
         self._chunks: list[RuleSet] = []
+        self._n_in_memory = 0
         self._snapshots: dict[str, int] = {}
         self.n_rules = 0
         self.n_dropped = 0
@@ -24,16 +28,24 @@ class RuleStore:
     def add(self, chunks: list[RuleSet]) -> None:
         """Append rules; past a tenth above the cap, drop the least valuable."""
         self._chunks += chunks
-        self.n_rules += sum(len(chunk) for chunk in chunks)
+        n_rules = sum(len(chunk) for chunk in chunks)
+        self.n_rules += n_rules
+        self._n_in_memory += n_rules
+        if self._n_in_memory > MOST_IN_MEMORY:
+            self._join(on_disk=True)
         if self._max_rules is not None and self.n_rules > 1.1 * self._max_rules:
             self.cut_to_cap()
 
     def rules(self) -> RuleSet:
         """Return all rules found so far."""
         if len(self._chunks) != 1:
-            whole = RuleSet.concat(self._chunks) if self._chunks else RuleSet.empty(self.vocabulary)
-            self._chunks = [whole]
+            self._join(on_disk=self.n_rules > MOST_IN_MEMORY)
         return self._chunks[0]
+
+    def _join(self, *, on_disk: bool) -> None:
+        whole = concatenate(self._chunks, on_disk=on_disk) if self._chunks else RuleSet.empty(self.vocabulary)
+        self._chunks = [whole]
+        self._n_in_memory = 0 if on_disk else self.n_rules
 
     def cut_to_cap(self) -> None:
         """Keep the `max_rules` rules with the most support x confidence, in their order."""
@@ -45,7 +57,7 @@ class RuleStore:
         self._snapshots = {name: int(np.searchsorted(kept, n)) for name, n in self._snapshots.items()}
         self.n_dropped += self.n_rules - len(kept)
         self._chunks = [rules.take(kept)]
-        self.n_rules = len(kept)
+        self.n_rules = self._n_in_memory = len(kept)
 
     def mark_snapshot(self, name: str) -> None:
         """Remember the present rules under `name`."""

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl import __version__
-from anyburl.bodies.arrays import HeadArrays
 from anyburl.cluster import Crew
 from anyburl.errors import RunError
 from anyburl.graph.arrays import GraphArrays
@@ -29,7 +28,6 @@ class RankerParts(NamedTuple):
     """What kernels need to answer queries: no rules as such, and no labels."""
 
     graph: GraphArrays
-    heads: HeadArrays
     rules: RuleIndex
     n_rules: int
     longest: int
@@ -41,7 +39,7 @@ class _PartRanker(Ranker):
     """A ranker on one core, over arrays that are mapped from the object store."""
 
     def __init__(self, parts: RankerParts) -> None:
-        self.graph, self.heads, self.index, n_rules, self.longest, self.options, self.block_connected = parts
+        self.graph, self.index, n_rules, self.longest, self.options, self.block_connected = parts
         self.threads = 1
         self._buffers = SimpleQueue()
         self._buffers.put(_Buffers(self.graph.n_entities, n_rules, self.longest))
@@ -79,7 +77,6 @@ class RayRanker(Ranker):
         self._crew = Crew(address, base.options.threads)
         parts = RankerParts(
             base.graph,
-            base.heads,
             base.index,
             len(base.rules),
             base.longest,

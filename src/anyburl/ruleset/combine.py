@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -22,22 +23,37 @@ PLAIN_COLUMNS = ("type", "head", "head_constant", "body_constant", "predictions"
 """Columns that stay as they are when tables of bodies are joined."""
 
 
-def concatenate(sets: Sequence[RuleSet]) -> RuleSet:
-    """Put sets over one vocabulary after each other."""
+def concatenate(sets: Sequence[RuleSet], *, on_disk: bool = False) -> RuleSet:
+    """Put sets over one vocabulary after each other; `on_disk`, their columns are temporary files, memory-mapped."""
     from anyburl.ruleset.ruleset import RuleSet
 
     if not sets:
         raise RuleError("expected at least one rule set to join, got none")
     first = sets[0]
-    if len(sets) == 1:
+    if len(sets) == 1 and not on_disk:
         return first
     for other in sets[1:]:
         if not first.vocabulary.same_labels(other.vocabulary):
             raise RuleError("the rule sets have different vocabularies: use with_vocabulary first")
     bodies, places = merge_tables([rules.bodies for rules in sets])
-    body = np.concatenate([place[rules.body] for place, rules in zip(places, sets, strict=True)])
-    columns = {name: np.concatenate([getattr(rules, name) for rules in sets]) for name in PLAIN_COLUMNS}
-    return RuleSet(vocabulary=first.vocabulary, bodies=bodies, body=body, **columns)
+    n_rules = sum(map(len, sets))
+    columns = {}
+    for name in ("body", *PLAIN_COLUMNS):
+        column = columns[name] = _room(n_rules, getattr(first, name).dtype, on_disk)
+        start = 0
+        for place, rules in zip(places, sets, strict=True):
+            part = getattr(rules, name)
+            column[start : start + len(rules)] = place[part] if name == "body" else part
+            start += len(rules)
+    return RuleSet(vocabulary=first.vocabulary, bodies=bodies, **columns)
+
+
+def _room(length: int, kind: np.dtype[Any], on_disk: bool) -> NDArray[Any]:
+    """Return an array to be filled; `on_disk`, in a file that vanishes with it."""
+    if not on_disk or not length:
+        return np.empty(length, kind)
+    with TemporaryFile(prefix="anyburl-rules-") as file:
+        return np.memmap(file, kind, "w+", shape=(length,))
 
 
 def first_of_each(rules: RuleSet) -> NDArray[np.bool_]:
