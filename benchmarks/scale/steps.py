@@ -186,7 +186,7 @@ def rank(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
     ranker = anyburl.make_ranker(rules, data, anyburl.RankOptions(block_connected="off"))
     triples = sampled(data.test.triples, asked["queries"] // 2)
     n_relations = data.vocabulary.n_relations
-    known = [asked_about(table.triples, triples, n_relations) for table in (data.train, data.valid, data.test)]
+    known = [table.triples for table in (data.train, data.valid, data.test)]
     queries, _ = make_queries(triples, known, n_relations)
     started = time.perf_counter()
     answers = ranker.answer(queries)
@@ -212,19 +212,6 @@ def sampled(triples: Any, n: int) -> Any:
 
     rows = np.random.default_rng(SEED).choice(len(triples), min(n, len(triples)), replace=False)
     return triples[np.sort(rows)]
-
-
-def asked_about(known: Any, triples: Any, n_relations: int, rows_at_a_time: int = 1 << 22) -> Any:
-    """Return the known triples that answer a query of some triples; the others need not be looked at."""
-    import numpy as np
-
-    asked = [np.unique(triples[:, end].astype(np.int64) * n_relations + triples[:, 1]) for end in (0, 2)]
-    parts = []
-    for first in range(0, max(len(known), 1), rows_at_a_time):
-        rows = np.asarray(known[first : first + rows_at_a_time])
-        keys = [rows[:, end].astype(np.int64) * n_relations + rows[:, 1] for end in (0, 2)]
-        parts.append(rows[np.isin(keys[0], asked[0]) | np.isin(keys[1], asked[1])])
-    return np.concatenate(parts)
 
 
 def warm_up() -> None:

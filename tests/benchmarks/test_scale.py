@@ -8,11 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-
-import anyburl
-from anyburl.ranking.queries import make_queries
 
 pytest.importorskip("matplotlib")
 
@@ -117,17 +113,3 @@ def test_the_page_tells_what_was_measured_and_what_follows(scale: Any, tmp_path:
         line.count("|") for line in page.split("Peak memory of each step:")[1].split("![")[0].splitlines() if line
     }
     assert len(widths) == 1
-
-
-def test_only_known_triples_that_answer_a_query_are_needed(scale: Any) -> None:
-    data = anyburl.load_dataset("geo")
-    n_relations = data.vocabulary.n_relations
-    steps = scale("scale.steps")
-    triples = steps.sampled(data.test.triples, 40)
-    tables = [data.train.triples, data.valid.triples, data.test.triples]
-    few = [steps.asked_about(table, triples, n_relations, rows_at_a_time=1_000) for table in tables]
-    assert 0 < len(few[0]) < len(tables[0])
-    for one, other in zip(
-        make_queries(triples, few, n_relations)[0], make_queries(triples, tables, n_relations)[0], strict=True
-    ):
-        assert np.array_equal(one, other)
