@@ -50,23 +50,14 @@ def sequences(graph: GraphArrays, length: int, most: int = MOST_SEQUENCES) -> ND
 
 
 def sweep(
-    graph: GraphArrays,
-    profile: PathProfile,
-    *,
-    grounded: bool,
-    seed: int,
-    batch: int = 4096,
-    sampled: NDArray[np.int32] | None = None,
+    graph: GraphArrays, profile: PathProfile, *, grounded: bool, seed: int, batch: int = 4096
 ) -> Iterator[BodyArrays] | None:
-    """Yield every body of `profile`, a batch at a time; None if there are too many to list.
-
-    They come in a random order, but B bodies that are often among `sampled` come first.
-    """
+    """Yield every body of `profile` in a random order, a batch at a time; None if there are too many to list."""
     listed = sequences(graph, profile.rule_length)
     if listed is None:
         return None
     rng = np.random.default_rng([seed, profile.rule_length, int(profile.cyclic)])
-    return _batches(graph, profile, listed, rng, grounded, batch, sampled)
+    return _batches(graph, profile, listed, rng, grounded, batch)
 
 
 def _batches(
@@ -76,13 +67,11 @@ def _batches(
     rng: np.random.Generator,
     grounded: bool,
     batch: int,
-    sampled: NDArray[np.int32] | None,
 ) -> Iterator[BodyArrays]:
     """First the bodies without constants, then those with."""
     order = rng.permutation(listed)
     if profile.cyclic:
-        likely = _most_frequent(graph, listed[:0] if sampled is None else sampled)
-        ways = np.vstack([likely, canonical(graph, order)[0]])
+        ways = canonical(graph, order)[0]
         first_rows = np.unique(ways, axis=0, return_index=True)[1]
         yield from _cut(graph, BINARY, ways[np.sort(first_rows)], None, batch)
         if not grounded:
@@ -97,12 +86,6 @@ def _batches(
         constants = _ends(graph, int(body[-1]), with_self=not profile.cyclic)
         repeated = np.repeat(body[None, :], len(constants), axis=0)
         yield from _cut(graph, kind, repeated, constants, batch)
-
-
-def _most_frequent(graph: GraphArrays, sampled: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the distinct ones of sampled B bodies, the most frequent first."""
-    ways, counts = np.unique(canonical(graph, sampled)[0], axis=0, return_counts=True)
-    return ways[np.argsort(-counts, kind="stable")]
 
 
 def _cut(

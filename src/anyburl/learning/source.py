@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import chain
 from threading import Lock
 
 import numpy as np
@@ -20,7 +21,8 @@ from anyburl.paths.sampling import sample_paths
 from anyburl.rng import batch_state
 
 PIECES = {1: 4096, 2: 512}  # bodies harvested at a time, of longer ones 64
-SAMPLED_FIRST = 20_000  # paths
+SAMPLED_FIRST = 20_000  # paths, to sweep first what they come across often,
+FEW = 64  # bodies at a time, since they cost much
 SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling is about to go round in circles
 
 
@@ -69,14 +71,22 @@ class BodySource:
         with self._lock:
             if not self._can_sweep or self._sweep is not None:
                 return
-            seed, sampled = self._options.seed, self._sample()
-            self._sweep = sweep(self._graph, self.profile, grounded=self._grounded, seed=seed, sampled=sampled)
-            self._can_sweep = self._sweep is not None
+            everything = sweep(self._graph, self.profile, grounded=self._grounded, seed=self._options.seed)
+            self._can_sweep = everything is not None
+            if everything is not None:
+                self._sweep = chain(self._frequent(), everything) if self.profile.rule_length == 1 else everything
 
-    def _sample(self) -> NDArray[np.int32]:
-        """Sample bodies, to sweep the frequent ones first."""
-        state = batch_state(self._options.seed, 0, self.profile.rule_length)
-        return sample_paths(self._graph, self._triples, self.profile, SAMPLED_FIRST, state).relations
+    def _frequent(self) -> Iterator[BodyArrays]:
+        """Yield the bodies that paths come across often, the most frequent first: on a large graph a sweep would
+        come to them late. Longer bodies are sampled before they are swept.
+        """
+        state = batch_state(self._options.seed, 0, int(self.profile.cyclic))
+        bodies, _, _ = self._sampled(SAMPLED_FIRST, state)
+        _, firsts, counts = np.unique(bodies.keys, return_index=True, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        often = firsts[order[counts[order] > 1]]
+        for start in range(0, len(often), FEW):
+            yield bodies.take(often[start : start + FEW])
 
     def before_span(self, allowance: int | None) -> None:
         """Let a sweep list at most `allowance` bodies in this span, all workers together (None: no bound)."""
@@ -98,6 +108,10 @@ class BodySource:
         if self._sweep is not None:
             bodies = self._next_listed(self._sweep)
             return (None, 0, 0) if bodies is None else self._share.of(bodies, len(bodies.kinds), len(bodies.kinds))
+        return self._share.of(*self._sampled(attempts, state))
+
+    def _sampled(self, attempts: int, state: NDArray[np.uint64]) -> tuple[BodyArrays, int, int]:
+        """Sample paths; return their bodies, the attempts made and the paths found."""
         paths = sample_paths(self._graph, self._triples, self.profile, attempts, state)
         bodies = generalise(
             self._graph,
@@ -106,7 +120,7 @@ class BodySource:
             grounded=self._grounded,
             all_heads=self._options.heads == "all",
         )
-        return self._share.of(bodies, attempts, len(paths.ends))
+        return bodies, attempts, len(paths.ends)
 
     def _next_listed(self, sweep: Iterator[BodyArrays]) -> BodyArrays | None:
         """Take the next bodies of the sweep, within this span's allowance."""
