@@ -18,6 +18,7 @@ import anyburl
 from anyburl.cluster import import_ray
 
 ROUNDS = 3
+NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
 CASES = (("threads", 1), ("threads", 2), ("ray", 1), ("ray", 2))
 
 
@@ -27,9 +28,9 @@ def simulated_nodes(n_nodes: int) -> Iterator[None]:
     ray = import_ray()
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **NODE})
     for _ in range(n_nodes - 1):
-        cluster.add_node(num_cpus=1)
+        cluster.add_node(**NODE)
     ray.init(address=cluster.address, log_to_driver=False)
     try:
         yield

@@ -41,6 +41,9 @@ WIDE = table_of(random_graph(2, 400, 40, 6000))
 """So many bodies of length 3 and 4 that no run of the tests comes to their end."""
 
 
+NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
+
+
 class Nodes:
     """Two simulated nodes with a core each; the second can be taken away and brought back."""
 
@@ -49,9 +52,9 @@ class Nodes:
         from ray.cluster_utils import Cluster
 
         noticing_soon = {"health_check_period_ms": 500, "health_check_initial_delay_ms": 500}
-        head = {"num_cpus": 1, "include_dashboard": False, "_system_config": noticing_soon}
+        head = {"include_dashboard": False, "_system_config": noticing_soon, **NODE}
         self._cluster = Cluster(initialize_head=True, head_node_args=head)
-        self._second = self._cluster.add_node(num_cpus=1)
+        self._second = self._cluster.add_node(**NODE)
         ray.init(address=self._cluster.address, log_to_driver=False)
 
     def take_away(self) -> None:
@@ -60,7 +63,7 @@ class Nodes:
 
     def bring_back(self) -> None:
         """Start another second node."""
-        self._second = self._cluster.add_node(num_cpus=1)
+        self._second = self._cluster.add_node(**NODE)
 
     def close(self) -> None:
         import ray

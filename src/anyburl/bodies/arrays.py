@@ -156,6 +156,8 @@ def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) 
         wanted[np.concatenate([relations, relations + graph.n_relations])] = True
     edge_counts: NDArray[np.int64] = np.zeros(2 * graph.n_relations, np.int64)
     count_relations(graph.neighbour_relations, edge_counts)
+    for column in (wanted, edge_counts):
+        column.setflags(write=False)  # as an object store hands them out: one compilation serves both
     return HeadArrays(wanted, edge_counts)
 
 

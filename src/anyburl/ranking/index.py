@@ -38,7 +38,7 @@ def build_index(graph: GraphArrays, rules: RuleSet, confidences: NDArray[np.floa
     dangling = is_type[RuleType.UNARY_DANGLING] & (lengths == 1)
     binary = is_type[RuleType.BINARY]
     segments = _Segments(graph, rules)
-    return RuleIndex(
+    index = RuleIndex(
         _pairs(rules, scores, np.flatnonzero(pairs), segments),
         _dangling(rules, scores, np.flatnonzero(dangling), segments),
         _long(rules, scores, np.flatnonzero(~(pairs | dangling | binary)), segments),
@@ -46,6 +46,17 @@ def build_index(graph: GraphArrays, rules: RuleSet, confidences: NDArray[np.floa
         _edges(graph),
         segments.strange_heads,
     )
+    freeze(index)
+    return index
+
+
+def freeze(part: Any) -> None:
+    """Make the arrays of an index read-only, as an object store hands them out: one compilation serves both."""
+    if isinstance(part, np.ndarray):
+        part.setflags(write=False)
+    else:
+        for field in part:
+            freeze(field)
 
 
 def _read_self_forward(rules: RuleSet) -> RuleSet:

@@ -28,8 +28,6 @@ def search_arrays(table: TripleTable, options: LearnOptions) -> SearchArrays:
     graph = graph_of(table)
     relations = target_relations(table, options)
     heads = head_arrays(graph, relations)
-    for column in heads:
-        column.setflags(write=False)  # as an object store hands them out: one compilation serves both
     triples = table.triples
     if relations is not None:
         triples = triples[heads.wanted[triples[:, 1]]]
