@@ -22,6 +22,7 @@ def render(results: Path, docs: Path) -> Path:
     parts = [
         introduction(sizes),
         measured_section(sizes, projected, docs / "results"),
+        rates_section(sizes),
         profiles_section(sizes[-1]),
         planted_section(sizes),
         growth_section(sizes, projected),
@@ -128,6 +129,40 @@ def memory_row(size: Size) -> list[str]:
     for step in ("learn", "rank"):
         shown[step] += f" | {figure(size[step]['peak_private_mb'] / 1024)}"
     return [thousands(n_triples(size)), *shown.values()]
+
+
+def rates_section(sizes: list[Size]) -> str:
+    """Return what one core does a second at each size, and how much of the smallest graph's rate is left."""
+    parts = [
+        "## What one core does a second\n",
+        "Each profile for itself, on one thread: paths sampled, and bodies (of sampled paths, in random order) "
+        "harvested with a budget of 10 000 edges a body, at which a body costs about the same on every graph, and "
+        "with the default one. `left` is the share of the smallest graph's rate.\n",
+    ]
+    for profile in sizes[0]["rates"]["profiles"]:
+        rows = [rates_row(size, sizes[0], profile) for size in sizes]
+        header = ["train triples", "attempts", "left", "paths", "left"]
+        header += ["bodies, small budget", "left", "bodies", "left", "edges", "left", "longest call (s)"]
+        parts += [f"{profile}:\n", table(header, rows) + "\n"]
+    return "\n".join(parts)
+
+
+def rates_row(size: Size, first: Size, profile: str) -> list[str]:
+    """Return the rates of one profile at one size."""
+    here, there = (one["rates"]["profiles"][profile] for one in (size, first))
+    budgets = [name for name in here if name.isdecimal()]
+    row = [thousands(n_triples(size))]
+    for name in ("attempts_per_second", "paths_per_second"):
+        row += rate(here[name], there[name])
+    for budget in budgets:
+        row += rate(here[budget]["bodies_per_second"], there[budget]["bodies_per_second"])
+    row += rate(here[budgets[-1]]["edges_per_second"], there[budgets[-1]]["edges_per_second"])
+    return [*row, figure(max(here[budget]["longest_call"] for budget in budgets))]
+
+
+def rate(here: float, there: float) -> list[str]:
+    """Write a rate, and what it is of another."""
+    return [thousands(here), f"{100 * here / there:.0f} %" if there else ""]
 
 
 def profiles_section(size: Size) -> str:

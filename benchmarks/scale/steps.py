@@ -173,6 +173,16 @@ def compare_planted(rules: Any, file: Path) -> list[Figures]:
     return compared
 
 
+def rates(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
+    """Measure what one core does a second, like for like."""
+    from scale.rates import rates_of
+
+    warm_up()
+    started = time.perf_counter()
+    profiles = rates_of(load(folder).train)
+    return {"seconds": time.perf_counter() - started, "profiles": profiles}
+
+
 def rank(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
     """Rank a sample of the test triples, both directions, with what was learned."""
     import anyburl
@@ -246,6 +256,7 @@ STEPS: dict[str, Callable[[Path, Figures, PrivateMemory], Figures]] = {
     "generate": generate,
     "index": index,
     "open": open_data,
+    "rates": rates,
     "learn": learn,
     "rank": rank,
 }

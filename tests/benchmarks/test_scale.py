@@ -1,4 +1,4 @@
-"""The fit and the page of growth, from made-up figures; which known triples a sample of queries needs."""
+"""The fit and the page of growth, from made-up figures."""
 
 from __future__ import annotations
 
@@ -34,6 +34,13 @@ def scale(monkeypatch: pytest.MonkeyPatch) -> Any:
             del sys.modules[name]
 
 
+def rates(per_second: float) -> dict[str, Any]:
+    """Return what a core does a second."""
+    harvested = {"bodies": 9, "bodies_per_second": per_second, "edges_per_second": 1e7, "longest_call": 0.25}
+    sampled = {"attempts_per_second": per_second, "paths_per_second": per_second / 2}
+    return {**sampled, "10000": harvested, "1000000": harvested}
+
+
 def made_up(millions: int, rules: int, has_index: bool) -> dict[str, Any]:
     """Return the figures of a size: 100 bytes a triple and 50 a rule for learning, time per query as its root."""
     triples = millions * 1_000_000
@@ -55,6 +62,7 @@ def made_up(millions: int, rules: int, has_index: bool) -> dict[str, Any]:
         "generate": {**step, "seconds": 5.0, "train": triples, "entities": triples // 10, "relations": 170},
         "index": indexed if has_index else {"seconds": None},
         "open": {**step, "seconds": 0.25},
+        "rates": {"seconds": 1.0, "profiles": {"cyclic 1": rates(1e6 / millions)}},
         "learn": {**step, **learned},
         "rank": {**step, **ranked, "queries_per_second": 500.0, "mrr": 0.25, "hits@10": 0.3},
     }

@@ -19,9 +19,9 @@ ALL_HEADS = -1
 
 # Places in `Scratch.grounding`: whether a body is under way; its starts, those visited and those counted (the others
 # were given up); the place of the next one and the stride to the one after; pairs or members found, heads touched,
-# edges touched; the stamps' clock, and the side of `levels` with the members.
-UNDER_WAY, STARTS, VISITED, COUNTED, PLACE, STRIDE, FOUND, TOUCHED, WORK, CLOCK, SIDE = range(11)
-N_GROUNDING = 11
+# edges touched; the stamps' clock, and the side of `levels` with the members; the most members by way of one entity.
+UNDER_WAY, STARTS, VISITED, COUNTED, PLACE, STRIDE, FOUND, TOUCHED, WORK, CLOCK, SIDE, MOST_THROUGH = range(12)
+N_GROUNDING = 12
 
 NO_LIMIT = 2**62  # of work
 

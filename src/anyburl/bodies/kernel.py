@@ -14,6 +14,7 @@ from anyburl.bodies.arrays import (
     DANGLING,
     FOUND,
     GROUNDED,
+    MOST_THROUGH,
     STARTS,
     TOUCHED,
     UNDER_WAY,
@@ -157,12 +158,13 @@ def emit_unary(
     kind, length, constant = int(bodies.kinds[k]), bodies.relations.shape[1], int(bodies.constants[k])
     only_head, only_constant = int(bodies.heads[k]), int(bodies.head_constants[k])
     own_head = int(bodies.relations[k, 0]) if kind == GROUNDED and length == 1 else -1
+    fewest = n_members - 1 - state[MOST_THROUGH]  # of the predictions of any head
     for i in range(state[TOUCHED]):
         segment = int(scratch.touched[i])
         support = int(scratch.segment_counts[segment])
         scratch.segment_counts[segment] = 0
         head = inverse(graph, int(graph.segment_relations[segment]))
-        if support < limits.min_support or not heads.wanted[head]:
+        if support < limits.min_support or support <= limits.min_confidence * fewest or not heads.wanted[head]:
             continue
         head_constant = owner(graph, segment)
         if head_constant == graph.n_entities and head >= graph.n_relations:

@@ -15,6 +15,7 @@ from anyburl.bodies.arrays import (
     COUNTED,
     FOUND,
     GROUNDED,
+    MOST_THROUGH,
     NO_LIMIT,
     PLACE,
     SIDE,
@@ -44,6 +45,8 @@ def count_member(graph: GraphArrays, x: int, n_cut: int, clock: int, n_touched: 
             scratch.through_stamps[entity] = clock
             scratch.through[entity] = 0
         scratch.through[entity] += 1
+        if scratch.through[entity] > scratch.grounding[MOST_THROUGH]:
+            scratch.grounding[MOST_THROUGH] = scratch.through[entity]
     start, end = entity_rows(graph, x)
     for row in range(start, end):
         if n_cut > 0 and in_cut(cut, n_cut, int(graph.targets[row])):

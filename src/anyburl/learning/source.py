@@ -23,6 +23,8 @@ from anyburl.rng import batch_state
 PIECES = {1: 4096, 2: 512}  # bodies harvested at a time, of longer ones 64
 SAMPLED_FIRST = 20_000  # paths, to sweep first what they come across often,
 FEW = 64  # bodies at a time, since they cost much
+LARGE = 10_000_000  # edges: on such a graph a body costs much, so that frequent ones should come first:
+LARGE_BATCH = 20  # times as many paths are sampled at a time
 SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling is about to go round in circles
 
 
@@ -30,6 +32,13 @@ def is_fruitless(attempts: int, paths: int, new_bodies: int) -> bool:
     """Whether paths gave few new bodies, or many attempts none."""
     few = paths >= 1000 and new_bodies < SWEEP_BELOW * paths
     return few or (attempts >= PATHS_PER_CORE and new_bodies == 0)
+
+
+def by_frequency(bodies: BodyArrays) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a row of each distinct body, the most frequent first, and how often it is there."""
+    _, firsts, counts = np.unique(bodies.keys, return_index=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return firsts[order], counts[order]
 
 
 class BodySource:
@@ -50,6 +59,7 @@ class BodySource:
         self._graph, self._triples, self._options, self._share = graph, triples, options, share
         self.profile = profile
         self.n_listed = 0  # by the sweep, the bodies of other workers' shares included
+        self._is_large = len(graph.targets) > LARGE
         self._grounded = profile.cyclic and profile.rule_length <= options.max_grounded
         self._lock = Lock()
         self._pending: deque[BodyArrays] = deque()
@@ -82,9 +92,8 @@ class BodySource:
         """
         state = batch_state(self._options.seed, 0, int(self.profile.cyclic))
         bodies, _, _ = self._sampled(SAMPLED_FIRST, state)
-        _, firsts, counts = np.unique(bodies.keys, return_index=True, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        often = firsts[order[counts[order] > 1]]
+        rows, counts = by_frequency(bodies)
+        often = rows[counts > 1]
         for start in range(0, len(often), FEW):
             yield bodies.take(often[start : start + FEW])
 
@@ -108,7 +117,10 @@ class BodySource:
         if self._sweep is not None:
             bodies = self._next_listed(self._sweep)
             return (None, 0, 0) if bodies is None else self._share.of(bodies, len(bodies.kinds), len(bodies.kinds))
-        return self._share.of(*self._sampled(attempts, state))
+        if not self._is_large:
+            return self._share.of(*self._sampled(attempts, state))
+        bodies, attempts, n_paths = self._sampled(attempts * LARGE_BATCH, state)
+        return self._share.of(bodies.take(by_frequency(bodies)[0]), attempts, n_paths)
 
     def _sampled(self, attempts: int, state: NDArray[np.uint64]) -> tuple[BodyArrays, int, int]:
         """Sample paths; return their bodies, the attempts made and the paths found."""

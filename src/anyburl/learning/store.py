@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anyburl.ruleset.combine import concatenate
 from anyburl.ruleset.ruleset import RuleSet
@@ -52,8 +53,7 @@ class RuleStore:
         if self._max_rules is None or self.n_rules <= self._max_rules:
             return
         rules = self.rules()
-        order = np.lexsort((*canonical_columns(rules), -(rules.support * rules.confidence())))
-        kept = np.sort(order[: self._max_rules])
+        kept = most_valuable(rules, self._max_rules)
         self._snapshots = {name: int(np.searchsorted(kept, n)) for name, n in self._snapshots.items()}
         self.n_dropped += self.n_rules - len(kept)
         self._chunks = [rules.take(kept)]
@@ -66,6 +66,15 @@ class RuleStore:
     def snapshots(self) -> dict[str, int]:
         """Return for each snapshot how many of the first rules it holds."""
         return dict(self._snapshots)
+
+
+def most_valuable(rules: RuleSet, n_rules: int) -> NDArray[np.int64]:
+    """Return the rows of the rules with the most support x confidence, in their order; ties are settled."""
+    values = rules.support * rules.confidence()
+    least = np.partition(values, len(values) - n_rules)[len(values) - n_rules]
+    above, ties = np.flatnonzero(values > least), np.flatnonzero(values == least)
+    order = np.lexsort(canonical_columns(rules.take(ties)))
+    return np.sort(np.concatenate([above, ties[order[: n_rules - len(above)]]]))
 
 
 def canonical_columns(rules: RuleSet) -> tuple[np.ndarray, ...]:

@@ -25,6 +25,7 @@ PARAMETERS: dict[str, Any] = {
     "verbosity": -1,
 }
 ROUNDS = 150
+ROWS_OF_A_THREAD = 100_000  # with fewer, threads wait for each other longer than they work
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,12 @@ class TunedModel:
         """Return a score for each row."""
         if not len(rows):
             return np.empty(0)
-        return np.asarray(self.booster.predict(rows, num_threads=self.threads), np.float64)
+        return np.asarray(self.booster.predict(rows, num_threads=useful_threads(rows, self.threads)), np.float64)
+
+
+def useful_threads(rows: NDArray[np.float32], threads: int) -> int:
+    """Return how many of the threads so many rows are worth."""
+    return min(threads, 1 + len(rows) // ROWS_OF_A_THREAD)
 
 
 def require_lightgbm() -> Any:
@@ -63,5 +69,5 @@ def fit(
     useful = (np.bincount(questions, weights=labels, minlength=len(sizes)) > 0) & (sizes > 1)
     kept = useful[questions]
     data = lightgbm.Dataset(rows[kept], labels[kept].astype(np.int8), group=sizes[useful])
-    parameters = {**PARAMETERS, "seed": seed, "num_threads": threads}
+    parameters = {**PARAMETERS, "seed": seed, "num_threads": useful_threads(rows, threads)}
     return TunedModel(lightgbm.train(parameters, data, num_boost_round=ROUNDS), threads)
