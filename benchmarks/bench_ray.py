@@ -18,7 +18,7 @@ import anyburl
 from anyburl.cluster import import_ray
 
 ROUNDS = 3
-NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
+NODE = {"num_cpus": 1}
 CASES = (("threads", 1), ("threads", 2), ("ray", 1), ("ray", 2))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import anyburl
-from anyburl.bodies.arrays import WORK, Limits, empty_harvest, empty_scratch, head_arrays
+from anyburl.bodies.arrays import NO_LIMIT, WORK, Limits, empty_harvest, empty_scratch, head_arrays
 from anyburl.bodies.generalisation import generalise
 from anyburl.bodies.kernel import harvest
 from anyburl.graph.stored import graph_of
@@ -59,6 +59,7 @@ def sampling(graph: Any, triples: Any, profile: PathProfile) -> tuple[dict[str, 
 def harvesting(graph: Any, bodies: Any, budget: int, heads: Any, scratch: Any, out: Any) -> dict[str, float]:
     """Harvest for some seconds, each body once; return bodies and edges a second."""
     limits = Limits(2, 0.0001, True, budget, 100_000)
+    harvest(graph, heads, bodies.take(np.array([0])), 0, limits._replace(work=NO_LIMIT), scratch, out)  # compiled now
     k, n_edges, longest = 0, 0, 0.0
     started = before = time.perf_counter()
     while k < len(bodies.kinds) and (before - started < SECONDS or scratch.grounding[0]):

@@ -41,7 +41,7 @@ WIDE = table_of(random_graph(2, 400, 40, 6000))
 """So many bodies of length 3 and 4 that no run of the tests comes to their end."""
 
 
-NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
+NODE = {"num_cpus": 1}
 
 
 class Nodes:
