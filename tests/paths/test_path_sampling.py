@@ -183,5 +183,27 @@ def test_heads_are_drawn_from_the_given_triples_only(
     assert heads <= {(s, r, n_entities if s == o else o) for s, r, o in few}
 
 
+@settings(max_examples=examples(60, 12))
+@given(graphs(min_triples=1), st.sampled_from(PROFILES), st.integers(0, 2**32))
+def test_paths_with_steps_by_relation_are_straight_as_well(graph: SmallGraph, profile: PathProfile, seed: int) -> None:
+    triples = table_of(graph).triples
+    paths = sample_paths(arrays_of(graph), triples, profile, 60, batch_state(seed), mixed=True)
+    assert set(rows_of(paths)) <= possible(graph, profile)
+
+
+def test_steps_by_relation_find_the_rare_relation_of_a_hub() -> None:
+    """The hub 0 has 200 edges of one relation and one of another: a mixed walk takes either in one of five."""
+    graph: SmallGraph = (203, 3, [*((i, 0, 0) for i in range(1, 201)), (0, 1, 201), (0, 2, 202)])
+    arrays, heads = arrays_of(graph), np.array([(0, 2, 202)], np.int32)
+    heads.setflags(write=False)
+    shares = []
+    for mixed in (False, True):
+        paths = sample_paths(arrays, heads, PathProfile(False, 1), 2_000, batch_state(1), mixed=mixed)
+        from_hub = paths.relations[paths.starts == 0, 0]
+        shares.append((from_hub == 1).mean())
+    assert shares[0] < 0.03
+    assert 0.15 < shares[1] < 0.25
+
+
 def test_a_profile_says_what_it_is() -> None:
     assert [str(profile) for profile in PROFILES[::4]] == ["acyclic 1", "cyclic 1"]

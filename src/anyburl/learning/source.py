@@ -59,7 +59,7 @@ class BodySource:
         self._graph, self._triples, self._options, self._share = graph, triples, options, share
         self.profile = profile
         self.n_listed = 0  # by the sweep, the bodies of other workers' shares included
-        self._is_large = len(graph.targets) > LARGE
+        self._is_large = options.heads == "all" and len(graph.targets) > LARGE
         self._grounded = profile.cyclic and profile.rule_length <= options.max_grounded
         self._lock = Lock()
         self._pending: deque[BodyArrays] = deque()
@@ -124,7 +124,7 @@ class BodySource:
 
     def _sampled(self, attempts: int, state: NDArray[np.uint64]) -> tuple[BodyArrays, int, int]:
         """Sample paths; return their bodies, the attempts made and the paths found."""
-        paths = sample_paths(self._graph, self._triples, self.profile, attempts, state)
+        paths = sample_paths(self._graph, self._triples, self.profile, attempts, state, mixed=self._is_large)
         bodies = generalise(
             self._graph,
             paths,

@@ -28,15 +28,31 @@ def sample_head(graph: GraphArrays, triples: NDArray[np.int32], state: NDArray[n
 
 
 @inlined
+def random_step(graph: GraphArrays, here: int, by_relation: bool, state: NDArray[np.uint64]) -> tuple[int, int]:
+    """Return the directed relation and the end of a random edge of `here`: any edge, or, `by_relation`, any edge of a
+    random one of its relations, so that a relation with few edges is not lost among those of a hub.
+    """
+    if by_relation:
+        first, last = int(graph.segment_offsets[here]), int(graph.segment_offsets[here + 1])
+        segment = first + randint(state, last - first)
+        start, end = int(graph.segment_starts[segment]), int(graph.segment_starts[segment + 1])
+        return int(graph.segment_relations[segment]), int(graph.targets[start + randint(state, end - start)])
+    start, end = entity_rows(graph, here)
+    edge = start + randint(state, end - start)
+    return int(graph.neighbour_relations[edge]), int(graph.neighbours[edge])
+
+
+@inlined
 def walk(
     graph: GraphArrays,
     paths: PathArrays,
     row: int,
     n_steps: int,
+    by_relation: bool,
     state: NDArray[np.uint64],
     visited: NDArray[np.int32],
 ) -> bool:
-    """Walk `n_steps` uniform random steps from the start of path `row`; False as soon as the path is not straight.
+    """Walk `n_steps` random steps from the start of path `row`; False as soon as the path is not straight.
 
     `visited` is scratch with room for `n_steps + 2` entities.
     """
@@ -44,14 +60,12 @@ def walk(
     visited[1] = paths.starts[row]
     here = int(paths.starts[row])
     for step in range(n_steps):
-        start, end = entity_rows(graph, here)
-        edge = start + randint(state, end - start)
-        here = int(graph.neighbours[edge])
+        relation, here = random_step(graph, here, by_relation, state)
         for i in range(step + 2):
             if visited[i] == here:
                 return False
         visited[step + 2] = here
-        paths.relations[row, step] = graph.neighbour_relations[edge]
+        paths.relations[row, step] = relation
         # `self` is no entity: it can be the constant at the end of an acyclic path, never a stop on the way.
         if here == graph.n_entities and step + 1 < paths.relations.shape[1]:
             return False
@@ -88,22 +102,26 @@ def sample_cyclic(
     graph: GraphArrays,
     triples: NDArray[np.int32],
     attempts: int,
+    mixed: bool,
     state: NDArray[np.uint64],
     visited: NDArray[np.int32],
     paths: PathArrays,
 ) -> int:
     """Fill `paths` (room for `attempts`) with straight cyclic paths; return how many of the attempts gave one.
 
+    Steps are uniform over edges; `mixed`, every other path's are uniform over relations.
+
     `visited` is scratch with room for the entities of one path.
     """
     n_paths = 0
     length = paths.relations.shape[1]
-    for _ in range(attempts):
+    for attempt in range(attempts):
+        by_relation = mixed and attempt & 1 == 1
         start, head, other = sample_head(graph, triples, state)
         if other == graph.n_entities and length > 1:
             continue
         paths.starts[n_paths], paths.heads[n_paths], paths.others[n_paths] = start, head, other
-        if walk(graph, paths, n_paths, length - 1, state, visited) and close(graph, paths, n_paths, state):
+        if walk(graph, paths, n_paths, length - 1, by_relation, state, visited) and close(graph, paths, n_paths, state):
             n_paths += 1
     return n_paths
 
@@ -113,20 +131,24 @@ def sample_acyclic(
     graph: GraphArrays,
     triples: NDArray[np.int32],
     attempts: int,
+    mixed: bool,
     state: NDArray[np.uint64],
     visited: NDArray[np.int32],
     paths: PathArrays,
 ) -> int:
     """Fill `paths` (room for `attempts`) with straight acyclic paths; return how many of the attempts gave one.
 
+    Steps are as for cyclic ones.
+
     `visited` is scratch with room for the entities of one path.
     """
     n_paths = 0
     length = paths.relations.shape[1]
-    for _ in range(attempts):
+    for attempt in range(attempts):
+        by_relation = mixed and attempt & 1 == 1
         start, head, other = sample_head(graph, triples, state)
         paths.starts[n_paths], paths.heads[n_paths], paths.others[n_paths] = start, head, other
-        if walk(graph, paths, n_paths, length, state, visited):
+        if walk(graph, paths, n_paths, length, by_relation, state, visited):
             if paths.ends[n_paths] == graph.n_entities:
                 # h(self, c) says the same as h(c, self): keep the forward reading.
                 paths.relations[n_paths, length - 1] %= graph.n_relations

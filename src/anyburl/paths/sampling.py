@@ -17,13 +17,16 @@ def sample_paths(
     profile: PathProfile,
     attempts: int,
     state: NDArray[np.uint64],
+    *,
+    mixed: bool = False,
 ) -> PathArrays:
     """Make `attempts` attempts at a straight path of `profile` and return those that succeeded.
 
-    `triples` are the possible heads (of the target relations).
+    `triples` are the possible heads (of the target relations). Steps are uniform over edges, as in the paper; `mixed`,
+    every other path's are uniform over relations, which finds more bodies where entities have very many edges.
     """
     paths = empty_paths(attempts, profile.rule_length)
     sample = sample_cyclic if profile.cyclic else sample_acyclic
     visited = np.empty(profile.rule_length + 2, np.int32)
-    n_paths = sample(graph, triples, attempts, state, visited, paths)
+    n_paths = sample(graph, triples, attempts, mixed, state, visited, paths)
     return PathArrays(*(column[:n_paths] for column in paths))
