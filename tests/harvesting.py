@@ -42,7 +42,7 @@ def limits(
     work: int = UNLIMITED,
 ) -> Limits:
     """Limits that keep everything and stop nowhere, unless told."""
-    return Limits(min_support, min_confidence, object_identity, budget, work)
+    return Limits(min_support, min_confidence, object_identity, budget, work, UNLIMITED)
 
 
 def joined(parts: list[BodyArrays]) -> BodyArrays:

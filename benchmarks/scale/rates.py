@@ -58,7 +58,7 @@ def sampling(graph: Any, triples: Any, profile: PathProfile) -> tuple[dict[str, 
 
 def harvesting(graph: Any, bodies: Any, budget: int, heads: Any, scratch: Any, out: Any) -> dict[str, float]:
     """Harvest for some seconds, each body once; return bodies and edges a second."""
-    limits = Limits(2, 0.0001, True, budget, 100_000, start=budget)
+    limits = Limits(2, 0.0001, True, budget, 100_000, budget)
     harvest(graph, heads, bodies.take(np.array([0])), 0, limits._replace(work=NO_LIMIT), scratch, out)  # compiled now
     k, n_edges, longest = 0, 0, 0.0
     started = before = time.perf_counter()

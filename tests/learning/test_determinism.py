@@ -21,7 +21,7 @@ MODES: dict[str, dict[str, Any]] = {
     "sampled heads": {"heads": "sampled", "graph": SPARSE, "min_support": 1},
     "greedy": {"policy": "greedy", "reward": "support"},
     "saturation": {"policy": "saturation", "saturation": 0.5},
-    "estimates": {"budget": 200},
+    "estimates": {"budget": 50},
     "cap": {"max_rules": 3000},
 }
 

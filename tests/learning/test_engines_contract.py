@@ -125,7 +125,7 @@ def assert_same(first: Learner, second: Learner, at_span: Callable[[Span], objec
 
 MODES: dict[str, tuple[TripleTable, dict[str, Any]]] = {
     "complete": (GEO, {"paths": ENOUGH, "max_cyclic": 2, "max_acyclic": 2}),
-    "estimates and a cap": (RANDOM, {"paths": 60_000, "budget": 300, "max_rules": 3000, "policy": "greedy"}),
+    "estimates and a cap": (RANDOM, {"paths": 60_000, "budget": 50, "max_rules": 3000, "policy": "greedy"}),
     "sampled heads of some relations": (
         RANDOM,
         {"paths": 60_000, "heads": "sampled", "relations": ("r000001", "r000004"), "min_support": 1},

@@ -79,7 +79,7 @@ class Limits(NamedTuple):
     object_identity: bool
     budget: int
     work: int
-    start: int = 1_000_000
+    start: int
 
 
 class HeadArrays(NamedTuple):

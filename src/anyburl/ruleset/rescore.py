@@ -55,7 +55,7 @@ def rescore(
     predictions, support = np.zeros(len(rules), np.int64), np.zeros(len(rules), np.int32)
     exact = np.ones(len(rules), np.bool_)
     _score_zero(graph, rules, object_identity, predictions, support)
-    limits = Limits(0, 0.0, object_identity, budget or NO_LIMIT, NO_LIMIT, start=NO_LIMIT)
+    limits = Limits(0, 0.0, object_identity, budget or NO_LIMIT, NO_LIMIT, NO_LIMIT)
     with ThreadPoolExecutor(threads or available_cores()) as pool:
         for length in np.unique(rules.lengths[rules.lengths > 0]):
             rows = np.flatnonzero(rules.lengths == length)

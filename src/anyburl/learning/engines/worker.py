@@ -16,15 +16,16 @@ from anyburl.learning.engines.base import CoreSpan
 from anyburl.learning.harvested import to_rules
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.learning.reward import make_reward
-from anyburl.learning.source import BodySource
+from anyburl.learning.source import LARGE, BodySource
 from anyburl.paths.profile import PathProfile
 from anyburl.rng import batch_state
 from anyburl.triples.vocabulary import Vocabulary
 
 ATTEMPTS = 5_000  # paths tried at a time: a few milliseconds
 KERNEL_WORK = 4_000_000  # edges touched in one kernel call: some tens of milliseconds, more on a large graph
-SHORT = 2  # bodies up to this length are few, and may touch so many times the budget ...
-SHORT_BUDGETS = 10  # ... where that is enough for all edges of the graph: then their counts are exact
+SHORT = 2  # bodies up to this length are few
+FACTOR = 10  # of the budget: more for short bodies, less for long ones on a large graph, where they are many
+START_WORK = 1_000_000  # edges that a single start of a body may touch
 
 
 Key = tuple[int, int]  # number of the span and of the core: with the seed, the name of the random numbers
@@ -146,7 +147,11 @@ class Worker:
         source.put(bodies.take(np.arange(done, len(bodies.kinds))))
 
     def _limits(self, profile: PathProfile) -> Limits:
-        options, budget = self._options, self._options.budget
-        if profile.rule_length <= SHORT and len(self._graph.targets) <= SHORT_BUDGETS * budget:
-            budget *= SHORT_BUDGETS
-        return Limits(options.min_support, options.min_confidence, options.object_identity, budget, KERNEL_WORK)
+        options, budget, start = self._options, self._options.budget, START_WORK
+        is_short = profile.rule_length <= SHORT
+        if len(self._graph.targets) <= LARGE:
+            budget *= FACTOR if is_short else 1
+        else:
+            budget = budget if is_short else max(budget // FACTOR, 1)
+            start = min(start, budget)
+        return Limits(options.min_support, options.min_confidence, options.object_identity, budget, KERNEL_WORK, start)
