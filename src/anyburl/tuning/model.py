@@ -25,7 +25,7 @@ PARAMETERS: dict[str, Any] = {
     "verbosity": -1,
 }
 ROUNDS = 150
-ROWS_OF_A_THREAD = 100_000  # with fewer, threads wait for each other longer than they work
+ROWS_OF_A_THREAD = 1_000_000  # with fewer, threads wait for each other longer than they work
 
 
 @dataclass(frozen=True)
