@@ -3,7 +3,7 @@
 python benchmarks/bench_ray.py              FB15k-237, a path budget and a seed; two workers on two simulated nodes
 python benchmarks/bench_ray.py umls 20000   another data set, fewer paths
 
-All rules, which are millions a second and have to be sent, and binary rules alone, which are few for the work they take.
+All rules, which are millions a second and have to be sent, and binary rules alone, which are few for their work.
 """
 
 from __future__ import annotations
