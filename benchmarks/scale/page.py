@@ -145,7 +145,7 @@ def rates_section(sizes: list[Size]) -> str:
         header += ["bodies, small budget", "left", "bodies", "left", "edges", "left", "longest call (s)"]
         parts += [f"{profile}:\n", table(header, rows) + "\n"]
     parts.append(
-        "An attempt touches a few places far apart in memory: what it loses are misses of caches and of the page table. "
+        "An attempt touches a few places far apart in memory: what it loses are misses of caches and page tables. "
         "Fewer paths are left than attempts where fewer of them close. Fewer bodies are left than edges where bodies "
         "have grown: on a larger graph a relation has more starts, and a hub, which paths come across often, more "
         "members, up to the budget. What is lost in edges is memory again: the counters and stamps of a body no longer "
