@@ -10,7 +10,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[1] / "paper"))
 
 from page.cells import listed, table, thousands
-from page.pictures import COLOURS, MARKERS, panels, save
+from page.pictures import COLOURS, MARKERS, panels, save, share_legend
 
 from scale.fit import Size, costs_of, load_sizes, n_triples
 
@@ -306,7 +306,7 @@ def draw(sizes: list[Size], projected: dict[str, Any], pictures: Path) -> str:
         for side in (axis.xaxis, axis.yaxis):
             side.set_major_formatter("{x:g}")
             side.set_minor_formatter("")
-        axis.legend()
+    share_legend(drawing, axes, 5)
     return save(drawing, pictures, "scale", "Seconds and peak memory of each step over the number of triples")
 
 
