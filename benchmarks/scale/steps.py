@@ -3,7 +3,7 @@
 A step takes the folder of the size and returns figures; later steps find there what earlier ones made:
 
     graph/          what `anyburl generate` wrote
-    index/          what `anyburl index` wrote, if this version has that command; else the text is read each time
+    index/          what `anyburl index` wrote; where that has failed, the text is read each time
     rules.parquet   what was learned
 """
 
@@ -73,9 +73,7 @@ def generate(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
 
 
 def index(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
-    """Have the command make an index; nothing where this version has none."""
-    if not has_index():
-        return {"seconds": None}
+    """Have the command make an index."""
     target = folder / "index"
     shutil.rmtree(target, ignore_errors=True)
     command = [sys.executable, "-m", "anyburl", "index", str(folder / "graph"), "--out", str(target), "--json"]
@@ -238,13 +236,6 @@ def load(folder: Path) -> Any:
     import anyburl
 
     return anyburl.load_dataset(folder / ("index" if (folder / "index").is_dir() else "graph"))
-
-
-def has_index() -> bool:
-    """Tell whether this version of anyburl can make an index."""
-    import anyburl
-
-    return hasattr(anyburl, "build_index")
 
 
 def size_mb(folder: Path) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,8 +32,9 @@ from anyburl.cli.consoles import counted, note_console, print_json, print_whole,
 from anyburl.cli.metrics import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.cli.notes import Slow
 from anyburl.cli.ranking import Source, rank_options
-from anyburl.cli.session import starting
-from anyburl.errors import DataError, MissingExtraError, OptionError
+from anyburl.cli.session import require_engine, starting
+from anyburl.errors import DataError, OptionError
+from anyburl.learning.options import ENGINES
 
 if TYPE_CHECKING:
     from anyburl.evaluation.metrics import Metrics
@@ -74,7 +74,7 @@ def command(
     escaped: Escaped = False,
     engine: Annotated[
         str,
-        typer.Option(metavar="NAME", help="What answers: threads, or ray.", autocompletion=one_of("threads", "ray")),
+        typer.Option(metavar="NAME", help="What answers: threads, or ray.", autocompletion=one_of(*ENGINES)),
     ] = "threads",
     address: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="The Ray cluster to run on; this machine if left out.")
@@ -142,12 +142,11 @@ def _check_snapshots(rules: str, moments: list[float]) -> None:
 
 def _check_engine(engine: str, address: str | None) -> None:
     """Refuse, before any work is done, an engine that there is not."""
-    if engine not in ("threads", "ray"):
-        raise OptionError(f"--engine takes threads or ray, got {engine!r}")
+    if engine not in ENGINES:
+        raise OptionError(f"--engine takes {' or '.join(ENGINES)}, got {engine!r}")
     if address is not None and engine != "ray":
         raise OptionError(f"--address is for the engine ray, got engine {engine!r}")
-    if engine == "ray" and find_spec("ray") is None:
-        raise MissingExtraError("--engine ray", "ray")
+    require_engine(engine)
 
 
 def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[float]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +13,7 @@ from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
 from anyburl.cli.completion import complete_data
 from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
 from anyburl.cli.notes import SECONDS_UNTIL_SAID
+from anyburl.cli.session import peak_bytes
 
 if TYPE_CHECKING:
     from anyburl.triples.dataset import Dataset
@@ -95,15 +95,6 @@ def _described(built: Dataset, out: Path, seconds: float) -> dict[str, Any]:
         "seconds": round(seconds, 2),
         "peak_bytes": peak_bytes(),
     }
-
-
-def peak_bytes() -> int | None:
-    """Return the most memory that this process has had, or None where the system does not tell."""
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _print(told: dict[str, Any], out: Path) -> None:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,9 +16,9 @@ from anyburl.cli.arguments import OBJECT_IDENTITY, Json, Quiet
 from anyburl.cli.completion import complete_data, one_of
 from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
 from anyburl.cli.loading import load_data_argument
-from anyburl.cli.session import Session, run_session
+from anyburl.cli.session import Session, require_engine, run_session
 from anyburl.cli.tables import counts_table
-from anyburl.errors import MissingExtraError, OptionError, RunError
+from anyburl.errors import OptionError, RunError
 from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, LearnOptions
 
 if TYPE_CHECKING:
@@ -158,8 +157,7 @@ def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConso
         raise OptionError("give DATA to learn from: geo, a folder or a file")
     with _flag_names():
         options = LearnOptions(**{**given, "relations": None})
-    if options.engine == "ray" and find_spec("ray") is None:
-        raise MissingExtraError("--engine ray", "ray")
+    require_engine(options.engine)
     if (out / "options.json").exists():
         raise RunError(f"{out} already holds a run: give another folder, or go on with it by --resume")
     dataset = load_data_argument(data, notes)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from anyburl.cli.consoles import PlainConsole, counted, print_error
 from anyburl.cli.display import make_display
 from anyburl.cli.interrupts import Interrupts
 from anyburl.cli.notes import Slow
+from anyburl.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from anyburl.learning.learner import Learner
@@ -99,6 +101,12 @@ def _do_beside(work: Callable[[], object]) -> None:
     done.result()
 
 
+def require_engine(engine: str) -> None:
+    """Refuse, before any work is done, an engine whose extra is not installed."""
+    if engine == "ray" and find_spec("ray") is None:
+        raise MissingExtraError("--engine ray", "ray")
+
+
 def starting(engine: str, notes: PlainConsole) -> Slow:
     """Say that an engine is being started, where that takes its time; Ray prints nothing of its own."""
     if engine == "ray":
@@ -161,9 +169,15 @@ def describe(dataset: Dataset, learner: Learner) -> str:
 
 def peak_memory_mb() -> int | None:
     """Return the most memory this process had at any time, in MB, where the system tells."""
+    peak = peak_bytes()
+    return None if peak is None else peak // 1_000_000
+
+
+def peak_bytes() -> int | None:
+    """Return the most memory this process had at any time, where the system tells."""
     try:
         import resource
     except ImportError:
         return None
     unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 1_000_000
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anyburl import __version__
 from anyburl.errors import DataError, OptionError
 from anyburl.evaluation.metrics import Metrics, bootstrap_interval, grouped, lower_bound, summarise, summarise_random
+from anyburl.learning.options import ENGINES
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import make_queries
 from anyburl.ranking.ranker import Ranker, fixed_ranker
@@ -23,8 +24,6 @@ from anyburl.ruleset.selection import TYPE_CODES
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.ranker import TunedRanker, make_ranker, tuned
 from anyburl.tuning.train import Tuning
-
-ENGINES = ("threads", "ray")
 
 
 def evaluate(

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-
 from anyburl.errors import DataError
 from anyburl.graph.stored import store_graph
 from anyburl.triples.building import Progress, write_tables
@@ -17,7 +15,7 @@ from anyburl.triples.dataset import Dataset, load_dataset
 from anyburl.triples.fingerprint import fingerprint
 from anyburl.triples.registry import is_index
 from anyburl.triples.sources import Source, located
-from anyburl.triples.stored import IndexCard
+from anyburl.triples.stored import IndexCard, map_triples
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -83,4 +81,4 @@ def _write_index(source: Source, folder: Path, progress: Progress) -> None:
 
 
 def _open_tables(folder: Path, vocabulary: Vocabulary, splits: Mapping[str, int]) -> list[TripleTable]:
-    return [TripleTable(vocabulary, np.asarray(np.load(folder / f"{split}.npy", mmap_mode="r"))) for split in splits]
+    return [TripleTable(vocabulary, map_triples(folder / f"{split}.npy", n)) for split, n in splits.items()]

@@ -73,7 +73,7 @@ def open_index(folder: Path) -> StoredTables:
     try:
         entities = _read_labels(folder / "entities.arrow", card.entities)
         vocabulary = Vocabulary(entities, _read_labels(folder / "relations.arrow", card.relations))
-        mapped = {split: _map_triples(folder / f"{split}.npy", card.triples[split]) for split in SPLITS}
+        mapped = {split: map_triples(folder / f"{split}.npy", card.triples[split]) for split in SPLITS}
         tables = [
             TripleTable(
                 vocabulary, mapped[split], card.duplicates[split], folder.absolute() if split == "train" else None
@@ -103,7 +103,7 @@ def _read_labels(path: Path, n_labels: int) -> pl.Series:
     return labels.rename("")
 
 
-def _map_triples(path: Path, n_triples: int) -> NDArray[np.int32]:
+def map_triples(path: Path, n_triples: int) -> NDArray[np.int32]:
     """Map the triples; a plain array, since Numba takes a memmap for another type."""
     triples = np.load(path, mmap_mode="r")
     if triples.shape != (n_triples, 3) or triples.dtype != np.int32:

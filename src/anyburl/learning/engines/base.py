@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Protocol
 
 from anyburl.learning.history import ProfileSpan
@@ -68,6 +69,22 @@ class Engine(Protocol):
     def close(self) -> None:
         """Give back threads and memory."""
         ...
+
+
+class Stoppable:
+    """The part of an engine that ends a run."""
+
+    def __init__(self) -> None:
+        self._stop = Event()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run is to end."""
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """End the current span soon."""
+        self._stop.set()
 
 
 def by_profile(cores: Sequence[CoreSpan], allocation: Sequence[PathProfile]) -> list[ProfileSpan]:

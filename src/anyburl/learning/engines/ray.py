@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from anyburl.cluster import Crew
 from anyburl.errors import RunError
 from anyburl.learning.engines.actor import Columns, Division, Harvested, RayWorker, SpanOrder, SpanReply, join_harvested
-from anyburl.learning.engines.base import CoreSpan
+from anyburl.learning.engines.base import CoreSpan, Stoppable
 from anyburl.learning.engines.search import search_arrays
 from anyburl.learning.history import ProfileSpan
 from anyburl.learning.known import known_keys
@@ -33,12 +32,12 @@ from anyburl.triples.table import TripleTable
 ROUNDS = 5  # of a span with a path budget, each of which loses a worker, after which a run gives up
 
 
-class RayEngine:
+class RayEngine(Stoppable):
     """Runs spans on the workers of a Ray cluster, also where those come and go."""
 
     def __init__(self, table: TripleTable, options: LearnOptions) -> None:
+        super().__init__()
         self._vocabulary, self._options = table.vocabulary, options
-        self._stop = Event()
         self._notes: list[str] = []
         self._harvested: list[Harvested] = []  # all there are
         self._sweeping: set[PathProfile] = set()
@@ -167,15 +166,6 @@ class RayEngine:
         """Return which workers were lost and which have joined since the last call."""
         notes, self._notes = self._notes, []
         return notes
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the run is to end."""
-        return self._stop.is_set()
-
-    def stop(self) -> None:
-        """End the current span soon."""
-        self._stop.set()
 
     def close(self) -> None:
         """End the workers, and Ray if it was started here."""

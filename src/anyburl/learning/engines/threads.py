@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
-from threading import Event
 
 from anyburl.bodies.seen import SeenBodies
-from anyburl.learning.engines.base import CoreSpan
+from anyburl.learning.engines.base import CoreSpan, Stoppable
 from anyburl.learning.engines.search import search_arrays
 from anyburl.learning.engines.worker import Worker
 from anyburl.learning.history import ProfileSpan
@@ -20,10 +19,11 @@ from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable
 
 
-class ThreadsEngine:
+class ThreadsEngine(Stoppable):
     """Workers that share the graph and the set of seen bodies, and nothing else."""
 
     def __init__(self, table: TripleTable, options: LearnOptions, threads: int) -> None:
+        super().__init__()
         search = search_arrays(table, options)
         self.graph = search.graph
         self.workers = threads
@@ -36,7 +36,6 @@ class ThreadsEngine:
         for _ in range(threads):
             self._idle.put(Worker(self.graph, search.heads, table.vocabulary, options))
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="anyburl")
-        self._stop = Event()
 
     def run_span(self, number: int, allocation: Sequence[PathProfile], deadline: float | None) -> list[CoreSpan]:
         """Run one time span; see `Engine`."""
@@ -97,15 +96,6 @@ class ThreadsEngine:
     def take_notes(self) -> list[str]:
         """Threads do not come and go."""
         return []
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the run is to end."""
-        return self._stop.is_set()
-
-    def stop(self) -> None:
-        """End the current span soon."""
-        self._stop.set()
 
     def close(self) -> None:
         """End the threads."""
