@@ -9,7 +9,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "paper"))
 
-from page.cells import listed, table, thousands
+from page.cells import gigabytes, listed, table, thousands
 from page.pictures import COLOURS, MARKERS, panels, save, share_legend
 
 from scale.fit import Size, costs_of, load_sizes, n_triples
@@ -125,9 +125,9 @@ def memory_row(size: Size) -> list[str]:
     has_index = size["index"].get("seconds") is not None
     steps = [step for step in ("generate", "index", "open", "learn", "rank") if has_index or step != "index"]
     shown = {"generate": "", "index": figure(None)}
-    shown |= {step: figure(size[step]["peak_memory_mb"] / 1024) for step in steps}
+    shown |= {step: figure(gigabytes(size[step]["peak_memory_mb"])) for step in steps}
     for step in ("learn", "rank"):
-        shown[step] += f" | {figure(size[step]['peak_private_mb'] / 1024)}"
+        shown[step] += f" | {figure(gigabytes(size[step]['peak_private_mb']))}"
     return [thousands(n_triples(size)), *shown.values()]
 
 
@@ -300,7 +300,7 @@ def draw(sizes: list[Size], projected: dict[str, Any], pictures: Path) -> str:
         style = {"color": COLOURS[place], "marker": MARKERS[place], "label": step}
         if step != "learn":
             axes[0].plot(x, [size[step]["seconds"] for size in sizes], **style)
-        axes[1].plot(x, [size[step]["peak_memory_mb"] / 1024 for size in sizes], **style)
+        axes[1].plot(x, [gigabytes(size[step]["peak_memory_mb"]) for size in sizes], **style)
     for axis, label in zip(axes, ("seconds", "peak memory (GB)"), strict=True):
         axis.set(xlabel="train triples (millions)", ylabel=label, xscale="log", yscale="log")
         for side in (axis.xaxis, axis.yaxis):

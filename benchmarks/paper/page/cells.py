@@ -71,6 +71,11 @@ def seconds(value: float) -> str:
     return f"{value:g} s"
 
 
+def gigabytes(mebibytes: float) -> float:
+    """Return in units of 10 ** 9 bytes what the system tells in units of 2 ** 20."""
+    return mebibytes * 1024**2 / 1e9
+
+
 def thousands(value: float) -> str:
     """Write a count with blanks between thousands."""
     return f"{value:,.0f}".replace(",", " ")

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from page.cells import Cell, load_cells, table, thousands
+from page.cells import Cell, gigabytes, load_cells, table, thousands
 from page.pictures import COLOURS, panels, save
 
 
@@ -41,7 +41,7 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
 def row_of(cell: Cell) -> list[str]:
     """Return the figures of a fraction."""
     learn, rank = cell["results"]["learn"], cell["results"]["rank"]
-    memory = [f"{part['peak_memory_mb'] / 1000:.2f}" for part in (learn, rank)]
+    memory = [f"{gigabytes(part['peak_memory_mb']):.2f}" for part in (learn, rank)]
     figures = [f"{learn['seconds']:.2f}", memory[0], f"{rank['seconds']['rank']:.2f}", memory[1]]
     return [thousands(learn["triples"]), thousands(learn["rules"]), *figures]
 
@@ -71,8 +71,8 @@ def draw(cells: list[Cell], pictures: Path) -> str:
     learn, rank = ([cell["results"][part] for cell in cells] for part in ("learn", "rank"))
     axes[0].plot(x, [part["seconds"] for part in learn], "o-", color=COLOURS[0], label="learning")
     axes[0].plot(x, [part["seconds"]["rank"] for part in rank], "s--", color=COLOURS[1], label="ranking")
-    axes[1].plot(x, [part["peak_memory_mb"] / 1000 for part in learn], "o-", color=COLOURS[0], label="learning")
-    axes[1].plot(x, [part["peak_memory_mb"] / 1000 for part in rank], "s--", color=COLOURS[1], label="with ranking")
+    axes[1].plot(x, [gigabytes(part["peak_memory_mb"]) for part in learn], "o-", color=COLOURS[0], label="learning")
+    axes[1].plot(x, [gigabytes(part["peak_memory_mb"]) for part in rank], "s--", color=COLOURS[1], label="with ranking")
     for axis, label in zip(axes, ("seconds", "peak memory (GB)"), strict=True):
         axis.set(xlabel="train triples (thousands)", ylabel=label, ylim=(0, 1.15 * axis.get_ylim()[1]))
         axis.legend()

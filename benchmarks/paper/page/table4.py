@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from page.cells import METRICS, TITLES, Cell, load_cells, of_largest_scale, seconds, table, thousands, with_interval
+from page.cells import (
+    METRICS,
+    TITLES,
+    Cell,
+    gigabytes,
+    load_cells,
+    of_largest_scale,
+    seconds,
+    table,
+    thousands,
+    with_interval,
+)
 from page.pictures import COLOURS, panels, save, share_legend
 
 NAMES = ("WN18", "WN18RR", "FB15k", "FB15k-237", "YAGO3-10")
@@ -93,7 +104,7 @@ def data_section(name: str, cells: list[Cell], published: dict[str, Any], why: l
     complete = " (every body was harvested: the run ended by itself)" if run["stopped_by"] == "complete" else ""
     told.append(
         f"- The run: {thousands(run['rules'])} rules in {run['seconds']:.0f} s{complete}, {100 * run['exact']:.1f} % "
-        f"of them with exact counts; {run['peak_memory_mb'] / 1000:.1f} GB."
+        f"of them with exact counts; {gigabytes(run['peak_memory_mb']):.1f} GB."
     )
     return [f"### {data}\n", table(header, rows), "", *told, ""]
 
