@@ -4,8 +4,9 @@ AnyburlError
 ├── DataError            triples and the files they come from
 │   └── UnknownLabelError    an entity or relation that the data does not have
 ├── RuleError            the text of a rule, and files of rules
-├── OptionError          a value that an option does not take (also a ValueError)
-├── RunError             a run folder that cannot be opened or gone on with
+├── OptionError          options that do not go together, or are missing (also a ValueError)
+│   └── InvalidOptionError   a value that one option does not take
+├── RunError             a run folder that cannot be opened, written or resumed
 └── MissingExtraError    a library that an optional part needs
 
 Every message says what was wrong, what was given and what would do. The command line prints it as one
@@ -14,7 +15,8 @@ sentence and exits with code 2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 
 class AnyburlError(Exception):
@@ -40,11 +42,28 @@ class RuleError(AnyburlError):
 
 
 class OptionError(AnyburlError, ValueError):
-    """An option was given a value that it does not take."""
+    """Options do not go together, or one is missing."""
+
+
+class InvalidOptionError(OptionError):
+    """An option was given a value that it does not take: `InvalidOptionError("top", "at least 1", 0)`.
+
+    `requirement` completes "must be"; it may name other options as {name}. Python says "top must be at least 1, got 0",
+    the command line words the same with its flags.
+    """
+
+    def __init__(self, option: str, requirement: str, value: object) -> None:
+        self.option, self.requirement, self.value = option, requirement, value
+        super().__init__(self.worded(str))
+
+    def worded(self, name: Callable[[str], str]) -> str:
+        """Return the sentence, with `name` turning options into the words of a front end."""
+        requirement = re.sub(r"\{(\w+)\}", lambda found: name(found[1]), self.requirement)
+        return f"{name(self.option)} must be {requirement}, got {self.value!r}"
 
 
 class RunError(AnyburlError):
-    """A run folder cannot be opened, written or gone on with."""
+    """A run folder cannot be opened, written or resumed."""
 
 
 class MissingExtraError(AnyburlError):

@@ -33,7 +33,7 @@ from anyburl.cli import (
     rules,
 )
 from anyburl.cli.consoles import print_error
-from anyburl.errors import AnyburlError
+from anyburl.errors import AnyburlError, InvalidOptionError
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -45,6 +45,8 @@ class AnyburlGroup(TyperGroup):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
+        except InvalidOptionError as error:
+            _fail(error.worded(_flag), WRONG_INPUT, error)
         except AnyburlError as error:
             _fail(str(error), WRONG_INPUT, error)
         except KeyboardInterrupt as interrupt:
@@ -128,6 +130,10 @@ def main() -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+def _flag(option: str) -> str:
+    return "--" + option.replace("_", "-")
 
 
 def _fail(sentence: str, code: int, cause: BaseException) -> None:
