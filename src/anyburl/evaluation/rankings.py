@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from anyburl.errors import DataError
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.index import to_confidences
+from anyburl.ranking.scores import to_confidences
 from anyburl.ranking.queries import make_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import target_ranks

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.explanation.groundings import Ids
-from anyburl.explanation.known import neighbours
+from anyburl.graph.lookup import Ids, neighbours
 from anyburl.ranking.arrays import empty_candidates
-from anyburl.ranking.index import to_confidences
-from anyburl.ranking.kernel_order import MAXIMUM, MOST_EVIDENCE, NOISY_OR_TOP, count_better, link_firings, set_keys
-from anyburl.ranking.options import parse_aggregation
+from anyburl.ranking.kernel_order import link_firings, set_keys
+from anyburl.ranking.kernel_rank import count_better
 from anyburl.ranking.ranker import Ranker
 
 Rows = NDArray[np.int64]
@@ -27,29 +25,31 @@ class QueryFirings:
         self.rows: Rows = self._fired.rules[places].astype(np.int64)
         self.scores: Scores = self._fired.scores[places]
 
-    def rank(self, ranker: Ranker, others: NDArray[np.int32]) -> float | None:
+    def rank(self, lister: Ranker, others: NDArray[np.int32]) -> float | None:
         """Return the filtered rank of the answer, ties counted half, as `Ranker.answer` does; None if it has none.
 
         `others` are known answers. The rules have fired already: to ask the ranker would fire them again.
         """
-        excluded = np.zeros(ranker.graph.n_entities + 1, np.bool_)
+        graph = lister.graph
+        excluded = np.zeros(graph.n_entities + 1, np.bool_)
         excluded[others] = True
-        if ranker.block_connected:
-            excluded[neighbours(ranker.graph, self.entity)] = True
+        if lister.block_connected:
+            excluded[neighbours(graph, self.entity)] = True
         if not len(self.rows) or excluded[self.answer]:
             return None
         kept = np.flatnonzero(~excluded[self._fired.candidates])
         firings = self._fired._replace(
             candidates=self._fired.candidates[kept],
             scores=self._fired.scores[kept],
-            following=np.empty_like(kept, np.int32),
+            following=np.empty(len(kept), np.int32),
+            lists=np.empty(len(kept), np.int64),
         )
-        candidates = empty_candidates(ranker.graph.n_entities, len(kept))
-        aggregation, n_best = parse_aggregation(ranker.fixed_aggregation)
+        candidates, protocol = empty_candidates(graph.n_entities), lister.ready.protocol(lister.aggregation, 0)
         n_candidates = link_firings(candidates, firings, len(kept), 1)
-        set_keys(candidates, firings, n_candidates, aggregation, n_best)
-        no_targets = np.zeros(ranker.graph.n_entities + 1, np.int64)
-        better, equal = count_better(candidates, firings, n_candidates, self.answer, no_targets, 1, aggregation)
+        set_keys(candidates, firings, n_candidates, protocol.n_counted)
+        better, equal, _ = count_better(
+            candidates, firings, n_candidates, self.answer, 1, protocol.breaks_ties, -1
+        )
         return better + equal / 2 + 1
 
 
@@ -57,46 +57,38 @@ class Firings:
     """The rules that predict one triple, in either direction, best first.
 
     The two queries of a triple have the same rules but for those without a body: h(X,c) <= answers (s, h, ?) only.
+    `lister` is a ranker without a re-ranker.
     """
 
-    def __init__(self, ranker: Ranker, triple: Ids) -> None:
+    def __init__(self, lister: Ranker, triple: Ids) -> None:
         subject, relation, object = triple
-        self._ranker = ranker
-        self._aggregation, self._n_best = parse_aggregation(ranker.fixed_aggregation)
-        backward = relation + ranker.vocabulary.n_relations
-        self.of_object = QueryFirings(ranker, subject, relation, object)
-        self.of_subject = QueryFirings(ranker, object, backward, subject)
+        self._lister = lister
+        backward = relation + lister.vocabulary.n_relations
+        self.of_object = QueryFirings(lister, subject, relation, object)
+        self.of_subject = QueryFirings(lister, object, backward, subject)
         either = (self.of_object, self.of_subject)
         rows, firsts = np.unique(np.concatenate([query.rows for query in either]), return_index=True)
         scores = np.concatenate([query.scores for query in either])[firsts]
-        support = ranker.rules.support[rows]
+        support = lister.rules.support[rows]
         self.rows: Rows = rows[np.lexsort((rows, -support, -scores))]
-        self._scores = dict(zip(rows.tolist(), scores.tolist(), strict=True))
+        self._scores: dict[int, int] = dict(zip(rows.tolist(), scores.tolist(), strict=True))
         has_score = [len(query.rows) > 0 and bool(query.scores.any()) for query in either]
         use_subject = not len(self.of_object.rows) or (has_score[1] and not has_score[0])
         ranked = set((self.of_subject if use_subject else self.of_object).rows.tolist())
         self._counted: list[int] = [row for row in self.rows.tolist() if row in ranked]
-        self._total = self._sum(self._counted)
-
-    def _sum(self, rows: list[int]) -> int:
-        """Add up the scores that count, of `rows` best first."""
-        n = self._n_best if self._aggregation == NOISY_OR_TOP else len(rows)
-        return int(min(sum(self._scores[row] for row in rows[:n]), MOST_EVIDENCE))
 
     def score(self, rows: Rows) -> float:
-        """Return the confidence that `rows` give together."""
+        """Return the score that `rows` give together."""
         if not len(rows):
             return 0.0
-        if self._aggregation == MAXIMUM:
-            return float(self._ranker.confidences[rows].max())
         best_first = sorted(rows.tolist(), key=lambda row: -self._scores[row])
-        return float(to_confidences(np.array(self._sum(best_first))))
+        confidences = self._lister.confidences(np.array(best_first)).tolist()
+        return self._lister.aggregation.score([self._scores[row] for row in best_first], confidences)
 
     def contribution(self, row: int) -> tuple[float, bool]:
         """Return a rule's share of the score, and whether it only decides between candidates that tie."""
-        place = self._counted.index(row) if row in self._counted else -1
-        if self._aggregation == MAXIMUM:
-            return float(place == 0), place > 0
-        if place < 0 or not self._total or (self._aggregation == NOISY_OR_TOP and place >= self._n_best):
+        if row not in self._counted:
             return 0.0, False
-        return self._scores[row] / self._total, False
+        aggregation, place = self._lister.aggregation, self._counted.index(row)
+        share = aggregation.contribution([self._scores[counted] for counted in self._counted], place)
+        return share, aggregation.breaks_ties and share == 0.0

@@ -12,6 +12,7 @@ from anyburl.explanation.arrays import empty_search
 from anyburl.explanation.explanation import Fact, Grounding, OpenFact
 from anyburl.explanation.kernel import count_steps, find_walks
 from anyburl.graph.arrays import inverses
+from anyburl.graph.lookup import Ids
 from anyburl.ranking.ranker import Ranker
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.ruleset.selection import BINARY
@@ -19,8 +20,6 @@ from anyburl.triples.vocabulary import Vocabulary
 
 MOST_TRIED = 200_000
 """Once there is a grounding, others are looked for among so many entities."""
-
-Ids = tuple[int, int, int]
 
 
 class Task(NamedTuple):

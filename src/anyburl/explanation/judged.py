@@ -9,20 +9,23 @@ from numpy.typing import NDArray
 
 from anyburl.explanation.firings import QueryFirings
 from anyburl.ranking.queries import single_query
+from anyburl.ranking.ranker import Ranker
 from anyburl.tuning.evidence import evidence_row
-from anyburl.tuning.ranker import TunedRanker
+from anyburl.tuning.reranker import TunedReranker
 from anyburl.tuning.rerank import logistic
 
 
 class Judged:
     """One query and one of its candidates, under a tuned model; `others` are known answers that are not ranked."""
 
-    def __init__(self, ranker: TunedRanker, fired: QueryFirings, others: NDArray[np.int32]) -> None:
-        self._ranker, self._fired = ranker, fired
+    def __init__(
+        self, lister: Ranker, reranker: TunedReranker, fired: QueryFirings, others: NDArray[np.int32]
+    ) -> None:
+        self._lister, self._reranker, self._fired = lister, reranker, fired
         query = single_query(fired.entity, fired.relation, others)
         targets = np.array([fired.answer], np.int32)
         self._queries = query._replace(targets=targets, target_offsets=np.array([0, 1], np.int64))
-        self._judgement = ranker.judge(self._queries, 0)
+        self._judgement = reranker.judge(lister, self._queries, 0)
         answers = self._judgement.answers
         self.rank = float(answers.better[0] + answers.equal[0] / 2 + 1) if answers.fired[0] else None
         listed = np.flatnonzero(self._judgement.lists.candidates == fired.answer)
@@ -40,9 +43,9 @@ class Judged:
             return 0.0
         lists = self._judgement.lists
         evidence = lists.evidence.copy()
-        groups = self._ranker.groups[self._fired.rows[kept]]
+        groups = self._reranker.groups[self._fired.rows[kept]]
         evidence[self._place] = evidence_row(self._fired.scores[kept], groups, evidence.shape[1])
         changed = replace(lists, evidence=evidence)
-        without = self._ranker.score_lists(self._queries, self._judgement.answers, changed)
+        without = self._reranker.score_lists(self._lister, self._queries, self._judgement.answers, changed)
         before, after = logistic(np.array([self._judgement.scores[self._place], without[self._place]]))
         return float(1 - after / before)

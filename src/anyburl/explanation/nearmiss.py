@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from anyburl.explanation.arrays import empty_search
 from anyburl.explanation.explanation import NearMiss
-from anyburl.explanation.groundings import Ids, step_fact
+from anyburl.explanation.groundings import step_fact
 from anyburl.explanation.kernel import first_near_miss
-from anyburl.explanation.known import find_segment
-from anyburl.ranking.arrays import TrieIndex
-from anyburl.ranking.index import to_scores
+
+from anyburl.graph.lookup import Ids
+from anyburl.ranking.arrays import LongIndex, RuleIndex, UnaryIndex
+from anyburl.ranking.scores import to_scores
 from anyburl.ranking.ranker import Ranker
 from anyburl.ruleset.selection import BINARY
 
@@ -66,7 +67,7 @@ def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32])
     ]
     return NearMiss(
         rule=rules.rule(row),
-        confidence=float(ranker.confidences[row]),
+        confidence=float(ranker.confidences(np.array([row]))[0]),
         predictions=int(rules.predictions[row]),
         support=int(rules.support[row]),
         facts=tuple((str(s), r, str(o)) for place, (s, r, o) in enumerate(steps) if place != missing),
@@ -112,37 +113,44 @@ def _scored_by_column(ranker: Ranker, triple: Ids) -> Scored:
     else:
         mask = forward & ((rules.type == BINARY) | (constants == object)) | backward & (constants == subject)
     rows = np.flatnonzero(mask)
-    return to_scores(ranker.confidences[rows]), rows.astype(np.int32)
+    return to_scores(ranker.confidences(rows)), rows.astype(np.int32)
 
 
 def _scored_by_index(ranker: Ranker, triple: Ids) -> Iterator[Scored]:
     """Yield the rules in question from each index. Rules that the graph never makes true are not in there."""
     subject, relation, object = triple
-    graph, index = ranker.graph, ranker.index
+    index, backward = ranker.index, ranker.graph.n_relations + relation
     if subject == object:
-        ends = [(ranker.vocabulary.self_id, graph.n_relations + relation), (ranker.vocabulary.self_id, relation)]
+        self_id = ranker.vocabulary.self_id
+        heads = [(relation, self_id), (backward, self_id)]
     else:
-        ends = [(object, graph.n_relations + relation), (subject, relation)]
-        yield _trie_rules(index.trie, relation)
-    for entity, directed in ends:
-        segment = find_segment(graph, entity, directed)
-        if segment < 0:
-            continue
+        heads = [(relation, object), (backward, subject)]
+        yield _trie_rules(index, relation)
+    for head, constant in heads:
         for part in (index.pairs, index.dangling):
-            rows = slice(part.head_offsets[segment], part.head_offsets[segment + 1])
-            yield part.head_scores[rows], part.head_rules[rows]
-        long = index.long
-        places = long.head_rules[long.head_offsets[segment] : long.head_offsets[segment + 1]]
-        yield long.scores[places], long.rules[places]
-    yield np.empty(0, np.int64), np.empty(0, np.int32)
+            places = _places(part, head, constant)
+            yield index.scores[part.head_codes[places]], part.head_rows[places]
+        places = _places(index.long, head, constant)
+        yield index.scores[index.long.codes[places]], index.long.rows[places]
 
 
-def _trie_rules(trie: TrieIndex, relation: int) -> Scored:
+def _places(part: UnaryIndex | LongIndex, head: int, constant: int) -> slice:
+    """Return where the rules with a head stand."""
+    start, end = int(part.head_offsets[head]), int(part.head_offsets[head + 1])
+    place = start + int(np.searchsorted(part.head_constants[start:end], constant))
+    if place == end or part.head_constants[place] != constant:
+        return slice(0, 0)
+    return slice(int(part.head_rule_offsets[place]), int(part.head_rule_offsets[place + 1]))
+
+
+def _trie_rules(index: RuleIndex, relation: int) -> Scored:
     """Return the B rules of a relation: on each level of its trie, the nodes stand side by side."""
+    trie = index.trie
     start, end = int(trie.roots[relation]), int(trie.roots[relation + 1])
-    scores, rows = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+    codes, rows = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
     while start < end:
-        scores.append(trie.scores[start:end])
-        rows.append(trie.rules[start:end])
+        codes.append(trie.codes[start:end])
+        rows.append(trie.rows[start:end])
         start, end = int(trie.first_children[start]), int(trie.first_children[end - 1] + trie.n_children[end - 1])
-    return np.concatenate(scores), np.concatenate(rows)
+    found, ends = np.concatenate(codes), np.concatenate(rows)
+    return index.scores[found[found >= 0]], ends[found >= 0]

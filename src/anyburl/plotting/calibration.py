@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anyburl.errors import DataError
 from anyburl.plotting.style import COLOURS, ready_axes, say_nothing, short
 from anyburl.ranking.arrays import QueryArrays
-from anyburl.ranking.index import to_confidences
+from anyburl.ranking.scores import to_confidences
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.triples.dataset import SPLITS, Dataset

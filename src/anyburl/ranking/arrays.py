@@ -1,53 +1,52 @@
-"""The rules as indexes that queries walk, and what a query writes to.
+"""The rules as an index that queries walk, and what a query writes to.
 
 The score of a rule is its *doubt removed*, -log(1 - confidence), in whole units of 2^-44: ordered as confidences are,
-and noisy-or is a sum that does not depend on the order of adding, so that ties are ties.
+and noisy-or is a sum that does not depend on the order of adding, so that ties are ties. Rules with the same counts
+have the same score: the index holds a *code* for each rule, and `RuleIndex.scores` turns codes into scores.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.bodies.arrays import MAX_LENGTH, LevelArrays, empty_levels
 
-UNIT = float(1 << 44)  # of scores
-
 
 class UnaryIndex(NamedTuple):
-    """Unary rules of length 1, by body and by head.
+    """Unary rules of length 1, twice; both times the rules of one directed head relation stand side by side.
 
     The body b(X, c') of a U_c rule is the segment of c' for b read backward, the body b(X, A) of a U_d rule is the
     directed relation b.
     """
 
-    body_offsets: NDArray[np.int64]  # body -> its rules, sorted by head relation, then constant
-    body_heads: NDArray[np.int32]
-    body_constants: NDArray[np.int32]
-    body_scores: NDArray[np.int64]
-    body_rules: NDArray[np.int32]  # row of the rule set
-    head_offsets: NDArray[np.int64]  # head -> its rules
+    body_offsets: NDArray[np.int64]  # directed head relation -> its bodies
+    bodies: NDArray[np.int32]  # sorted
+    rule_offsets: NDArray[np.int64]  # body -> its rules
+    constants: NDArray[np.int32]  # of the head, sorted
+    codes: NDArray[np.int32]
+    rows: NDArray[np.int32]  # of the rule set
+    head_offsets: NDArray[np.int64]  # directed head relation -> its heads
+    head_constants: NDArray[np.int32]  # sorted
+    head_rule_offsets: NDArray[np.int64]  # head -> its rules
     head_bodies: NDArray[np.int32]
-    head_scores: NDArray[np.int64]
-    head_rules: NDArray[np.int32]
+    head_codes: NDArray[np.int32]
+    head_rows: NDArray[np.int32]  # sorted
 
 
 class LongIndex(NamedTuple):
-    """Unary rules with longer bodies, and rules without one: by head relation, and by head."""
+    """Unary rules with longer bodies, and rules without one: sorted by directed head relation, then constant."""
 
-    relation_offsets: NDArray[np.int64]  # directed head relation -> its rules, sorted by body, then body constant
-    relation_rules: NDArray[np.int32]  # place in the columns below
-    head_offsets: NDArray[np.int64]  # head -> its rules
-    head_rules: NDArray[np.int32]  # place in the columns below
-    heads: NDArray[np.int32]
+    head_offsets: NDArray[np.int64]  # directed head relation -> its heads
+    head_constants: NDArray[np.int32]  # sorted
+    head_rule_offsets: NDArray[np.int64]  # head -> its rules
     lengths: NDArray[np.int32]
     bodies: NDArray[np.int32]  # (n, longest), from the head's variable
     body_constants: NDArray[np.int32]  # -1 for U_d
-    head_constants: NDArray[np.int32]
-    scores: NDArray[np.int64]
-    rules: NDArray[np.int32]
+    codes: NDArray[np.int32]
+    rows: NDArray[np.int32]  # sorted
 
 
 class TrieIndex(NamedTuple):
@@ -57,8 +56,8 @@ class TrieIndex(NamedTuple):
     relations: NDArray[np.int32]  # node -> the step that leads to it
     first_children: NDArray[np.int64]  # node -> its first child
     n_children: NDArray[np.int32]
-    scores: NDArray[np.int64]  # of the rule that ends here, negative where none does
-    rules: NDArray[np.int32]
+    codes: NDArray[np.int32]  # of the rule that ends here, -1 where none does
+    rows: NDArray[np.int32]
 
 
 class RelationEdges(NamedTuple):
@@ -71,8 +70,7 @@ class RelationEdges(NamedTuple):
 class RuleIndex(NamedTuple):
     """All rules, ready to answer queries.
 
-    Unary heads d(X, c) are numbered: the segment of c for d read backward, or, where no triple makes one, one past the
-    segments for each of `strange_heads`, which holds c and d packed into one number (see `find_head`), sorted.
+    `scores` and `best_below` depend on how confidences are smoothed and weighted, the rest on rules and graph only.
     """
 
     pairs: UnaryIndex
@@ -80,7 +78,9 @@ class RuleIndex(NamedTuple):
     long: LongIndex
     trie: TrieIndex
     edges: RelationEdges
-    strange_heads: NDArray[np.int64]
+    counts: NDArray[np.int64]  # code -> type, support and predictions: (codes, 3)
+    scores: NDArray[np.int64]  # code -> score
+    best_below: NDArray[np.int64]  # node of the trie -> the highest score of the rules that end at it or below
 
 
 class FiringArrays(NamedTuple):
@@ -90,6 +90,7 @@ class FiringArrays(NamedTuple):
     scores: NDArray[np.int64]
     rules: NDArray[np.int32]
     following: NDArray[np.int32]  # the next firing of the same candidate, -1 at the end
+    lists: NDArray[np.int64]  # scratch: scores of candidates that had to be compared, each list sorted downward
 
 
 class QueryArrays(NamedTuple):
@@ -113,11 +114,16 @@ class CandidateArrays(NamedTuple):
     clock: NDArray[np.int64]  # the number of the last query; every query gets a new one, so nothing is ever cleared
     stamps: NDArray[np.int64]
     excluded: NDArray[np.int64]  # stamp: not to be ranked
+    targets: NDArray[np.int64]  # stamp: to be ranked
+    reached: NDArray[np.int64]  # of a target: the highest score that predicts it so far, -1 before
+    tied: NDArray[np.int64]  # stamp: among `undecided`
+    undecided: NDArray[np.int32]  # candidates that tie as far as is known
     firsts: NDArray[np.int32]  # the first firing
     keys: NDArray[np.int64]  # what candidates are ordered by
     listed: NDArray[np.int32]  # the candidates
-    left: NDArray[np.int64]  # scratch: the scores of one candidate, sorted downward
-    right: NDArray[np.int64]
+    list_starts: NDArray[np.int64]  # where the sorted scores of a candidate are in `FiringArrays.lists`, -1: nowhere
+    list_sizes: NDArray[np.int64]
+    list_end: NDArray[np.int64]  # where the next list goes
 
 
 class TrieWalk(NamedTuple):
@@ -148,29 +154,40 @@ def empty_firings(room: int) -> FiringArrays:
         scores=np.empty(room, np.int64),
         rules=np.empty(room, np.int32),
         following=np.empty(room, np.int32),
+        lists=np.empty(room, np.int64),
     )
 
 
-def empty_candidates(n_entities: int, n_rules: int) -> CandidateArrays:
-    """Return one worker's buffers; no candidate has more firings than there are rules."""
-    entities = n_entities + 1
+def empty_candidates(n_entities: int) -> CandidateArrays:
+    """Return one worker's buffers."""
+    wide = [np.zeros(n_entities + 1, np.int64) for _ in range(8)]
+    narrow = [np.zeros(n_entities + 1, np.int32) for _ in range(3)]
     return CandidateArrays(
         clock=np.zeros(1, np.int64),
-        stamps=np.zeros(entities, np.int64),
-        excluded=np.zeros(entities, np.int64),
-        firsts=np.zeros(entities, np.int32),
-        keys=np.zeros(entities, np.int64),
-        listed=np.zeros(entities, np.int32),
-        left=np.zeros(n_rules + 1, np.int64),
-        right=np.zeros(n_rules + 1, np.int64),
+        stamps=wide[0],
+        excluded=wide[1],
+        targets=wide[2],
+        reached=wide[3],
+        tied=wide[4],
+        undecided=narrow[0],
+        firsts=narrow[1],
+        keys=wide[5],
+        listed=narrow[2],
+        list_starts=wide[6],
+        list_sizes=wide[7],
+        list_end=np.zeros(1, np.int64),
     )
 
 
 class Protocol(NamedTuple):
-    """How queries are answered."""
+    """How queries are answered.
 
-    aggregation: int
-    n_best: int  # rules that count in noisy-or-top
+    The key of a candidate is the sum of its `n_counted` highest scores; where keys are equal and `breaks_ties`, the
+    candidates' scores are compared one by one, the highest first.
+    """
+
+    n_counted: int
+    breaks_ties: bool
     object_identity: bool
     block_connected: bool
     top_k: int
@@ -178,35 +195,45 @@ class Protocol(NamedTuple):
 
 
 class AnswerArrays(NamedTuple):
-    """What comes of the queries: per target its rank among the candidates, per query the best candidates."""
+    """What comes of the queries: per target its rank among the candidates, per query the best candidates.
+
+    `n_candidates` and `n_firings` are -1 where ranks were found without looking at all candidates.
+    """
 
     fired: NDArray[np.bool_]  # whether any rule predicts the target
     better: NDArray[np.int64]
     equal: NDArray[np.int64]
-    best_rules: NDArray[np.int32]  # the rule with the highest score that predicts the target, or -1
+    target_rules: NDArray[np.int32]  # the rule with the highest score that predicts the target, or -1
     n_candidates: NDArray[np.int64]
     n_excluded: NDArray[np.int64]
     n_firings: NDArray[np.int64]
     best: NDArray[np.int32]  # (queries, top_k)
     best_keys: NDArray[np.int64]
+    best_rules: NDArray[np.int32]  # the rule with the highest score that predicts each of the best
+    best_counts: NDArray[np.int32]  # how many rules predict it
     n_best: NDArray[np.int64]
-    evidence: NDArray[
-        np.float32
-    ]  # (queries, top_k, figures): what speaks for the best candidates; no figures: not told
+    evidence: NDArray[np.float32]  # (queries, top_k, columns): what speaks for the best; no columns: not asked for
 
 
-def empty_answers(n_queries: int, n_targets: int, top_k: int, n_figures: int = 0) -> AnswerArrays:
-    """Return room for the answers, with `n_figures` about the evidence for each of the best candidates."""
+def empty_answers(n_queries: int, n_targets: int, top_k: int, n_columns: int = 0) -> AnswerArrays:
+    """Return room for the answers, with `n_columns` of evidence for each of the best candidates."""
     return AnswerArrays(
         fired=np.zeros(n_targets, np.bool_),
         better=np.zeros(n_targets, np.int64),
         equal=np.zeros(n_targets, np.int64),
-        best_rules=np.full(n_targets, -1, np.int32),
+        target_rules=np.full(n_targets, -1, np.int32),
         n_candidates=np.zeros(n_queries, np.int64),
         n_excluded=np.zeros(n_queries, np.int64),
         n_firings=np.zeros(n_queries, np.int64),
         best=np.full((n_queries, top_k), -1, np.int32),
         best_keys=np.zeros((n_queries, top_k), np.int64),
+        best_rules=np.full((n_queries, top_k), -1, np.int32),
+        best_counts=np.zeros((n_queries, top_k), np.int32),
         n_best=np.zeros(n_queries, np.int64),
-        evidence=np.zeros((n_queries, top_k, n_figures), np.float32),
+        evidence=np.zeros((n_queries, top_k, n_columns), np.float32),
     )
+
+
+def offsets_of(keys: NDArray[Any], n: int) -> NDArray[np.int64]:
+    """Return where each of [0, n) starts in the sorted `keys`, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=n)[:n])]).astype(np.int64)

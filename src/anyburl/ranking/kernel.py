@@ -1,4 +1,9 @@
-"""Answer queries: fire the rules, order the candidates, rank the targets, keep the best."""
+"""Answer queries: fire the rules, order the candidates, rank the targets, keep the best.
+
+To rank targets by their best rule, not every rule has to fire: once all targets are predicted, rules with lower scores
+than theirs cannot move a candidate before them. Where candidates tie with a target as far as is known, the other rules
+fire for these candidates alone.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, find_segment, inverse, lower_bound
+from anyburl.graph.kernel import entity_rows, inverse
 from anyburl.ranking.arrays import (
     AnswerArrays,
     CandidateArrays,
@@ -19,13 +24,15 @@ from anyburl.ranking.arrays import (
 )
 from anyburl.ranking.kernel_evidence import tell_evidence
 from anyburl.ranking.kernel_fire import (
+    answers_itself,
     fire_dangling,
     fire_dangling_of_constant,
     fire_pairs,
     fire_pairs_of_constant,
 )
 from anyburl.ranking.kernel_long import fire_long, fire_long_of_constant
-from anyburl.ranking.kernel_order import best_rule, compare, count_better, link_firings, set_keys
+from anyburl.ranking.kernel_order import UNDECIDED, best_rule, compare, count_rules, link_firings, set_keys
+from anyburl.ranking.kernel_rank import count_better, keep_best, keep_undecided, list_undecided
 from anyburl.ranking.kernel_trie import fire_trie
 
 
@@ -61,80 +68,164 @@ def exclude(
     return n_excluded
 
 
+@kernel
+def fire_unary(
+    graph: GraphArrays,
+    index: RuleIndex,
+    s: int,
+    d: int,
+    identity: bool,
+    query: int,
+    walk: TrieWalk,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+) -> int:
+    """Fire every unary rule that answers (s, d, ?); return the number of firings, past the room there is if that is
+    too small.
+    """
+    scores, n = index.scores, 0
+    pairs, dangling, long, back = index.pairs, index.dangling, index.long, inverse(graph, d)
+    n = fire_pairs(graph, pairs, scores, s, d, d, identity, query, candidates, firings, n)
+    if answers_itself(graph, pairs.head_offsets, pairs.head_constants, d):
+        n = fire_pairs(graph, pairs, scores, s, d, back, identity, query, candidates, firings, n)
+    n = fire_dangling(graph, dangling, scores, s, d, d, identity, query, candidates, firings, n)
+    if answers_itself(graph, dangling.head_offsets, dangling.head_constants, d):
+        n = fire_dangling(graph, dangling, scores, s, d, back, identity, query, candidates, firings, n)
+    if len(long.rows) > 0:
+        n = fire_long(graph, long, scores, s, d, d, identity, query, walk, candidates, firings, n)
+        if answers_itself(graph, long.head_offsets, long.head_constants, d):
+            n = fire_long(graph, long, scores, s, d, back, identity, query, walk, candidates, firings, n)
+    n = fire_pairs_of_constant(graph, pairs, scores, s, back, identity, query, candidates, firings, n)
+    n = fire_dangling_of_constant(graph, dangling, scores, index.edges, s, back, identity, query, candidates, firings, n)
+    if len(long.rows) > 0:
+        n = fire_long_of_constant(graph, long, scores, s, back, identity, query, walk, candidates, firings, n)
+    return n
+
+
 @inlined
-def find_head(graph: GraphArrays, index: RuleIndex, s: int, d: int) -> int:
-    """Return the number of the head that s is the constant of and that answers (s, d, ?), or -1."""
-    segment = find_segment(graph, s, d)
-    if segment >= 0 or len(index.strange_heads) == 0:
-        return segment
-    wanted = s * (2 * graph.n_relations) + inverse(graph, d)
-    place = lower_bound(index.strange_heads, 0, len(index.strange_heads), wanted)
-    if place < len(index.strange_heads) and index.strange_heads[place] == wanted:
-        return len(graph.segment_relations) + place
-    return -1
+def mark_targets(queries: QueryArrays, q: int, query: int, candidates: CandidateArrays) -> int:
+    """Mark the targets of a query; return how many of them are excluded (blocked), but ranked all the same: as ones
+    that no rule predicts.
+    """
+    n_blocked = 0
+    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+        target = queries.targets[i]
+        if candidates.targets[target] != query and candidates.excluded[target] == query:
+            n_blocked += 1
+        candidates.targets[target] = query
+        candidates.reached[target] = -1
+    return n_blocked
+
+
+@inlined
+def note_reached(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int) -> None:
+    """Note for every target the highest score that predicts it."""
+    for i in range(n):
+        entity = firings.candidates[i]
+        if candidates.targets[entity] == query:
+            candidates.reached[entity] = max(candidates.reached[entity], firings.scores[i])
+
+
+@inlined
+def rank_targets(
+    queries: QueryArrays,
+    q: int,
+    query: int,
+    breaks_ties: bool,
+    floor: int,
+    n_candidates: int,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    out: AnswerArrays,
+) -> int:
+    """Write the ranks of the targets; return how many of them have rivals of which it is undecided who is better."""
+    n_open = 0
+    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+        target = int(np.int64(queries.targets[i]))
+        out.fired[i] = candidates.stamps[target] == query
+        if out.fired[i]:
+            better, equal, undecided = count_better(
+                candidates, firings, n_candidates, target, query, breaks_ties, floor
+            )
+            out.better[i], out.equal[i] = better, equal
+            out.target_rules[i] = best_rule(candidates, firings, target)
+            n_open += undecided > 0
+    return n_open
+
+
+@inlined
+def decide(
+    queries: QueryArrays,
+    q: int,
+    query: int,
+    floor: int,
+    n_undecided: int,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    out: AnswerArrays,
+) -> None:
+    """Add to the ranks of the targets what was undecided: now all scores of these candidates are known."""
+    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+        target = int(np.int64(queries.targets[i]))
+        if not out.fired[i] or candidates.tied[target] != query:
+            continue
+        for j in range(n_undecided):
+            rival = int(candidates.undecided[j])
+            if candidates.targets[rival] == query or candidates.keys[rival] != candidates.keys[target]:
+                continue
+            if compare(candidates, firings, rival, target, True, floor) == UNDECIDED:
+                order = compare(candidates, firings, rival, target, True, -1)
+                out.better[i] += order > 0
+                out.equal[i] += order == 0
+
+
+@inlined
+def settle_ties(
+    graph: GraphArrays,
+    index: RuleIndex,
+    queries: QueryArrays,
+    q: int,
+    query: int,
+    protocol: Protocol,
+    floor: int,
+    n_unary: int,
+    n_candidates: int,
+    walk: TrieWalk,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    out: AnswerArrays,
+) -> int:
+    """Fire all rules again, for the candidates of which it is undecided; return the number of firings."""
+    s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
+    n_undecided = list_undecided(candidates, n_candidates, query)
+    n = keep_undecided(candidates, firings, n_unary, query)
+    identity, longest = protocol.object_identity, protocol.longest
+    n, _ = fire_trie(
+        graph, index, queries, q, s, d, longest, identity, False, n_undecided, query, walk, candidates, firings, n
+    )
+    if n <= len(firings.candidates):
+        link_firings(candidates, firings, n, next_query(candidates))
+        decide(queries, q, query, floor, n_undecided, candidates, firings, out)
+    return n
 
 
 @kernel
 def fire_all(
     graph: GraphArrays,
     index: RuleIndex,
-    s: int,
-    d: int,
+    queries: QueryArrays,
     protocol: Protocol,
-    query: int,
     walk: TrieWalk,
     candidates: CandidateArrays,
     firings: FiringArrays,
 ) -> int:
-    """Fire every rule that answers (s, d, ?); return the number of firings, past the room there is if that
-    is too small.
-    """
-    identity = protocol.object_identity
-    n = fire_pairs(graph, index.pairs, s, d, identity, query, candidates, firings, 0)
-    n = fire_dangling(graph, index.dangling, s, d, identity, query, candidates, firings, n)
-    n = fire_long(graph, index.long, s, d, d, identity, query, walk, candidates, firings, n)
-    if d >= graph.n_relations:
-        n = fire_long(graph, index.long, s, d, d - graph.n_relations, identity, query, walk, candidates, firings, n)
-    head = find_head(graph, index, s, d)
-    if head >= 0:
-        n = fire_pairs_of_constant(graph, index.pairs, s, head, identity, query, candidates, firings, n)
-        n = fire_dangling_of_constant(
-            graph, index.dangling, index.edges, s, head, identity, query, candidates, firings, n
-        )
-        n = fire_long_of_constant(graph, index.long, s, head, identity, query, walk, candidates, firings, n)
-    return fire_trie(
-        graph, index.trie, index.edges, s, d, protocol.longest, identity, query, walk, candidates, firings, n
-    )
-
-
-@kernel
-def keep_best(
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n_candidates: int,
-    aggregation: int,
-    top_k: int,
-    best: NDArray[np.int32],
-) -> int:
-    """Write the `top_k` first candidates to `best`, in order; ties go to the smaller id. Return how many there are."""
-    kept = 0
-    for c in range(n_candidates):
-        entity = int(candidates.listed[c])
-        place = kept
-        low, high = 0, kept
-        while low < high:
-            place = (low + high) >> 1
-            order = compare(candidates, firings, entity, int(best[place]), aggregation)
-            if order > 0 or (order == 0 and entity < best[place]):
-                high = place
-            else:
-                low = place + 1
-        if low < top_k:
-            kept = min(kept + 1, top_k)
-            for i in range(kept - 1, low, -1):
-                best[i] = best[i - 1]
-            best[low] = entity
-    return kept
+    """Fire every rule that answers the first of the queries, known answers included; return the number of firings."""
+    query = next_query(candidates)
+    s, d = int(np.int64(queries.entities[0])), int(np.int64(queries.relations[0]))
+    identity, longest = protocol.object_identity, protocol.longest
+    n = fire_unary(graph, index, s, d, identity, query, walk, candidates, firings)
+    n, _ = fire_trie(graph, index, queries, 0, s, d, longest, identity, False, -1, query, walk, candidates, firings, n)
+    return n
 
 
 @kernel
@@ -148,7 +239,6 @@ def answer(
     walk: TrieWalk,
     candidates: CandidateArrays,
     firings: FiringArrays,
-    is_target: NDArray[np.int64],
     groups: NDArray[np.uint8],
     out: AnswerArrays,
 ) -> tuple[int, int]:
@@ -158,38 +248,44 @@ def answer(
     Stops early only where `firings` is too small for a query. `groups` of rules are what evidence is told by, where
     `out` has room for it.
     """
+    room, identity, longest = len(firings.candidates), protocol.object_identity, protocol.longest
     for q in range(first, last):
         query = next_query(candidates)
-        # Compiled, int() keeps 32 bits: without np.int64, `fire_all` would be compiled once more for `Ranker.fire`.
+        # Compiled, int() keeps 32 bits: without np.int64, kernels would be compiled once more.
         s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-        n_excluded = exclude(graph, queries, q, query, protocol.block_connected, candidates)
-        n = fire_all(graph, index, s, d, protocol, query, walk, candidates, firings)
-        if n > len(firings.candidates):
+        out.n_excluded[q] = exclude(graph, queries, q, query, protocol.block_connected, candidates)
+        out.n_excluded[q] -= mark_targets(queries, q, query, candidates)
+        n_unary = fire_unary(graph, index, s, d, identity, query, walk, candidates, firings)
+        if n_unary > room:
+            return q, n_unary
+        has_targets = queries.target_offsets[q] < queries.target_offsets[q + 1]
+        prune = has_targets and protocol.top_k == 0 and protocol.n_counted == 1
+        if prune:
+            note_reached(candidates, firings, n_unary, query)
+        n, floor = fire_trie(
+            graph, index, queries, q, s, d, longest, identity, prune, -1, query, walk, candidates, firings, n_unary
+        )
+        if n > room:
             return q, n
         n_candidates = link_firings(candidates, firings, n, query)
-        set_keys(candidates, firings, n_candidates, protocol.aggregation, protocol.n_best)
-        out.n_candidates[q] = n_candidates
-        out.n_excluded[q] = n_excluded
-        out.n_firings[q] = n
-        for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
-            target = int(np.int64(queries.targets[i]))
-            if is_target[target] != query and candidates.excluded[target] == query:
-                out.n_excluded[q] -= 1  # blocked, but ranked all the same: as one that no rule predicts
-            is_target[target] = query
-        for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
-            target = int(np.int64(queries.targets[i]))
-            out.fired[i] = candidates.stamps[target] == query
-            if out.fired[i]:
-                better, equal = count_better(
-                    candidates, firings, n_candidates, target, is_target, query, protocol.aggregation
-                )
-                out.better[i], out.equal[i] = better, equal
-                out.best_rules[i] = best_rule(candidates, firings, target)
+        set_keys(candidates, firings, n_candidates, protocol.n_counted)
+        out.n_candidates[q] = n_candidates if floor < 0 else -1
+        out.n_firings[q] = n if floor < 0 else -1
+        ties = protocol.breaks_ties
+        if rank_targets(queries, q, query, ties, floor, n_candidates, candidates, firings, out) > 0:
+            n = settle_ties(
+                graph, index, queries, q, query, protocol, floor, n_unary, n_candidates, walk, candidates, firings, out
+            )
+            if n > room:
+                return q, n
         if protocol.top_k > 0:
             best = out.best[q]
-            out.n_best[q] = keep_best(candidates, firings, n_candidates, protocol.aggregation, protocol.top_k, best)
+            out.n_best[q] = keep_best(candidates, firings, n_candidates, ties, protocol.top_k, best)
             for i in range(out.n_best[q]):
-                out.best_keys[q, i] = candidates.keys[best[i]]
+                entity = int(best[i])
+                out.best_keys[q, i] = candidates.keys[entity]
+                out.best_rules[q, i] = best_rule(candidates, firings, entity)
+                out.best_counts[q, i] = count_rules(candidates, firings, entity)
                 if out.evidence.shape[2] > 0:
-                    tell_evidence(candidates, firings, int(best[i]), groups, out.evidence[q, i])
+                    tell_evidence(candidates, firings, entity, groups, out.evidence[q, i])
     return last, 0

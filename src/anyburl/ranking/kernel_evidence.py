@@ -1,4 +1,4 @@
-"""What speaks for a candidate, as figures that a tuned aggregation decides on."""
+"""What speaks for a candidate, as numbers that a tuned aggregation decides on."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl._jit import kernel
-from anyburl.ranking.arrays import UNIT, CandidateArrays, FiringArrays
-from anyburl.ranking.kernel_order import scores_of
+from anyburl.ranking.arrays import CandidateArrays, FiringArrays
+from anyburl.ranking.kernel_order import list_scores
+
+UNIT = float(1 << 44)  # of scores
 
 N_BEST = 5  # the highest scores that are told one by one
 PER_GROUP = 3  # highest score, sum of scores, number of rules
 
 
-def n_figures(groups: NDArray[np.uint8]) -> int:
-    """Return how many figures tell the evidence for a candidate; none without groups of rules."""
+def n_columns(groups: NDArray[np.uint8]) -> int:
+    """Return how many numbers tell the evidence for a candidate; none without groups of rules."""
     return N_BEST + PER_GROUP * (int(groups.max()) + 1) if len(groups) else 0
 
 
@@ -31,9 +33,9 @@ def tell_evidence(
     Scores are told as -log(1 - confidence); a sum of them is what noisy-or looks at.
     """
     row[:] = 0.0
-    n = scores_of(candidates, firings, entity, candidates.left)
-    for i in range(min(n, N_BEST)):
-        row[i] = candidates.left[i] / UNIT
+    start = list_scores(candidates, firings, entity)
+    for i in range(min(candidates.list_sizes[entity], N_BEST)):
+        row[i] = firings.lists[start + i] / UNIT
     i = int(candidates.firsts[entity])
     while i >= 0:
         place = N_BEST + PER_GROUP * int(groups[firings.rules[i]])

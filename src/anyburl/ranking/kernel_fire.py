@@ -1,4 +1,4 @@
-"""Which rules fire for a query, and what they predict.
+"""Which unary rules of length 1 fire for a query, and what they predict.
 
 A query is (s, d, ?) with a directed relation d. A unary rule d(X, c) answers it with c if s satisfies its body; if d
 read backward is its head and c is s, it answers with every X that does. All under object identity, where that is on:
@@ -7,8 +7,11 @@ the candidate is a term as well, so it occurs nowhere on the way.
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from anyburl._jit import inlined, kernel
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import entity_rows, lower_bound, steps
 from anyburl.ranking.arrays import CandidateArrays, FiringArrays, RelationEdges, UnaryIndex
 
@@ -34,37 +37,31 @@ def as_entity(graph: GraphArrays, s: int, constant: int) -> int:
 
 
 @inlined
-def fire_own(
-    graph: GraphArrays,
-    index: UnaryIndex,
-    first: int,
-    last: int,
-    s: int,
-    d: int,
-    query: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
-) -> int:
-    """h(X, self) also answers (?, h, s): with s. Its constant is the largest, so it is the last of its relation (or
-    the last two: h(self, Y) means the same).
-    """
-    head = d - graph.n_relations
-    place = lower_bound(index.body_heads, first, last, head + 1) - 1
-    while place >= first and index.body_heads[place] == head and index.body_constants[place] == graph.n_entities:
-        n = fire(candidates, firings, n, query, s, int(index.body_scores[place]), int(index.body_rules[place]))
-        place -= 1
-    return n
+def find_place(offsets: NDArray[np.int64], values: Ints, relation: int, wanted: int) -> int:
+    """Return where `wanted` stands among the sorted values of a relation, -1 if it does not."""
+    end = int(offsets[relation + 1])
+    place = lower_bound(values, int(offsets[relation]), end, wanted)
+    return place if place < end and values[place] == wanted else -1
+
+
+@inlined
+def answers_itself(graph: GraphArrays, head_offsets: NDArray[np.int64], head_constants: Ints, d: int) -> bool:
+    """Whether there are rules h(X, self) with h read backward being d: they also answer (?, h, s), with s."""
+    if d < graph.n_relations:
+        return False
+    end = int(head_offsets[d - graph.n_relations + 1])
+    return end > head_offsets[d - graph.n_relations] and head_constants[end - 1] == graph.n_entities
 
 
 @inlined
 def fire_body(
     graph: GraphArrays,
     index: UnaryIndex,
-    first: int,
-    last: int,
+    scores: NDArray[np.int64],
+    body: int,
     s: int,
     d: int,
+    head: int,
     only: int,
     object_identity: bool,
     query: int,
@@ -72,21 +69,23 @@ def fire_body(
     firings: FiringArrays,
     n: int,
 ) -> int:
-    """Fire the rules from `first` to before `last`, of one body that s satisfies, which answer d.
+    """Fire the rules with the head relation `head` and a body that s satisfies. Where `head` is not d, only those with
+    the constant `self`.
 
     Under object identity the head's constant is neither s nor `only`, the entity without which s would not satisfy
     the body (negative if there is none).
     """
-    place = lower_bound(index.body_heads, first, last, d)
-    while place < last and index.body_heads[place] == d:
-        constant = int(index.body_constants[place])
+    place = find_place(index.body_offsets, index.bodies, head, body)
+    if place < 0:
+        return n
+    first, last = int(index.rule_offsets[place]), int(index.rule_offsets[place + 1])
+    if head != d:  # `self` is the largest constant
+        first = lower_bound(index.constants, first, last, graph.n_entities)
+    for i in range(first, last):
+        constant = int(index.constants[i])
         if not object_identity or (constant != s and constant != only):
             answer = as_entity(graph, s, constant)
-            score, rule = int(index.body_scores[place]), int(index.body_rules[place])
-            n = fire(candidates, firings, n, query, answer, score, rule)
-        place += 1
-    if d >= graph.n_relations:
-        n = fire_own(graph, index, first, last, s, d, query, candidates, firings, n)
+            n = fire(candidates, firings, n, query, answer, int(scores[index.codes[i]]), int(index.rows[i]))
     return n
 
 
@@ -94,8 +93,10 @@ def fire_body(
 def fire_pairs(
     graph: GraphArrays,
     index: UnaryIndex,
+    scores: NDArray[np.int64],
     s: int,
     d: int,
+    head: int,
     object_identity: bool,
     query: int,
     candidates: CandidateArrays,
@@ -103,11 +104,12 @@ def fire_pairs(
     n: int,
 ) -> int:
     """U_c rules of length 1 whose body is an edge of s: under object identity s is not the head's constant."""
+    if index.body_offsets[head] == index.body_offsets[head + 1]:
+        return n
     start, end = entity_rows(graph, s)
     for row in range(start, end):
-        segment = graph.partners[row]
-        first, last = int(index.body_offsets[segment]), int(index.body_offsets[segment + 1])
-        n = fire_body(graph, index, first, last, s, d, -1, object_identity, query, candidates, firings, n)
+        body = int(graph.partners[row])
+        n = fire_body(graph, index, scores, body, s, d, head, -1, object_identity, query, candidates, firings, n)
     return n
 
 
@@ -115,6 +117,7 @@ def fire_pairs(
 def fire_pairs_of_constant(
     graph: GraphArrays,
     index: UnaryIndex,
+    scores: NDArray[np.int64],
     s: int,
     head: int,
     object_identity: bool,
@@ -123,10 +126,15 @@ def fire_pairs_of_constant(
     firings: FiringArrays,
     n: int,
 ) -> int:
-    """U_c rules of length 1 whose head's constant is s: all that satisfies the body, under object identity but s."""
-    for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
-        body = index.head_bodies[place]
-        score, rule = int(index.head_scores[place]), int(index.head_rules[place])
+    """U_c rules with the head relation `head` and the head's constant s: all that satisfies the body, under object
+    identity but s.
+    """
+    place = find_place(index.head_offsets, index.head_constants, head, s)
+    if place < 0:
+        return n
+    for i in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
+        body = index.head_bodies[i]
+        score, rule = int(scores[index.head_codes[i]]), int(index.head_rows[i])
         for row in range(graph.segment_starts[body], graph.segment_starts[body + 1]):
             x = int(graph.targets[row])
             if x < graph.n_entities and (x != s or not object_identity):  # c' itself may lead to `self`
@@ -147,8 +155,10 @@ def only_end(graph: GraphArrays, x: int, relation: int, object_identity: bool) -
 def fire_dangling(
     graph: GraphArrays,
     index: UnaryIndex,
+    scores: NDArray[np.int64],
     s: int,
     d: int,
+    head: int,
     object_identity: bool,
     query: int,
     candidates: CandidateArrays,
@@ -156,13 +166,14 @@ def fire_dangling(
     n: int,
 ) -> int:
     """U_d rules of length 1 whose body is a relation of s."""
+    if index.body_offsets[head] == index.body_offsets[head + 1]:
+        return n
     for segment in range(graph.segment_offsets[s], graph.segment_offsets[s + 1]):
         body = int(graph.segment_relations[segment])
         only = only_end(graph, s, body, object_identity)
         if only == -2:
             continue
-        first, last = int(index.body_offsets[body]), int(index.body_offsets[body + 1])
-        n = fire_body(graph, index, first, last, s, d, only, object_identity, query, candidates, firings, n)
+        n = fire_body(graph, index, scores, body, s, d, head, only, object_identity, query, candidates, firings, n)
     return n
 
 
@@ -170,6 +181,7 @@ def fire_dangling(
 def fire_dangling_of_constant(
     graph: GraphArrays,
     index: UnaryIndex,
+    scores: NDArray[np.int64],
     edges: RelationEdges,
     s: int,
     head: int,
@@ -180,13 +192,16 @@ def fire_dangling_of_constant(
     n: int,
 ) -> int:
     """U_d rules of length 1 whose head's constant is s: everything that has the relation, to another than s."""
-    for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
-        body = int(index.head_bodies[place])
-        score, rule = int(index.head_scores[place]), int(index.head_rules[place])
+    place = find_place(index.head_offsets, index.head_constants, head, s)
+    if place < 0:
+        return n
+    for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
+        body = int(index.head_bodies[rule])
+        score, row = int(scores[index.head_codes[rule]]), int(index.head_rows[rule])
         for i in range(graph.domain_offsets[body], graph.domain_offsets[body + 1]):
             x = int(graph.domains[i])
             start = edges.starts[i]
             only_s = edges.starts[i + 1] == start + 1 and edges.ends[start] == s
             if not object_identity or (x != s and not only_s):
-                n = fire(candidates, firings, n, query, x, score, rule)
+                n = fire(candidates, firings, n, query, x, score, row)
     return n

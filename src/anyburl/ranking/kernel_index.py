@@ -1,4 +1,4 @@
-"""Sorting tens of millions of rules by small whole numbers, and edges by their relation."""
+"""Sorting tens of millions of rules by small whole numbers, numbering their counts, and edges by their relation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from anyburl._jit import kernel
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import find_segment, inverse, steps
+from anyburl.graph.kernel import steps
+from anyburl.rng import mix
 
 
 @kernel
@@ -30,15 +31,6 @@ def count_sort(
 
 
 @kernel
-def find_segments(
-    graph: GraphArrays, entities: NDArray[np.int32], relations: NDArray[np.int32], out: NDArray[np.int32]
-) -> None:
-    """Write the segment of each entity for its relation read backward, -1 where there is none."""
-    for i in range(len(entities)):
-        out[i] = find_segment(graph, int(entities[i]), inverse(graph, int(relations[i])))
-
-
-@kernel
 def count_steps(graph: GraphArrays, sizes: NDArray[np.int64]) -> None:
     """Write for each place in `domains` how many entities its entity reaches by its relation."""
     for relation in range(2 * graph.n_relations):
@@ -55,3 +47,59 @@ def copy_steps(graph: GraphArrays, starts: NDArray[np.int64], ends: NDArray[np.i
             first, last = steps(graph, int(graph.domains[place]), relation)
             for row in range(first, last):
                 ends[starts[place] + row - first] = graph.targets[row]
+
+
+@kernel
+def number_counts(
+    types: NDArray[np.uint8],
+    supports: NDArray[np.int32],
+    predictions: NDArray[np.int64],
+    table: NDArray[np.int32],
+    firsts: NDArray[np.int32],
+    codes: NDArray[np.int32],
+) -> int:
+    """Give rules with the same type, support and predictions the same code, from 0 on, in the order of their first.
+
+    `table` is a hash table of codes (-1: empty; its length is a power of two), `firsts` gets the first rule of each
+    code. Return the number of codes, or -1 once half of the table is full.
+    """
+    mask, n_codes = len(table) - 1, 0
+    for rule in range(len(types)):
+        if 2 * n_codes >= len(table):
+            return -1
+        key = (np.uint64(supports[rule]) << np.uint64(34)) ^ (np.uint64(predictions[rule]) << np.uint64(2))
+        place = np.int64(mix(key ^ np.uint64(types[rule])) & np.uint64(mask))
+        while True:
+            code = int(table[place])
+            if code < 0:
+                table[place] = n_codes
+                firsts[n_codes] = rule
+                codes[rule] = n_codes
+                n_codes += 1
+                break
+            other = firsts[code]
+            if (
+                types[other] == types[rule]
+                and supports[other] == supports[rule]
+                and predictions[other] == predictions[rule]
+            ):
+                codes[rule] = code
+                break
+            place = (place + 1) & mask
+    return n_codes
+
+
+@kernel
+def find_best_below(
+    first_children: NDArray[np.int64],
+    n_children: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    scores: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> None:
+    """Write for each node of the tries the highest score of the rules that end at it or below; children come later."""
+    for node in range(len(codes) - 1, -1, -1):
+        best = scores[codes[node]] if codes[node] >= 0 else np.int64(-1)
+        for child in range(first_children[node], first_children[node] + n_children[node]):
+            best = max(best, out[child])
+        out[node] = best

@@ -11,7 +11,7 @@ from anyburl.bodies.kernel_reach import contains, reach
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import inverse
 from anyburl.ranking.arrays import CandidateArrays, FiringArrays, LongIndex, TrieWalk
-from anyburl.ranking.kernel_fire import as_entity, fire
+from anyburl.ranking.kernel_fire import as_entity, find_place, fire
 
 
 @inlined
@@ -64,14 +64,32 @@ def holds_at(
     levels: LevelArrays, side: int, slot: int, index: LongIndex, rule: int, constant: int, object_identity: bool
 ) -> bool:
     """Whether the U_c body at this end holds by a way that avoids the head's constant."""
-    same = index.body_constants[rule] == index.head_constants[rule]
+    same = index.body_constants[rule] == constant
     return same or not object_identity or way_avoids(levels, side, slot, int(index.lengths[rule]) - 1, constant)
+
+
+@inlined
+def holds_for(
+    graph: GraphArrays, index: LongIndex, rule: int, s: int, constant: int, object_identity: bool, walk: TrieWalk
+) -> bool:
+    """Whether a rule with this head constant fires for X = s."""
+    if index.lengths[rule] == 0:
+        return constant != s
+    if constant == s and object_identity:
+        return False
+    if index.body_constants[rule] < 0:
+        return dangling_holds(graph, index, rule, s, constant, object_identity, walk)
+    side, _ = ends_of_constant(graph, index, rule, object_identity, walk)
+    if walk.levels.stamps[side, s] != walk.clock[0]:
+        return False
+    return holds_at(walk.levels, side, int(walk.levels.slots[side, s]), index, rule, constant, object_identity)
 
 
 @kernel
 def fire_long(
     graph: GraphArrays,
     index: LongIndex,
+    scores: NDArray[np.int64],
     s: int,
     d: int,
     head: int,
@@ -85,24 +103,14 @@ def fire_long(
     """Fire the rules with head relation `head` for X = s. Where `head` is not d, only those with the
     constant `self`.
     """
-    for place in range(index.relation_offsets[head], index.relation_offsets[head + 1]):
-        rule = int(index.relation_rules[place])
-        constant = int(index.head_constants[rule])
+    for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
+        constant = int(index.head_constants[place])
         if head != d and constant != graph.n_entities:
             continue
-        holds = index.lengths[rule] == 0
-        if constant == s and (object_identity or holds):
-            continue
-        if not holds and index.body_constants[rule] < 0:
-            holds = dangling_holds(graph, index, rule, s, constant, object_identity, walk)
-        elif not holds:
-            side, _ = ends_of_constant(graph, index, rule, object_identity, walk)
-            if walk.levels.stamps[side, s] == walk.clock[0]:
-                slot = int(walk.levels.slots[side, s])
-                holds = holds_at(walk.levels, side, slot, index, rule, constant, object_identity)
-        if holds:
-            answer = as_entity(graph, s, constant)
-            n = fire(candidates, firings, n, query, answer, int(index.scores[rule]), int(index.rules[rule]))
+        answer = as_entity(graph, s, constant)
+        for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
+            if holds_for(graph, index, rule, s, constant, object_identity, walk):
+                n = fire(candidates, firings, n, query, answer, int(scores[index.codes[rule]]), int(index.rows[rule]))
     return n
 
 
@@ -110,6 +118,7 @@ def fire_long(
 def fire_long_of_constant(
     graph: GraphArrays,
     index: LongIndex,
+    scores: NDArray[np.int64],
     s: int,
     head: int,
     object_identity: bool,
@@ -119,12 +128,14 @@ def fire_long_of_constant(
     firings: FiringArrays,
     n: int,
 ) -> int:
-    """Fire the rules whose head's constant is s: everything that satisfies the body. A rule without a body
-    ranks nothing.
+    """Fire the rules with head relation `head` whose head's constant is s: everything that satisfies the body. A rule
+    without a body ranks nothing.
     """
-    for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
-        rule = int(index.head_rules[place])
-        score, row = int(index.scores[rule]), int(index.rules[rule])
+    place = find_place(index.head_offsets, index.head_constants, head, s)
+    if place < 0:
+        return n
+    for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
+        score, row = int(scores[index.codes[rule]]), int(index.rows[rule])
         if index.lengths[rule] == 0:
             continue
         if index.body_constants[rule] < 0:

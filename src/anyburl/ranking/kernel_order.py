@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 from anyburl._jit import inlined, kernel
 from anyburl.ranking.arrays import CandidateArrays, FiringArrays
 
-MAXIMUM, NOISY_OR, NOISY_OR_TOP = 0, 1, 2
+ALL_COUNT = 2**31 - 1  # more rules than can predict one candidate
 
 FEW = 64  # scores that are kept in order one by one
 
 MOST_EVIDENCE = 1 << 62  # a sum of scores stops here: twenty thousand certain rules would leave 64 bits
+
+UNDECIDED = 2  # which of two candidates is better: the scores known so far do not tell
 
 
 @kernel
@@ -21,12 +23,14 @@ def link_firings(candidates: CandidateArrays, firings: FiringArrays, n: int, que
     candidates there are.
     """
     n_candidates = 0
+    candidates.list_end[0] = 0
     for i in range(n):
         entity = firings.candidates[i]
         if candidates.stamps[entity] != query:
             candidates.stamps[entity] = query
             candidates.firsts[entity] = -1
             candidates.keys[entity] = -1
+            candidates.list_starts[entity] = -1
             candidates.listed[n_candidates] = entity
             n_candidates += 1
         firings.following[i] = candidates.firsts[entity]
@@ -37,73 +41,84 @@ def link_firings(candidates: CandidateArrays, firings: FiringArrays, n: int, que
 
 
 @inlined
-def sift_down(values: NDArray[np.int64], start: int, end: int) -> None:
-    """Restore the heap (smallest first) below `start`."""
+def sift_down(values: NDArray[np.int64], offset: int, start: int, end: int) -> None:
+    """Restore the heap (smallest first) from `offset` on below `start`."""
     root = start
     while 2 * root + 1 < end:
         child = 2 * root + 1
-        if child + 1 < end and values[child + 1] < values[child]:
+        if child + 1 < end and values[offset + child + 1] < values[offset + child]:
             child += 1
-        if values[root] <= values[child]:
+        if values[offset + root] <= values[offset + child]:
             return
-        values[root], values[child] = values[child], values[root]
+        values[offset + root], values[offset + child] = values[offset + child], values[offset + root]
         root = child
 
 
 @kernel
-def sort_down(values: NDArray[np.int64], n: int) -> None:
-    """Sort the first `n` values, the largest first (by insertion if few, by a heap if many)."""
+def sort_down(values: NDArray[np.int64], offset: int, n: int) -> None:
+    """Sort `n` values from `offset` on, the largest first (by insertion if few, by a heap if many)."""
     if n <= 24:
-        for i in range(1, n):
+        for i in range(offset + 1, offset + n):
             value = values[i]
             j = i - 1
-            while j >= 0 and values[j] < value:
+            while j >= offset and values[j] < value:
                 values[j + 1] = values[j]
                 j -= 1
             values[j + 1] = value
         return
     for start in range(n // 2 - 1, -1, -1):
-        sift_down(values, start, n)
+        sift_down(values, offset, start, n)
     for end in range(n - 1, 0, -1):
-        values[0], values[end] = values[end], values[0]
-        sift_down(values, 0, end)
+        values[offset], values[offset + end] = values[offset + end], values[offset]
+        sift_down(values, offset, 0, end)
 
 
 @kernel
-def scores_of(candidates: CandidateArrays, firings: FiringArrays, entity: int, out: NDArray[np.int64]) -> int:
-    """Write the scores of all rules that predict `entity` to `out`, the largest first; return how many."""
+def list_scores(candidates: CandidateArrays, firings: FiringArrays, entity: int) -> int:
+    """Put the scores of all rules that predict `entity` into `firings.lists`, the largest first, once; return where."""
+    if candidates.list_starts[entity] >= 0:
+        return int(candidates.list_starts[entity])
+    start = int(candidates.list_end[0])
     n = 0
     i = int(candidates.firsts[entity])
     while i >= 0:
-        out[n] = firings.scores[i]
+        firings.lists[start + n] = firings.scores[i]
         n += 1
         i = int(firings.following[i])
-    sort_down(out, n)
-    return n
+    sort_down(firings.lists, start, n)
+    candidates.list_starts[entity] = start
+    candidates.list_sizes[entity] = n
+    candidates.list_end[0] = start + n
+    return start
 
 
-@kernel
-def best_scores_of(
-    candidates: CandidateArrays, firings: FiringArrays, entity: int, n_best: int, out: NDArray[np.int64]
-) -> int:
-    """Write the `n_best` highest of these scores to `out`, the largest first; return how many there are.
-
-    They are few: each score finds its place from the end.
-    """
+@inlined
+def add_best(candidates: CandidateArrays, firings: FiringArrays, entity: int, n_best: int) -> int:
+    """Return the sum of the `n_best` highest scores, which are few: each score finds its place from the end."""
+    best, start = firings.lists, int(candidates.list_end[0])
     n = 0
     i = int(candidates.firsts[entity])
     while i >= 0:
         score = firings.scores[i]
         i = int(firings.following[i])
-        if n == n_best and score <= out[n - 1]:
+        if n == n_best and score <= best[start + n - 1]:
             continue
         place = min(n, n_best - 1)
-        while place > 0 and out[place - 1] < score:
-            out[place] = out[place - 1]
+        while place > 0 and best[start + place - 1] < score:
+            best[start + place] = best[start + place - 1]
             place -= 1
-        out[place] = score
+        best[start + place] = score
         n = min(n + 1, n_best)
-    return n
+    return add_up(best, start, n)
+
+
+@inlined
+def add_up(scores: NDArray[np.int64], start: int, n: int) -> int:
+    """Return the sum of some scores, up to the most there can be."""
+    total = 0
+    for i in range(start, start + n):
+        total = min(total + int(scores[i]), MOST_EVIDENCE)
+    return total
 
 
 @kernel
@@ -120,86 +135,59 @@ def best_rule(candidates: CandidateArrays, firings: FiringArrays, entity: int) -
     return int(firings.rules[best])
 
 
+@inlined
+def count_rules(candidates: CandidateArrays, firings: FiringArrays, entity: int) -> int:
+    """Return how many rules predict `entity`."""
+    n = 0
+    i = int(candidates.firsts[entity])
+    while i >= 0:
+        n += 1
+        i = int(firings.following[i])
+    return n
+
+
 @kernel
-def set_keys(
-    candidates: CandidateArrays, firings: FiringArrays, n_candidates: int, aggregation: int, n_best: int
-) -> None:
-    """Give each candidate the sum of its scores, of the `n_best` highest for noisy-or-top; for `max` the key stands."""
-    if aggregation == MAXIMUM:
+def set_keys(candidates: CandidateArrays, firings: FiringArrays, n_candidates: int, n_counted: int) -> None:
+    """Give each candidate the sum of its `n_counted` highest scores; of one, the key stands."""
+    if n_counted == 1:
         return
     for c in range(n_candidates):
         entity = int(candidates.listed[c])
-        total = 0
-        if aggregation == NOISY_OR:
+        if n_counted >= ALL_COUNT:
+            total = 0
             i = int(candidates.firsts[entity])
             while i >= 0:
                 total = min(total + int(firings.scores[i]), MOST_EVIDENCE)
                 i = int(firings.following[i])
+        elif n_counted <= FEW:
+            total = add_best(candidates, firings, entity, n_counted)
         else:
-            if n_best <= FEW:
-                n = best_scores_of(candidates, firings, entity, n_best, candidates.left)
-            else:
-                n = min(scores_of(candidates, firings, entity, candidates.left), n_best)
-            for i in range(n):
-                total = min(total + int(candidates.left[i]), MOST_EVIDENCE)
+            start = list_scores(candidates, firings, entity)
+            total = add_up(firings.lists, start, min(int(candidates.list_sizes[entity]), n_counted))
         candidates.keys[entity] = total
 
 
-@inlined
-def compare_lists(left: NDArray[np.int64], n_left: int, right: NDArray[np.int64], n_right: int) -> int:
-    """Compare two lists of scores, the largest first: 1 if the left one is better, -1 if the right one is, else 0."""
-    for i in range(min(n_left, n_right)):
-        if left[i] > right[i]:
-            return 1
-        if left[i] < right[i]:
-            return -1
-    if n_left != n_right:
-        return 1 if n_left > n_right else -1
-    return 0
-
-
 @kernel
-def compare(candidates: CandidateArrays, firings: FiringArrays, a: int, b: int, aggregation: int) -> int:
+def compare(candidates: CandidateArrays, firings: FiringArrays, a: int, b: int, breaks_ties: bool, floor: int) -> int:
     """1 if candidate a ranks before b, -1 if after, 0 if they tie.
 
-    By maximum: the best rule decides, among equals the next best, and so on; if one list ends first, the longer one
-    wins.
+    Where ties are broken, the best rule decides, among equals the next best, and so on; if one list ends first, the
+    longer one wins. Only scores from `floor` on are known: where they do not tell, the answer is UNDECIDED.
     """
     if candidates.keys[a] != candidates.keys[b]:
         return 1 if candidates.keys[a] > candidates.keys[b] else -1
-    if aggregation != MAXIMUM:
+    if not breaks_ties:
         return 0
-    n_left = scores_of(candidates, firings, a, candidates.left)
-    n_right = scores_of(candidates, firings, b, candidates.right)
-    return compare_lists(candidates.left, n_left, candidates.right, n_right)
-
-
-@kernel
-def count_better(
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n_candidates: int,
-    target: int,
-    is_target: NDArray[np.int64],
-    query: int,
-    aggregation: int,
-) -> tuple[int, int]:
-    """Return how many candidates rank before `target` and how many tie with it; other targets are known answers too."""
-    better, equal = 0, 0
-    n_right = -1
-    for c in range(n_candidates):
-        entity = int(candidates.listed[c])
-        if entity == target or is_target[entity] == query:
-            continue
-        if candidates.keys[entity] > candidates.keys[target]:
-            better += 1
-        elif candidates.keys[entity] == candidates.keys[target] and aggregation != MAXIMUM:
-            equal += 1
-        elif candidates.keys[entity] == candidates.keys[target]:
-            if n_right < 0:
-                n_right = scores_of(candidates, firings, target, candidates.right)
-            n_left = scores_of(candidates, firings, entity, candidates.left)
-            order = compare_lists(candidates.left, n_left, candidates.right, n_right)
-            better += order > 0
-            equal += order == 0
-    return better, equal
+    left, right = list_scores(candidates, firings, a), list_scores(candidates, firings, b)
+    n_left, n_right = int(candidates.list_sizes[a]), int(candidates.list_sizes[b])
+    i = 0
+    while True:
+        score_a = firings.lists[left + i] if i < n_left else -1
+        score_b = firings.lists[right + i] if i < n_right else -1
+        if score_a < floor and score_b < floor:
+            return UNDECIDED
+        if score_a != score_b:
+            return 1 if score_a > score_b else -1
+        if score_a < 0:
+            return 0
+        i += 1

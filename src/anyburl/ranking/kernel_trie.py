@@ -7,8 +7,12 @@ from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import extend_level, is_open, new_node
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import inverse, steps
-from anyburl.ranking.arrays import CandidateArrays, FiringArrays, RelationEdges, TrieIndex, TrieWalk
+from anyburl.ranking.arrays import CandidateArrays, FiringArrays, QueryArrays, RelationEdges, RuleIndex, TrieWalk
 from anyburl.ranking.kernel_fire import fire
+from anyburl.ranking.kernel_rank import needed_score
+
+
+ASKING = 8  # work of looking back from one candidate
 
 
 @inlined
@@ -49,8 +53,9 @@ def second_level(graph: GraphArrays, s: int, relation: int, q: int, walk: TrieWa
 
 
 @inlined
-def pulls(graph: GraphArrays, edges: RelationEdges, relation: int, n_nodes: int) -> bool:
-    """Whether it is less work to look back from every end of `relation` than to step forward from `n_nodes` nodes.
+def leaf_work(graph: GraphArrays, edges: RelationEdges, relation: int, n_nodes: int) -> tuple[bool, int]:
+    """Return whether it is less work to look back from every end of `relation` than to step forward from `n_nodes`
+    nodes, and how much work that is.
 
     Forward, all edges of the nodes are gone through; backward, each end's edges up to the first that starts at a node.
     """
@@ -59,11 +64,11 @@ def pulls(graph: GraphArrays, edges: RelationEdges, relation: int, n_nodes: int)
     n_starts, n_edges = last - first, int(edges.starts[last] - edges.starts[first])
     n_ends = int(graph.domain_offsets[back + 1] - graph.domain_offsets[back])
     if n_starts == 0 or n_nodes == 0:
-        return False
+        return False, 0
     met = min(n_nodes, n_starts)
     forward = 8 * min(n_nodes, 2 * n_starts) + n_edges * met // n_starts
     backward = 2 * n_ends + min(n_edges, n_ends * n_starts // met)
-    return backward < forward
+    return backward < forward, min(backward, forward)
 
 
 @inlined
@@ -168,42 +173,139 @@ def pull_leaf(
             if levels.stamps[side, node] != walk.clocks[side]:
                 continue
             if not object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
+                walk.ends[entity] = walk.clock[0]
                 n = fire(candidates, firings, n, query, entity, score, rule)
                 break
     return n
 
 
+@inlined
+def ask_leaf(
+    graph: GraphArrays,
+    relation: int,
+    s: int,
+    object_identity: bool,
+    query: int,
+    score: int,
+    rule: int,
+    walk: TrieWalk,
+    side: int,
+    n_asked: int,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n: int,
+) -> int:
+    """The same for the undecided candidates only: fire for those that `relation` leads to from level `side`."""
+    levels, back = walk.levels, inverse(graph, relation)
+    for i in range(n_asked):
+        entity = int(candidates.undecided[i])
+        if entity == s and object_identity:
+            continue
+        start, end = steps(graph, entity, back)
+        for row in range(start, end):
+            node = int(graph.targets[row])
+            if levels.stamps[side, node] != walk.clocks[side]:
+                continue
+            if not object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
+                n = fire(candidates, firings, n, query, entity, score, rule)
+                break
+    return n
+
+
+@inlined
+def fire_level(
+    walk: TrieWalk,
+    depth: int,
+    n_asked: int,
+    query: int,
+    score: int,
+    rule: int,
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n: int,
+) -> int:
+    """Fire for every entity of a level, or for the undecided candidates in it."""
+    levels, clock = walk.levels, walk.clocks[depth]
+    for i in range(walk.n_nodes[depth] if n_asked < 0 else n_asked):
+        entity = int(levels.nodes[depth, i] if n_asked < 0 else candidates.undecided[i])
+        if levels.stamps[depth, entity] == clock:
+            walk.ends[entity] = clock
+            n = fire(candidates, firings, n, query, entity, score, rule)
+    return n
+
+
+@inlined
+def raise_floor(queries: QueryArrays, q: int, query: int, score: int, walk: TrieWalk, candidates: CandidateArrays) -> int:
+    """Take note of the targets that were just predicted; return the highest score that all are predicted by."""
+    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+        target = queries.targets[i]
+        if walk.ends[target] == walk.clock[0] and candidates.excluded[target] != query:
+            candidates.reached[target] = max(candidates.reached[target], score)
+    return needed_score(queries, q, candidates)
+
+
 @kernel
 def fire_trie(
     graph: GraphArrays,
-    index: TrieIndex,
-    edges: RelationEdges,
+    index: RuleIndex,
+    queries: QueryArrays,
+    q: int,
     s: int,
     d: int,
     longest: int,
     object_identity: bool,
+    prune: bool,
+    n_asked: int,
     query: int,
     walk: TrieWalk,
     candidates: CandidateArrays,
     firings: FiringArrays,
     n: int,
-) -> int:
-    """Fire the B rules with head d from s, depth first: level i of `walk` holds where the first i + 1 steps lead."""
+) -> tuple[int, int]:
+    """Fire the B rules with head d from s, depth first: level i of `walk` holds where the first i + 1 steps lead.
+
+    With `prune`, rules are passed over that are worse than one that predicts the targets already; return the number of
+    firings and the score from which on all rules have fired (-1: all of them). If `n_asked` is not negative, only the
+    first `n_asked` of the undecided candidates matter; rules fire for others where that is less work.
+    """
+    trie, edges = index.trie, index.edges
+    floor = needed_score(queries, q, candidates) if prune else -1
     depth = 0
-    walk.next_child[0], walk.end_child[0] = index.roots[d], index.roots[d + 1]
+    walk.next_child[0], walk.end_child[0] = trie.roots[d], trie.roots[d + 1]
     while depth >= 0:
         if walk.next_child[depth] == walk.end_child[depth]:
             depth -= 1
             continue
         node = walk.next_child[depth]
         walk.next_child[depth] += 1
+        if index.best_below[node] < floor:
+            continue
         walk.clock[0] += 1
         walk.clocks[depth] = walk.clock[0]
-        relation = int(index.relations[node])
-        if depth > 0 and index.n_children[node] == 0:
-            score, rule = int(index.scores[node]), int(index.rules[node])
+        relation, n_children = int(trie.relations[node]), int(trie.n_children[node])
+        score, rule = -1, int(trie.rows[node])
+        if trie.codes[node] >= 0:
+            score = int(index.scores[trie.codes[node]])
+        if depth > 0 and n_children == 0:
             side = depth - 1
-            if pulls(graph, edges, relation, int(walk.n_nodes[side])):
+            backward, work = leaf_work(graph, edges, relation, int(walk.n_nodes[side]))
+            if n_asked >= 0 and ASKING * n_asked < work:
+                n = ask_leaf(
+                    graph,
+                    relation,
+                    s,
+                    object_identity,
+                    query,
+                    score,
+                    rule,
+                    walk,
+                    side,
+                    n_asked,
+                    candidates,
+                    firings,
+                    n,
+                )
+            elif backward:
                 n = pull_leaf(
                     graph, edges, relation, s, object_identity, query, score, rule, walk, side, candidates, firings, n
                 )
@@ -211,19 +313,21 @@ def fire_trie(
                 n = push_leaf(
                     graph, relation, s, object_identity, query, score, rule, walk, side, candidates, firings, n
                 )
+            if prune and score > floor:
+                floor = raise_floor(queries, q, query, score, walk, candidates)
             continue
         if depth == 0:
             n_reached = first_level(graph, s, relation, walk.levels, walk.clock[0])
         elif depth == 1 and object_identity:
             n_reached = second_level(graph, s, relation, longest - 2, walk)
         else:
-            q = longest - depth - 1
+            q_more = longest - depth - 1
             n_reached, _ = extend_level(
                 graph,
                 relation,
                 s,
                 depth - 1,
-                q,
+                q_more,
                 object_identity,
                 walk.levels,
                 depth - 1,
@@ -232,14 +336,13 @@ def fire_trie(
                 (walk.clocks[depth - 1], walk.clocks[depth]),
                 NO_LIMIT,
             )
-        if index.scores[node] >= 0:
-            score, rule = int(index.scores[node]), int(index.rules[node])
-            for slot in range(n_reached):
-                entity = int(walk.levels.nodes[depth, slot])
-                n = fire(candidates, firings, n, query, entity, score, rule)
-        if index.n_children[node] > 0 and n_reached > 0:
-            walk.n_nodes[depth] = n_reached
+        walk.n_nodes[depth] = n_reached
+        if score >= floor and score >= 0:
+            n = fire_level(walk, depth, n_asked, query, score, rule, candidates, firings, n)
+            if prune and score > floor:
+                floor = raise_floor(queries, q, query, score, walk, candidates)
+        if n_children > 0 and n_reached > 0:
             depth += 1
-            walk.next_child[depth] = index.first_children[node]
-            walk.end_child[depth] = index.first_children[node] + index.n_children[node]
-    return n
+            walk.next_child[depth] = trie.first_children[node]
+            walk.end_child[depth] = trie.first_children[node] + n_children
+    return n, floor if floor > 0 else -1

@@ -1,211 +1,113 @@
-"""`Ranker`: rules made ready on a graph, to answer any number of queries."""
+"""`Ranker`: rules made ready on a graph, what answers queries with them, and how candidates are put in order."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from copy import copy
-from dataclasses import replace
-from queue import SimpleQueue
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.bodies.arrays import MAX_LENGTH
-from anyburl.cores import available_cores
-from anyburl.errors import RuleError
-from anyburl.graph.arrays import inverses
-from anyburl.graph.stored import graph_of
-from anyburl.ranking.arrays import (
-    AnswerArrays,
-    FiringArrays,
-    Protocol,
-    QueryArrays,
-    empty_answers,
-    empty_candidates,
-    empty_firings,
-    empty_walk,
-)
-from anyburl.ranking.blocking import blocks_connected
-from anyburl.ranking.index import build_index
-from anyburl.ranking.kernel import answer, fire_all
-from anyburl.ranking.kernel_evidence import n_figures
-from anyburl.ranking.kernel_index import find_segments
-from anyburl.ranking.options import RankOptions, parse_aggregation
+from anyburl.graph.arrays import GraphArrays
+from anyburl.ranking.aggregation import Aggregation, parse_aggregation
+from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays, RuleIndex
+from anyburl.ranking.backends.base import NO_GROUPS, Backend, Progress
+from anyburl.ranking.backends.local import LocalBackend
+from anyburl.ranking.options import RankOptions
+from anyburl.ranking.ready import ReadyRules
+from anyburl.ranking.rule_index import build_rule_index, longest_body, with_scores
+from anyburl.ranking.scores import count_confidences, to_scores
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset
-from anyburl.triples.table import TripleTable
-
-QUERIES_AT_A_TIME = 32
-NO_GROUPS = np.empty(0, np.uint8)
+from anyburl.triples.vocabulary import Vocabulary
 
 
-class _Buffers:
-    """What one worker writes to while it answers queries."""
+class Reranker(Protocol):
+    """Puts the best candidates of each query in a new order."""
 
-    def __init__(self, n_entities: int, n_rules: int, longest: int) -> None:
-        self.walk = empty_walk(n_entities, longest)
-        self.candidates = empty_candidates(n_entities, n_rules)
-        self.firings = empty_firings(1 << 20)
-        self.is_target = np.zeros(n_entities + 1, np.int64)
+    aggregation: Aggregation
+    """What makes the lists that are put in order."""
 
-    def next_query(self) -> int:
-        """Return a number that no query had before (kernels count for themselves)."""
-        self.candidates.clock[0] += 1
-        return int(self.candidates.clock[0])
+    def answer(self, lister: Ranker, queries: QueryArrays, top_k: int, progress: Progress | None) -> AnswerArrays:
+        """Answer queries: `lister` lists the candidates."""
+        ...
 
 
+@dataclass(frozen=True)
 class Ranker:
-    """Answers queries with `rules` (of the table's vocabulary) on the triples of `table`."""
+    """Answers queries with `rules`, of the graph's vocabulary, in the order of `aggregation` or of a re-ranker."""
 
-    def __init__(self, rules: RuleSet, table: TripleTable, options: RankOptions, *, block_connected: bool) -> None:
-        started = time.perf_counter()
-        self.rules, self.options, self.block_connected = rules, options, block_connected
-        self.vocabulary = table.vocabulary
-        self.graph = graph_of(table)
-        self.confidences = options.confidences(rules)
-        self.index = build_index(self.graph, rules, self.confidences)
-        self.longest = int(rules.lengths.max(initial=1)) or 1
-        if self.longest > MAX_LENGTH:
-            raise RuleError(f"rules of at most {MAX_LENGTH} body atoms can be applied, got one with {self.longest}")
-        self.threads = options.threads or available_cores()
-        self._buffers: SimpleQueue[_Buffers] = SimpleQueue()
-        for _ in range(self.threads):
-            self._buffers.put(_Buffers(self.graph.n_entities, len(rules), self.longest))
-        self.seconds_indexing = time.perf_counter() - started
+    rules: RuleSet
+    ready: ReadyRules
+    options: RankOptions
+    backend: Backend
+    aggregation: Aggregation
+    reranker: Reranker | None = None
+
+    @property
+    def graph(self) -> GraphArrays:
+        return self.ready.graph
+
+    @property
+    def index(self) -> RuleIndex:
+        return self.ready.index
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self.rules.vocabulary
+
+    @property
+    def block_connected(self) -> bool:
+        return self.ready.block_connected
+
+    def confidences(self, rows: NDArray[np.int64] | NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return what the rules at `rows` count for."""
+        rules = self.rules
+        return count_confidences(self.options, rules.type[rows], rules.support[rows], rules.predictions[rows])
 
     def answer(
         self,
         queries: QueryArrays,
         *,
         top_k: int = 0,
-        progress: Callable[[int], None] | None = None,
         groups: NDArray[np.uint8] = NO_GROUPS,
+        progress: Progress | None = None,
     ) -> AnswerArrays:
-        """Rank the targets of `queries` and keep the `top_k` best candidates of each.
-
-        If `groups` puts every rule into a group, the evidence for each of the best is told as well.
-        """
-        n_queries = len(queries.entities)
-        out = empty_answers(n_queries, len(queries.targets), top_k, n_figures(groups))
-        protocol = self._protocol(top_k)
-        batches = range(0, n_queries, QUERIES_AT_A_TIME)
-        if len(batches) <= 1 or self.threads == 1:
-            for first in batches:
-                self._run(queries, first, protocol, groups, out)
-                if progress:
-                    progress(min(QUERIES_AT_A_TIME, n_queries - first))
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
-                try:
-                    for done in pool.map(lambda first: self._run(queries, first, protocol, groups, out), batches):
-                        if progress:
-                            progress(done)
-                except BaseException:  # Ctrl-C: what is under way ends, what is waiting is dropped
-                    pool.shutdown(cancel_futures=True)
-                    raise
-        return out
+        """Rank the targets of `queries` and keep the `top_k` best candidates of each, see `Backend.answer`."""
+        if self.reranker is not None:
+            return self.reranker.answer(self.lister(), queries, top_k, progress)
+        return self.backend.answer(queries, self.aggregation, top_k=top_k, groups=groups, progress=progress)
 
     def fire(self, entity: int, relation: int) -> FiringArrays:
         """Return every firing for the query (entity, directed relation, ?), known answers included."""
-        buffers = self._buffers.get()
-        try:
-            while True:
-                n = fire_all(
-                    self.graph,
-                    self.index,
-                    entity,
-                    relation,
-                    self._protocol(0),
-                    buffers.next_query(),
-                    buffers.walk,
-                    buffers.candidates,
-                    buffers.firings,
-                )
-                if n <= len(buffers.firings.candidates):
-                    found = buffers.firings
-                    return FiringArrays(
-                        found.candidates[:n].copy(),
-                        found.scores[:n].copy(),
-                        found.rules[:n].copy(),
-                        found.following[:n].copy(),
-                    )
-                buffers.firings = empty_firings(2 * n)
-        finally:
-            self._buffers.put(buffers)
+        return self.backend.fire(entity, relation)
 
-    @property
-    def fixed_aggregation(self) -> str:
-        """The aggregation that orders candidates, before any model does."""
-        return self.options.aggregation
+    def lister(self) -> Ranker:
+        """Return what lists candidates: this ranker without its re-ranker."""
+        if self.reranker is None:
+            return self
+        return replace(self, reranker=None, aggregation=self.reranker.aggregation)
 
     def with_aggregation(self, aggregation: str) -> Ranker:
-        """Return a ranker on the same index that combines scores in another way."""
-        other = copy(self)
-        other.options = replace(self.options, aggregation=aggregation)
-        return other
-
-    def answer_counts(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return how often each entity is the answer of a query with its directed relation, in the graph."""
-        segments = np.empty(len(entities), np.int32)
-        find_segments(self.graph, entities, relations, segments)
-        sizes = np.diff(self.graph.segment_starts)
-        return np.where(segments >= 0, sizes[np.maximum(segments, 0)], 0)
-
-    def known_counts(self, queries: QueryArrays) -> NDArray[np.int64]:
-        """Return how many answers of each query the graph holds."""
-        return self.answer_counts(queries.entities, inverses(queries.relations, self.graph.n_relations))
-
-    def degrees(self) -> NDArray[np.int64]:
-        """Return how many edges each entity has."""
-        return np.diff(self.graph.segment_starts[self.graph.segment_offsets])[: self.graph.n_entities]
-
-    def relation_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return for each directed relation its edges, the entities that it leads to, and those that it starts from."""
-        starts = self.index.edges.starts[self.graph.domain_offsets]
-        n_starts = np.diff(self.graph.domain_offsets)
-        n_ends = n_starts[inverses(np.arange(len(n_starts), dtype=np.int32), self.graph.n_relations)]
-        return np.diff(starts), n_ends, n_starts
-
-    def _protocol(self, top_k: int) -> Protocol:
-        aggregation, n_best = parse_aggregation(self.fixed_aggregation)
-        return Protocol(aggregation, n_best, self.options.object_identity, self.block_connected, top_k, self.longest)
-
-    def _run(
-        self, queries: QueryArrays, first: int, protocol: Protocol, groups: NDArray[np.uint8], out: AnswerArrays
-    ) -> int:
-        """Answer one batch, with more room for firings where a query needs it; return how many queries there were."""
-        buffers = self._buffers.get()
-        try:
-            last = min(first + QUERIES_AT_A_TIME, len(queries.entities))
-            place = first
-            while place < last:
-                place, needed = answer(
-                    self.graph,
-                    self.index,
-                    queries,
-                    place,
-                    last,
-                    protocol,
-                    buffers.walk,
-                    buffers.candidates,
-                    buffers.firings,
-                    buffers.is_target,
-                    groups,
-                    out,
-                )
-                if needed:
-                    buffers.firings = empty_firings(2 * needed)
-            return last - first
-        finally:
-            self._buffers.put(buffers)
+        """Return a ranker on the same index that combines scores in another way, without a re-ranker."""
+        options = replace(self.options, aggregation=aggregation)
+        return replace(self, options=options, aggregation=parse_aggregation(aggregation), reranker=None)
 
 
-def fixed_ranker(rules: RuleSet, dataset: Dataset, options: RankOptions) -> Ranker:
-    """Make rules of any vocabulary ready on the train split of `dataset`, not tuned; those with unknown labels are
-    left out.
-    """
-    known = rules if rules.vocabulary is dataset.vocabulary else rules.with_vocabulary(dataset.vocabulary)[0]
-    block = blocks_connected(options.block_connected, dataset)
-    return Ranker(known, dataset.train, options, block_connected=block)
+def make_ready(
+    graph: GraphArrays, rules: RuleSet, options: RankOptions, *, block_connected: bool, index: RuleIndex | None = None
+) -> ReadyRules:
+    """Index the rules, of the graph's vocabulary, unless there is an `index` already, and give them scores."""
+    index = build_rule_index(graph, rules) if index is None else index
+    types, support, predictions = index.counts.T
+    confidences = count_confidences(options, types.astype(np.uint8), support.astype(np.int32), predictions)
+    scored = with_scores(index, to_scores(confidences))
+    return ReadyRules(graph, scored, longest_body(rules), options.object_identity, block_connected)
+
+
+def make_ranker(
+    graph: GraphArrays, rules: RuleSet, options: RankOptions, *, block_connected: bool, index: RuleIndex | None = None
+) -> Ranker:
+    """Return a ranker on the threads of this process."""
+    ready = make_ready(graph, rules, options, block_connected=block_connected, index=index)
+    backend = LocalBackend(ready, options.threads)
+    return Ranker(rules, ready, options, backend, parse_aggregation(options.aggregation))

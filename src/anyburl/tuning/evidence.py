@@ -1,4 +1,4 @@
-"""What speaks for each of the best candidates of a query, as rows of figures that a model decides on."""
+"""What speaks for each of the best candidates of a query, as rows of numbers that a model decides on."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.ranking.arrays import UNIT, AnswerArrays, QueryArrays
-from anyburl.ranking.kernel_evidence import N_BEST, PER_GROUP
+from anyburl.graph.arrays import inverses
+from anyburl.graph.lookup import answer_counts, degrees, relation_counts
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays
+from anyburl.ranking.kernel_evidence import N_BEST, PER_GROUP, UNIT
 from anyburl.ranking.ranker import Ranker
 from anyburl.ruleset.ruleset import RuleSet
 
@@ -24,9 +26,9 @@ def rule_groups(rules: RuleSet) -> NDArray[np.uint8]:
     return groups
 
 
-def evidence_row(scores: NDArray[np.int64], groups: NDArray[np.uint8], n_figures: int) -> Floats:
+def evidence_row(scores: NDArray[np.int64], groups: NDArray[np.uint8], n_columns: int) -> Floats:
     """Return the evidence that rules with these scores give, as the kernel `tell_evidence` tells it."""
-    row = np.zeros(n_figures, np.float32)
+    row = np.zeros(n_columns, np.float32)
     units = scores / UNIT
     row[: min(len(units), N_BEST)] = -np.sort(-units)[:N_BEST]
     for unit, group in zip(units.tolist(), groups.tolist(), strict=True):
@@ -72,8 +74,11 @@ def rows_of(ranker: Ranker, queries: QueryArrays, answers: AnswerArrays, lists: 
     best = np.full(len(lists.sizes), -np.inf, np.float32)
     np.maximum.at(best, questions, sums)
     relations = queries.relations[questions]
-    counts = ranker.answer_counts(lists.candidates, relations)
-    edges, answers_of, askers_of = (figures[relations] for figures in ranker.relation_counts())
+    graph, back = ranker.graph, inverses(queries.relations, ranker.graph.n_relations)
+    counts = answer_counts(graph, lists.candidates, back[questions])
+    edges, answers_of, askers_of = (
+        figures[relations] for figures in relation_counts(graph, ranker.index.edges.starts)
+    )
     context = [
         sums,
         best[questions] - sums,
@@ -81,9 +86,9 @@ def rows_of(ranker: Ranker, queries: QueryArrays, answers: AnswerArrays, lists: 
         np.log1p(lists.places),
         np.log1p(counts),
         counts / np.maximum(edges, 1),
-        np.log1p(ranker.degrees()[lists.candidates]),
-        np.log1p(ranker.degrees()[queries.entities])[questions],
-        np.log1p(ranker.known_counts(queries))[questions],
+        np.log1p(degrees(graph, lists.candidates)),
+        np.log1p(degrees(graph, queries.entities))[questions],
+        np.log1p(answer_counts(graph, queries.entities, queries.relations))[questions],
         np.log1p(answers_of),
         np.log1p(edges) - np.log1p(askers_of),
         np.log1p(answers.n_candidates)[questions],

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.index import to_confidences, to_scores
+from anyburl.ranking.scores import to_confidences, to_scores
 from anyburl.tuning.evidence import Lists
 
 
@@ -64,7 +64,8 @@ def reorder(lists: Lists, scores: NDArray[np.float64], answers: AnswerArrays) ->
     questions, places = lists.questions, lists.places
     order = np.lexsort((lists.candidates, -scores, questions))
     confidences = logistic(scores[order])
-    answers.best[questions, places] = lists.candidates[order]
+    for column in (answers.best, answers.best_rules, answers.best_counts):
+        column[questions, places] = column[questions, places][order]
     lowest = np.ones(len(lists.sizes))
     np.minimum.at(lowest, questions, confidences)
     later = np.arange(answers.best.shape[1])[None, :] >= lists.sizes[:, None]

@@ -34,6 +34,7 @@ class Tuning:
     validation: dict[str, float]  # MRR on valid; that of "model" by models that have not seen the question
     questions: int
     seconds: float
+    stored: bool = False  # whether it was trained before, and kept
 
     def described(self) -> dict[str, object]:
         """Return what was chosen, and why, as plain values."""
@@ -84,7 +85,7 @@ def _mrr(queries: QueryArrays, answers: AnswerArrays, ranker: Ranker) -> float:
 
 def _train(ranker: Ranker, queries: QueryArrays, seed: int) -> tuple[TunedModel | None, dict[str, float]]:
     """Return a model, if it is better than the ranker's own order, and the MRR of both."""
-    own_name = ranker.options.aggregation
+    own_name = ranker.aggregation.name
     answers = ranker.answer(queries, top_k=TOP_K, groups=rule_groups(ranker.rules))
     validation = {own_name: _mrr(queries, answers, ranker)}
     lists = lists_of(answers, TOP_K)
@@ -94,14 +95,14 @@ def _train(ranker: Ranker, queries: QueryArrays, seed: int) -> tuple[TunedModel 
     half = np.random.default_rng(seed + 1).permutation(len(lists.sizes)) % 2
     scores = np.zeros(len(rows))
     for side in (0, 1):
-        model = _fit_some(rows, targets, lists, half != side, seed, ranker.threads)
+        model = _fit_some(rows, targets, lists, half != side, seed, ranker.backend.threads)
         own = (half == side)[lists.questions]
         scores[own] = model.scores(rows[own])
     rerank(lists, queries, targets, scores, answers)
     validation["model"] = _mrr(queries, answers, ranker)
     if validation["model"] <= validation[own_name]:
         return None, validation
-    return _fit_some(rows, targets, lists, half >= 0, seed, ranker.threads), validation
+    return _fit_some(rows, targets, lists, half >= 0, seed, ranker.backend.threads), validation
 
 
 def _fit_some(

@@ -1,11 +1,10 @@
-"""Answering queries on the cores of a Ray cluster: the same answers, in the same order."""
+"""The cores of a Ray cluster: the same answers, in the same order."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,78 +12,58 @@ from numpy.typing import NDArray
 from anyburl import __version__
 from anyburl.cluster import Crew
 from anyburl.errors import RunError
-from anyburl.graph.arrays import GraphArrays
-from anyburl.ranking.arrays import AnswerArrays, QueryArrays, RuleIndex
-from anyburl.ranking.options import RankOptions
+from anyburl.ranking.aggregation import Aggregation, Maximum
+from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays
+from anyburl.ranking.backends.base import NO_GROUPS, QUERIES_AT_A_TIME, Progress
+from anyburl.ranking.backends.local import LocalBackend
 from anyburl.ranking.queries import single_query, take_queries
-from anyburl.ranking.ranker import NO_GROUPS, QUERIES_AT_A_TIME, Ranker, _Buffers
+from anyburl.ranking.ready import ReadyRules
 
 CHUNKS = 16  # for each worker, so that none waits long for the last one
 MOST_QUERIES = 1024  # in a chunk
 LOSSES = 10  # of workers, one after the other without an answer, after which it is given up
 
 
-class RankerParts(NamedTuple):
-    """What kernels need to answer queries: no rules as such, and no labels."""
-
-    graph: GraphArrays
-    rules: RuleIndex
-    n_rules: int
-    longest: int
-    options: RankOptions
-    block_connected: bool
-
-
-class _PartRanker(Ranker):
-    """A ranker on one core, over arrays that are mapped from the object store."""
-
-    def __init__(self, parts: RankerParts) -> None:
-        self.graph, self.index, n_rules, self.longest, self.options, self.block_connected = parts
-        self.threads = 1
-        self._buffers = SimpleQueue()
-        self._buffers.put(_Buffers(self.graph.n_entities, n_rules, self.longest))
-
-
 class RankWorker:
-    """What runs on one core."""
+    """What runs on one core, over arrays that are mapped from the object store."""
 
-    def __init__(self, parts: RankerParts) -> None:
-        self._ranker = _PartRanker(parts)
-        self._ranker.answer(single_query(0, 0, np.empty(0, np.int32)), top_k=1)  # compiles, or loads, the kernels
+    def __init__(self, ready: ReadyRules) -> None:
+        self._backend = LocalBackend(ready, threads=1)
+        query = single_query(0, 0, np.empty(0, np.int32))
+        self._backend.answer(query, Maximum("max"), top_k=1)  # compiles, or loads, the kernels
 
     def ready(self) -> str:
         """Return the version, once kernels are compiled and memory is there."""
         return __version__
 
-    def answer(self, queries: QueryArrays, top_k: int, groups: NDArray[np.uint8], aggregation: str) -> AnswerArrays:
-        """Answer some queries; see `Ranker.answer`."""
+    def answer(
+        self, queries: QueryArrays, aggregation: Aggregation, top_k: int, groups: NDArray[np.uint8]
+    ) -> AnswerArrays:
+        """Answer some queries; see `Backend.answer`."""
         # Copies can be written to, as where queries are asked at home: kernels are compiled for that.
         own = queries._replace(**{name: column.copy() for name, column in queries._asdict().items()})
-        return self._ranker.with_aggregation(aggregation).answer(own, top_k=top_k, groups=groups.copy())
+        return self._backend.answer(own, aggregation, top_k=top_k, groups=groups.copy())
 
 
-class RayRanker(Ranker):
-    """A ranker that leaves queries to the workers of a Ray cluster, at `address` or on this machine.
+class RayBackend:
+    """Leaves queries to the workers of a Ray cluster, at `address` or on this machine; a few are answered here.
 
     `say` is told which workers were lost; what they were asked is asked again. `close` ends the workers.
     """
 
     def __init__(
-        self, base: Ranker, address: str | None = None, say: Callable[[str], None] = lambda note: None
+        self,
+        ready: ReadyRules,
+        threads: int | None = None,
+        address: str | None = None,
+        say: Callable[[str], None] = lambda note: None,
     ) -> None:
-        self.__dict__.update(base.__dict__)
+        self._here = LocalBackend(ready, threads)
+        self.threads = self._here.threads
         self._say = say
-        self._crew = Crew(address, base.options.threads)
-        parts = RankerParts(
-            base.graph,
-            base.index,
-            len(base.rules),
-            base.longest,
-            base.options,
-            base.block_connected,
-        )
+        self._crew = Crew(address, threads)
         try:
-            self._crew.start(RankWorker, self._crew.put(parts))
+            self._crew.start(RankWorker, self._crew.put(ready))
         except BaseException:
             self.close()
             raise
@@ -92,27 +71,34 @@ class RayRanker(Ranker):
     def answer(
         self,
         queries: QueryArrays,
+        aggregation: Aggregation,
         *,
         top_k: int = 0,
-        progress: Callable[[int], None] | None = None,
         groups: NDArray[np.uint8] = NO_GROUPS,
+        progress: Progress | None = None,
     ) -> AnswerArrays:
-        """Rank the targets of `queries` and keep the best candidates, as `Ranker.answer` does; a few queries here."""
         n_queries = len(queries.entities)
         if n_queries <= QUERIES_AT_A_TIME:
-            return super().answer(queries, top_k=top_k, progress=progress, groups=groups)
+            return self._here.answer(queries, aggregation, top_k=top_k, groups=groups, progress=progress)
         size = min(max(QUERIES_AT_A_TIME, n_queries // (CHUNKS * len(self._crew.workers) or 1)), MOST_QUERIES)
         shared = self._crew.put(groups)
 
         def ask(worker: Any, start: int) -> Any:
             chunk = take_queries(queries, np.arange(start, min(start + size, n_queries)))
-            return worker.answer.remote(chunk, top_k, shared, self.fixed_aggregation)
+            return worker.answer.remote(chunk, aggregation, top_k, shared)
 
         parts = self._ask_all(ask, range(0, n_queries, size), progress)
         return AnswerArrays(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
+    def fire(self, entity: int, relation: int) -> FiringArrays:
+        return self._here.fire(entity, relation)
+
+    def close(self) -> None:
+        """End the workers, and Ray if it was started here."""
+        self._crew.close()
+
     def _ask_all(
-        self, ask: Callable[[Any, int], Any], starts: range, progress: Callable[[int], None] | None
+        self, ask: Callable[[Any, int], Any], starts: range, progress: Progress | None
     ) -> list[AnswerArrays]:
         """Ask every chunk, each worker one at a time; return the answers in the order of `starts`."""
         waiting, parts = deque(starts), dict[int, AnswerArrays]()
@@ -141,7 +127,3 @@ class RayRanker(Ranker):
             if not self._crew.workers:
                 self._crew.wait_for_workers()
         return [parts[start] for start in starts]
-
-    def close(self) -> None:
-        """End the workers, and Ray if it was started here."""
-        self._crew.close()

@@ -1,0 +1,123 @@
+"""What the graph and the splits say: neighbours, known answers, how common things are, who holds a triple."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.graph.kernel_lookup import fill_held, fill_segments
+from anyburl.triples.dataset import SPLITS, Dataset
+
+Ids = tuple[int, int, int]
+Ints = NDArray[np.int32]
+
+
+def find_segment(graph: GraphArrays, entity: int, relation: int) -> int:
+    """Return the segment of an entity for a directed relation, -1 if it has none."""
+    start, end = int(graph.segment_offsets[entity]), int(graph.segment_offsets[entity + 1])
+    segment = start + int(np.searchsorted(graph.segment_relations[start:end], relation))
+    return segment if segment < end and graph.segment_relations[segment] == relation else -1
+
+
+def find_segments(graph: GraphArrays, entities: Ints, relations: Ints) -> Ints:
+    """Return the segments of many entities, each for its directed relation."""
+    segments = np.empty(len(entities), np.int32)
+    fill_segments(graph, entities.copy(), relations.copy(), segments)  # copies: kernels are compiled for those
+    return segments
+
+
+def neighbours(graph: GraphArrays, entity: int) -> Ints:
+    """Return what any fact joins with `entity`; a reflexive fact joins it with itself."""
+    first, last = (int(graph.segment_starts[graph.segment_offsets[entity + i]]) for i in (0, 1))
+    return _spell_out_self(graph, entity, graph.neighbours[first:last])
+
+
+def known_answers(graph: GraphArrays, entity: int, relation: int) -> Ints:
+    """Return what a directed relation leads to, `self` being the entity."""
+    segment = find_segment(graph, entity, relation)
+    if segment < 0:
+        return np.empty(0, np.int32)
+    found = graph.targets[graph.segment_starts[segment] : graph.segment_starts[segment + 1]]
+    return _spell_out_self(graph, entity, found)
+
+
+def all_known_answers(graph: GraphArrays, entities: Ints, relations: Ints) -> tuple[NDArray[np.int64], Ints]:
+    """Return what directed relations lead to from many entities: where the answers of each start, and the answers."""
+    segments = find_segments(graph, entities, relations)
+    starts = graph.segment_starts[np.maximum(segments, 0)].astype(np.int64)
+    sizes = np.where(segments >= 0, graph.segment_starts[np.maximum(segments, 0) + 1] - starts, 0)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+    return offsets, _spell_out_self(graph, np.repeat(entities, sizes), graph.targets[rows])
+
+
+def answer_counts(graph: GraphArrays, entities: Ints, relations: Ints) -> NDArray[np.int64]:
+    """Return how many answers the graph holds to each query (entity, directed relation, ?)."""
+    segments = find_segments(graph, entities, relations)
+    places = np.maximum(segments, 0)
+    sizes = graph.segment_starts[places + 1].astype(np.int64) - graph.segment_starts[places]
+    return np.where(segments >= 0, sizes, 0)
+
+
+def degrees(graph: GraphArrays, entities: Ints) -> NDArray[np.int64]:
+    """Return how many edges each entity has."""
+    first, last = (graph.segment_starts[graph.segment_offsets[entities + i]] for i in (0, 1))
+    return last.astype(np.int64) - first
+
+
+def relation_counts(
+    graph: GraphArrays, edge_starts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each directed relation its edges, the entities that it leads to, and those that it starts from.
+
+    `edge_starts` says where the edges of each place in `domains` start, `self` left out.
+    """
+    n_starts = np.diff(graph.domain_offsets)
+    n_ends = n_starts[inverses(np.arange(len(n_starts), dtype=np.int32), graph.n_relations)]
+    return np.diff(edge_starts[graph.domain_offsets]), n_ends, n_starts
+
+
+def other_answers(dataset: Dataset, graph: GraphArrays, triple: Ids) -> tuple[Ints, Ints]:
+    """Return the known objects of (s, r, ?) and the known subjects of (?, r, o), without the triple's own.
+
+    Those of train come from its `graph`: to look through all of train would take longer than the rest.
+    """
+    subject, relation, object = triple
+    tables = (dataset.valid.triples, dataset.test.triples)
+    objects = [table[(table[:, 0] == subject) & (table[:, 1] == relation), 2] for table in tables]
+    subjects = [table[(table[:, 2] == object) & (table[:, 1] == relation), 0] for table in tables]
+    all_objects = np.concatenate([known_answers(graph, subject, relation), *objects])
+    all_subjects = np.concatenate([known_answers(graph, object, relation + graph.n_relations), *subjects])
+    return all_objects[all_objects != object], all_subjects[all_subjects != subject]
+
+
+def held_by(dataset: Dataset, triples: Ints) -> NDArray[np.uint8]:
+    """Return which splits hold each of the triples (rows of ids), as bits: 1 for train, 2 for valid, 4 for test."""
+    wanted, bits = np.array(triples, np.int32, order="C").reshape(-1, 3), np.zeros(len(triples), np.uint8)
+    for place, split in enumerate(SPLITS):
+        held = np.empty(len(wanted), np.bool_)
+        fill_held(_frozen(dataset.split(split).triples), wanted, held)
+        bits |= held.astype(np.uint8) << place
+    return bits
+
+
+def split_names(bits: int) -> tuple[str, ...]:
+    """Return the names of the splits behind the bits of `held_by`."""
+    return tuple(split for place, split in enumerate(SPLITS) if bits >> place & 1)
+
+
+def holding_splits(dataset: Dataset, triple: Ids) -> tuple[str, ...]:
+    """Return the names of the splits that hold `triple`."""
+    return split_names(int(held_by(dataset, np.array([triple], np.int32))[0]))
+
+
+def _frozen(triples: Ints) -> Ints:
+    """Return the triples read-only and in one piece, whatever table they are of: one compilation serves all."""
+    frozen = np.ascontiguousarray(triples, np.int32).view()
+    frozen.setflags(write=False)
+    return frozen
+
+
+def _spell_out_self(graph: GraphArrays, entity: int | Ints, found: Ints) -> Ints:
+    return np.where(found == graph.n_entities, entity, found).astype(np.int32)

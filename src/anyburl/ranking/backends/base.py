@@ -1,0 +1,47 @@
+"""What answers queries: the cores of this machine, or of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.ranking.aggregation import Aggregation
+from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays
+
+Progress = Callable[[int], None]
+"""Called with how many more queries were answered."""
+
+NO_GROUPS = np.empty(0, np.uint8)
+QUERIES_AT_A_TIME = 32
+
+
+class Backend(Protocol):
+    """Answers queries with rules that it was made with."""
+
+    threads: int
+
+    def answer(
+        self,
+        queries: QueryArrays,
+        aggregation: Aggregation,
+        *,
+        top_k: int = 0,
+        groups: NDArray[np.uint8] = NO_GROUPS,
+        progress: Progress | None = None,
+    ) -> AnswerArrays:
+        """Rank the targets of `queries` and keep the `top_k` best candidates of each.
+
+        If `groups` puts every rule into a group, the evidence for each of the best is told as well.
+        """
+        ...
+
+    def fire(self, entity: int, relation: int) -> FiringArrays:
+        """Return every firing for the query (entity, directed relation, ?), known answers included."""
+        ...
+
+    def close(self) -> None:
+        """End what was started."""
+        ...

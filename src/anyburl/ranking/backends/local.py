@@ -1,0 +1,132 @@
+"""The threads of this process."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.cores import available_cores
+from anyburl.ranking.aggregation import Aggregation, Maximum
+from anyburl.ranking.arrays import (
+    AnswerArrays,
+    FiringArrays,
+    Protocol,
+    QueryArrays,
+    empty_answers,
+    empty_candidates,
+    empty_firings,
+    empty_walk,
+)
+from anyburl.ranking.backends.base import NO_GROUPS, QUERIES_AT_A_TIME, Progress
+from anyburl.ranking.kernel import answer, fire_all
+from anyburl.ranking.kernel_evidence import n_columns
+from anyburl.ranking.queries import single_query
+from anyburl.ranking.ready import ReadyRules
+
+ROOM = 1 << 18  # for the firings of one query; it grows where that is too little
+
+
+class _Buffers:
+    """What one worker writes to while it answers queries."""
+
+    def __init__(self, n_entities: int, longest: int) -> None:
+        self.walk = empty_walk(n_entities, longest)
+        self.candidates = empty_candidates(n_entities)
+        self.firings = empty_firings(ROOM)
+
+
+class LocalBackend:
+    """Answers queries on `threads` threads; buffers are made when they are first needed."""
+
+    def __init__(self, ready: ReadyRules, threads: int | None = None) -> None:
+        self.threads = threads or available_cores()
+        self._ready = ready
+        self._spare: SimpleQueue[_Buffers | None] = SimpleQueue()
+        for _ in range(self.threads):
+            self._spare.put(None)
+
+    def answer(
+        self,
+        queries: QueryArrays,
+        aggregation: Aggregation,
+        *,
+        top_k: int = 0,
+        groups: NDArray[np.uint8] = NO_GROUPS,
+        progress: Progress | None = None,
+    ) -> AnswerArrays:
+        n_queries = len(queries.entities)
+        out = empty_answers(n_queries, len(queries.targets), top_k, n_columns(groups))
+        protocol = self._ready.protocol(aggregation, top_k)
+        batches = range(0, n_queries, QUERIES_AT_A_TIME)
+        if len(batches) <= 1 or self.threads == 1:
+            for first in batches:
+                self._run(queries, first, protocol, groups, out)
+                if progress:
+                    progress(min(QUERIES_AT_A_TIME, n_queries - first))
+            return out
+        with ThreadPoolExecutor(self.threads) as pool:
+            try:
+                for done in pool.map(lambda first: self._run(queries, first, protocol, groups, out), batches):
+                    if progress:
+                        progress(done)
+            except BaseException:  # Ctrl-C: what is under way ends, what is waiting is dropped
+                pool.shutdown(cancel_futures=True)
+                raise
+        return out
+
+    def fire(self, entity: int, relation: int) -> FiringArrays:
+        buffers = self._take()
+        query, protocol = single_query(entity, relation, np.empty(0, np.int32)), self._ready.protocol(Maximum("max"), 0)
+        try:
+            while True:
+                n = fire_all(
+                    self._ready.graph,
+                    self._ready.index,
+                    query,
+                    protocol,
+                    buffers.walk,
+                    buffers.candidates,
+                    buffers.firings,
+                )
+                if n <= len(buffers.firings.candidates):
+                    return FiringArrays(*(column[:n].copy() for column in buffers.firings))
+                buffers.firings = empty_firings(2 * n)
+        finally:
+            self._spare.put(buffers)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+    def _take(self) -> _Buffers:
+        return self._spare.get() or _Buffers(self._ready.graph.n_entities, self._ready.longest)
+
+    def _run(
+        self, queries: QueryArrays, first: int, protocol: Protocol, groups: NDArray[np.uint8], out: AnswerArrays
+    ) -> int:
+        """Answer one batch, with more room for firings where a query needs it; return how many queries there were."""
+        buffers = self._take()
+        try:
+            last = min(first + QUERIES_AT_A_TIME, len(queries.entities))
+            place = first
+            while place < last:
+                place, needed = answer(
+                    self._ready.graph,
+                    self._ready.index,
+                    queries,
+                    place,
+                    last,
+                    protocol,
+                    buffers.walk,
+                    buffers.candidates,
+                    buffers.firings,
+                    groups,
+                    out,
+                )
+                if needed:
+                    buffers.firings = empty_firings(2 * needed)
+            return last - first
+        finally:
+            self._spare.put(buffers)

@@ -1,0 +1,111 @@
+"""Where targets rank among the candidates, and which candidates are the best."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl._jit import inlined, kernel
+from anyburl.ranking.arrays import CandidateArrays, FiringArrays, QueryArrays
+from anyburl.ranking.kernel_order import UNDECIDED, compare
+
+
+@kernel
+def count_better(
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n_candidates: int,
+    target: int,
+    query: int,
+    breaks_ties: bool,
+    floor: int,
+) -> tuple[int, int, int]:
+    """Return how many candidates rank before `target`, how many tie with it, and of how many that is undecided.
+
+    Other targets are known answers, too: they do not count. Candidates of which it is undecided are marked as tied, and
+    so is the target then.
+    """
+    better, equal, n_open = 0, 0, 0
+    for c in range(n_candidates):
+        entity = int(candidates.listed[c])
+        if entity == target or candidates.targets[entity] == query or candidates.keys[entity] < candidates.keys[target]:
+            continue
+        order = compare(candidates, firings, entity, target, breaks_ties, floor)
+        if order == UNDECIDED:
+            candidates.tied[entity] = query
+            n_open += 1
+        else:
+            better += order > 0
+            equal += order == 0
+    if n_open > 0:
+        candidates.tied[target] = query
+    return better, equal, n_open
+
+
+@inlined
+def list_undecided(candidates: CandidateArrays, n_candidates: int, query: int) -> int:
+    """Write the candidates of which it is not known whether they tie to `undecided`; return how many there are."""
+    n = 0
+    for c in range(n_candidates):
+        entity = candidates.listed[c]
+        if candidates.tied[entity] == query:
+            candidates.undecided[n] = entity
+            n += 1
+    return n
+
+
+@inlined
+def keep_undecided(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int) -> int:
+    """Move the firings of undecided candidates, of the first `n`, to the front; return how many there are."""
+    kept = 0
+    for i in range(n):
+        if candidates.tied[firings.candidates[i]] == query:
+            firings.candidates[kept] = firings.candidates[i]
+            firings.scores[kept] = firings.scores[i]
+            firings.rules[kept] = firings.rules[i]
+            kept += 1
+    return kept
+
+
+@inlined
+def needed_score(queries: QueryArrays, q: int, candidates: CandidateArrays) -> int:
+    """Return half the highest score that all targets are predicted by, -1 if one is not predicted yet.
+
+    Rules with lower scores than the targets' can only break ties; down to half of it, they break most.
+    """
+    lowest = np.int64(2**62)
+    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+        lowest = min(lowest, candidates.reached[queries.targets[i]])
+    return int(lowest >> 1)  # -1 stays -1
+
+
+@kernel
+def keep_best(
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n_candidates: int,
+    breaks_ties: bool,
+    top_k: int,
+    best: NDArray[np.int32],
+) -> int:
+    """Write the `top_k` first candidates to `best`, in order; ties go to the smaller id. Return how many there are."""
+    kept = 0
+    for c in range(n_candidates):
+        entity = int(candidates.listed[c])
+        if kept == top_k and candidates.keys[entity] < candidates.keys[best[kept - 1]]:
+            continue
+        low, high = 0, kept
+        while low < high:
+            # The last place first: with many candidates, most are worse than all that are kept.
+            place = kept - 1 if high == kept and low == 0 else (low + high) >> 1
+            order = compare(candidates, firings, entity, int(best[place]), breaks_ties, -1)
+            if order > 0 or (order == 0 and entity < best[place]):
+                high = place
+            else:
+                low = place + 1
+        if low < top_k:
+            kept = min(kept + 1, top_k)
+            for i in range(kept - 1, low, -1):
+                best[i] = best[i - 1]
+            best[low] = entity
+    return kept

@@ -1,0 +1,36 @@
+"""From confidences to scores and back."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.ranking.aggregation import UNIT
+from anyburl.ranking.options import RankOptions
+from anyburl.rules.rule import RuleType
+from anyburl.ruleset.selection import TYPE_CODES
+
+MOST_CERTAIN = 1.0 - 2.0**-40
+
+
+def to_scores(confidences: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return -log(1 - confidence) in whole units; a confidence of 1 is taken as just below."""
+    return np.rint(-np.log1p(-np.minimum(confidences, MOST_CERTAIN)) * UNIT).astype(np.int64)
+
+
+def to_confidences(scores: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the confidence behind a score, or behind a sum of scores (noisy-or)."""
+    return -np.expm1(-scores / UNIT)
+
+
+def count_confidences(
+    options: RankOptions, types: NDArray[np.uint8], support: NDArray[np.int32], predictions: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return what rules with these counts count for: their smoothed confidence times the factor of their type."""
+    factors = np.ones(256)
+    for name, factor in options.weights.items():
+        factors[TYPE_CODES[RuleType(name)]] = factor
+    divisors = predictions + np.float64(options.smoothing)
+    divisors[predictions == 0] = np.inf
+    confidences: NDArray[np.float64] = support / divisors * factors[types]
+    return confidences

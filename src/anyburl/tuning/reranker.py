@@ -1,0 +1,107 @@
+"""`TunedReranker`: puts candidates in the order of the model that tuning chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.ranking.aggregation import Aggregation, parse_aggregation
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays, empty_answers
+from anyburl.ranking.backends.base import Progress
+from anyburl.ranking.queries import take_queries
+from anyburl.ranking.ranker import Ranker
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.dataset import Dataset
+from anyburl.tuning.evidence import Lists, lists_of, rows_of, rule_groups
+from anyburl.tuning.model import TunedModel
+from anyburl.tuning.rerank import find_answers, reorder, rerank
+from anyburl.tuning.train import TOP_K, Tuning, tune
+
+QUESTIONS_AT_A_TIME = 1024  # what is known of their candidates is held in memory
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The answers of some queries, the candidates that the model puts in order, and its score for each."""
+
+    answers: AnswerArrays
+    lists: Lists
+    scores: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TunedReranker:
+    """Lists candidates by the best fixed aggregation and puts them in the order of the model, if there is one."""
+
+    tuning: Tuning
+    rules: RuleSet
+
+    @property
+    def aggregation(self) -> Aggregation:
+        return parse_aggregation(self.tuning.aggregation)
+
+    @property
+    def model(self) -> TunedModel | None:
+        return self.tuning.model
+
+    @cached_property
+    def groups(self) -> NDArray[np.uint8]:
+        """The group of each rule, which evidence is told by."""
+        return rule_groups(self.rules)
+
+    def answer(self, lister: Ranker, queries: QueryArrays, top_k: int, progress: Progress | None) -> AnswerArrays:
+        """Answer queries, many of them in parts."""
+        if self.model is None:
+            return lister.answer(queries, top_k=top_k, progress=progress)
+        n_queries = len(queries.entities)
+        out = empty_answers(n_queries, len(queries.targets), top_k)
+        for start in range(0, n_queries, QUESTIONS_AT_A_TIME):
+            chosen = np.arange(start, min(start + QUESTIONS_AT_A_TIME, n_queries))
+            part = self.judge(lister, take_queries(queries, chosen), top_k, progress).answers
+            first, last = queries.target_offsets[chosen[0]], queries.target_offsets[chosen[-1] + 1]
+            _copy(part, out, slice(chosen[0], chosen[-1] + 1), slice(first, last), top_k)
+        return out
+
+    def judge(
+        self, lister: Ranker, queries: QueryArrays, top_k: int, progress: Progress | None = None
+    ) -> Judgement:
+        """Answer a few queries, all at once, by the model: at least as many candidates as it puts in order."""
+        answers = lister.answer(queries, top_k=max(TOP_K, top_k), progress=progress, groups=self.groups)
+        lists = lists_of(answers, TOP_K)
+        scores = self.score_lists(lister, queries, answers, lists)
+        rerank(lists, queries, find_answers(lists, queries), scores, answers)
+        reorder(lists, scores, answers)
+        return Judgement(answers, lists, scores)
+
+    def score_lists(
+        self, lister: Ranker, queries: QueryArrays, answers: AnswerArrays, lists: Lists
+    ) -> NDArray[np.float64]:
+        """Return what the model says of the listed candidates."""
+        assert self.model is not None
+        return self.model.scores(rows_of(lister, queries, answers, lists))
+
+
+def _copy(part: AnswerArrays, out: AnswerArrays, queries: slice, targets: slice, top_k: int) -> None:
+    """Write the answers of some queries to their place among all."""
+    for name in ("fired", "better", "equal", "target_rules"):
+        getattr(out, name)[targets] = getattr(part, name)
+    for name in ("n_candidates", "n_excluded", "n_firings"):
+        getattr(out, name)[queries] = getattr(part, name)
+    for name in ("best", "best_keys", "best_rules", "best_counts"):
+        getattr(out, name)[queries] = getattr(part, name)[:, :top_k]
+    out.n_best[queries] = np.minimum(part.n_best, top_k)
+
+
+def with_tuning(ranker: Ranker, tuning: Tuning) -> Ranker:
+    """Return the ranker with the order that tuning chose."""
+    return replace(ranker, reranker=TunedReranker(tuning, ranker.rules))
+
+
+def tuned(ranker: Ranker, dataset: Dataset, *, seed: int = 0) -> Ranker:
+    """Return the ranker as its options ask for: tuned on the valid split, if they say so and it is not yet."""
+    if not ranker.aggregation.needs_model or ranker.reranker is not None:
+        return ranker
+    return with_tuning(ranker, tune(ranker, dataset, seed=seed))
