@@ -8,6 +8,11 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
+import pytest
+
+PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+NOBODY = "http://127.0.0.1:9"
+
 
 class FileServer(ThreadingHTTPServer):
     """Serves files from memory, and remembers what was asked for: (path, Range).
@@ -69,6 +74,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: object) -> None:
         pass
+
+
+def stay_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let addresses with https lead nowhere, and those of a server on this machine lead there."""
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("https_proxy", NOBODY)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from anyburl.cli.datasets import fitting_table
 from anyburl.cli.notes import SlowDownload
 from anyburl.triples import write_triples
 from anyburl.triples.registry import registry
-from serving import FileServer, blob_id, serving
+from serving import FileServer, blob_id, serving, stay_on_this_machine
 
 TEXT = b"ed\tspeaks\tdutch\nlisa\tspeaks\tdutch\n"
 
@@ -31,14 +31,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "names").mkdir()
     monkeypatch.setenv("ANYBURL_DATA", str(tmp_path))
     monkeypatch.setenv("ANYBURL_CACHE", str(tmp_path / "cache"))
+    stay_on_this_machine(monkeypatch)
     return tmp_path
 
 
 @pytest.fixture
-def server(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+def server(home: Path) -> Iterator[FileServer]:
     """Return a server that has the data set `tiny`."""
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
     with serving() as started:
         started.files["train.txt"] = TEXT
         table = f'[tiny.files]\ntrain = {{ url = "{started.url("train.txt")}", blob = "{blob_id(TEXT)}" }}\n'
@@ -116,9 +115,7 @@ def test_a_name_is_downloaded_wherever_data_is_asked_for(
     assert len(server.asked) == 1
 
 
-def test_a_download_that_takes_its_time_is_said_on_standard_error(
-    run: Any, server: FileServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_download_that_takes_its_time_is_said_on_standard_error(run: Any, server: FileServer) -> None:
     server.pause = 2.3
     shown = run("datasets", "get", "tiny", "--json")
     assert json.loads(shown.stdout)["train"] == 2

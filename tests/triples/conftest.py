@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from serving import FileServer, serving
+from serving import FileServer, serving, stay_on_this_machine
 
-PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+
+@pytest.fixture(autouse=True)
+def no_internet(monkeypatch: pytest.MonkeyPatch) -> None:
+    stay_on_this_machine(monkeypatch)
 
 
 @pytest.fixture
@@ -25,8 +28,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
     """Return a server; nobody pauses before another attempt."""
-    for name in PROXIES:
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("anyburl.triples.fetching.FIRST_PAUSE", 0.0)
     with serving() as started:
         yield started

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -214,3 +215,11 @@ def test_a_folder_that_cannot_be_written_is_named(
     (tmp_path / "file").touch()
     monkeypatch.setenv("ANYBURL_CACHE", str(tmp_path / "file"))
     assert refusal("fb15k-237").endswith("cannot be written (Not a directory): let ANYBURL_CACHE name another folder")
+
+
+def test_a_built_in_address_is_asked_for_when_its_name_is_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anyburl.triples.fetching.RETRIES", 0)
+    assert re.fullmatch(
+        r"https://raw\.githubusercontent\.com/.*/FB15k-237/train\.txt cannot be downloaded: Connection refused",
+        refusal("fb15k-237"),
+    )
