@@ -87,8 +87,8 @@ def test_geo_is_built_in() -> None:
 def test_a_name_that_nothing_has_is_refused_with_what_there_is() -> None:
     assert refusal("goe") == "there is no data set, folder or file 'goe'; did you mean geo?"
     assert refusal("mine") == (
-        "there is no data set, folder or file 'mine': built-in data sets are geo; a folder holds train and, "
-        "if there are any, valid and test, each .txt or .tsv, also .gz or .zst"
+        "there is no data set, folder or file 'mine': `anyburl datasets` lists the names that are known; "
+        "a folder holds train and, if there are any, valid and test, each .txt or .tsv, also .gz or .zst"
     )
 
 

@@ -15,36 +15,36 @@ from rich.text import Text
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
 from anyburl.cli.completion import complete_data, one_of
 from anyburl.cli.consoles import PlainConsole, note_console, print_json, print_whole, result_console
-from anyburl.cli.notes import Slow
+from anyburl.cli.loading import load_data_argument
 from anyburl.errors import OptionError
 
 if TYPE_CHECKING:
-    from anyburl.triples.registry import DatasetEntry
+    from anyburl.triples.entries import DatasetEntry
 
 NAME = "datasets"
-EXAMPLE = "Example:  anyburl datasets get geo\n\nData sets in a folder of yours:  ANYBURL_DATA=~/data anyburl datasets"
+EXAMPLE = "Example:  anyburl datasets get WN18RR\n\nYour own folder of data sets:  ANYBURL_DATA=~/data anyburl datasets"
 ACTIONS = ("list", "get")
 COLUMNS = ("name", "state", "train", "valid", "test", "entities", "relations", "licence", "what it is about")
 DROPPED = ("licence", "relations", "entities", "valid", "test")  # where a terminal is narrow, in this order
-LEAST_ABOUT, GAP = 30, 3
+LEAST_ABOUT, GAP = 36, 3
 
 
 def command(
     action: Annotated[
         str,
         typer.Argument(
-            metavar="[list|get]", help="List data sets, or get one of them.", autocompletion=one_of(*ACTIONS)
+            metavar="[list|get]", help="List data sets, or download one of them.", autocompletion=one_of(*ACTIONS)
         ),
     ] = "list",
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The data set to get.", autocompletion=complete_data)
+        str | None, typer.Argument(metavar="NAME", help="The data set to download.", autocompletion=complete_data)
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """Show what DATA can be by name: built in, in the folder $ANYBURL_DATA, downloaded; or get one of them."""
+    """List the data sets that DATA may name, or download one of them; a name works whether it is downloaded or not."""
     if action not in ACTIONS:
         raise OptionError(f"datasets takes list or get NAME, got {action!r}")
     if (action == "get") != (name is not None):
@@ -66,13 +66,15 @@ def _list(*, json: bool, quiet: bool) -> None:
         return
     out = result_console(quiet=quiet)
     print_whole(fitting_table(rows, out.width if out.is_terminal else None))
-    out.say(f"ANYBURL_DATA is {home}" if home else "set ANYBURL_DATA to a folder with data sets of yours", "dim")
-    out.say("to add: anyburl cannot download it; put its train, valid and test into $ANYBURL_DATA/NAME", "dim")
+    out.say(f"to download: on first use, or with anyburl datasets get NAME, into {cache}", "dim")
+    out.say("to add: anyburl cannot download it; put train, valid and test into $ANYBURL_DATA/NAME", "dim")
+    out.say(f"ANYBURL_DATA is {home}" if home else "ANYBURL_DATA may name a folder with your own data sets", "dim")
 
 
 def _entries() -> list[DatasetEntry]:
     """Return the data sets that have an entry, then the other ones in $ANYBURL_DATA."""
-    from anyburl.triples.registry import DatasetEntry, data_home, has_train, plain_name, registry
+    from anyburl.triples.entries import DatasetEntry
+    from anyburl.triples.registry import data_home, has_train, plain_name, registry
 
     entries = list(registry().values())
     known, home = {plain_name(entry.name) for entry in entries}, data_home()
@@ -83,12 +85,15 @@ def _entries() -> list[DatasetEntry]:
 
 def _place(entry: DatasetEntry) -> tuple[str, Path | None]:
     """Return in a word whether a data set can be loaded, and the folder that it is in."""
-    from anyburl.triples.registry import find_folder
+    from anyburl.triples.download import is_downloaded
+    from anyburl.triples.registry import download_folder, find_folder
 
     if entry.source == "built in":
         return "built in", None
-    if folder := find_folder(entry.name):
+    if folder := find_folder(entry.name, downloaded=not entry.files):
         return "here", folder
+    if entry.files and is_downloaded(entry):
+        return "here", download_folder() / entry.name
     return ("to download" if entry.files else "to add"), None
 
 
@@ -133,11 +138,10 @@ def _table(rows: list[tuple[DatasetEntry, str, Path | None]], columns: list[str]
 
 def _get(name: str, notes: PlainConsole, *, json: bool, quiet: bool) -> None:
     """Download a data set if need be, load it once, and say where it is."""
-    from anyburl.triples.dataset import SPLITS, load_dataset
+    from anyburl.triples.dataset import SPLITS
     from anyburl.triples.registry import find_entry
 
-    with Slow(notes, f"getting {name}", f"got {name}"):
-        data = load_dataset(name)
+    data = load_data_argument(name, notes)
     entry = find_entry(name)
     counts = {split: len(data.split(split)) for split in SPLITS}
     words = {"entities": data.vocabulary.n_entities, "relations": data.vocabulary.n_relations}

@@ -12,6 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
 from anyburl.cli.completion import complete_data
 from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.loading import download_data_argument
 from anyburl.cli.notes import SECONDS_UNTIL_SAID
 from anyburl.cli.session import peak_bytes
 
@@ -38,10 +39,13 @@ def command(
     seed: UnusedSeed = None,
 ) -> None:
     """Build the index of DATA once: INDEX is DATA for every other command, and opens in a moment."""
-    from anyburl.graph.building import build_index
+    from anyburl.graph.building import build_index, check_index_output
 
+    notes = note_console(quiet=quiet)
+    check_index_output(out.expanduser())
+    download_data_argument(data, notes)
     started = time.monotonic()
-    with Steps(note_console(quiet=quiet)) as steps:
+    with Steps(notes) as steps:
         built = build_index(data, out, steps.show)
     told = _described(built, out, time.monotonic() - started)
     if json:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyburl.cli.consoles import PlainConsole, counted
-from anyburl.cli.notes import Slow
+from anyburl.cli.notes import Slow, SlowDownload
 from anyburl.errors import DataError, OptionError, RuleError, RunError
 
 if TYPE_CHECKING:
@@ -98,12 +98,21 @@ def load_data_argument(data: str, notes: PlainConsole) -> Dataset:
     from anyburl.triples.dataset import load_dataset
 
     try:
+        download_data_argument(data, notes)
         with Slow(notes, f"reading {data}", f"read {data}"):
             return load_dataset(data)
     except DataError as error:
         path = Path(data).expanduser()
         hint = "" if path.exists() or "did you mean" in str(error) else _names_beside(path)
         raise DataError(f"{error}{hint}") from error
+
+
+def download_data_argument(data: str, notes: PlainConsole) -> None:
+    """Download DATA if it is the name of a data set that is not here yet."""
+    from anyburl.triples.sources import fetch_dataset
+
+    with SlowDownload(notes, f"downloading {data}", f"downloaded {data}") as slow:
+        fetch_dataset(data, slow.reach)
 
 
 def read_names_argument(path: Path | None) -> Names:

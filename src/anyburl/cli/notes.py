@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from threading import Lock, Timer
 from types import TracebackType
+from typing import Self
 
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
@@ -15,6 +17,7 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
+    TransferSpeedColumn,
 )
 
 from anyburl.cli.consoles import PlainConsole
@@ -46,7 +49,7 @@ class Slow:
         self._is_shown = self._is_over = False
         self._started = time.monotonic()
 
-    def __enter__(self) -> Slow:
+    def __enter__(self) -> Self:
         self._started = time.monotonic()
         if self._after <= 0:
             self._show()
@@ -80,9 +83,26 @@ class Slow:
             if not self._console.is_terminal or self._console.quiet:
                 self._console.say(f"{self._doing} ...")
                 return
-            columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description} ..."), TimeElapsedColumn()]
-            if self._total is not None:
-                columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-            self._spinner = Progress(*columns, console=self._console, transient=True, speed_estimate_period=300)
+            self._spinner = Progress(*self._columns(), console=self._console, transient=True, speed_estimate_period=300)
             self._spinner.add_task(self._doing, total=self._total, completed=self._n_done)
             self._spinner.start()
+
+    def _columns(self) -> list[ProgressColumn]:
+        if self._total is None:
+            return [SpinnerColumn(), TextColumn("{task.description} ..."), TimeElapsedColumn()]
+        return [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+
+
+class SlowDownload(Slow):
+    """Says so if a download takes more than a moment; a terminal shows how much of which file is there."""
+
+    def reach(self, file: str, n_bytes: int, total: int | None) -> None:
+        """Take note that `n_bytes` of a file are there."""
+        with self._lock:
+            self._n_done, self._total = n_bytes, total
+            if self._spinner is not None:
+                self._spinner.update(self._spinner.task_ids[0], description=file, completed=n_bytes, total=total)
+
+    def _columns(self) -> list[ProgressColumn]:
+        bar, speed = BarColumn(bar_width=16), TransferSpeedColumn()
+        return [TextColumn("{task.description}"), bar, DownloadColumn(), speed, TimeRemainingColumn()]

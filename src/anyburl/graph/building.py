@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from anyburl.errors import DataError
@@ -18,6 +16,7 @@ from anyburl.triples.sources import Source, located
 from anyburl.triples.stored import IndexCard, map_triples
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
+from anyburl.writing import replacing_folder
 
 
 def build_index(
@@ -31,7 +30,7 @@ def build_index(
     """
     target = Path(out).expanduser()
     check_index_output(target)
-    with located(data) as source, _new_folder(target) as folder:
+    with located(data) as source, replacing_folder(target) as folder:
         if source.index is not None:
             raise DataError(f"{source.source} is an index already: give the data that it was built from")
         _write_index(source, folder, progress)
@@ -46,21 +45,6 @@ def check_index_output(out: Path) -> None:
         raise DataError(f"{out} is not empty: an index is written to a folder of its own")
     if out.exists() and not out.is_dir():
         raise DataError(f"{out}: an index is written to a folder, and this is a file")
-
-
-@contextmanager
-def _new_folder(out: Path) -> Iterator[Path]:
-    """Make a folder beside `out` that gets its name in the end, and goes if anything goes wrong."""
-    place = out.resolve()
-    unfinished = place.with_name(f"{place.name}.part{os.getpid()}")
-    try:
-        unfinished.mkdir(parents=True)
-        yield unfinished
-        if place.is_dir():
-            place.rmdir()
-        unfinished.rename(place)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _write_index(source: Source, folder: Path, progress: Progress) -> None:

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import polars as pl
 
-from anyburl.errors import DataError, OptionError
+from anyburl.errors import DataError, InvalidOptionError
+from anyburl.triples.entries import SPLITS as SPLITS
 from anyburl.triples.files import read_batches
 from anyburl.triples.fingerprint import fingerprint
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
-from anyburl.triples.registry import SPLITS as SPLITS
 from anyburl.triples.sources import located
 from anyburl.triples.stored import open_index
 from anyburl.triples.table import TripleTable, tables_of
@@ -57,7 +57,7 @@ class Dataset:
     def split(self, name: str) -> TripleTable:
         """Return a split by its name."""
         if name not in SPLITS:
-            raise OptionError(f"split must be train, valid or test, got {name!r}")
+            raise InvalidOptionError("split", "train, valid or test", name)
         table: TripleTable = getattr(self, name)
         return table
 
@@ -78,8 +78,8 @@ def load_dataset(data: str | os.PathLike[str]) -> Dataset:
     """Load a built-in data set by name, a folder, a single file (train only), or a data set that is known by name.
 
     A folder holds files of triples, or what `anyburl index` wrote: that is opened at once, and not read before it is
-    used. A name, however it is written (FB15k-237, fb15k237), is looked up in the folder $ANYBURL_DATA, then among what
-    was downloaded; what can be downloaded and was not yet, is.
+    used. A name, however it is written (FB15k-237, fb15k237), is looked up in the folder $ANYBURL_DATA first; otherwise
+    its files are downloaded when it is first used (`anyburl datasets` lists the names).
     """
     with located(data) as source:
         if source.index is not None:

@@ -1,67 +1,107 @@
-"""Downloads of data sets: checked by checksum, and gone on with where they broke off."""
+"""Downloads of data sets: what is missing is fetched, checked and kept with the columns subject, relation, object.
+
+`checked.json` beside the files says which checksums they had, so that they are not read again to find out.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pooch
-import requests
-
 from anyburl.errors import DataError
-from anyburl.triples.registry import SUFFIXES, DatasetEntry, RemoteFile, download_folder
+from anyburl.triples.checksums import wrong_checksum
+from anyburl.triples.entries import SUFFIXES, DatasetEntry, RemoteFile
+from anyburl.triples.files import read_triples, write_triples
+from anyburl.triples.frames import COLUMNS
+from anyburl.triples.locks import alone
+from anyburl.triples.registry import download_folder
+from anyburl.writing import replace_text
 
-RETRIES = 2
-SECONDS_TO_WAIT = 30
-BYTES_AT_A_TIME = 1 << 16
+CHECKED, LOCK = "checked.json", ".lock"
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with the name of a file, how many bytes of it are there, and how many it has if that is known."""
 
 
-def download(entry: DatasetEntry) -> Path:
-    """Download what is missing of a data set, or differs from its checksums; return its folder."""
+def quiet(file: str, n_bytes: int, total: int | None) -> None:
+    """Show nothing."""
+
+
+def download(entry: DatasetEntry, progress: Progress = quiet) -> Path:
+    """Download the files of a data set that are not there, or have other checksums; return its folder."""
     folder = download_folder() / entry.name
-    for split, file in entry.files.items():
-        _fetch(file, folder, split)
+    if is_downloaded(entry):
+        return folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with alone(folder / LOCK):
+            for split, file in entry.files.items():
+                if not _is_there(folder, split, file):
+                    _get(entry.name, folder, split, file, progress)
+    except OSError as error:
+        reason = error.strerror or error
+        raise DataError(
+            f"{error.filename or folder} cannot be written ({reason}): let ANYBURL_CACHE name another folder"
+        ) from error
     return folder
 
 
-def _fetch(file: RemoteFile, folder: Path, split: str) -> None:
-    """Download one file, unless it is there."""
-    name = split + next(suffix for suffix in SUFFIXES if file.url.lower().endswith(suffix))
-    files = pooch.create(
-        folder, base_url="", registry={name: f"sha256:{file.sha256}"}, urls={name: file.url}, retry_if_failed=RETRIES
-    )
-    pooch.get_logger().setLevel("WARNING")
-    try:
-        files.fetch(name, downloader=ResumingDownloader(folder / f"{name}.part"))
-    except requests.RequestException as error:
-        raise DataError(f"{file.url} cannot be downloaded: {error}; try again to go on from there") from error
-    except ValueError as error:
-        raise DataError(
-            f"{file.url} has not the checksum it should have, {file.sha256}: nothing of it was kept"
-        ) from error
-    except OSError as error:
-        raise DataError(f"{folder / name} cannot be written: {error.strerror or error}") from error
+def is_downloaded(entry: DatasetEntry) -> bool:
+    """Tell whether all files of a data set are there."""
+    folder = download_folder() / entry.name
+    return all(_is_there(folder, split, file) for split, file in entry.files.items())
 
 
-class ResumingDownloader:
-    """Downloads to a file beside the target, which a broken download leaves behind for the next try to go on with."""
+def _is_there(folder: Path, split: str, file: RemoteFile) -> bool:
+    path = folder / (split + file.suffix)
+    return path.is_file() and _read_checked(folder).get(path.name) == _stamp(file, path)
 
-    def __init__(self, partial: Path) -> None:
-        self.partial = partial
 
-    def __call__(self, url: str, output_file: str, pooch: Any, check_only: bool = False) -> bool | None:
-        """Write what `url` gives to `output_file`, as pooch asks for."""
-        n_there = self.partial.stat().st_size if self.partial.exists() else 0
-        headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={n_there}-"} if n_there else {})}
-        with requests.get(url, headers=headers, stream=True, timeout=SECONDS_TO_WAIT) as response:
-            if n_there and response.status_code == requests.codes.requested_range_not_satisfiable:
-                pass  # all of it is there: the checksum will tell
-            else:
-                response.raise_for_status()
-                goes_on = response.status_code == requests.codes.partial_content
-                with self.partial.open("ab" if goes_on else "wb") as stream:
-                    for chunk in response.iter_content(BYTES_AT_A_TIME):
-                        stream.write(chunk)
-        os.replace(self.partial, output_file)
-        return None
+def _get(name: str, folder: Path, split: str, file: RemoteFile, progress: Progress) -> None:
+    """Download one file, and put it in the place of what was there of this split."""
+    path = folder / (split + file.suffix)
+    partial = folder / f"{path.name}.part"
+    _fetch_checked(file, partial, lambda n, total: progress(f"{name}/{path.name}", n, total or file.bytes))
+    if file.columns == COLUMNS:
+        os.replace(partial, path)
+    else:
+        write_triples(read_triples(partial).rename(dict(zip(COLUMNS, file.columns, strict=True))), path)
+        partial.unlink()
+    for suffix in SUFFIXES:
+        if suffix != file.suffix:
+            (folder / (split + suffix)).unlink(missing_ok=True)
+    checked = {**_read_checked(folder), path.name: _stamp(file, path)}
+    replace_text(folder / CHECKED, json.dumps(checked, indent=2) + "\n")
+
+
+def _fetch_checked(file: RemoteFile, partial: Path, received: Callable[[int, int | None], None]) -> None:
+    """Download a file and check it; if an earlier attempt left something else behind, from its beginning."""
+    from anyburl.triples.fetching import fetch
+
+    has_resumed = partial.exists()
+    fetch(file.url, partial, received)
+    wrong = wrong_checksum(partial, file)
+    if wrong and has_resumed:
+        partial.unlink()
+        fetch(file.url, partial, received)
+        wrong = wrong_checksum(partial, file)
+    if wrong:
+        partial.unlink()
+        raise DataError(f"{file.url} has the wrong checksum: {wrong}; nothing of it was kept")
+
+
+def _stamp(file: RemoteFile, path: Path) -> dict[str, Any]:
+    """Return what `checked.json` says about a file that was checked, and has not been changed since."""
+    return {"blob": file.blob, "sha256": file.sha256, "columns": [*file.columns], "bytes": path.stat().st_size}
+
+
+def _read_checked(folder: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        found = json.loads((folder / CHECKED).read_text("utf-8"))
+        if isinstance(found, dict):
+            return found
+    return {}

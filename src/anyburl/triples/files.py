@@ -15,6 +15,7 @@ from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.triples.lines import BLOCK, GZIP, ZSTD, LineParser, read_blocks
 from anyburl.triples.rdf import is_rdf, read_rdf
 from anyburl.triples.table import TripleTable
+from anyburl.writing import replacing
 
 Compression = Literal["uncompressed", "gzip", "zstd"]
 
@@ -59,8 +60,7 @@ def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[st
         if len(unwritable):
             raise DataError(f"{path}: a label with a tab or a line break cannot be written: {unwritable[0]!r}")
     compressions: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
-    unfinished = path.with_name(f"{path.name}.part{os.getpid()}")
-    try:
+    with replacing(path) as unfinished:
         frame.write_csv(
             unfinished,
             separator="\t",
@@ -69,11 +69,6 @@ def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[st
             compression=compressions.get(path.suffix, "uncompressed"),
             check_extension=False,
         )
-        os.replace(unfinished, path)
-    except OSError as error:
-        raise DataError(f"{path}: the file cannot be written ({error.strerror or error})") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _first_bytes(path: Path) -> bytes:

@@ -1,7 +1,7 @@
 """Data sets by name: what there is to know about them, and where they are.
 
-Entries come from `datasets.toml` of this package and, on top, from the file of the same name in the folder that
-$ANYBURL_DATA names.
+Entries come from `datasets.toml` and `addresses.toml` of this package and, on top, from the file `datasets.toml` in the
+folder that $ANYBURL_DATA names.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -19,35 +18,10 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from anyburl.errors import DataError
-from anyburl.triples.rdf import RDF_SUFFIXES
+from anyburl.triples.entries import SUFFIXES, DatasetEntry, read_entry
 
-SPLITS = ("train", "valid", "test")
-SUFFIXES = (*(kind + packed for kind in (".txt", ".tsv") for packed in ("", ".gz", ".zst")), *RDF_SUFFIXES)
-FILE = "datasets.toml"
+FILE, ADDRESSES = "datasets.toml", "addresses.toml"
 INDEX = "index.json"  # what tells the folder of an index
-
-
-@dataclass(frozen=True)
-class RemoteFile:
-    """Where a split can be downloaded, and the checksum it must have."""
-
-    url: str
-    sha256: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class DatasetEntry:
-    """What is known about a data set; None where nothing is known for certain. Without `files`, it is local only."""
-
-    name: str
-    about: str = ""
-    triples: tuple[int, ...] | None = None
-    entities: int | None = None
-    relations: int | None = None
-    licence: str | None = None
-    citation: str | None = None
-    source: str | None = None
-    files: Mapping[str, RemoteFile] = field(default_factory=dict)
 
 
 def plain_name(name: str) -> str:
@@ -68,13 +42,28 @@ def download_folder() -> Path:
 
 def registry() -> dict[str, DatasetEntry]:
     """Return all data sets that have a name, by that name."""
-    ours = resources.files("anyburl") / "data" / FILE
-    found = {name: _entry(name, fields, FILE) for name, fields in tomllib.loads(ours.read_text("utf-8")).items()}
     home = data_home()
     if home and (home / FILE).is_file():
-        for name, fields in _read(home / FILE).items():
-            known = next((one for one in found if plain_name(one) == plain_name(name)), name)
-            found[known] = _entry(known, fields, str(home / FILE), found.get(known))
+        return _on_top(_shipped(), _read(home / FILE), str(home / FILE))
+    return dict(_shipped())
+
+
+@cache
+def _shipped() -> dict[str, DatasetEntry]:
+    """Return the data sets that this package knows."""
+    found: dict[str, DatasetEntry] = {}
+    for file in (FILE, ADDRESSES):
+        text = (resources.files("anyburl") / "data" / file).read_text("utf-8")
+        found = _on_top(found, tomllib.loads(text), file)
+    return found
+
+
+def _on_top(entries: dict[str, DatasetEntry], tables: dict[str, Any], where: str) -> dict[str, DatasetEntry]:
+    """Return the entries with the tables of a file added to them."""
+    found, names = dict(entries), {plain_name(name): name for name in entries}
+    for name, fields in tables.items():
+        known = names.get(plain_name(name), name)
+        found[known] = read_entry(known, fields, where, found.get(known))
     return found
 
 
@@ -120,36 +109,3 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         if not isinstance(fields, dict):
             raise DataError(f"{path}: expected a table [{name}], got {fields!r}")
     return found
-
-
-def _entry(name: str, fields: dict[str, Any], where: str, before: DatasetEntry | None = None) -> DatasetEntry:
-    """Check a table of the file and put it on top of what was known before."""
-    odd = fields.keys() - DatasetEntry.__dataclass_fields__.keys()
-    if odd:
-        raise DataError(f"{where}: [{name}] has {', '.join(sorted(odd))}, which says nothing about a data set")
-    stated = {**fields, "name": name}
-    if "triples" in fields:
-        stated["triples"] = _counts(name, fields["triples"], where)
-    if "files" in fields:
-        if not isinstance(fields["files"], dict):
-            raise DataError(f"{where}: expected a table [{name}.files], got {fields['files']!r}")
-        stated["files"] = {split: _remote(name, split, file, where) for split, file in fields["files"].items()}
-    return replace(before, **stated) if before else DatasetEntry(**stated)
-
-
-def _counts(name: str, given: Any, where: str) -> tuple[int, ...]:
-    if not isinstance(given, list) or len(given) != len(SPLITS) or not all(type(n) is int for n in given):
-        raise DataError(f"{where}: [{name}] triples must count those of train, valid and test, got {given!r}")
-    return tuple(given)
-
-
-def _remote(name: str, split: str, file: Any, where: str) -> RemoteFile:
-    if split not in SPLITS:
-        raise DataError(f"{where}: [{name}.files] takes train, valid and test, got {split}")
-    if not isinstance(file, dict) or file.keys() != {"url", "sha256"}:
-        raise DataError(f"{where}: [{name}.files] {split} must give url and sha256, got {file!r}")
-    if not re.fullmatch("[0-9a-f]{64}", str(file["sha256"])):
-        raise DataError(f"{where}: [{name}.files] {split}: sha256 has 64 hexadecimal digits, got {file['sha256']!r}")
-    if not str(file["url"]).lower().endswith(SUFFIXES):
-        raise DataError(f"{where}: [{name}.files] {split}: a url ends in .txt or .tsv, also .gz or .zst: {file['url']}")
-    return RemoteFile(str(file["url"]), str(file["sha256"]))

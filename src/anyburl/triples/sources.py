@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from anyburl.errors import DataError
-from anyburl.triples.registry import SPLITS, SUFFIXES, data_home, find_entry, find_folder, is_index, names_like
+from anyburl.triples.download import Progress, download, quiet
+from anyburl.triples.entries import SPLITS, SUFFIXES
+from anyburl.triples.registry import data_home, download_folder, find_entry, find_folder, is_index, names_like
 
 FOLDER_HOLDS = "a folder holds train and, if there are any, valid and test, each .txt or .tsv, also .gz or .zst"
 
@@ -27,8 +29,14 @@ class Source:
     index: Path | None = None
 
 
+def fetch_dataset(data: str | os.PathLike[str], progress: Progress = quiet) -> None:
+    """Download what `load_dataset` would download, so that nothing of it is left to do."""
+    with located(data, progress):
+        pass
+
+
 @contextmanager
-def located(data: str | os.PathLike[str]) -> Iterator[Source]:
+def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterator[Source]:
     """Find a data set, as `load_dataset` does; its files are there as long as the context lasts."""
     built_in = _built_in()
     if isinstance(data, str) and data in built_in:
@@ -39,29 +47,27 @@ def located(data: str | os.PathLike[str]) -> Iterator[Source]:
     home = data_home()
     if not path.exists() and home and (home / path).exists():
         path = home / path
-    if not path.exists() and len(path.parts) == 1:
-        path = find_dataset(str(path)) or path
+    if not path.exists() and path.parent in (Path(), download_folder()):  # a run remembers where its data was kept
+        path = find_dataset(path.name, progress) or path
     if not path.exists():
-        _refuse_missing(os.fspath(data), sorted(built_in))
+        _refuse_missing(os.fspath(data))
     if path.is_dir():
         yield _in_folder(path, path.resolve().name, str(path))
     else:
         yield Source(_stem(path), str(path), {"train": path, "valid": None, "test": None})
 
 
-def find_dataset(name: str) -> Path | None:
+def find_dataset(name: str, progress: Progress = quiet) -> Path | None:
     """Return the folder of a data set that is known by name, downloaded if need be; None if nothing has that name."""
     entry = find_entry(name)
     if entry and entry.files:
-        from anyburl.triples.download import download
-
-        return find_folder(name, downloaded=False) or download(entry)
+        return find_folder(name, downloaded=False) or download(entry, progress)
     folder = find_folder(name)
     if folder is None and entry:
         home = data_home()
         raise DataError(
-            f"{entry.name} is not on this machine, and there is no address of it that was checked: put train, valid "
-            f"and test into {home / entry.name if home else f'$ANYBURL_DATA/{entry.name}'} (from {entry.source})"
+            f"{entry.name} is not on this machine, and anyburl cannot download it: get it from {entry.source} and put "
+            f"train, valid and test into {home / entry.name if home else f'$ANYBURL_DATA/{entry.name}'}"
         )
     return folder
 
@@ -99,10 +105,10 @@ def _stem(path: Path) -> str:
     return name.removesuffix(".gz").removesuffix(".zst") or name
 
 
-def _refuse_missing(data: str, built_in: list[str]) -> NoReturn:
-    names = f"built-in data sets are {', '.join(built_in)}" if built_in else "there are no built-in data sets"
-    home = os.environ.get("ANYBURL_DATA")
+def _refuse_missing(data: str) -> NoReturn:
+    home = data_home()
     also = f" (nor is it in ANYBURL_DATA, {home})" if home else ""
     like = names_like(data)
-    hint = f"; did you mean {' or '.join(like)}?" if like else f": {names}; {FOLDER_HOLDS}"
+    known = f": `anyburl datasets` lists the names that are known; {FOLDER_HOLDS}"
+    hint = f"; did you mean {' or '.join(like)}?" if like else known
     raise DataError(f"there is no data set, folder or file {data!r}{also}{hint}")

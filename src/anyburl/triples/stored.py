@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from anyburl import __version__
 from anyburl.errors import DataError
-from anyburl.triples.registry import INDEX, SPLITS
+from anyburl.triples.entries import SPLITS
+from anyburl.triples.registry import INDEX
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 
