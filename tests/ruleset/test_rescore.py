@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl import RuleSet, TripleTable, load_dataset, rescore
-from anyburl.ruleset.selection import TYPE_CODES
+from anyburl import RuleSet, RuleType, TripleTable, load_dataset, rescore
 from kernels import examples, table_of
 from reference.scoring import score
 from strategies import RuleTuple, SmallGraph, graphs, grounded_rules, rules
 
-CODES = {str(name): code for name, code in TYPE_CODES.items()}
+CODES = {str(name): name.code for name in RuleType}
 
 
 def rule_set(table: TripleTable, wanted: list[RuleTuple]) -> RuleSet:

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.ranking.arrays import UNIT, LongIndex, RelationEdges, RuleIndex, TrieIndex, UnaryIndex
 from anyburl.ranking.kernel_index import copy_steps, count_sort, count_steps, find_segments
-from anyburl.rules.rule import RuleType
+from anyburl.rules.types import RuleType
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.ruleset.selection import TYPE_CODES
 
 MOST_CERTAIN = 1.0 - 2.0**-40
 
@@ -33,7 +32,7 @@ def build_index(graph: GraphArrays, rules: RuleSet, confidences: NDArray[np.floa
     """Index the rules (of the graph's vocabulary); `confidences` are what they count for."""
     scores, lengths = to_scores(confidences), rules.lengths
     rules = _read_self_forward(rules)
-    is_type = {name: rules.type == code for name, code in TYPE_CODES.items()}
+    is_type = {name: rules.type == name.code for name in RuleType}
     pairs = is_type[RuleType.UNARY_CONSTANT] & (lengths == 1)
     dangling = is_type[RuleType.UNARY_DANGLING] & (lengths == 1)
     binary = is_type[RuleType.BINARY]

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from anyburl.errors import OptionError
 from anyburl.ranking.kernel_order import MAXIMUM, NOISY_OR, NOISY_OR_TOP
-from anyburl.rules.rule import RuleType
+from anyburl.rules.types import RuleType
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.ruleset.selection import TYPE_CODES
 
 BLOCK_CHOICES = ("auto", "on", "off")
 
@@ -56,7 +55,7 @@ class RankOptions:
         """Return what each rule counts for: its smoothed confidence times the factor of its type."""
         factors = np.ones(256)
         for name, factor in self.weights.items():
-            factors[TYPE_CODES[RuleType(name)]] = factor
+            factors[RuleType(name).code] = factor
         return rules.confidence(self.smoothing) * factors[rules.type]
 
 
