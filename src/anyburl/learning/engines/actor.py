@@ -15,11 +15,11 @@ from anyburl import __version__
 from anyburl.bodies.seen import SeenBodies
 from anyburl.learning.engines.base import CoreSpan
 from anyburl.learning.engines.search import SearchArrays
+from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.engines.worker import Worker
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.learning.share import Share
 from anyburl.learning.source import BodySource
-from anyburl.learning.warmup import warm_up
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.columns import COLUMN_TYPES
 from anyburl.ruleset.ruleset import RuleSet

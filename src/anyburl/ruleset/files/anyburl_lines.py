@@ -26,7 +26,7 @@ class Lines(NamedTuple):
     rejected: list[tuple[int, str]]
 
 
-def read_lines(lines: pl.DataFrame, *, escaped: bool) -> Lines:
+def parse_lines(lines: pl.DataFrame, *, escaped: bool) -> Lines:
     """Read a frame of lines with their numbers."""
     first = pl.col("number") == 1
     lines = lines.with_columns(

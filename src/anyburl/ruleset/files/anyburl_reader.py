@@ -16,7 +16,7 @@ from anyburl.errors import RuleError
 from anyburl.polars_unstable import line_batches
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import concatenate
-from anyburl.ruleset.files.anyburl_lines import read_lines
+from anyburl.ruleset.files.anyburl_lines import parse_lines
 from anyburl.ruleset.files.opening import PathLike, first_bytes
 from anyburl.ruleset.files.report import ReadReport
 from anyburl.ruleset.files.unify import unify
@@ -30,7 +30,7 @@ def read_text(
 ) -> tuple[RuleColumns, ReadReport]:
     """Read rules in the order of their lines. Scores are taken as sampled, since the text does not say."""
     first_bytes(Path(path))
-    batches = [read_lines(frame, escaped=escaped) for frame in _numbered_lines(path)]
+    batches = [parse_lines(frame, escaped=escaped) for frame in _numbered_lines(path)]
     n_comments = sum(batch.n_comments for batch in batches)
     rejected = sorted(pair for batch in batches for pair in batch.rejected)
     parts = unify((batch.rules for batch in batches if batch.rules is not None), vocabulary)

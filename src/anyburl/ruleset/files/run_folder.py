@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from anyburl.errors import RunError
+from anyburl.errors import RuleError, RunError
 from anyburl.ruleset.columns import COLUMN_TYPES, RuleColumns
 from anyburl.ruleset.combine import concatenate, merge
 from anyburl.ruleset.files.parquet import read_parquet
@@ -54,7 +53,7 @@ def read_run(folder: Path, at: float | str | None = None) -> RuleColumns:
     if not files and (folder / RULES).is_file():
         return read_parquet(folder / RULES)[0]
     vocabulary = read_vocabulary(folder)
-    parts = [RuleColumns(vocabulary=vocabulary, **_read_part(file)) for file in files]
+    parts = [_read_part(file, vocabulary) for file in files]
     if (folder / RULES).is_file():
         return merge([read_parquet(folder / RULES, vocabulary)[0], *parts])
     return concatenate(parts) if parts else RuleColumns.empty(vocabulary)
@@ -104,6 +103,10 @@ def _read_snapshot(folder: Path, at: str) -> RuleColumns:
     raise RunError(f"{folder} has no snapshot at {at} seconds; it has {', '.join(there) or 'none'}")
 
 
-def _read_part(file: Path) -> dict[str, NDArray[Any]]:
-    with open(file, "rb") as stored:
-        return {name: np.load(stored) for name in _STORED}
+def _read_part(file: Path, vocabulary: Vocabulary) -> RuleColumns:
+    try:
+        with open(file, "rb") as stored:
+            columns = {name: np.load(stored) for name in _STORED}
+        return RuleColumns(vocabulary=vocabulary, **columns)
+    except (OSError, EOFError, ValueError, RuleError) as error:
+        raise RunError(f"{file} cannot be read: {error}") from error
