@@ -15,7 +15,9 @@ settings.register_profile("anyburl", deadline=None, suppress_health_check=[Healt
 settings.load_profile("anyburl")
 
 # Polars warns of what it may change; only from `anyburl.polars_unstable` is that not an error (see pyproject.toml).
+# Polars keeps the setting in the environment, so that programs which tests start would print the warnings.
 pl.Config.warn_unstable(True)
+os.environ.setdefault("PYTHONWARNINGS", "ignore:::anyburl.polars_unstable")
 
 
 def _shared() -> Path | None:
