@@ -24,6 +24,7 @@ from anyburl.bodies.arrays import (
 from anyburl.bodies.generalisation import canonical, with_keys
 from anyburl.bodies.kernel import score
 from anyburl.cores import available_cores
+from anyburl.errors import RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.index import segment_entities
 from anyburl.graph.stored import graph_of
@@ -47,6 +48,8 @@ def rescore(
     Exact, with `object_identity` or without; a `budget` of edges per body makes large bodies estimates instead.
     `progress` is told how many rules were done.
     """
+    if not rules.vocabulary.same_labels(table.vocabulary):
+        raise RuleError("the rules have another vocabulary than the triples: use with_vocabulary first")
     graph = graph_of(table)
     heads = head_arrays(graph)
     predictions, support = np.zeros(len(rules), np.int64), np.zeros(len(rules), np.int32)
