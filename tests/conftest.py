@@ -6,12 +6,18 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, settings
 
 # Interpreted kernels are slow and compiled ones pay their compilation in the first example: no deadlines.
 settings.register_profile("anyburl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("anyburl")
+
+# Polars warns of what it may change; only from `anyburl.polars_unstable` is that not an error (see pyproject.toml).
+# Polars keeps the setting in the environment, so that programs which tests start would print the warnings.
+pl.Config.warn_unstable(True)
+os.environ.setdefault("PYTHONWARNINGS", "ignore:::anyburl.polars_unstable")
 
 
 def _shared() -> Path | None:

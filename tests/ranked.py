@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 from numpy.typing import NDArray
 
-from anyburl import RuleSet
+from anyburl import RuleSet, RuleType
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.index import to_scores
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import Ranker
-from anyburl.ruleset.selection import TYPE_CODES
 from kernels import table_of
 from reference.graph import Triple
 from reference.ranking import (
@@ -34,7 +33,7 @@ from strategies import RuleTuple, SmallGraph, binary_rules, graphs, grounded_rul
 
 AGGREGATIONS = ("max", "noisy-or", "noisy-or-top:1", "noisy-or-top:2", "noisy-or-top:7")
 
-CODES = {str(name): code for name, code in TYPE_CODES.items()}
+CODES = {str(name): name.code for name in RuleType}
 
 
 class Scored(NamedTuple):

@@ -39,9 +39,10 @@ if TYPE_CHECKING:
     from anyburl.prediction.predict import Answer, predict
     from anyburl.ranking.options import RankOptions
     from anyburl.ranking.ranker import Ranker
-    from anyburl.rules.rule import Atom, Rule, RuleType
+    from anyburl.rules.rule import Atom, Rule
     from anyburl.rules.syntax import format_rule, parse_rule
-    from anyburl.ruleset.rescore import rescore
+    from anyburl.rules.types import RuleType
+    from anyburl.ruleset.counting import rescore
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.synthetic.generate import GeneratedGraph, generate_graph
     from anyburl.synthetic.planted import PlantedRule
@@ -72,7 +73,7 @@ _HOMES = {
     "Rule": "rules.rule",
     "RuleError": "errors",
     "RuleSet": "ruleset.ruleset",
-    "RuleType": "rules.rule",
+    "RuleType": "rules.types",
     "RunDirectory": "learning.run",
     "RunError": "errors",
     "Span": "learning.learner",
@@ -89,7 +90,7 @@ _HOMES = {
     "make_ranker": "tuning.ranker",
     "parse_rule": "rules.syntax",
     "predict": "prediction.predict",
-    "rescore": "ruleset.rescore",
+    "rescore": "ruleset.counting",
 }
 
 __version__ = "0.1.0"

@@ -19,7 +19,7 @@ from platformdirs import user_cache_path
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_KERNEL_SOURCES = ("kernel*.py", "arrays.py", "rng.py")
+_KERNEL_SOURCES = ("kernel*.py", "arrays.py", "rng.py", "rules/types.py")
 
 
 def _digest() -> str:

@@ -27,7 +27,7 @@ def test_lines_that_are_no_rules_are_reported_with_their_number(run: Any, run_js
     result = run("convert", path, tmp_path / "rules.parquet")
     assert result.stdout == f"1 rule written to {tmp_path / 'rules.parquet'}\n"
     remarks = result.stderr.splitlines()
-    assert remarks[0] == f"{path}: 1 rule read, 10 lines left out (no rules)"
+    assert remarks[0] == f"{path}: 1 rule read; 10 lines are not rules and were left out"
     assert remarks[1] == f"{path}:3: expected 4 tab-separated fields, got 1"
     assert remarks[-1] == "and 5 more"
     told = run_json("convert", path, tmp_path / "rules.parquet", "--quiet")

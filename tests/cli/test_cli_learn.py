@@ -172,4 +172,5 @@ def test_wrong_input_is_one_sentence(run: Any, tmp_path: Path, arguments: list[s
 
 def test_a_folder_that_holds_a_run_is_refused(run: Any, geo_run: Path) -> None:
     wrong = run("learn", "geo", "--out", geo_run, code=2)
-    assert wrong.stderr == f"error: {geo_run} already holds a run: give another folder, or go on with it by --resume\n"
+    hint = "choose another folder, or continue the run with --resume"
+    assert wrong.stderr == f"error: {geo_run} already holds a run: {hint}\n"

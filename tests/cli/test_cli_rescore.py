@@ -38,7 +38,7 @@ def files(tmp_path: Path) -> Path:
 def test_rules_keep_their_order_and_unknown_labels_predict_nothing_right(run: Any, files: Path) -> None:
     result = run("rescore", files / "rules.txt", "--data", files / "data.txt", "--out", files / "new.txt", "--exact")
     assert (files / "new.txt").read_text() == RESCORED
-    assert "2 rules with labels that the data has not" in result.stderr
+    assert "2 rules use labels that are not in the data: kept, with a support of 0" in result.stderr
     assert "5 rules rescored" in result.stdout
     assert "all counts exact" in result.stdout
 

@@ -80,7 +80,7 @@ def test_labels_that_look_like_markup_are_printed_as_they_are(run: Any, tmp_path
 
 
 def test_an_empty_result_says_so(run: Any, foreign: Path, tmp_path: Path) -> None:
-    assert run("rules", foreign, "--length", 5).stdout == "none of the 5 rules is like that\n"
+    assert run("rules", foreign, "--length", 5).stdout == "none of the 5 rules matches\n"
     (tmp_path / "empty.txt").touch()
     assert run("rules", tmp_path / "empty.txt").stdout == "there are no rules\n"
 
@@ -104,8 +104,8 @@ def test_run_folders_parquet_and_text_show_the_same(run_json: Any, geo_run: Path
         (["{tmp}/triples.txt"], "there is no rule in this file; line 1: expected 4 tab-separated fields, got 3"),
         (["{tmp}/rules.txt", "--relation", "speakz"], "unknown relation 'speakz'; did you mean 'speaks'?"),
         (["{tmp}/rules.txt", "--contains", "hollant"], "unknown entity or relation 'hollant'; did you mean 'holland'?"),
-        (["{tmp}/rules.txt", "--type", "Q"], "the type of a rule is B, Uc, Ud, Z, got 'Q'"),
-        (["{tmp}/rules.txt", "--sort", "luck"], "--sort takes confidence, support, value, predictions, got 'luck'"),
+        (["{tmp}/rules.txt", "--type", "Q"], "--type must be one of B, Uc, Ud, Z, got 'Q'"),
+        (["{tmp}/rules.txt", "--sort", "luck"], "--sort must be one of confidence, support, value, predictions"),
         (["{tmp}/rules.txt", "--top", "-1"], "Invalid value for '--top'"),
         (["{tmp}/rules.txt", "--at", "10"], "--at asks for a snapshot of a run folder"),
     ],

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from anyburl import Learner, LearnOptions, RuleSet, TripleTable
+from anyburl import Learner, LearnOptions, RuleSet, RuleType, TripleTable
 from anyburl.learning.learner import Span
-from anyburl.ruleset.selection import TYPE_CODES
 from kernels import table_of
 from reference.scoring import Counts, Rule
 from strategies import SmallGraph
@@ -15,7 +14,7 @@ from strategies import SmallGraph
 ENOUGH = 10**12
 """As a path budget, more than it takes to complete any profile; as a work budget, enough for exact counts."""
 
-TYPES = {code: str(name) for name, code in TYPE_CODES.items()}
+TYPES = {name.code: str(name) for name in RuleType}
 
 
 def make_learner(data: SmallGraph | TripleTable, known: RuleSet | None = None, **options: Any) -> Learner:

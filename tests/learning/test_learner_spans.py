@@ -9,10 +9,10 @@ import pytest
 from learned import ENOUGH, counted, learned, make_learner, run
 
 from anyburl import DataError, PathProfile, TripleTable, UnknownLabelError, Vocabulary
+from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.learner import Span
 from anyburl.learning.options import CORES_OF_PATH_RUNS, PATHS_PER_CORE, POLICIES
 from anyburl.learning.store import RuleStore
-from anyburl.learning.warmup import warm_up
 from kernels import random_graph
 from reference import search
 from reference.scoring import Rule

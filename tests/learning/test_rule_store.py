@@ -9,7 +9,7 @@ import pytest
 
 from anyburl import RuleSet, learn, load_dataset
 from anyburl.learning.store import RuleStore
-from anyburl.ruleset.ruleset import COLUMN_TYPES
+from anyburl.ruleset.columns import COLUMN_TYPES
 
 
 def is_mapped(column: Any) -> bool:

@@ -282,7 +282,7 @@ def test_other_data_are_refused(run: RunDirectory) -> None:
 
 
 def test_a_folder_that_holds_a_run_is_not_overwritten(run: RunDirectory, dataset: Dataset) -> None:
-    with pytest.raises(RunError, match="already holds a run: give another folder, or go on with it by --resume"):
+    with pytest.raises(RunError, match="already holds a run: choose another folder, or continue the run with --resume"):
         RunDirectory.create(run.path, dataset, LearnOptions())
     with pytest.raises(RunError, match="already holds a run"):
         learn(dataset, out=run.path, paths=1)

@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 
 from anyburl.rules import Rule, parse_rule
 from anyburl.ruleset import RuleSet
-from anyburl.ruleset.labelled import encode_rules, label_rules
+from anyburl.ruleset.files.labelled import encode_rules, label_rules
 from rules.strategies import labels, rules
 
 Scores = tuple[int, int]
@@ -22,7 +22,7 @@ def make_rules(scored: Sequence[tuple[Rule | str, Scores]], exact: bool = True) 
     objects = [parse_rule(rule) if isinstance(rule, str) else rule for rule, _ in scored]
     predictions = pl.Series([scores[0] for _, scores in scored], dtype=pl.Int64)
     support = pl.Series([scores[1] for _, scores in scored], dtype=pl.Int64)
-    made = encode_rules(label_rules(objects), predictions, support)
+    made = RuleSet.of(encode_rules(label_rules(objects), predictions, support))
     return made.replace(exact=np.full(len(made), exact))
 
 

@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from anyburl.errors import RuleError
+from anyburl.errors import RuleError, RunError
 from anyburl.rules import SELF, Atom, Constant, Rule, Variable
-from anyburl.ruleset import RuleSet, files, frame, read_rules, write_rules
+from anyburl.ruleset import RuleSet, frame_writer
+from anyburl.ruleset.files import parquet
 from anyburl.triples import Vocabulary
 from ruleset.samples import assert_same, make_rules, rule_sets
 
@@ -36,7 +37,7 @@ def test_any_rules_come_back_as_they_were(rules: RuleSet) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rules.parquet"
         rules.save(path)
-        loaded, report = read_rules(path)
+        loaded, report = RuleSet.read(path)
         assert [entry.name for entry in Path(folder).iterdir()] == ["rules.parquet"]
     assert_same(loaded, rules)
     assert loaded.vocabulary == rules.vocabulary
@@ -66,8 +67,8 @@ def test_large_sets_are_written_and_read_in_parts(
     tmp_path: Path, rules: RuleSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many = rules.take([*range(4)] * 25)
-    monkeypatch.setattr(files, "SLICE_ROWS", 7)
-    monkeypatch.setattr(frame.FrameWriter.slices, "__defaults__", (7,))
+    monkeypatch.setattr(parquet, "SLICE_ROWS", 7)
+    monkeypatch.setattr(frame_writer.FrameWriter.slices, "__defaults__", (7,))
     many.save(tmp_path / "rules.parquet")
     assert_same(RuleSet.load(tmp_path / "rules.parquet"), many)
 
@@ -75,7 +76,7 @@ def test_large_sets_are_written_and_read_in_parts(
 def test_large_vocabularies_are_written_as_strings(
     tmp_path: Path, rules: RuleSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frame, "MOST_ENUM_LABELS", 0)
+    monkeypatch.setattr(frame_writer, "MOST_ENUM_LABELS", 0)
     rules.save(tmp_path / "rules.parquet")
     assert pl.read_parquet_schema(tmp_path / "rules.parquet")["constant"] == pl.String
     assert_same(RuleSet.load(tmp_path / "rules.parquet"), rules)
@@ -93,11 +94,11 @@ def test_rules_with_labels_outside_a_vocabulary_are_dropped_and_counted(tmp_path
     path = tmp_path / "rules.parquet"
     rules.save(path)
     vocabulary = Vocabulary.from_labels(["c", "x"], ["a", "b", "h"])
-    loaded, report = read_rules(path, vocabulary)
+    loaded, report = RuleSet.read(path, vocabulary)
     assert_same(loaded, rules.take([2, 3]))
     assert loaded.vocabulary is vocabulary
     assert (report.n_rules, report.n_unknown, report.rejected) == (2, 2, [])
-    with pytest.warns(UserWarning, match="2 rules have labels"):
+    with pytest.warns(UserWarning, match="2 rules read; 2 rules use labels that are not in the data"):
         RuleSet.load(path, vocabulary)
 
 
@@ -138,7 +139,7 @@ def test_wrong_contents_are_told_by_column_and_row(
 def test_files_that_are_no_rules_are_told_apart(tmp_path: Path, rules: RuleSet) -> None:
     with pytest.raises(RuleError, match="there is no such file"):
         RuleSet.load(tmp_path / "none.parquet")
-    with pytest.raises(RuleError, match="got a folder"):
+    with pytest.raises(RunError, match="is not a run folder"):
         RuleSet.load(tmp_path)
     (tmp_path / "junk.parquet").write_bytes(b"\x00junk" * 10)
     with pytest.raises(RuleError, match="cannot be read as Parquet"):
@@ -158,5 +159,5 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path, rules: RuleS
     with pytest.raises(RuleError, match="cannot be written"):
         rules.save(tmp_path / "no folder" / "rules.parquet")
     with pytest.raises(RuleError, match=r"ends in one of \.parquet, \.txt"):
-        write_rules(rules, tmp_path / "rules.csv")
+        rules.save(tmp_path / "rules.csv")
     assert list(tmp_path.iterdir()) == []

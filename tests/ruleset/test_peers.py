@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anyburl.ruleset import RuleSet, read_rules
+from anyburl.ruleset import RuleSet
 
 EXPECTED = {
     "WN18RR": {"B": 783, "Uc": 27839, "Ud": 7869, "Z": 30},
@@ -23,7 +23,7 @@ def read_fields(path: Path) -> list[list[str]]:
 def test_the_rules_of_anyburl_survive_text_and_parquet(shared_peers: Path, tmp_path: Path, name: str) -> None:
     source = shared_peers / f"{name}-anyburl23-100s.txt.gz"
     lines = read_fields(source)
-    rules, report = read_rules(source)
+    rules, report = RuleSet.read(source)
     assert (report.n_rules, report.rejected) == (len(lines), [])
     assert rules.counts_by_type() == EXPECTED[name]
     assert rules.texts().to_list() == [line[3] for line in lines]

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl import RuleSet, TripleTable, load_dataset, rescore
-from anyburl.ruleset.selection import TYPE_CODES
+from anyburl import RuleError, RuleSet, RuleType, TripleTable, load_dataset, rescore
 from kernels import examples, table_of
 from reference.scoring import score
 from strategies import RuleTuple, SmallGraph, graphs, grounded_rules, rules
 
-CODES = {str(name): code for name, code in TYPE_CODES.items()}
+CODES = {str(name): name.code for name in RuleType}
 
 
 def rule_set(table: TripleTable, wanted: list[RuleTuple]) -> RuleSet:
@@ -80,6 +79,12 @@ def test_a_rule_without_a_body_predicts_whoever_has_the_relation() -> None:
 def test_no_rules_are_no_work() -> None:
     table = table_of((2, 1, [(0, 0, 1)]))
     assert len(rescore(RuleSet.empty(table.vocabulary), table)) == 0
+
+
+def test_the_rules_of_another_vocabulary_are_refused() -> None:
+    rules = rule_set(table_of((9, 5, [(0, 0, 1)])), [("Uc", 4, 8, (4,), 8)])
+    with pytest.raises(RuleError, match="another vocabulary than the triples: use with_vocabulary first"):
+        rescore(rules, table_of((2, 1, [(0, 0, 1)])))
 
 
 def test_on_a_graph_without_triples_no_rule_predicts_anything() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
+import inspect
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.errors import MissingExtraError, OptionError, RuleError, UnknownLabelError
+from anyburl.cli.rules import ORDERS, SMOOTHING
+from anyburl.errors import OptionError, RuleError, UnknownLabelError
 from anyburl.rules import Rule, RuleType
-from anyburl.ruleset import SELF_MARKER, TYPE_CODES, RuleSet
+from anyburl.ruleset import RuleSet
+from anyburl.ruleset.selection import Order
 from anyburl.triples import Vocabulary
 from rules.strategies import rules as rule_objects
 from ruleset.samples import assert_same, make_rules, rule_sets
@@ -36,7 +39,7 @@ def test_columns_follow_the_conventions(rules: RuleSet) -> None:
     vocabulary = rules.vocabulary
     assert vocabulary.relations.to_list() == ["born", "lang", "lives", "married", "speaks"]
     assert vocabulary.entities.to_list() == ["dutch", "ed", "english", "nl"]
-    assert rules.type.tolist() == [TYPE_CODES[RuleType(name)] for name in ("B", "Uc", "Ud", "Ud", "Z", "B")]
+    assert rules.type.tolist() == [RuleType(name).code for name in ("B", "Uc", "Ud", "Ud", "Z", "B")]
     assert rules.head.tolist() == [4, 4, 4 + 5, 3, 4, 0]
     assert rules.head_constant.tolist() == [-1, 0, 1, vocabulary.self_id, 2, -1]
     assert rules.body_constant.tolist() == [-1, 3, -1, -1, -1, -1]
@@ -51,16 +54,6 @@ def test_h_of_self_and_y_is_a_backward_head() -> None:
     assert rules.head.tolist() == [1 + 2]
     assert rules.head_constant.tolist() == rules.body_constant.tolist() == [rules.vocabulary.self_id]
     assert rules.texts().to_list() == ["h(me_myself_i,Y) <= b(Y,me_myself_i)"]
-
-
-def test_columns_are_read_only(rules: RuleSet) -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        rules.support[0] = 1
-
-
-def test_columns_of_different_lengths_are_refused(rules: RuleSet) -> None:
-    with pytest.raises(RuleError, match="another length for 'support'"):
-        rules.replace(support=np.zeros(3))
 
 
 def test_confidence_is_support_by_predictions_with_smoothing(rules: RuleSet) -> None:
@@ -78,10 +71,34 @@ def test_objects_survive_the_columns(objects: list[Rule]) -> None:
     assert list(make_rules([(rule, (2, 1)) for rule in objects])) == objects
 
 
-def test_one_rule_by_its_row(rules: RuleSet) -> None:
-    assert str(rules.rule(-1)) == "born(X,Y) <= lives(X,Y)"
+def test_an_index_gives_a_rule(rules: RuleSet) -> None:
+    assert str(rules[0]) == "speaks(X,Y) <= lives(X,A), lang(A,Y)"
+    assert str(rules[-1]) == str(rules.rule(5)) == str(rules[np.int64(5)]) == "born(X,Y) <= lives(X,Y)"
+    for row in (6, -7):
+        with pytest.raises(IndexError, match=f"one of 6 rules, got {row}"):
+            rules[row]
+    for wrong in ("head", 1.5, None):
+        with pytest.raises(TypeError):
+            rules[wrong]  # type: ignore[call-overload]
+
+
+@given(rule_sets(), st.slices(8))
+def test_a_slice_gives_a_set(rules: RuleSet, rows: slice) -> None:
+    assert isinstance(rules[rows], RuleSet)
+    assert list(rules[rows]) == list(rules)[rows]
+    assert rules[rows].support.tolist() == rules.support[rows].tolist()
+
+
+def test_rows_and_masks_give_a_set(rules: RuleSet) -> None:
+    mask = rules.support > 3
+    for index in (mask, mask.tolist(), pl.Series(mask), np.array([0, 1, 4]), [0, 1, 4], [0, -5, -2]):
+        assert_same(rules[index], rules.take([0, 1, 4]))
+    assert_same(rules[np.array([3])], rules.slice(3, 4))
+    assert len(rules[[]]) == 0
     with pytest.raises(IndexError):
-        rules.rule(6)
+        rules[[6]]
+    with pytest.raises(TypeError, match="numbers of rules or a mask, got 2 dimensions"):
+        rules[np.zeros((2, 2), np.int64)]
 
 
 def test_take_accepts_rows_and_masks(rules: RuleSet) -> None:
@@ -113,20 +130,34 @@ def test_filter_refuses_what_it_does_not_know(rules: RuleSet) -> None:
         rules.filter(relation="speak")
     with pytest.raises(UnknownLabelError, match="entity or relation 'dutsch'; did you mean 'dutch'"):
         rules.filter(contains="dutsch")
-    with pytest.raises(OptionError, match="B, Uc, Ud, Z, got 'U'"):
+    with pytest.raises(OptionError, match="type must be one of B, Uc, Ud, Z, got 'U'"):
         rules.filter(type="U")
 
 
 def test_top_orders_by_a_score_with_fixed_ties(rules: RuleSet) -> None:
     assert rules.top(3).support.tolist() == [80, 8, 4]
+    assert [str(rule) for rule in rules.top(1, smoothing=0)] == ["speaks(X,english) <= "]
     assert rules.top(2, by="predictions").predictions.tolist() == [100, 20]
     assert rules.top(2, by="value").support.tolist() == [80, 8]
     assert len(rules.top(0)) == 0
     assert len(rules.top(99, by="support")) == 6
-    with pytest.raises(OptionError, match="at least 0, got -1"):
+    with pytest.raises(OptionError, match="k must be at least 0, got -1"):
         rules.top(-1)
-    with pytest.raises(OptionError, match="got 'size'"):
+    with pytest.raises(OptionError, match="by must be one of confidence, support, value, predictions, got 'size'"):
         rules.top(1, by="size")  # type: ignore[arg-type]
+
+
+def test_top_smooths_confidences_as_the_command_line_does() -> None:
+    scores = [(2, 2), (510, 500), (10, 9), (0, 0)]
+    rules = make_rules([(f"h(X,c{n}) <= b(X,A)", score) for n, score in enumerate(scores)])
+    assert rules.top(4).support.tolist() == [500, 9, 2, 0]
+    assert rules.top(4, smoothing=0).support.tolist() == [2, 500, 9, 0]
+    assert rules.top(4, by="value", smoothing=1000).support.tolist() == [500, 9, 2, 0]
+    assert rules.top(2).predictions.tolist() == [510, 10]
+    assert inspect.signature(RuleSet.top).parameters["smoothing"].default == SMOOTHING
+    assert get_args(Order) == ORDERS
+    with pytest.raises(OptionError, match="smoothing must be at least 0, got -1"):
+        rules.top(1, smoothing=-1)
 
 
 @given(
@@ -187,38 +218,3 @@ def test_an_empty_set_can_do_everything() -> None:
     assert repr(empty) == "RuleSet(0 rules)"
     assert empty.counts_by_length() == {}
     assert list(empty) == []
-
-
-def test_the_frame_has_labels_in_dictionary_columns(rules: RuleSet) -> None:
-    frame = rules.to_polars()
-    assert frame.columns == [
-        *("type", "head", "body", "forward", "subject", "object", "constant"),
-        *("predictions", "support", "exact", "confidence"),
-    ]
-    assert isinstance(frame.schema["constant"], pl.Enum)
-    assert frame.row(0)[:7] == ("B", "speaks", ["lives", "lang"], [True, True], None, None, None)
-    assert frame.row(1)[:7] == ("Uc", "speaks", ["lives"], [True], None, "dutch", "nl")
-    assert frame.row(2)[:7] == ("Ud", "speaks", ["lang"], [False], "ed", None, None)
-    assert frame.row(3)[:7] == ("Ud", "married", ["born"], [False], None, SELF_MARKER, None)
-    assert frame.row(4) == ("Z", "speaks", [], [], None, "english", None, 100, 80, True, 0.8)
-
-
-def test_pandas_is_optional(rules: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object) -> None:
-        raise ModuleNotFoundError("pandas")
-
-    monkeypatch.setattr(pl.DataFrame, "to_pandas", missing)
-    with pytest.raises(MissingExtraError, match="to_pandas"):
-        rules.to_pandas()
-
-
-def test_a_pandas_frame_has_the_same_columns(rules: RuleSet) -> None:
-    pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    frame = rules.to_pandas()
-    assert list(frame.columns) == rules.to_polars().columns
-    assert frame["head"].tolist() == rules.to_polars()["head"].to_list()
-
-
-def test_a_set_can_be_pickled(rules: RuleSet) -> None:
-    assert_same(pickle.loads(pickle.dumps(rules)), rules)

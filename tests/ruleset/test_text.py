@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from anyburl.errors import RuleError
 from anyburl.rules import Atom, Constant, Rule, Variable, parse_rule
 from anyburl.rules.labels import entity_fault, relation_fault
-from anyburl.ruleset import RuleSet, read_rules, text
+from anyburl.ruleset import RuleSet
+from anyburl.ruleset.files import anyburl_reader, anyburl_writer
 from anyburl.triples import Vocabulary
 from rules.strategies import writable_entities, writable_relations
 from ruleset.samples import assert_same, make_rules, rule_sets
@@ -24,7 +25,7 @@ from ruleset.samples import assert_same, make_rules, rule_sets
 def read(tmp_path: Path, lines: str) -> tuple[list[str], list[tuple[int, str]], int]:
     path = tmp_path / "rules.txt"
     path.write_bytes(lines.encode())
-    rules, report = read_rules(path)
+    rules, report = RuleSet.read(path)
     assert report.n_rules == len(rules)
     return rules.texts().to_list(), report.rejected, report.n_comments
 
@@ -35,7 +36,7 @@ def test_writable_rules_come_back_as_they_were(rules: RuleSet, suffix: str) -> N
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"rules{suffix}"
         rules.save(path)
-        loaded, report = read_rules(path)
+        loaded, report = RuleSet.read(path)
         assert [entry.name for entry in Path(folder).iterdir()] == [path.name]
     assert report.rejected == []
     assert_same(loaded, rules, same_exact=False)
@@ -47,7 +48,7 @@ def test_any_rules_come_back_if_escaped(rules: RuleSet) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rules.txt"
         rules.save(path, escaped=True)
-        loaded, report = read_rules(path, escaped=True)
+        loaded, report = RuleSet.read(path, escaped=True)
     assert report.rejected == []
     assert_same(loaded, rules, same_exact=False)
 
@@ -87,7 +88,7 @@ def test_lines_have_predictions_support_confidence_and_the_rule(tmp_path: Path) 
 
 @given(st.lists(st.fractions(0, 1).map(float)))
 def test_confidences_are_written_as_python_writes_them(values: list[float]) -> None:
-    assert text.float_texts(np.array(values, dtype=np.float64)).to_list() == [repr(value) for value in values]
+    assert anyburl_writer.float_texts(np.array(values, dtype=np.float64)).to_list() == [repr(value) for value in values]
 
 
 def test_comments_blank_lines_and_line_ends_of_windows(tmp_path: Path) -> None:
@@ -123,9 +124,9 @@ def test_every_other_line_is_a_rule_or_reported(tmp_path: Path) -> None:
         assert expected in reason
 
 
-def test_loading_warns_of_lines_that_are_no_rules(tmp_path: Path) -> None:
+def test_loading_warns_of_lines_that_are_not_rules(tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("2\t1\t0.5\th(X,c) <= \noops\n")
-    with pytest.warns(UserWarning, match=r"rules.txt: 1 rules read; 1 lines are no rules \(line 2: expected 4"):
+    with pytest.warns(UserWarning, match=r"rules.txt: 1 rule read; 1 line is not a rule \(line 2: expected 4"):
         RuleSet.load(tmp_path / "rules.txt")
 
 
@@ -158,14 +159,14 @@ def test_reading_by_columns_agrees_with_reading_one_by_one(texts: list[str]) -> 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rules.txt"
         path.write_text("".join(f"2\t1\t0.5\t{candidate}\n" for candidate in candidates))
-        rules, report = read_rules(path)
+        rules, report = RuleSet.read(path)
     assert list(rules) == expected
     assert len(report.rejected) == len(candidates) - len(expected)
 
 
 def test_names_of_one_capital_letter_need_escapes(tmp_path: Path) -> None:
     rules = make_rules([(Rule(Atom("R", Variable("X"), Constant("Y")), ()), (2, 1))])
-    with pytest.raises(RuleError, match="text cannot carry 1 labels of these rules \\('Y' reads as a variable\\)"):
+    with pytest.raises(RuleError, match="text cannot carry 1 label of these rules \\('Y' reads as a variable\\)"):
         rules.save(tmp_path / "rules.txt")
     rules.save(tmp_path / "rules.txt", escaped=True)
     assert (tmp_path / "rules.txt").read_text() == "2\t1\t0.5\tR(X,%59) <= \n"
@@ -184,13 +185,14 @@ def test_a_vocabulary_may_be_given(tmp_path: Path) -> None:
     rules = make_rules([("h(X,c) <= b(X,A)", (2, 1)), ("h(X,d) <= ", (2, 1)), ("g(X,c) <= ", (2, 1))])
     rules.save(tmp_path / "rules.txt")
     vocabulary = Vocabulary.from_labels(["c", "e"], ["b", "h"])
-    loaded, report = read_rules(tmp_path / "rules.txt", vocabulary)
+    loaded, report = RuleSet.read(tmp_path / "rules.txt", vocabulary)
     assert_same(loaded, rules.take([0]), same_exact=False)
     assert (loaded.vocabulary is vocabulary, report.n_rules, report.n_unknown) == (True, 1, 2)
 
 
 def test_many_lines_are_read_and_written_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "SLICE_LINES", 3)
+    monkeypatch.setattr(anyburl_reader, "SLICE_LINES", 3)
+    monkeypatch.setattr(anyburl_writer, "SLICE_LINES", 3)
     rules = make_rules([(f"h(X,c{n % 4}) <= {'b(X,A), ' * (n % 2)}b({'XA'[n % 2]},d)", (n + 2, n)) for n in range(20)])
     rules.save(tmp_path / "rules.txt")
     assert_same(RuleSet.load(tmp_path / "rules.txt"), rules, same_exact=False)

@@ -31,7 +31,10 @@ def own_loop(data: Dataset) -> RuleSet:
 
 
 def look(rules: RuleSet) -> list[str]:
-    best: Rule = next(iter(rules))
+    best: Rule = rules[0]
+    few: RuleSet = rules[:10]
+    sure: RuleSet = rules[rules.confidence() > 0.9]
+    assert len(few) + len(sure) <= 2 * len(rules.top(5, smoothing=0))
     frame: pl.DataFrame = rules.to_polars()
     return [str(best), best.type.value, *frame.columns]
 

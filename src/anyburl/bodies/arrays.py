@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import count_relations
+from anyburl.rules.types import RuleType
 
-# What a body is for. GROUNDED is a U_c body whose heads have its own constant (from a cyclic path), CONSTANT one whose
-# heads have another (from an acyclic path).
-BINARY, GROUNDED, CONSTANT, DANGLING = 0, 1, 2, 3
+# The kind of a body is the code of the type of its rules, and one more: GROUNDED is a U_c body whose heads have its own
+# constant (from a cyclic path), CONSTANT one whose heads have another (from an acyclic path).
+BINARY = RuleType.BINARY.code
+CONSTANT = RuleType.UNARY_CONSTANT.code
+DANGLING = RuleType.UNARY_DANGLING.code
+GROUNDED = len(RuleType)
 
 ALL_HEADS = -1
 
@@ -134,6 +138,11 @@ class SeenArrays(NamedTuple):
     first_spans: NDArray[np.int32]
     last_spans: NDArray[np.int32]
     n_rules: NDArray[np.int32]
+
+
+def types_of(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the codes of the types of rules that bodies of these kinds have."""
+    return np.where(kinds == GROUNDED, np.uint8(CONSTANT), kinds)
 
 
 def empty_harvest(room: int) -> HarvestArrays:

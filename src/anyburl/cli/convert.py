@@ -46,5 +46,5 @@ def command(
 
 
 def _is_native(rules: str) -> bool:
-    """A run folder or a Parquet file may well hold no rules; a text without any is taken for a mistake."""
+    """A run folder or a Parquet file may well hold no rules; text without any is taken for a mistake."""
     return Path(rules).is_dir() or rules.lower().endswith(".parquet")

@@ -13,7 +13,6 @@ import typer
 from anyburl.cli.arguments import Json, Quiet, Threads
 from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.ranking import CompilingBeside
-from anyburl.cli.rules import best_rules
 from anyburl.cli.session import Session, run_session
 from anyburl.cli.showcase import Showcase, make_showcase, show
 from anyburl.cli.tables import counts_table, rule_rows, rules_table, table_width
@@ -98,7 +97,7 @@ def _learn(dataset: Dataset, options: LearnOptions, folder: Path, notes: PlainCo
 
 def varied_best(rules: RuleSet, k: int = N_SHOWN) -> RuleSet:
     """Return the k best rules with different head relations, as far as there are that many."""
-    ranked = best_rules(rules, N_LOOKED_AT)
+    ranked = rules.top(N_LOOKED_AT)
     relations = [int(head) % rules.vocabulary.n_relations for head in ranked.head]
     seen: Counter[int] = Counter()
     turns = []

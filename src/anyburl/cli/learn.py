@@ -159,7 +159,7 @@ def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConso
         options = LearnOptions(**{**given, "relations": None})
     require_engine(options.engine)
     if (out / "options.json").exists():
-        raise RunError(f"{out} already holds a run: give another folder, or go on with it by --resume")
+        raise RunError(f"{out} already holds a run: choose another folder, or continue the run with --resume")
     dataset = load_data_argument(data, notes)
     options = LearnOptions(**_with_labels(given, dataset))
 

@@ -12,7 +12,7 @@ from anyburl.cli.notes import Slow, SlowDownload
 from anyburl.errors import DataError, OptionError, RuleError, RunError
 
 if TYPE_CHECKING:
-    from anyburl.ruleset.report import ReadReport
+    from anyburl.ruleset.files.report import ReadReport
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.triples.dataset import Dataset
     from anyburl.triples.names import Names
@@ -53,14 +53,14 @@ def load_rules_argument(rules: str, notes: PlainConsole, *, at: float | None = N
 def read_rules_argument(
     rules: str, notes: PlainConsole, *, at: float | None = None, escaped: bool = False
 ) -> tuple[RuleSet, ReadReport]:
-    """Load RULES and say, in `notes` and in the report, which lines are no rules."""
+    """Load RULES and say, in `notes` and in the report, which lines are not rules."""
+    from anyburl.ruleset.ruleset import RuleSet
+
     path = existing_rules(rules)
+    if at is not None and not path.is_dir():
+        raise OptionError(f"--at asks for a snapshot of a run folder, got the file {rules!r}")
     with Slow(notes, f"reading {rules}", f"read {rules}"):
-        if path.is_dir():
-            return _read_run(path, at)
-        if at is not None:
-            raise OptionError(f"--at asks for a snapshot of a run folder, got the file {rules!r}")
-        found, report = _read_file(path, escaped)
+        found, report = RuleSet.read(path, at=at, escaped=escaped)
     if not len(found) and report.rejected:
         number, reason = report.rejected[0]
         raise RuleError(f"{rules}: there is no rule in this file; line {number}: {reason}")
@@ -68,25 +68,12 @@ def read_rules_argument(
     return found, report
 
 
-def _read_run(path: Path, at: float | None) -> tuple[RuleSet, ReadReport]:
-    from anyburl.learning.run import RunDirectory
-    from anyburl.ruleset.report import ReadReport
-
-    found = RunDirectory.open(path).load_rules(None if at is None else f"{at:g}")
-    return found, ReadReport(len(found))
-
-
-def _read_file(path: Path, escaped: bool) -> tuple[RuleSet, ReadReport]:
-    from anyburl.ruleset.files import read_rules
-
-    return read_rules(path, escaped=escaped)
-
-
 def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> None:
     if not report.rejected:
         return
     read, left_out = counted(report.n_rules, "rule"), counted(len(report.rejected), "line")
-    notes.say(f"{rules}: {read} read, {left_out} left out (no rules)", "yellow")
+    verb = "is not a rule and was" if len(report.rejected) == 1 else "are not rules and were"
+    notes.say(f"{rules}: {read} read; {left_out} {verb} left out", "yellow")
     for number, reason in report.rejected[:N_REJECTED_SHOWN]:
         notes.say(f"{rules}:{number}: {reason}")
     if len(report.rejected) > N_REJECTED_SHOWN:
@@ -128,7 +115,7 @@ def data_of_rules(rules: str, data: str | None) -> str:
         return data
     path = Path(rules).expanduser()
     if not path.is_dir():
-        raise OptionError(f"give --data DATA: only a run folder remembers its data, and {rules!r} is none")
+        raise OptionError(f"give --data DATA: only a run folder remembers its data, and {rules!r} is not one")
     from anyburl.learning.run import RunDirectory
 
     source = RunDirectory.open(path).described().get("data", {}).get("source")
@@ -139,13 +126,11 @@ def data_of_rules(rules: str, data: str | None) -> str:
 
 def check_rules_output(path: Path) -> None:
     """Refuse, before any work is done, a file that rules cannot be written to."""
-    from anyburl.ruleset.files import TEXT_SUFFIXES
+    from anyburl.ruleset.files.choose import check_suffix
 
-    suffixes = (".parquet", *TEXT_SUFFIXES)
     if path.is_dir():
         raise RuleError(f"{path}: rules are written to a file, and this is a folder")
-    if not path.name.lower().endswith(suffixes):
-        raise RuleError(f"{path}: a file of rules ends in one of {', '.join(suffixes)}")
+    check_suffix(path)
     if not path.parent.is_dir():
         raise RuleError(f"{path}: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):

@@ -61,20 +61,22 @@ def command(
 
 
 def _under_one_vocabulary(rules: RuleSet, table: TripleTable, notes: PlainConsole) -> tuple[RuleSet, TripleTable]:
-    """Give rules and triples the same ids. Labels that the data has not are kept: no triple has them."""
+    """Give rules and triples the same ids. Labels that are not in the data are kept: no triple has them."""
     from anyburl.ruleset.combine import join_vocabularies
 
     moved, n_unknown = rules.with_vocabulary(table.vocabulary)
     if not n_unknown:
         return moved, table
-    notes.say(f"{counted(n_unknown, 'rule')} with labels that the data has not: kept, with a support of 0", "yellow")
+    verb = "uses" if n_unknown == 1 else "use"
+    rules_kept = f"{counted(n_unknown, 'rule')} {verb} labels that are not in the data"
+    notes.say(f"{rules_kept}: kept, with a support of 0", "yellow")
     joint = join_vocabularies([table.vocabulary, rules.vocabulary])
     return rules.with_vocabulary(joint)[0], table.from_frame(table.to_polars(), joint)
 
 
 def _count(rules: RuleSet, table: TripleTable, limits: dict[str, Any], notes: PlainConsole) -> tuple[RuleSet, float]:
     """Rescore with a progress bar; return the rules and the seconds it took, compilation not counted."""
-    from anyburl.ruleset.rescore import rescore
+    from anyburl.ruleset.counting import rescore
 
     few = table.from_ids(table.triples[:1], table.vocabulary)
     compile_kernels(lambda: rescore(rules.slice(0, 1), few, **limits), notes)

@@ -10,7 +10,7 @@ from anyburl.cli.arguments import At, Escaped, Json, Quiet, Rules, UnusedSeed, U
 from anyburl.cli.consoles import note_console, print_json, result_console
 from anyburl.cli.loading import load_rules_argument
 from anyburl.cli.tables import rule_rows, rules_table, table_width
-from anyburl.errors import OptionError
+from anyburl.errors import InvalidOptionError
 
 if TYPE_CHECKING:
     from anyburl.ruleset.ruleset import RuleSet
@@ -53,7 +53,7 @@ def command(
 ) -> None:
     """Show the best rules of RULES as a table. ~ marks counts that are estimates."""
     if sort not in ORDERS:
-        raise OptionError(f"--sort takes {', '.join(ORDERS)}, got {sort!r}")
+        raise InvalidOptionError("sort", f"one of {', '.join(ORDERS)}", sort)
     everything = load_rules_argument(rules, note_console(quiet=quiet), at=at, escaped=escaped)
     chosen: dict[str, Any] = {
         "type": type,
@@ -64,22 +64,12 @@ def command(
         "length": length,
     }
     matching = everything.filter(**chosen)
-    best = best_rules(matching, top, sort, smoothing)
+    best = matching.top(top, sort, smoothing=smoothing)  # type: ignore[arg-type]
     if json:
         counts = {"total": len(everything), "matching": len(matching), "sort": sort, "smoothing": smoothing}
         print_json({**counts, "rules": rule_rows(best)})
         return
     _print_table(best, len(matching), len(everything), _order(sort, smoothing))
-
-
-def best_rules(rules: RuleSet, k: int, sort: str = ORDERS[0], smoothing: int = SMOOTHING) -> RuleSet:
-    """Return the k best rules, best first; by confidence, that is support / (predictions + smoothing)."""
-    from anyburl.ruleset.selection import best_rows
-
-    if sort == "confidence":
-        smoothed = rules.replace(predictions=rules.predictions + smoothing)
-        return rules.take(best_rows(smoothed, k, "confidence"))
-    return rules.take(best_rows(rules, k, sort))  # type: ignore[arg-type]
 
 
 def _order(sort: str, smoothing: int) -> str:
@@ -93,7 +83,7 @@ def _order(sort: str, smoothing: int) -> str:
 def _print_table(best: RuleSet, n_matching: int, n_rules: int, order: str) -> None:
     out = result_console(least_width=table_width(best))
     if not len(best):
-        out.say("there are no rules" if not n_rules else f"none of the {n_rules:,} rules is like that")
+        out.say("there are no rules" if not n_rules else f"none of the {n_rules:,} rules matches")
         return
     out.print(rules_table(best))
     of = f" (of {n_rules:,})" if n_matching < n_rules else ""

@@ -118,7 +118,7 @@ def starting(engine: str, notes: PlainConsole) -> Slow:
 
 def run_session(dataset: Dataset, options: LearnOptions, start: Start, notes: PlainConsole) -> Session:
     """Learn: `start` makes the learner and its recorder once the kernels are there."""
-    from anyburl.learning.warmup import warm_up
+    from anyburl.learning.engines.warmup import warm_up
 
     compile_kernels(lambda: warm_up(options, dataset.vocabulary.n_relations), notes)
     with starting(options.engine, notes):

@@ -64,11 +64,11 @@ def table_width(rules: RuleSet) -> int:
 
 def rule_rows(rules: RuleSet) -> list[dict[str, Any]]:
     """Return the rules as plain values, for tables and JSON."""
-    from anyburl.ruleset.selection import TYPE_CODES
+    from anyburl.rules.types import RuleType
 
-    names = {code: str(name) for name, code in TYPE_CODES.items()}
+    names = [str(name) for name in RuleType]
     columns = {
-        "type": [names[int(code)] for code in rules.type],
+        "type": [names[code] for code in rules.type],
         "length": rules.lengths.tolist(),
         "confidence": rules.confidence().tolist(),
         "support": rules.support.tolist(),

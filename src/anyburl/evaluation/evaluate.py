@@ -19,8 +19,8 @@ from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import make_queries
 from anyburl.ranking.ranker import Ranker, fixed_ranker
 from anyburl.ranking.ranks import Ranks, target_ranks
+from anyburl.rules.types import RuleType
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.ruleset.selection import TYPE_CODES
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.ranker import TunedRanker, make_ranker, tuned
 from anyburl.tuning.train import Tuning
@@ -95,8 +95,8 @@ def distributed(
 
 def _best_types(rules: RuleSet, best: NDArray[np.int32]) -> NDArray[np.str_]:
     """Return the type of the best rule behind each target, "none" where no rule predicts it."""
-    names = np.array([*(str(name) for name in TYPE_CODES), "none"])
-    codes = np.where(best >= 0, rules.type[np.maximum(best, 0)] if len(rules) else 0, len(TYPE_CODES))
+    names = np.array([*(str(name) for name in RuleType), "none"])
+    codes = np.where(best >= 0, rules.type[np.maximum(best, 0)] if len(rules) else 0, len(RuleType))
     return np.asarray(names[codes])
 
 

@@ -24,14 +24,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.errors import DataError
+from anyburl.polars_unstable import stream_frames
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.scores import to_confidences
 from anyburl.ranking.queries import make_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import target_ranks
-from anyburl.ruleset.files import replacing, stream
 from anyburl.triples.dataset import SPLITS, Dataset
 from anyburl.tuning.ranker import tuned
+from anyburl.writing import replacing
 
 TRIPLES_AT_A_TIME = 2048
 DIGITS = 12
@@ -72,7 +73,7 @@ def write_rankings(
     frames = ranking_frames(ranker, dataset, split, top_k or ranker.options.top_k, progress)
     with replacing(target) as unfinished:
         if target.suffix == ".parquet":
-            stream(SCHEMA, lambda: frames).sink_parquet(unfinished)
+            stream_frames(SCHEMA, lambda: frames).sink_parquet(unfinished)
         else:
             packed = target.suffix == ".gz"
             with (gzip.open if packed else open)(unfinished, "wt", encoding="utf-8") as file:

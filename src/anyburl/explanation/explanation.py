@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from anyburl.rules.rule import Rule, RuleType
+from anyburl.rules.rule import Rule
+from anyburl.rules.types import RuleType
 
 if TYPE_CHECKING:
     from rich.tree import Tree

@@ -14,8 +14,8 @@ from anyburl.explanation.kernel import count_steps, find_walks
 from anyburl.graph.arrays import inverses
 from anyburl.graph.lookup import Ids
 from anyburl.ranking.ranker import Ranker
+from anyburl.rules.types import RuleType
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.ruleset.selection import BINARY
 from anyburl.triples.vocabulary import Vocabulary
 
 MOST_TRIED = 200_000
@@ -36,7 +36,7 @@ def make_task(rules: RuleSet, row: int, triple: Ids) -> Task:
     subject, _, object = triple
     body = rules.bodies[rules.body[row]]
     body = body[body >= 0]
-    if rules.type[row] == BINARY:
+    if rules.type[row] == RuleType.BINARY.code:
         return Task(body, subject, object, -1)
     start = subject if rules.head[row] < rules.vocabulary.n_relations else object
     return Task(body, start, int(rules.body_constant[row]), int(rules.head_constant[row]))

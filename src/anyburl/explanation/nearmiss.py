@@ -16,7 +16,7 @@ from anyburl.graph.lookup import Ids
 from anyburl.ranking.arrays import LongIndex, RuleIndex, UnaryIndex
 from anyburl.ranking.scores import to_scores
 from anyburl.ranking.ranker import Ranker
-from anyburl.ruleset.selection import BINARY
+from anyburl.rules.types import RuleType
 
 MOST_RULES = 2000
 """So many rules, the strongest, are tried."""
@@ -41,7 +41,7 @@ def find_near_miss(ranker: Ranker, triple: Ids) -> NearMiss | None:
     rules, rows = ranker.rules, _strongest(ranker, triple)
     bodies, heads, constants = rules.bodies[rules.body[rows]], rules.head[rows], rules.head_constant[rows]
     lengths = (bodies >= 0).sum(axis=1, dtype=np.int32)
-    is_binary = rules.type[rows] == BINARY
+    is_binary = rules.type[rows] == RuleType.BINARY.code
     starts = np.where(is_binary | (heads < ranker.vocabulary.n_relations), subject, object).astype(np.int32)
     ends = np.where(is_binary, object, rules.body_constant[rows]).astype(np.int32)
     identity = ranker.options.object_identity
@@ -111,7 +111,8 @@ def _scored_by_column(ranker: Ranker, triple: Ids) -> Scored:
     if subject == object:
         mask = (forward | backward) & (constants == self_id)
     else:
-        mask = forward & ((rules.type == BINARY) | (constants == object)) | backward & (constants == subject)
+        is_binary = rules.type == RuleType.BINARY.code
+        mask = forward & (is_binary | (constants == object)) | backward & (constants == subject)
     rows = np.flatnonzero(mask)
     return to_scores(ranker.confidences(rows)), rows.astype(np.int32)
 

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from anyburl.bodies.arrays import BINARY, CONSTANT, DANGLING, GROUNDED, BodyArrays, HarvestArrays
+from anyburl.bodies.arrays import BodyArrays, HarvestArrays, types_of
 from anyburl.graph.arrays import inverses
-from anyburl.rules.rule import RuleType
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.ruleset.selection import TYPE_CODES
 from anyburl.triples.vocabulary import Vocabulary
-
-_TYPES = np.zeros(4, np.uint8)
-_TYPES[BINARY] = TYPE_CODES[RuleType.BINARY]
-_TYPES[[GROUNDED, CONSTANT]] = TYPE_CODES[RuleType.UNARY_CONSTANT]
-_TYPES[DANGLING] = TYPE_CODES[RuleType.UNARY_DANGLING]
 
 
 def to_rules(vocabulary: Vocabulary, bodies: BodyArrays, harvest: HarvestArrays, n_rows: int) -> RuleSet:
@@ -26,7 +19,7 @@ def to_rules(vocabulary: Vocabulary, bodies: BodyArrays, harvest: HarvestArrays,
     return RuleSet(
         vocabulary=vocabulary,
         bodies=table.astype(np.int32),
-        type=_TYPES[bodies.kinds][numbers],
+        type=types_of(bodies.kinds)[numbers],
         head=harvest.heads[:n_rows].copy(),
         body=places.ravel().astype(np.int32)[rows],
         head_constant=harvest.head_constants[:n_rows].copy(),

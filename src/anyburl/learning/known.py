@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from anyburl.bodies.generalisation import with_keys
 from anyburl.graph.arrays import GraphArrays
 from anyburl.learning.options import LearnOptions
-from anyburl.ruleset.rescore import rule_bodies
+from anyburl.ruleset.counting import rule_bodies
 from anyburl.ruleset.ruleset import RuleSet
 
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from anyburl.learning.engines.base import by_profile
 from anyburl.learning.engines.make import make_engine
+from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.history import ProfileSpan, SpanRecord
 from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
 from anyburl.learning.policy import make_policy
 from anyburl.learning.store import RuleStore, sort_rules
-from anyburl.learning.warmup import warm_up
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable

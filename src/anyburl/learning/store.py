@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.ruleset import measures
 from anyburl.ruleset.combine import concatenate
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.vocabulary import Vocabulary
@@ -70,7 +71,7 @@ class RuleStore:
 
 def most_valuable(rules: RuleSet, n_rules: int) -> NDArray[np.int64]:
     """Return the rows of the rules with the most support x confidence, in their order; ties are settled."""
-    values = rules.support * rules.confidence()
+    values = measures.value(rules.support, rules.predictions)
     least = np.partition(values, len(values) - n_rules)[len(values) - n_rules]
     above, ties = np.flatnonzero(values > least), np.flatnonzero(values == least)
     order = np.lexsort(canonical_columns(rules.take(ties)))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anyburl.plotting.style import TYPE_COLOURS, ready_axes, say_nothing
+from anyburl.rules.types import RuleType
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.ruleset.selection import TYPE_CODES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +23,8 @@ def plot_rules(rules: RuleSet, *, axes: Axes | None = None) -> Axes:
         say_nothing(axes, "there are no rules")
         return axes
     confidence, edges = rules.confidence(), np.linspace(0, 1, N_BINS + 1)
-    for name, code in TYPE_CODES.items():
-        of_type = confidence[rules.type == code]
+    for name in RuleType:
+        of_type = confidence[rules.type == name.code]
         if not len(of_type):
             continue
         colour = TYPE_COLOURS[str(name)]

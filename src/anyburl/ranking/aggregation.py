@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import expm1
 from typing import ClassVar
+
+import numpy as np
 
 from anyburl.errors import InvalidOptionError
 
@@ -41,7 +42,7 @@ class Aggregation:
 
     def score(self, scores: Sequence[int], confidences: Sequence[float]) -> float:
         """Return a candidate's score for people, from 0 to 1; scores and confidences of its rules, the highest first."""
-        return -expm1(-self.key(scores) / UNIT)
+        return float(-np.expm1(-self.key(scores) / UNIT))
 
     def contribution(self, scores: Sequence[int], place: int) -> float:
         """Return which share of a candidate's score the rule at `place` of its rules contributes."""

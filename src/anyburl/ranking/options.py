@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from anyburl.errors import InvalidOptionError
 from anyburl.ranking.aggregation import parse_aggregation
-from anyburl.rules.rule import RuleType
+from anyburl.rules.types import RuleType
 
 BLOCK_CHOICES = ("auto", "on", "off")
 WEIGHTS = f"a factor from 0 to 1 for each of {', '.join(RuleType)}"

@@ -14,9 +14,8 @@ from anyburl.graph.lookup import find_segments
 from anyburl.ranking.arrays import LongIndex, RelationEdges, RuleIndex, UnaryIndex, offsets_of
 from anyburl.ranking.kernel_index import copy_steps, count_sort, count_steps, find_best_below, number_counts
 from anyburl.ranking.trie import build_trie
-from anyburl.rules.rule import RuleType
+from anyburl.rules.types import RuleType
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.ruleset.selection import TYPE_CODES
 
 FEW_CODES = 1 << 10  # room for an eighth of the different counts that are looked for first
 
@@ -32,7 +31,7 @@ def build_rule_index(graph: GraphArrays, rules: RuleSet) -> RuleIndex:
     rules = _read_self_forward(rules)
     codes, counts = _number_counts(rules)
     lengths = rules.lengths
-    is_type = {name: rules.type == code for name, code in TYPE_CODES.items()}
+    is_type = {kind: rules.type == kind.code for kind in RuleType}
     pairs = is_type[RuleType.UNARY_CONSTANT] & (lengths == 1)
     dangling = is_type[RuleType.UNARY_DANGLING] & (lengths == 1)
     binary = is_type[RuleType.BINARY]

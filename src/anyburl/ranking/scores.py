@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl.ranking.aggregation import UNIT
 from anyburl.ranking.options import RankOptions
-from anyburl.rules.rule import RuleType
-from anyburl.ruleset.selection import TYPE_CODES
+from anyburl.rules.types import RuleType
 
 MOST_CERTAIN = 1.0 - 2.0**-40
 
@@ -29,7 +28,7 @@ def count_confidences(
     """Return what rules with these counts count for: their smoothed confidence times the factor of their type."""
     factors = np.ones(256)
     for name, factor in options.weights.items():
-        factors[TYPE_CODES[RuleType(name)]] = factor
+        factors[RuleType(name).code] = factor
     divisors = predictions + np.float64(options.smoothing)
     divisors[predictions == 0] = np.inf
     confidences: NDArray[np.float64] = support / divisors * factors[types]

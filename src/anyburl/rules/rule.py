@@ -7,24 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from anyburl.errors import RuleError
+from anyburl.rules.types import RuleType
 from anyburl.triples.vocabulary import SELF_TOKEN
 
 BODY_VARIABLES = "ABCDEFGHIJKLMNOPQRSTUVWZ"
 """Names of the variables that occur in the body only, in order along the path."""
 
 MAX_BODY_ATOMS = len(BODY_VARIABLES)
-
-
-class RuleType(StrEnum):
-    """The kinds of rules in the paper, and the zero rules of other tools' files."""
-
-    BINARY = "B"
-    UNARY_CONSTANT = "Uc"
-    UNARY_DANGLING = "Ud"
-    ZERO = "Z"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from anyburl.errors import RuleError
 from anyburl.ruleset.bodytable import joint_keys, merge_tables
+from anyburl.ruleset.columns import COLUMN_TYPES, RuleColumns
 from anyburl.triples.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from anyburl.ruleset.ruleset import RuleSet
-
+Rules = TypeVar("Rules", bound=RuleColumns)
 Ints = NDArray[np.int32]
 
-PLAIN_COLUMNS = ("type", "head", "head_constant", "body_constant", "predictions", "support", "exact")
-"""Columns that stay as they are when tables of bodies are joined."""
 
-
-def concatenate(sets: Sequence[RuleSet], *, on_disk: bool = False) -> RuleSet:
+def concatenate(sets: Sequence[Rules], *, on_disk: bool = False) -> Rules:
     """Put sets over one vocabulary after each other; `on_disk`, their columns are temporary files, memory-mapped."""
-    from anyburl.ruleset.ruleset import RuleSet
-
     if not sets:
         raise RuleError("expected at least one rule set to join, got none")
     first = sets[0]
@@ -36,46 +30,32 @@ def concatenate(sets: Sequence[RuleSet], *, on_disk: bool = False) -> RuleSet:
         if not first.vocabulary.same_labels(other.vocabulary):
             raise RuleError("the rule sets have different vocabularies: use with_vocabulary first")
     bodies, places = merge_tables([rules.bodies for rules in sets])
-    n_rules = sum(map(len, sets))
     columns = {}
-    for name in ("body", *PLAIN_COLUMNS):
-        column = columns[name] = _room(n_rules, getattr(first, name).dtype, on_disk)
-        start = 0
-        for place, rules in zip(places, sets, strict=True):
-            part = getattr(rules, name)
-            column[start : start + len(rules)] = place[part] if name == "body" else part
-            start += len(rules)
-    return RuleSet(vocabulary=first.vocabulary, bodies=bodies, **columns)
+    for name, dtype in COLUMN_TYPES.items():
+        parts = (getattr(rules, name) for rules in sets)
+        moved = (place[part] for place, part in zip(places, parts, strict=True)) if name == "body" else parts
+        columns[name] = _joined(moved, sum(map(len, sets)), dtype, on_disk)
+    return first.replace(bodies=bodies, **columns)
 
 
-def _room(length: int, kind: np.dtype[Any], on_disk: bool) -> NDArray[Any]:
-    """Return an array to be filled; `on_disk`, in a file that vanishes with it."""
-    if not on_disk or not length:
-        return np.empty(length, kind)
-    with TemporaryFile(prefix="anyburl-rules-") as file:
-        return np.memmap(file, kind, "w+", shape=(length,))
+def merge(sets: Sequence[Rules]) -> Rules:
+    """Join sets over one vocabulary; of equal rules, the first is kept with its scores."""
+    joint = concatenate(sets)
+    return joint.take(_first_of_each(joint))
 
 
-def first_of_each(rules: RuleSet) -> NDArray[np.bool_]:
-    """Mark the first of rules that are equal but for their scores."""
-    keys = joint_keys([rules.head, rules.body, rules.head_constant, rules.body_constant])
-    return pl.Series(keys).is_first_distinct().to_numpy()
-
-
-def reencode(rules: RuleSet, vocabulary: Vocabulary) -> tuple[RuleSet, int]:
-    """Give the rules the ids of another vocabulary; drop and count those with labels that it has not."""
-    from anyburl.ruleset.ruleset import RuleSet
-
+def reencode(rules: Rules, vocabulary: Vocabulary) -> tuple[Rules, int]:
+    """Give the rules the ids of another vocabulary; drop and count those with labels that it does not have."""
     if rules.vocabulary.same_labels(vocabulary):
         return (rules if rules.vocabulary is vocabulary else rules.replace(vocabulary=vocabulary)), 0
-    entities = entity_map(rules.vocabulary, vocabulary)
-    relations = directed_map(rules.vocabulary, vocabulary)
+    entities = _entity_map(rules.vocabulary, vocabulary)
+    relations = _directed_map(rules.vocabulary, vocabulary)
     moved = relations[rules.bodies]
     readable = (moved != -2).all(axis=1)
     head = relations[rules.head]
     head_constant, body_constant = entities[rules.head_constant], entities[rules.body_constant]
     known = (head != -2) & readable[rules.body] & (head_constant != -2) & (body_constant != -2)
-    moved_rules = RuleSet(
+    moved_rules = rules.replace(
         vocabulary=vocabulary,
         bodies=moved[readable],
         type=rules.type[known],
@@ -90,20 +70,6 @@ def reencode(rules: RuleSet, vocabulary: Vocabulary) -> tuple[RuleSet, int]:
     return moved_rules, len(rules) - len(moved_rules)
 
 
-def entity_map(old: Vocabulary, new: Vocabulary) -> Ints:
-    """Return new ids by old ones: -2 where unknown; `self` stays `self`, and -1 (the last place) stays -1."""
-    known = new.encode_entities(old.entities)
-    return np.concatenate([_or_unknown(known), np.array([new.self_id, -1], dtype=np.int32)])
-
-
-def directed_map(old: Vocabulary, new: Vocabulary) -> Ints:
-    """Return new directed relations by old ones: -2 where unknown; -1 (the last place) stays -1."""
-    known = new.encode_relations(old.relations)
-    forward = _or_unknown(known)
-    backward = np.where(known < 0, -2, known + new.n_relations)
-    return np.concatenate([forward, backward, [-1]]).astype(np.int32)
-
-
 def join_vocabularies(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
     """Return the vocabulary with all labels of several."""
     first = vocabularies[0]
@@ -113,6 +79,44 @@ def join_vocabularies(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
         pl.concat([vocabulary.entities for vocabulary in vocabularies]),
         pl.concat([vocabulary.relations for vocabulary in vocabularies]),
     )
+
+
+def _joined(parts: Iterable[NDArray[Any]], length: int, dtype: DTypeLike, on_disk: bool) -> NDArray[Any]:
+    """Put parts of a column after each other, in memory or in a file that vanishes with the array."""
+    column = _room(length, dtype, on_disk)
+    start = 0
+    for part in parts:
+        column[start : start + len(part)] = part
+        start += len(part)
+    return column
+
+
+def _room(length: int, dtype: DTypeLike, on_disk: bool) -> NDArray[Any]:
+    """Return an array to be filled."""
+    if not on_disk or not length:
+        return np.empty(length, dtype)
+    with TemporaryFile(prefix="anyburl-rules-") as file:
+        return np.memmap(file, dtype, "w+", shape=(length,))
+
+
+def _first_of_each(rules: RuleColumns) -> NDArray[np.bool_]:
+    """Mark the first of rules that are equal but for their scores."""
+    keys = joint_keys([rules.head, rules.body, rules.head_constant, rules.body_constant])
+    return pl.Series(keys).is_first_distinct().to_numpy()
+
+
+def _entity_map(old: Vocabulary, new: Vocabulary) -> Ints:
+    """Return new ids by old ones: -2 where unknown; `self` stays `self`, and -1 (the last place) stays -1."""
+    known = new.encode_entities(old.entities)
+    return np.concatenate([_or_unknown(known), np.array([new.self_id, -1], dtype=np.int32)])
+
+
+def _directed_map(old: Vocabulary, new: Vocabulary) -> Ints:
+    """Return new directed relations by old ones: -2 where unknown; -1 (the last place) stays -1."""
+    known = new.encode_relations(old.relations)
+    forward = _or_unknown(known)
+    backward = np.where(known < 0, -2, known + new.n_relations)
+    return np.concatenate([forward, backward, [-1]]).astype(np.int32)
 
 
 def _or_unknown(ids: Ints) -> Ints:

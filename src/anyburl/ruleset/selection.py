@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import OptionError, UnknownLabelError
-from anyburl.rules import RuleType
+from anyburl.errors import InvalidOptionError, UnknownLabelError
+from anyburl.rules.types import RuleType
+from anyburl.ruleset import measures
 from anyburl.ruleset.bodytable import distinct_rows
+from anyburl.ruleset.columns import RuleColumns
 from anyburl.triples.vocabulary import SELF_TOKEN
-
-if TYPE_CHECKING:
-    from anyburl.ruleset.ruleset import RuleSet
-
-TYPE_CODES = {RuleType.BINARY: 0, RuleType.UNARY_CONSTANT: 1, RuleType.UNARY_DANGLING: 2, RuleType.ZERO: 3}
-"""How the type of a rule is stored in a column."""
-
-BINARY, UNARY_CONSTANT, UNARY_DANGLING, ZERO = TYPE_CODES.values()
 
 Order = Literal["confidence", "support", "value", "predictions"]
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Key = Callable[[Rows], NDArray[Any]]
+"""What some rows have of something; the more, the better."""
 
 
-def type_mask(rules: RuleSet, types: RuleType | str | Iterable[RuleType | str]) -> Mask:
+def type_mask(rules: RuleColumns, types: RuleType | str | Iterable[RuleType | str]) -> Mask:
     """Mark rules of one type or of several."""
     names = [types] if isinstance(types, str) else list(types)
-    return np.isin(rules.type, [_type_code(name) for name in names])
+    return np.isin(rules.type, [_type(name).code for name in names])
 
 
-def relation_mask(rules: RuleSet, relation: str) -> Mask:
+def relation_mask(rules: RuleColumns, relation: str) -> Mask:
     """Mark rules that predict `relation`."""
-    n_relations = rules.vocabulary.n_relations
     number = rules.vocabulary.relation_id(relation)
-    return np.isin(rules.head, [number, number + n_relations])
+    return np.isin(rules.head, [number, number + rules.vocabulary.n_relations])
 
 
-def label_mask(rules: RuleSet, label: str) -> Mask:
+def label_mask(rules: RuleColumns, label: str) -> Mask:
     """Mark rules that hold an entity or a relation, in the head or in the body."""
     vocabulary = rules.vocabulary
     relation = int(vocabulary.encode_relations([label])[0])
@@ -58,21 +53,20 @@ def label_mask(rules: RuleSet, label: str) -> Mask:
     return mask
 
 
-def best_rows(rules: RuleSet, k: int, by: Order) -> Rows:
-    """Return the rows of the k best rules, best first.
+def best_rows(rules: RuleColumns, k: int, by: Order, smoothing: float) -> Rows:
+    """Return the rows of the k best rules, best first; `smoothing` matters to the confidence only.
 
     Ties go to the rule with more support, then the shorter one, then by type, head, body and constants, so
     that the result does not depend on the order of the rules.
     """
     if k < 0:
-        raise OptionError(f"the number of rules must be at least 0, got {k}")
-    keys = [_score(rules, by), *_tie_breakers(rules)]
+        raise InvalidOptionError("k", "at least 0", k)
+    if not smoothing >= 0:
+        raise InvalidOptionError("smoothing", "at least 0", smoothing)
+    keys = [_score(rules, by, smoothing), *_tie_breakers(rules)]
     rows = _narrow(keys, np.arange(len(rules), dtype=np.int64), k)
     columns = [key(rows) for key in reversed(keys)]
     return rows[np.lexsort([-column for column in columns])][:k]
-
-
-Key = Callable[[Rows], NDArray[Any]]
 
 
 def _narrow(keys: Sequence[Key], rows: Rows, k: int) -> Rows:
@@ -90,19 +84,20 @@ def _narrow(keys: Sequence[Key], rows: Rows, k: int) -> Rows:
     return np.concatenate([*kept, rows[:k]])
 
 
-def _score(rules: RuleSet, by: Order) -> Key:
+def _score(rules: RuleColumns, by: Order, smoothing: float) -> Key:
+    support, predictions = rules.support, rules.predictions
     scores: dict[str, Key] = {
-        "confidence": lambda rows: _confidence(rules, rows),
-        "support": lambda rows: rules.support[rows],
-        "predictions": lambda rows: rules.predictions[rows],
-        "value": lambda rows: rules.support[rows] * _confidence(rules, rows),
+        "confidence": lambda rows: measures.confidence(support[rows], predictions[rows], smoothing),
+        "support": lambda rows: support[rows],
+        "value": lambda rows: measures.value(support[rows], predictions[rows]),
+        "predictions": lambda rows: predictions[rows],
     }
     if by not in scores:
-        raise OptionError(f"rules are ordered by {', '.join(scores)}, got {by!r}")
+        raise InvalidOptionError("by", f"one of {', '.join(scores)}", by)
     return scores[by]
 
 
-def _tie_breakers(rules: RuleSet) -> list[Key]:
+def _tie_breakers(rules: RuleColumns) -> list[Key]:
     """Return keys, larger is better, that tell any two different rules apart."""
     return [
         lambda rows: rules.support[rows],
@@ -119,18 +114,14 @@ def _ascending(column: NDArray[Any]) -> Key:
     return lambda rows: -column[rows].astype(np.int64)
 
 
-def _confidence(rules: RuleSet, rows: Rows) -> NDArray[np.float64]:
-    return rules.support[rows] / np.maximum(rules.predictions[rows], 1)
-
-
-def _type_code(name: RuleType | str) -> int:
+def _type(name: RuleType | str) -> RuleType:
     try:
-        return TYPE_CODES[RuleType(name)]
+        return RuleType(name)
     except ValueError:
-        raise OptionError(f"the type of a rule is {', '.join(RuleType)}, got {name!r}") from None
+        raise InvalidOptionError("type", f"one of {', '.join(RuleType)}", name) from None
 
 
-def _unknown(rules: RuleSet, label: str) -> UnknownLabelError:
+def _unknown(rules: RuleColumns, label: str) -> UnknownLabelError:
     suggestions: list[str] = []
     for find in (rules.vocabulary.relation_id, rules.vocabulary.entity_id):
         try:

@@ -14,6 +14,7 @@ from typing import NoReturn
 import polars as pl
 
 from anyburl.errors import DataError
+from anyburl.polars_unstable import line_batches, numbered_lines
 from anyburl.triples.frames import COLUMNS
 
 BLOCK = 1 << 25  # bytes of text that are parsed at a time
@@ -37,9 +38,8 @@ def read_blocks(path: Path, start: bytes, size: int) -> Iterator[bytes]:
 
 def _read_zstd(path: Path, size: int) -> Iterator[bytes]:
     """Yield the lines that Polars finds in a file: Python before 3.14 cannot decompress zstd."""
-    lines = pl.scan_lines(path, glob=False)
     try:
-        for batch in lines.collect_batches(chunk_size=max(1, size // 32)):
+        for batch in line_batches(path, max(1, size // 32)):
             yield (batch.select(pl.col("line").str.join("\n")).item() + "\n").encode()
     except pl.exceptions.PolarsError as error:
         number = _first_replaced_line(path)
@@ -86,7 +86,7 @@ class LineParser:
 
     def _numbered_lines(self, block: bytes) -> pl.DataFrame:
         try:
-            lines = pl.read_lines(block, row_index_name="number", row_index_offset=self._n_lines + 1)
+            lines = numbered_lines(block, self._n_lines + 1)
         except pl.exceptions.PolarsError as error:
             number = self._n_lines + _first_undecodable_line(block)
             raise DataError(f"{self._path}:{number}: expected text in UTF-8, got bytes that are not") from error

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from anyburl.errors import DataError
+from anyburl.polars_unstable import numbered_lines
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -63,7 +64,7 @@ def _lines(path: Path) -> pl.DataFrame:
     if not path.stat().st_size:
         return pl.DataFrame(schema={"number": pl.UInt32, "line": pl.String})
     try:
-        lines = pl.read_lines(path, row_index_name="number", row_index_offset=1, glob=False)
+        lines = numbered_lines(path)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(
             f"{path}: expected text in UTF-8, plain, .gz or .zst, got what cannot be read as such"

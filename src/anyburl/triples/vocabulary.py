@@ -44,6 +44,12 @@ class Vocabulary:
         """Sort the labels and drop repetitions."""
         return cls(_sorted_labels(entities, "entity"), _sorted_labels(relations, "relation"))
 
+    @classmethod
+    def unnamed(cls, n_entities: int, n_relations: int) -> Vocabulary:
+        """Return a vocabulary with ids but without labels, which takes no memory: for those who only compute."""
+        nothing = pl.Series([None], dtype=pl.Null)
+        return cls(nothing.new_from_index(0, n_entities), nothing.new_from_index(0, n_relations))
+
     @property
     def n_entities(self) -> int:
         return len(self.entities)

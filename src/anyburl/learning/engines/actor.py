@@ -15,13 +15,14 @@ from anyburl import __version__
 from anyburl.bodies.seen import SeenBodies
 from anyburl.learning.engines.base import CoreSpan
 from anyburl.learning.engines.search import SearchArrays
+from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.engines.worker import Worker
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.learning.share import Share
 from anyburl.learning.source import BodySource
-from anyburl.learning.warmup import warm_up
 from anyburl.paths.profile import PathProfile
-from anyburl.ruleset.ruleset import COLUMN_TYPES, RuleSet
+from anyburl.ruleset.columns import COLUMN_TYPES
+from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.vocabulary import Vocabulary
 
 Harvested = tuple[NDArray[np.uint64], NDArray[np.int32]]  # keys of bodies, and how many rules each gave
@@ -89,7 +90,7 @@ class RayWorker:
         self._search, self._options = search, options
         n_relations = search.graph.n_relations
         warm_up(options, n_relations)
-        unnamed = Vocabulary.from_labels([], [f"{number:09d}" for number in range(n_relations)])
+        unnamed = Vocabulary.unnamed(search.graph.n_entities, n_relations)
         self._worker = Worker(search.graph, search.heads, unnamed, options)
         self._seen = _LoggedBodies()
         self._sources: dict[PathProfile, BodySource] = {}

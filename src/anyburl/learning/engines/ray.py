@@ -19,12 +19,12 @@ from anyburl.errors import RunError
 from anyburl.learning.engines.actor import Columns, Division, Harvested, RayWorker, SpanOrder, SpanReply, join_harvested
 from anyburl.learning.engines.base import CoreSpan, Stoppable
 from anyburl.learning.engines.search import search_arrays
+from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.history import ProfileSpan
 from anyburl.learning.known import known_keys
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.share import ALL_SHARDS, divide
 from anyburl.learning.source import is_fruitless
-from anyburl.learning.warmup import warm_up
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable

@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.rules.rule import BODY_VARIABLES
-from anyburl.ruleset.frame import SELF_MARKER
-from anyburl.ruleset.labelled import LabelledRules
-from anyburl.ruleset.selection import BINARY, UNARY_CONSTANT, UNARY_DANGLING, ZERO
+from anyburl.rules.types import RuleType
+from anyburl.ruleset.files.labelled import LabelledRules
+from anyburl.ruleset.notation import SELF_MARKER
 from anyburl.triples.vocabulary import SELF_TOKEN
 
 LABEL = r"[^(), ](?:[^(),]*[^(), ])?"
@@ -95,9 +95,10 @@ def _last_terms(atoms: pl.DataFrame, forward: Mask, is_constant: Mask, lengths: 
 
 
 def _types(is_binary: Mask, lengths: Codes, constant: pl.Series) -> NDArray[np.uint8]:
-    types = np.where(constant.is_null().to_numpy(), UNARY_DANGLING, UNARY_CONSTANT)
-    types[lengths == 0] = ZERO
-    types[is_binary] = BINARY
+    dangles = constant.is_null().to_numpy()
+    types = np.where(dangles, RuleType.UNARY_DANGLING.code, RuleType.UNARY_CONSTANT.code)
+    types[lengths == 0] = RuleType.ZERO.code
+    types[is_binary] = RuleType.BINARY.code
     return types.astype(np.uint8)
 
 

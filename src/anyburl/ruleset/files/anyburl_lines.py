@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from anyburl.errors import RuleError
 from anyburl.rules import Rule, parse_rule
+from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import concatenate
-from anyburl.ruleset.labelled import encode_rules, label_rules
-from anyburl.ruleset.textshapes import label_common_shapes
-from anyburl.ruleset.unify import unify
-
-if TYPE_CHECKING:
-    from anyburl.ruleset.ruleset import RuleSet
+from anyburl.ruleset.files.anyburl_shapes import label_common_shapes
+from anyburl.ruleset.files.labelled import encode_rules, label_rules
+from anyburl.ruleset.files.unify import unify
 
 FIELDS = ("predictions", "support", "confidence", "rule")
 
@@ -23,12 +21,12 @@ FIELDS = ("predictions", "support", "confidence", "rule")
 class Lines(NamedTuple):
     """What some lines hold."""
 
-    rules: RuleSet | None
+    rules: RuleColumns | None
     n_comments: int
     rejected: list[tuple[int, str]]
 
 
-def read_lines(lines: pl.DataFrame, *, escaped: bool) -> Lines:
+def parse_lines(lines: pl.DataFrame, *, escaped: bool) -> Lines:
     """Read a frame of lines with their numbers."""
     first = pl.col("number") == 1
     lines = lines.with_columns(
@@ -75,8 +73,8 @@ def _fault() -> pl.Expr:
     )
 
 
-def _parse(fields: pl.DataFrame, escaped: bool) -> tuple[RuleSet | None, list[tuple[int, str]]]:
-    """Return the rules in the order of their lines, and the lines that are none."""
+def _parse(fields: pl.DataFrame, escaped: bool) -> tuple[RuleColumns | None, list[tuple[int, str]]]:
+    """Return the rules in the order of their lines, and the lines that are not rules."""
     labelled, is_common = label_common_shapes(fields["rule"])
     common, others = fields.filter(is_common), fields.filter(~is_common)
     parsed: list[Rule] = []

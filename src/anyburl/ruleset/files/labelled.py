@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,12 +11,9 @@ from numpy.typing import NDArray
 
 from anyburl.rules import Constant, Rule, RuleType, Variable, unescape_label
 from anyburl.ruleset.bodytable import distinct_rows, pad_lists
-from anyburl.ruleset.frame import SELF_MARKER
-from anyburl.ruleset.selection import TYPE_CODES
+from anyburl.ruleset.columns import RuleColumns
+from anyburl.ruleset.notation import SELF_MARKER
 from anyburl.triples.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from anyburl.ruleset.ruleset import RuleSet
 
 
 class LabelledRules(NamedTuple):
@@ -36,7 +33,7 @@ def label_rules(rules: Sequence[Rule]) -> LabelledRules:
     """Lay out rule objects as columns."""
     steps = [step for rule in rules for step in _steps(rule)]
     return LabelledRules(
-        type=np.array([TYPE_CODES[rule.type] for rule in rules], dtype=np.uint8),
+        type=np.array([rule.type.code for rule in rules], dtype=np.uint8),
         head=pl.Series([rule.head.relation for rule in rules], dtype=pl.String),
         is_flipped=np.array([isinstance(rule.head.subject, Constant) for rule in rules], dtype=np.bool_),
         head_constant=pl.Series([_head_constant(rule) for rule in rules], dtype=pl.String),
@@ -49,10 +46,8 @@ def label_rules(rules: Sequence[Rule]) -> LabelledRules:
 
 def encode_rules(
     labelled: LabelledRules, predictions: pl.Series, support: pl.Series, *, escaped: bool = False
-) -> RuleSet:
-    """Make a rule set over the vocabulary of the labels; with `escaped`, undo the escapes first."""
-    from anyburl.ruleset.ruleset import RuleSet
-
+) -> RuleColumns:
+    """Return the rules as columns over the vocabulary of the labels; with `escaped`, undo the escapes first."""
     if escaped:
         labelled = _unescape(labelled)
     constants = [labelled.head_constant, labelled.body_constant]
@@ -65,7 +60,7 @@ def encode_rules(
     steps = np.where(labelled.forward, relations, relations + n_relations).astype(np.int32)
     bodies, body = distinct_rows(pad_lists(steps, labelled.lengths))
     head_constant, body_constant = (_entity_ids(column, vocabulary) for column in constants)
-    return RuleSet(
+    return RuleColumns(
         vocabulary=vocabulary,
         bodies=bodies,
         type=labelled.type,

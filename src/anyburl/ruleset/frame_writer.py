@@ -1,59 +1,60 @@
-"""Rules as a frame with labels: the columns of a rules.parquet file.
+"""Rules as frames with labels: for people, and for rules.parquet files.
 
-Labels are dictionary-encoded (Enum), bodies are lists gathered from the small table of bodies, and everything
-is done in slices, so that 50 million rules take seconds and little memory.
+Labels are gathered by id, bodies are lists gathered from the small table of bodies, and everything is done in slices,
+so that 50 million rules take seconds and little memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.errors import MissingExtraError
-from anyburl.rules import RuleType
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anyburl.ruleset.ruleset import RuleSet
-
-SELF_MARKER = "\0self"
-"""Stands for the token self among labels; no label can hold its first character."""
+from anyburl.rules.types import RuleType
+from anyburl.ruleset.columns import RuleColumns
+from anyburl.ruleset.notation import SELF_MARKER, quote_labels
+from anyburl.triples.vocabulary import SELF_TOKEN, Vocabulary
 
 SLICE_ROWS = 2_000_000
 MOST_ENUM_LABELS = 500_000
 """Larger vocabularies are written as strings: a dictionary of all labels in every file would cost more."""
 
-TYPES = pl.Enum([str(name) for name in RuleType])
+
+class Labels(NamedTuple):
+    """What ids are called, as columns to gather from."""
+
+    types: pl.Series
+    relations: pl.Series
+    entities: pl.Series  # and the token self, in the last place
 
 
-def to_frame(rules: RuleSet) -> pl.DataFrame:
-    """Return the rules as one frame."""
-    return pl.concat(FrameWriter(rules).slices())
+def labels_for_people(vocabulary: Vocabulary) -> Labels:
+    """Return labels as strings, with which Polars can do most; the token self is `me_myself_i`."""
+    entities = _with_self(quote_labels(vocabulary.entities), SELF_TOKEN)
+    return Labels(_type_names(), vocabulary.relations, entities)
 
 
-def to_pandas(rules: RuleSet) -> pd.DataFrame:
-    """Return the rules as a pandas frame."""
-    try:
-        return to_frame(rules).to_pandas()
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("RuleSet.to_pandas()", "pandas") from error
+def labels_for_files(vocabulary: Vocabulary) -> Labels:
+    """Return dictionary-encoded labels; the token self is `SELF_MARKER`."""
+    entities = _with_self(vocabulary.entities, SELF_MARKER)
+    types = _type_names()
+    return Labels(types.cast(pl.Enum(types)), _dictionary(vocabulary.relations), _dictionary(entities))
+
+
+def to_frame(rules: RuleColumns) -> pl.DataFrame:
+    """Return the rules as one frame for people."""
+    return pl.concat(FrameWriter(rules, labels_for_people(rules.vocabulary)).slices())
 
 
 class FrameWriter:
     """Gives the rules of a set as frames."""
 
-    def __init__(self, rules: RuleSet) -> None:
+    def __init__(self, rules: RuleColumns, labels: Labels) -> None:
         self.rules = rules
-        vocabulary = rules.vocabulary
-        marker = pl.Series([SELF_MARKER], dtype=pl.String)
-        self.entities = _dictionary(pl.concat([vocabulary.entities, marker]))
-        self.relations = _dictionary(vocabulary.relations)
-        self.types = pl.Series(TYPES.categories, dtype=TYPES)
+        self.labels = labels
         self.bodies = self._body_lists()
 
     @property
@@ -71,15 +72,16 @@ class FrameWriter:
         n_relations = max(1, part.vocabulary.n_relations)
         backward = part.head >= n_relations
         constant = part.head_constant
+        types, relations, entities = self.labels
         return pl.DataFrame(
             {
-                "type": self.types.gather(part.type),
-                "head": self.relations.gather(part.head % n_relations),
+                "type": types.gather(part.type),
+                "head": relations.gather(part.head % n_relations),
                 "body": self.bodies["body"].gather(part.body),
                 "forward": self.bodies["forward"].gather(part.body),
-                "subject": _gather(self.entities, np.where(backward, constant, -1)),
-                "object": _gather(self.entities, np.where(backward, -1, constant)),
-                "constant": _gather(self.entities, part.body_constant),
+                "subject": _gather(entities, np.where(backward, constant, -1)),
+                "object": _gather(entities, np.where(backward, -1, constant)),
+                "constant": _gather(entities, part.body_constant),
                 "predictions": part.predictions,
                 "support": part.support,
                 "exact": part.exact,
@@ -94,7 +96,8 @@ class FrameWriter:
         columns: dict[str, pl.Series] = {}
         for position in range(bodies.shape[1]):
             steps = bodies[:, position]
-            columns[f"r{position}"] = _gather(self.relations, np.where(steps < 0, -1, steps % n_relations))
+            relations = np.where(steps < 0, -1, steps % n_relations)
+            columns[f"r{position}"] = _gather(self.labels.relations, relations)
             directions = pl.Series(steps < n_relations)
             columns[f"f{position}"] = directions.set(pl.Series(steps < 0), None)
         return pl.DataFrame(columns).select(
@@ -103,8 +106,16 @@ class FrameWriter:
         )
 
 
+def _type_names() -> pl.Series:
+    return pl.Series([str(name) for name in RuleType])
+
+
+def _with_self(entities: pl.Series, token: str) -> pl.Series:
+    return pl.concat([entities, pl.Series([token], dtype=pl.String)])
+
+
 def _dictionary(labels: pl.Series) -> pl.Series:
-    """Return labels as a column to gather from: dictionary-encoded, unless they are too many."""
+    """Return labels dictionary-encoded, unless they are too many."""
     return labels.cast(pl.Enum(labels)) if len(labels) <= MOST_ENUM_LABELS else labels
 
 

@@ -1,21 +1,19 @@
-"""Frames with labels back into rules, checking what people may have put there."""
+"""Frames with labels back into columns of rules, checking what people may have put there."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.errors import DataError, RuleError
+from anyburl.rules.types import RuleType
 from anyburl.ruleset.bodytable import distinct_rows, pad_lists
-from anyburl.ruleset.frame import SELF_MARKER, TYPES
-from anyburl.ruleset.selection import BINARY, UNARY_CONSTANT, ZERO
+from anyburl.ruleset.columns import RuleColumns
+from anyburl.ruleset.notation import SELF_MARKER, read_labels
 from anyburl.triples.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from anyburl.ruleset.ruleset import RuleSet
 
 Ids = NDArray[np.int32]
 
@@ -24,10 +22,15 @@ LABEL_COLUMNS = ("type", "head", *ENTITY_COLUMNS)
 COUNT_COLUMNS = ("predictions", "support")
 REQUIRED = (*LABEL_COLUMNS, "body", "forward", *COUNT_COLUMNS)
 READ = (*REQUIRED, "exact")
+TYPES = pl.Enum([str(name) for name in RuleType])
+NO_TYPE = 255
 
 
 class FrameReader:
-    """Makes rule sets of a large frame part by part, over the vocabulary of all its labels."""
+    """Makes columns of rules of a large frame part by part, over the vocabulary of all its labels.
+
+    The frame may be one for people or the contents of a file: `notation` tells them apart.
+    """
 
     def __init__(self, frames: pl.LazyFrame, source: str) -> None:
         self.source = source
@@ -35,30 +38,31 @@ class FrameReader:
         self.schema = frames.collect_schema()
         self._check_columns(self.schema)
         self.frames = frames.select(name for name in READ if name in self.schema)
-        entities, relations = self._labels()
+        entities, relations = self._texts(*ENTITY_COLUMNS), self._texts("head", "body")
+        labels = read_labels(entities)
+        is_self = labels == SELF_MARKER
         try:
-            self.vocabulary = Vocabulary.from_labels(entities.filter(entities != SELF_MARKER), relations)
+            self.vocabulary = Vocabulary.from_labels(labels.filter(~is_self), relations)
         except DataError as error:
             raise RuleError(f"{source}: {error}") from error
-        self.entities = LabelIds(self.vocabulary.entities, self.vocabulary.self_id)
-        self.relations = LabelIds(self.vocabulary.relations)
+        ids = np.where(is_self.to_numpy(), self.vocabulary.self_id, self.vocabulary.encode_entities(labels))
+        self.entities = TextIds(entities, ids)
+        self.relations = TextIds(relations, self.vocabulary.encode_relations(relations))
 
-    def read(self, frame: pl.DataFrame) -> RuleSet:
+    def read(self, frame: pl.DataFrame) -> RuleColumns:
         """Return the rules of the next part of the frame."""
-        from anyburl.ruleset.ruleset import RuleSet
-
         vocabulary = self.vocabulary
-        kinds = _type_codes(frame["type"])
+        types = _type_codes(frame["type"])
         subject, object, constant = (self.entities.of(frame[name]) for name in ENTITY_COLUMNS)
         head = self.relations.of(frame["head"])
         bodies, body, lengths = self._bodies(frame)
         counts = {name: frame[name].cast(pl.Int64).fill_null(-1).to_numpy() for name in COUNT_COLUMNS}
-        self._refuse(_faults(kinds, head, subject, object, constant, lengths, **counts))
+        self._refuse(_faults(types, head, subject, object, constant, lengths, **counts))
         self.n_read += len(frame)
-        return RuleSet(
+        return RuleColumns(
             vocabulary=vocabulary,
             bodies=bodies,
-            type=kinds,
+            type=types,
             head=np.where(subject >= 0, head + vocabulary.n_relations, head),
             body=body,
             head_constant=np.maximum(subject, object),
@@ -81,13 +85,11 @@ class FrameReader:
         bodies, body = distinct_rows(pad_lists(steps.astype(np.int32), lengths.to_numpy()))
         return bodies, body, lengths.to_numpy()
 
-    def _labels(self) -> tuple[pl.Series, pl.Series]:
-        """Return the labels of entities, the marker of self among them, and those of relations."""
-        found = [self._distinct(name) for name in (*ENTITY_COLUMNS, "head", "body")]
-        return pl.concat(found[:3]), pl.concat(found[3:])
+    def _texts(self, *names: str) -> pl.Series:
+        """Return the distinct texts of some columns: those of their dictionaries, or else those that occur."""
+        return pl.concat([self._texts_of(name) for name in names]).unique()
 
-    def _distinct(self, name: str) -> pl.Series:
-        """Return the labels of a column: those of its dictionary, or else those that occur."""
+    def _texts_of(self, name: str) -> pl.Series:
         dtype = self.schema[name]
         dictionary = dtype.inner if isinstance(dtype, pl.List) else dtype
         if isinstance(dictionary, pl.Enum):
@@ -111,32 +113,29 @@ class FrameReader:
                 raise RuleError(f"{self.source}: column {name!r} cannot hold {schema[name]} in a file of rules")
 
 
-class LabelIds:
-    """Looks up ids of labels, -1 for null. Dictionary codes are mapped, strings are joined."""
+class TextIds:
+    """Looks up ids by the texts of labels, -1 for null. Dictionary codes are mapped, strings are joined."""
 
-    def __init__(self, labels: pl.Series, self_id: int | None = None) -> None:
-        ids = pl.Series(np.arange(len(labels), dtype=np.int32))
-        if self_id is not None:
-            labels = pl.concat([labels, pl.Series([SELF_MARKER], dtype=pl.String)])
-            ids = pl.concat([ids, pl.Series([self_id], dtype=pl.Int32)])
-        self.table = pl.DataFrame({"label": labels, "id": ids})
+    def __init__(self, texts: pl.Series, ids: Ids) -> None:
+        self.table = pl.DataFrame({"text": texts, "id": pl.Series(ids, dtype=pl.Int32)})
 
-    def of(self, labels: pl.Series) -> Ids:
-        if not isinstance(labels.dtype, pl.Enum):
-            return self._join(labels.cast(pl.String))
-        by_code = np.append(self._join(labels.dtype.categories), np.int32(-1))
-        codes = labels.to_physical().cast(pl.Int64).fill_null(len(by_code) - 1).to_numpy()
+    def of(self, texts: pl.Series) -> Ids:
+        """Return the ids of a column."""
+        if not isinstance(texts.dtype, pl.Enum):
+            return self._join(texts.cast(pl.String))
+        by_code = np.append(self._join(texts.dtype.categories), np.int32(-1))
+        codes = texts.to_physical().cast(pl.Int64).fill_null(len(by_code) - 1).to_numpy()
         ids: Ids = by_code[codes]
         return ids
 
-    def _join(self, labels: pl.Series) -> Ids:
-        frame = pl.DataFrame({"label": labels})
-        found = frame.join(self.table, on="label", how="left", maintain_order="left")["id"]
+    def _join(self, texts: pl.Series) -> Ids:
+        frame = pl.DataFrame({"text": texts})
+        found = frame.join(self.table, on="text", how="left", maintain_order="left")["id"]
         return found.fill_null(-1).to_numpy()
 
 
 def _faults(
-    kinds: NDArray[np.uint8],
+    types: NDArray[np.uint8],
     head: Ids,
     subject: Ids,
     object: Ids,
@@ -147,13 +146,15 @@ def _faults(
 ) -> list[tuple[NDArray[np.bool_], str]]:
     """Return what is wrong with rules, as masks with reasons."""
     n_constants = (subject >= 0).astype(np.int8) + (object >= 0)
+    is_type = {name: types == name.code for name in RuleType}
+    is_binary = is_type[RuleType.BINARY]
     return [
-        (kinds == 255, "expected a type B, Uc, Ud or Z"),
+        (types == NO_TYPE, "expected a type B, Uc, Ud or Z"),
         (head < 0, "expected a head, got a null"),
-        ((kinds == BINARY) & (n_constants > 0), "a rule of type B has no subject and no object"),
-        ((kinds != BINARY) & (n_constants != 1), "a unary rule has either a subject or an object"),
-        ((kinds == UNARY_CONSTANT) != (constant >= 0), "rules of type Uc, and no others, have a constant"),
-        ((kinds == ZERO) != (lengths == 0), "rules of type Z, and no others, have an empty body"),
+        (is_binary & (n_constants > 0), "a rule of type B has no subject and no object"),
+        (~is_binary & (n_constants != 1), "a unary rule has either a subject or an object"),
+        (is_type[RuleType.UNARY_CONSTANT] != (constant >= 0), "rules of type Uc, and no others, have a constant"),
+        (is_type[RuleType.ZERO] != (lengths == 0), "rules of type Z, and no others, have an empty body"),
         ((support < 0) | (support > predictions), "expected 0 <= support <= predictions"),
         (support > np.iinfo(np.int32).max, "the support is too large"),
     ]
@@ -186,6 +187,6 @@ def _exact(frame: pl.DataFrame) -> NDArray[np.bool_]:
 
 
 def _type_codes(types: pl.Series) -> NDArray[np.uint8]:
-    """Return the codes of types, 255 where there is none such."""
+    """Return the codes of types, `NO_TYPE` for what is none."""
     known = types.cast(pl.String).cast(TYPES, strict=False)
-    return known.to_physical().cast(pl.UInt8).fill_null(255).to_numpy()
+    return known.to_physical().cast(pl.UInt8).fill_null(NO_TYPE).to_numpy()

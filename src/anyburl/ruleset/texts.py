@@ -7,8 +7,6 @@ table of bodies and on where the path starts and ends; both are far fewer than r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -17,25 +15,23 @@ from anyburl.errors import RuleError
 from anyburl.rules import escape_label, unwritable_labels
 from anyburl.rules.labels import SUSPICIOUS
 from anyburl.rules.rule import BODY_VARIABLES
-from anyburl.ruleset.selection import BINARY, UNARY_CONSTANT
+from anyburl.rules.types import RuleType
+from anyburl.ruleset.columns import RuleColumns
 from anyburl.triples.vocabulary import SELF_TOKEN
-
-if TYPE_CHECKING:
-    from anyburl.ruleset.ruleset import RuleSet
 
 Indexes = NDArray[np.int64]
 
 LETTERS = pl.Series([*BODY_VARIABLES, "X", "Y"])
 X_CODE, Y_CODE = len(BODY_VARIABLES), len(BODY_VARIABLES) + 1
 
-BINARY_ENDS, DANGLING, GROUNDED = 0, 2, 4  # how a body is written; + 1 if its path starts at Y
+ENDS_IN_Y, ENDS_IN_VARIABLE, ENDS_IN_CONSTANT = 0, 2, 4  # how a body is written; + 1 if its path starts at Y
 N_FORMS = 6
 
 
-class RuleWriter:
+class RuleTexts:
     """Writes the rules of a set as text, as they are or with labels escaped."""
 
-    def __init__(self, rules: RuleSet, *, escaped: bool = False) -> None:
+    def __init__(self, rules: RuleColumns, *, escaped: bool = False) -> None:
         self.rules = rules
         entities, relations = rules.vocabulary.entities, rules.vocabulary.relations
         if escaped:
@@ -53,7 +49,7 @@ class RuleWriter:
         """Return the text of the rules from row `start` to row `stop`."""
         rules = self.rules
         rows = slice(start, stop)
-        is_binary = rules.type[rows] == BINARY
+        is_binary = rules.type[rows] == RuleType.BINARY.code
         head = rules.head[rows] + np.where(is_binary, 2 * rules.vocabulary.n_relations, 0)
         form = _forms(rules, rows)
         combinations, places = np.unique(rules.body[rows] * np.int64(N_FORMS) + form, return_inverse=True)
@@ -94,20 +90,20 @@ class RuleWriter:
         n_relations = max(1, self.rules.vocabulary.n_relations)
         is_last = lengths == position + 1
         here = np.where(forms % 2 == 1, Y_CODE, X_CODE) if position == 0 else np.full(len(steps), position - 1)
-        there = np.where(is_last & (forms == BINARY_ENDS), Y_CODE, min(position, X_CODE - 1))
+        there = np.where(is_last & (forms == ENDS_IN_Y), Y_CODE, min(position, X_CODE - 1))
         separator = "" if position == 0 else ", "
         return pl.DataFrame(
             {
                 "relation": self.relations.gather(np.where(steps < 0, 0, steps % n_relations)),
                 "forward": steps < n_relations,
-                "is_cut": is_last & (forms >= GROUNDED),
+                "is_cut": is_last & (forms >= ENDS_IN_CONSTANT),
                 "here": LETTERS.gather(here),
                 "there": LETTERS.gather(there),
             }
         ).select(before=separator + _before_constant(), after=_after_constant())
 
 
-def check_writable(rules: RuleSet) -> None:
+def check_writable(rules: RuleColumns) -> None:
     """Refuse rules with labels that text cannot carry, with the first of them."""
     vocabulary = rules.vocabulary
     entities = _used(vocabulary.entities, rules.head_constant, rules.body_constant)
@@ -120,7 +116,7 @@ def check_writable(rules: RuleSet) -> None:
         shown = ", ".join(f"{label!r} {fault}" for label, fault in faults[:5])
         more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
         raise RuleError(
-            f"text cannot carry {len(faults)} labels of these rules ({shown}{more}): "
+            f"text cannot carry {len(faults)} label{'s' * (len(faults) > 1)} of these rules ({shown}{more}): "
             "save them as .parquet, or escape the labels (escaped=True)"
         )
 
@@ -148,13 +144,13 @@ def _after_constant() -> pl.Expr:
     )
 
 
-def _forms(rules: RuleSet, rows: slice) -> Indexes:
+def _forms(rules: RuleColumns, rows: slice) -> Indexes:
     """Return how each rule's body is to be written."""
-    kinds = rules.type[rows]
+    types = rules.type[rows]
     starts_at_y = rules.head[rows] >= rules.vocabulary.n_relations
-    ends = np.full(len(kinds), DANGLING, dtype=np.int64)
-    ends[kinds == BINARY] = BINARY_ENDS
-    ends[kinds == UNARY_CONSTANT] = GROUNDED
+    ends = np.full(len(types), ENDS_IN_VARIABLE, dtype=np.int64)
+    ends[types == RuleType.BINARY.code] = ENDS_IN_Y
+    ends[types == RuleType.UNARY_CONSTANT.code] = ENDS_IN_CONSTANT
     return ends + starts_at_y
 
 

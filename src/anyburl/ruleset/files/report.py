@@ -24,10 +24,16 @@ class ReadReport:
         return not self.rejected and not self.n_unknown
 
     def __str__(self) -> str:
-        parts = [f"{self.n_rules} rules read"]
+        parts = [f"{_counted(self.n_rules, 'rule')} read"]
         if self.rejected:
             line, reason = self.rejected[0]
-            parts.append(f"{len(self.rejected)} lines are no rules (line {line}: {reason})")
+            verb = "is not a rule" if len(self.rejected) == 1 else "are not rules"
+            parts.append(f"{_counted(len(self.rejected), 'line')} {verb} (line {line}: {reason})")
         if self.n_unknown:
-            parts.append(f"{self.n_unknown} rules have labels that the data has not")
+            verb = "uses" if self.n_unknown == 1 else "use"
+            parts.append(f"{_counted(self.n_unknown, 'rule')} {verb} labels that are not in the data")
         return "; ".join(parts)
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from anyburl.bodies.arrays import (
     BINARY,
     CONSTANT,
-    DANGLING,
     GROUNDED,
     NO_LIMIT,
     BodyArrays,
@@ -25,12 +24,11 @@ from anyburl.bodies.arrays import (
 from anyburl.bodies.generalisation import canonical, with_keys
 from anyburl.bodies.kernel import score
 from anyburl.cores import available_cores
+from anyburl.errors import RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.index import segment_entities
 from anyburl.graph.stored import graph_of
-from anyburl.rules.rule import RuleType
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.ruleset.selection import TYPE_CODES
 from anyburl.triples.table import TripleTable
 
 _BODIES_AT_A_TIME = {1: 64, 2: 16}  # of longer ones 4: a body may take long, and threads should end together
@@ -50,6 +48,8 @@ def rescore(
     Exact, with `object_identity` or without; a `budget` of edges per body makes large bodies estimates instead.
     `progress` is told how many rules were done.
     """
+    if not rules.vocabulary.same_labels(table.vocabulary):
+        raise RuleError("the rules have another vocabulary than the triples: use with_vocabulary first")
     graph = graph_of(table)
     heads = head_arrays(graph)
     predictions, support = np.zeros(len(rules), np.int64), np.zeros(len(rules), np.int32)
@@ -76,14 +76,12 @@ def rule_bodies(graph: GraphArrays, rules: RuleSet, length: int) -> BodyArrays:
     """
     relations = rules.bodies[rules.body][:, :length]
     heads = rules.head.copy()
-    binary = rules.type == TYPE_CODES[RuleType.BINARY]
+    binary = rules.type == BINARY
     turned, flipped = canonical(graph, relations[binary])
     heads[binary] = np.where(flipped, inverses(heads[binary], graph.n_relations), heads[binary])
     relations[binary] = turned
-    same = rules.body_constant == rules.head_constant
-    kinds = np.where(same, GROUNDED, CONSTANT).astype(np.uint8)
-    kinds[binary] = BINARY
-    kinds[rules.type == TYPE_CODES[RuleType.UNARY_DANGLING]] = DANGLING
+    kinds = rules.type.copy()
+    kinds[(rules.type == CONSTANT) & (rules.body_constant == rules.head_constant)] = GROUNDED
     keys = np.zeros(len(rules), np.uint64)
     relations = np.ascontiguousarray(relations)
     return BodyArrays(kinds, relations, rules.body_constant.copy(), heads, rules.head_constant.copy(), keys)

@@ -1,0 +1,43 @@
+"""All that we use of Polars and that Polars calls unstable: a later version may change it, and then this file changes.
+
+No other file uses such a thing. The tests let Polars warn of it, and a warning from elsewhere is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+
+def stream_frames(schema: pl.Schema, frames: Callable[[], Iterator[pl.DataFrame]]) -> pl.LazyFrame:
+    """Return a lazy frame that asks for its parts one after the other, so that a sink writes more than fits memory."""
+
+    def source(
+        columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        return frames()
+
+    return register_io_source(source, schema=dict(schema))
+
+
+def frame_batches(frames: pl.LazyFrame, n_rows: int) -> Iterator[pl.DataFrame]:
+    """Collect a lazy frame part by part, `n_rows` rows at a time."""
+    return frames.collect_batches(chunk_size=n_rows)
+
+
+def line_batches(path: Path, n_lines: int, *, numbered: bool = False) -> Iterator[pl.DataFrame]:
+    """Read the lines of a file, plain or compressed, `n_lines` at a time: the column `line`, and `number` from 1 on.
+
+    Polars counts up to 2^32 lines; larger files cannot be `numbered`.
+    """
+    number = "number" if numbered else None
+    lines = pl.scan_lines(path, name="line", row_index_name=number, row_index_offset=1, glob=False)
+    return frame_batches(lines, n_lines)
+
+
+def numbered_lines(text: Path | bytes, first: int = 1) -> pl.DataFrame:
+    """Read the lines of a file, plain or compressed, or of some text: columns `number`, from `first` on, and `line`."""
+    return pl.read_lines(text, name="line", row_index_name="number", row_index_offset=first, glob=False)

@@ -1,0 +1,59 @@
+"""Which format: by the suffix when writing, by the contents when reading."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from anyburl.errors import OptionError, RuleError
+from anyburl.ruleset.columns import RuleColumns
+from anyburl.ruleset.combine import reencode
+from anyburl.ruleset.files.anyburl_reader import read_text
+from anyburl.ruleset.files.anyburl_writer import write_text
+from anyburl.ruleset.files.opening import PathLike, first_bytes
+from anyburl.ruleset.files.parquet import read_parquet, write_parquet
+from anyburl.ruleset.files.report import ReadReport
+from anyburl.ruleset.files.run_folder import read_run
+from anyburl.triples.vocabulary import Vocabulary
+
+PARQUET = ".parquet"
+TEXT_SUFFIXES = tuple(name + packed for name in (".txt", ".tsv") for packed in ("", ".gz", ".zst"))
+SUFFIXES = (PARQUET, *TEXT_SUFFIXES)
+
+
+def check_suffix(path: PathLike) -> None:
+    """Refuse a file whose suffix says nothing of rules."""
+    if not os.fspath(path).lower().endswith(SUFFIXES):
+        raise RuleError(f"{path}: a file of rules ends in one of {', '.join(SUFFIXES)}")
+
+
+def write_rules(rules: RuleColumns, path: PathLike, *, escaped: bool = False) -> None:
+    """Write Parquet or text by suffix."""
+    check_suffix(path)
+    if os.fspath(path).lower().endswith(PARQUET):
+        write_parquet(rules, path)
+    else:
+        write_text(rules, path, escaped=escaped)
+
+
+def read_rules(
+    path: PathLike,
+    vocabulary: Vocabulary | None = None,
+    *,
+    at: float | str | None = None,
+    escaped: bool = False,
+) -> tuple[RuleColumns, ReadReport]:
+    """Read a run folder (or its snapshot `at` some seconds), Parquet or text, and say what was left out.
+
+    The vocabulary is made of the labels in the file; with `vocabulary`, that one is used, and rules with
+    other labels are dropped and counted.
+    """
+    if Path(path).is_dir():
+        rules = read_run(Path(path), at)
+        known, n_unknown = (rules, 0) if vocabulary is None else reencode(rules, vocabulary)
+        return known, ReadReport(len(known), n_unknown=n_unknown)
+    if at is not None:
+        raise OptionError(f"at asks for a snapshot of a run folder, got the file {os.fspath(path)!r}")
+    if first_bytes(Path(path)) == b"PAR1" or os.fspath(path).lower().endswith(PARQUET):
+        return read_parquet(path, vocabulary)
+    return read_text(path, vocabulary, escaped=escaped)

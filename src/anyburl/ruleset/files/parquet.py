@@ -1,0 +1,46 @@
+"""Parquet, the native format: dictionary-encoded labels, one row group for each slice of rules."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import polars as pl
+
+from anyburl.errors import RuleError
+from anyburl.polars_unstable import frame_batches, stream_frames
+from anyburl.ruleset.columns import RuleColumns
+from anyburl.ruleset.combine import concatenate
+from anyburl.ruleset.files.opening import PathLike, first_bytes
+from anyburl.ruleset.files.report import ReadReport
+from anyburl.ruleset.files.unify import unify
+from anyburl.ruleset.frame_reader import FrameReader
+from anyburl.ruleset.frame_writer import SLICE_ROWS, FrameWriter, labels_for_files
+from anyburl.triples.vocabulary import Vocabulary
+from anyburl.writing import replacing
+
+
+def write_parquet(rules: RuleColumns, path: PathLike) -> None:
+    """Write rules slice by slice, each a row group; the file appears when it is complete."""
+    writer = FrameWriter(rules, labels_for_files(rules.vocabulary))
+    frames = stream_frames(writer.schema, writer.slices)
+    with replacing(Path(path), RuleError) as unfinished:
+        frames.sink_parquet(unfinished, compression="zstd", compression_level=1, row_group_size=SLICE_ROWS)
+
+
+def read_parquet(path: PathLike, vocabulary: Vocabulary | None = None) -> tuple[RuleColumns, ReadReport]:
+    """Read rules row group by row group."""
+    first_bytes(Path(path))
+    try:
+        reader = FrameReader(pl.scan_parquet(Path(path), glob=False), os.fspath(path))
+        batches = frame_batches(reader.frames, SLICE_ROWS)
+        parts = unify((reader.read(frame) for frame in batches if len(frame)), vocabulary)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise RuleError(f"{path}: the file cannot be read as Parquet ({_first_line(error)})") from error
+    if not parts.sets:
+        return RuleColumns.empty(vocabulary or reader.vocabulary), ReadReport(0)
+    return concatenate(parts.sets), ReadReport(parts.n_rules, n_unknown=parts.n_unknown)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,112 @@
+"""The rules in a run folder, finished or not.
+
+    options.json        options, versions, seed, the data and its fingerprint
+    vocabulary.parquet  the labels behind the ids in parts/
+    trace.jsonl         one line per time span
+    parts/              rules found since `rules.parquet` was written, one file every few seconds
+    rules-<s>.parquet   the rules after s seconds
+    rules.parquet       all rules, written when the run ends
+
+A run that was killed opens all the same: its rules are `rules.parquet`, if there is one, and the parts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anyburl.errors import RuleError, RunError
+from anyburl.ruleset.columns import COLUMN_TYPES, RuleColumns
+from anyburl.ruleset.combine import concatenate, merge
+from anyburl.ruleset.files.parquet import read_parquet
+from anyburl.triples.vocabulary import Vocabulary
+from anyburl.writing import replacing
+
+RULES = "rules.parquet"
+PARTS = "parts"
+OPTIONS = "options.json"
+VOCABULARY = "vocabulary.parquet"
+TRACE = "trace.jsonl"
+
+_STORED = ("bodies", *COLUMN_TYPES)
+"""What a part holds, one array after the other."""
+
+
+def check_run_folder(folder: Path) -> None:
+    """Refuse what is not a run folder."""
+    if not (folder / OPTIONS).is_file():
+        raise RunError(f"{folder} is not a run folder: it has no {OPTIONS}")
+
+
+def read_run(folder: Path, at: float | str | None = None) -> RuleColumns:
+    """Return the rules of a run, or of its snapshot at `at` seconds."""
+    check_run_folder(folder)
+    if at is not None:
+        return _read_snapshot(folder, at if isinstance(at, str) else f"{at:g}")
+    files = sorted((folder / PARTS).glob("*.columns"))
+    if not files and (folder / RULES).is_file():
+        return read_parquet(folder / RULES)[0]
+    vocabulary = read_vocabulary(folder)
+    parts = [_read_part(file, vocabulary) for file in files]
+    if (folder / RULES).is_file():
+        return merge([read_parquet(folder / RULES, vocabulary)[0], *parts])
+    return concatenate(parts) if parts else RuleColumns.empty(vocabulary)
+
+
+def read_trace(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of trace.jsonl; a last line cut short by a kill is left out."""
+    with suppress(FileNotFoundError), open(folder / TRACE, encoding="utf-8") as file:
+        for line in file:
+            with suppress(ValueError):
+                yield dict(json.loads(line))
+
+
+def write_part(folder: Path, rules: RuleColumns) -> None:
+    """Append rules to the parts of a run, complete or not at all."""
+    numbers = [int(part.stem) for part in (folder / PARTS).glob("*.columns")]
+    target = folder / PARTS / f"{max(numbers, default=0) + 1:06d}.columns"
+    with replacing(target, RunError) as unfinished, open(unfinished, "wb") as file:
+        for name in _STORED:
+            np.save(file, getattr(rules, name))
+
+
+def write_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
+    """Keep the labels behind the ids of the parts."""
+    labels = {"entity": vocabulary.entities, "relation": vocabulary.relations}
+    frames = [found.to_frame("label").select(pl.lit(kind).alias("kind"), "label") for kind, found in labels.items()]
+    with replacing(folder / VOCABULARY, RunError) as unfinished:
+        pl.concat(frames).write_parquet(unfinished)
+
+
+def read_vocabulary(folder: Path) -> Vocabulary:
+    """Return the labels behind the ids of the parts."""
+    frame = pl.read_parquet(folder / VOCABULARY)
+    labels = {kind: frame.filter(pl.col("kind") == kind)["label"] for kind in ("entity", "relation")}
+    return Vocabulary(labels["entity"].rename(""), labels["relation"].rename(""))
+
+
+def _read_snapshot(folder: Path, at: str) -> RuleColumns:
+    """A run that was killed has no snapshot files, but its trace tells how many rules there were."""
+    snapshot = folder / f"rules-{at}.parquet"
+    if snapshot.is_file():
+        return read_parquet(snapshot)[0]
+    for line in read_trace(folder):
+        if line.get("snapshot") == at and not (folder / RULES).is_file():
+            return read_run(folder).slice(0, int(line["rules"]) + int(line["dropped"]))
+    there = sorted(file.stem.removeprefix("rules-") for file in folder.glob("rules-*.parquet"))
+    raise RunError(f"{folder} has no snapshot at {at} seconds; it has {', '.join(there) or 'none'}")
+
+
+def _read_part(file: Path, vocabulary: Vocabulary) -> RuleColumns:
+    try:
+        with open(file, "rb") as stored:
+            columns = {name: np.load(stored) for name in _STORED}
+        return RuleColumns(vocabulary=vocabulary, **columns)
+    except (OSError, EOFError, ValueError, RuleError) as error:
+        raise RunError(f"{file} cannot be read: {error}") from error

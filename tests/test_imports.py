@@ -1,0 +1,99 @@
+"""Imports stand at the top of a file and hide no ring; what Polars may change stands in one file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import anyburl
+
+PACKAGE = Path(anyburl.__file__).parent
+
+EXTRAS = {"lightgbm", "matplotlib", "pandas", "pykeen", "pyoxigraph", "ray", "torch"}
+"""Libraries that may be missing: imported where they are used."""
+
+TEMPORARY_INSIDE_FUNCTIONS = {
+    "evaluation/evaluate.py",
+    "evaluation/metrics.py",
+    "explanation/explanation.py",
+    "learning/options.py",
+    "triples/sources.py",
+}
+"""TEMPORARY, to be emptied: files that still import modules of anyburl inside functions."""
+
+TEMPORARY_FOR_TYPES = {"evaluation/display.py", "prediction/answers.py"}
+"""TEMPORARY, to be emptied: files that still import modules of anyburl under TYPE_CHECKING."""
+
+UNSTABLE = {"collect_batches", "read_lines", "register_io_source", "scan_lines", "sink_batches"}
+"""What Polars calls unstable and we have a use for."""
+
+
+def is_command_line(name: str) -> bool:
+    """The command line imports what a command needs when it runs, so that `anyburl --help` is there at once."""
+    return name.startswith("cli/")
+
+
+def files() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text("utf-8"))
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Return the modules that are imported anywhere below a node."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add("." * node.level + (node.module or ""))
+    return names
+
+
+def imported_in_functions(tree: ast.Module) -> set[str]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return set().union(*map(imported, functions))
+
+
+def imported_for_types(tree: ast.Module) -> set[str]:
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
+    return set().union(*map(imported, blocks))
+
+
+def test_imports_stand_at_the_top_but_for_extras_and_commands() -> None:
+    found = {name: imported_in_functions(tree) for name, tree in files() if not is_command_line(name)}
+    inside = {name for name, names in found.items() if any(n.split(".")[0] not in EXTRAS for n in names)}
+    assert inside <= TEMPORARY_INSIDE_FUNCTIONS
+
+
+def test_imports_for_types_hide_no_ring() -> None:
+    """A module that is imported for types alone is usually one that could not be imported otherwise."""
+    found = {name: imported_for_types(tree) for name, tree in files() if not is_command_line(name)}
+    hidden = {name for name, names in found.items() if any(n.startswith(("anyburl", ".")) for n in names)}
+    assert hidden - {"__init__.py"} <= TEMPORARY_FOR_TYPES
+
+
+def test_what_polars_may_change_stands_in_one_file() -> None:
+    users = {
+        name
+        for name, tree in files()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Attribute) and node.attr in UNSTABLE)
+        or (isinstance(node, ast.alias) and node.name in UNSTABLE)
+    }
+    assert users == {"polars_unstable.py"}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("def f():\n    import numpy.linalg", {"numpy.linalg"}),
+        ("class A:\n    async def f(self):\n        if self:\n            from anyburl import x", {"anyburl"}),
+        ("def f():\n    from . import x", {"."}),
+        ("import numpy\nclass A:\n    import polars", set()),
+    ],
+)
+def test_imports_inside_functions_are_found_wherever_they_stand(source: str, expected: set[str]) -> None:
+    assert imported_in_functions(ast.parse(source)) == expected
