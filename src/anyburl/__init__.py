@@ -25,9 +25,7 @@ if TYPE_CHECKING:
         RunError,
         UnknownLabelError,
     )
-    from anyburl.evaluation.evaluate import evaluate
     from anyburl.evaluation.metrics import Metrics
-    from anyburl.explanation.explain import explain
     from anyburl.explanation.explanation import Explanation, Reason
     from anyburl.graph.building import build_index
     from anyburl.learning.learn import learn
@@ -35,10 +33,10 @@ if TYPE_CHECKING:
     from anyburl.learning.options import LearnOptions
     from anyburl.learning.run import RunDirectory
     from anyburl.paths.profile import PathProfile
-    from anyburl.prediction.answers import Answers
-    from anyburl.prediction.predict import Answer, predict
     from anyburl.ranking.options import RankOptions
-    from anyburl.ranking.ranker import Ranker
+    from anyburl.reasoning.answers import Answer, Answers
+    from anyburl.reasoning.reasoner import Reasoner
+    from anyburl.reasoning.shortcuts import evaluate, explain, predict
     from anyburl.rules.rule import Atom, Rule
     from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.rules.types import RuleType
@@ -49,11 +47,10 @@ if TYPE_CHECKING:
     from anyburl.triples.dataset import Dataset, load_dataset
     from anyburl.triples.table import TripleTable
     from anyburl.triples.vocabulary import Vocabulary
-    from anyburl.tuning.ranker import make_ranker
 
 _HOMES = {
-    "Answer": "prediction.predict",
-    "Answers": "prediction.answers",
+    "Answer": "reasoning.answers",
+    "Answers": "reasoning.answers",
     "AnyburlError": "errors",
     "Atom": "rules.rule",
     "DataError": "errors",
@@ -68,8 +65,8 @@ _HOMES = {
     "PathProfile": "paths.profile",
     "PlantedRule": "synthetic.planted",
     "RankOptions": "ranking.options",
-    "Ranker": "ranking.ranker",
     "Reason": "explanation.explanation",
+    "Reasoner": "reasoning.reasoner",
     "Rule": "rules.rule",
     "RuleError": "errors",
     "RuleSet": "ruleset.ruleset",
@@ -81,15 +78,14 @@ _HOMES = {
     "UnknownLabelError": "errors",
     "Vocabulary": "triples.vocabulary",
     "build_index": "graph.building",
-    "evaluate": "evaluation.evaluate",
-    "explain": "explanation.explain",
+    "evaluate": "reasoning.shortcuts",
+    "explain": "reasoning.shortcuts",
     "format_rule": "rules.syntax",
     "generate_graph": "synthetic.generate",
     "learn": "learning.learn",
     "load_dataset": "triples.dataset",
-    "make_ranker": "tuning.ranker",
     "parse_rule": "rules.syntax",
-    "predict": "prediction.predict",
+    "predict": "reasoning.shortcuts",
     "rescore": "ruleset.counting",
 }
 
@@ -112,8 +108,8 @@ __all__ = [
     "PathProfile",
     "PlantedRule",
     "RankOptions",
-    "Ranker",
     "Reason",
+    "Reasoner",
     "Rule",
     "RuleError",
     "RuleSet",
@@ -132,7 +128,6 @@ __all__ = [
     "generate_graph",
     "learn",
     "load_dataset",
-    "make_ranker",
     "parse_rule",
     "predict",
     "rescore",

@@ -37,9 +37,9 @@ _config = vars(numba.config)
 _cache_dir = Path(os.environ.get("ANYBURL_CACHE") or user_cache_path("anyburl")) / "kernels" / _digest()
 
 
-def is_compiled() -> bool:
-    """Whether kernels of this version were compiled on this machine before."""
-    return any(_cache_dir.rglob("*.nbi"))
+def is_compiled(name: str = "") -> bool:
+    """Whether kernels of this version, or the one of that name ("kernel.answer"), were compiled here before."""
+    return any(_cache_dir.rglob(f"{name}*.nbi"))
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

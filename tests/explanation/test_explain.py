@@ -10,7 +10,7 @@ from anyburl.errors import DataError, OptionError, UnknownLabelError
 from anyburl.explanation.explain import explain
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import Ranker
-from anyburl.rules import parse_rule
+from anyburl.rules.syntax import parse_rule
 from anyburl.ruleset import RuleSet
 from anyburl.triples import Dataset
 from ruleset.samples import make_rules

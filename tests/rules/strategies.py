@@ -7,7 +7,8 @@ from itertools import pairwise
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from anyburl.rules import SELF, Atom, Constant, Rule, Term, Variable, escape_label
+from anyburl.rules.labels import escape_label
+from anyburl.rules.rule import Atom, Constant, Rule, SELF, Term, Variable
 from anyburl.rules.labels import entity_fault, relation_fault
 
 awkward = st.text("XYAa(), <=%25\t\n\r#", min_size=1, max_size=8)

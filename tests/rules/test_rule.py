@@ -8,7 +8,9 @@ from itertools import pairwise
 import pytest
 
 from anyburl.errors import RuleError
-from anyburl.rules import SELF, Atom, Constant, Rule, RuleType, Variable, parse_rule
+from anyburl.rules.rule import Atom, Constant, Rule, SELF, Variable
+from anyburl.rules.syntax import parse_rule
+from anyburl.rules.types import RuleType
 
 X, Y, A, B = map(Variable, "XYAB")
 

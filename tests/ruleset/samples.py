@@ -9,7 +9,8 @@ import polars as pl
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from anyburl.rules import Rule, parse_rule
+from anyburl.rules.rule import Rule
+from anyburl.rules.syntax import parse_rule
 from anyburl.ruleset import RuleSet
 from anyburl.ruleset.files.labelled import encode_rules, label_rules
 from rules.strategies import labels, rules

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from anyburl.errors import RuleError
-from anyburl.rules import RuleType
+from anyburl.rules.types import RuleType
 from anyburl.ruleset import RuleColumns, RuleSet
 from anyburl.ruleset.columns import COLUMN_TYPES
 from anyburl.triples import Vocabulary

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from anyburl.cli.rules import ORDERS, SMOOTHING
 from anyburl.errors import OptionError, RuleError, UnknownLabelError
-from anyburl.rules import Rule, RuleType
+from anyburl.rules.rule import Rule
+from anyburl.rules.types import RuleType
 from anyburl.ruleset import RuleSet
 from anyburl.ruleset.selection import Order
 from anyburl.triples import Vocabulary

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import anyburl
-from anyburl.rules import Atom, Constant, Term, Variable
+from anyburl.rules.rule import Atom, Constant, Term, Variable
 
 Labels = set[tuple[str, str, str]]
 SIZES = (1_000, 3_000, 20_000)

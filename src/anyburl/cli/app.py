@@ -29,8 +29,10 @@ from anyburl.cli import (
     learn,
     plot,
     predict,
+    prepare,
     rescore,
     rules,
+    tune,
 )
 from anyburl.cli.consoles import print_error
 from anyburl.errors import AnyburlError, InvalidOptionError
@@ -98,7 +100,23 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-for module in (demo, learn, rules, evaluate, predict, explain, rescore, convert, datasets, index, generate, plot):
+MODULES = (
+    demo,
+    learn,
+    rules,
+    evaluate,
+    predict,
+    explain,
+    prepare,
+    tune,
+    rescore,
+    convert,
+    datasets,
+    index,
+    generate,
+    plot,
+)
+for module in MODULES:
     app.command(name=module.NAME, epilog=module.EXAMPLE)(module.command)
 
 

@@ -8,12 +8,16 @@ from typing import Annotated
 import typer
 
 from anyburl.cli.completion import complete_data, one_of
+from anyburl.learning.options import ENGINES
+from anyburl.ranking.aggregation import AGGREGATIONS
+from anyburl.ranking.options import BLOCK_CHOICES, RankOptions
 
 OBJECT_IDENTITY = "Different terms of a rule stand for different entities."
 
 Rules = Annotated[
     str, typer.Argument(metavar="RULES", help="A run folder, a .parquet file, or a text file in AnyBURL's format.")
 ]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks, no summary.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="How many threads to use; all cores if left out.")]
@@ -30,25 +34,38 @@ Data = Annotated[
         autocompletion=complete_data,
     ),
 ]
-At = Annotated[float | None, typer.Option(metavar="SECONDS", help="The run's snapshot after so many seconds.")]
+At = Annotated[float | None, typer.Option(metavar="SECONDS", help="The run's snapshot after this many seconds.")]
 
 # Every command takes these, so that scripts can pass them along; here they change nothing.
 UnusedThreads = Annotated[int | None, typer.Option("--threads", hidden=True)]
 UnusedSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
 
-TuningSeed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Of --aggregation tuned.")]
+TuningSeed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Random seed, for --aggregation tuned.")]
+Prepare = Annotated[
+    bool,
+    typer.Option(
+        "--prepare/--no-prepare", help="Keep what this command makes ready in the run folder, so that it opens at once."
+    ),
+]
+Engine = Annotated[
+    str, typer.Option(metavar="NAME", help=f"What answers: {' or '.join(ENGINES)}.", autocompletion=one_of(*ENGINES))
+]
+Address = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="The Ray cluster to run on; this machine if left out.")
+]
 
-# How answers are ranked: the fields of RankOptions, whose defaults these are.
+# How answers are ranked: the fields of RankOptions.
 RANKING = "How answers are ranked"
-AGGREGATION, SMOOTHING, BLOCK_CONNECTED, TOP_K = "max", 5.0, "auto", 100
+DEFAULTS = RankOptions()
 Aggregation = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="What the rules behind an answer add up to: max, noisy-or, noisy-or-top:H (the H best), tuned (learned "
-        "from the valid split).",
+        help="What the rules behind an answer add up to: "
+        + "; ".join(f"{kind.written} ({kind.help})" for kind in AGGREGATIONS)
+        + ".",
         rich_help_panel=RANKING,
-        autocompletion=one_of("max", "noisy-or", "noisy-or-top:5", "tuned"),
+        autocompletion=one_of(*(kind.example for kind in AGGREGATIONS)),
     ),
 ]
 Smoothing = Annotated[
@@ -66,15 +83,17 @@ Weights = Annotated[
 BlockConnected = Annotated[
     str,
     typer.Option(
-        metavar="auto|on|off",
+        metavar="|".join(BLOCK_CHOICES),
         help="Leave out answers that any fact joins with the query's entity; auto does so if no valid triple joins "
         "such entities.",
         rich_help_panel=RANKING,
-        autocompletion=one_of("auto", "on", "off"),
+        autocompletion=one_of(*BLOCK_CHOICES),
     ),
 ]
 RankingIdentity = Annotated[bool, typer.Option(help=OBJECT_IDENTITY, rich_help_panel=RANKING)]
 Names = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Readable names: lines of label, tab, name."),
+    typer.Option(
+        metavar="FILE", help="Readable names, shown and understood: lines of label, tab, name; or RDF with rdfs:label."
+    ),
 ]

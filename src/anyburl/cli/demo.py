@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anyburl.cli.arguments import Json, Quiet, Threads
+from anyburl.cli.beside import CompilingBeside
 from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
-from anyburl.cli.ranking import CompilingBeside
 from anyburl.cli.session import Session, run_session
 from anyburl.cli.showcase import Showcase, make_showcase, show
 from anyburl.cli.tables import counts_table, rule_rows, rules_table, table_width

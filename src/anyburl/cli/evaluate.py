@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from anyburl.cli.arguments import (
-    AGGREGATION,
-    BLOCK_CONNECTED,
-    SMOOTHING,
-    TOP_K,
+    DEFAULTS,
+    Address,
     Aggregation,
     BlockConnected,
     Data,
+    Engine,
     Escaped,
     Json,
+    Names,
+    Prepare,
     Quiet,
     RankingIdentity,
     Rules,
@@ -27,19 +27,17 @@ from anyburl.cli.arguments import (
     TuningSeed,
     Weights,
 )
-from anyburl.cli.completion import one_of
 from anyburl.cli.consoles import counted, note_console, print_json, print_whole, result_console
 from anyburl.cli.metrics import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.cli.notes import Slow
-from anyburl.cli.ranking import Source, rank_options
-from anyburl.cli.session import require_engine, starting
-from anyburl.errors import DataError, OptionError
-from anyburl.learning.options import ENGINES
+from anyburl.cli.reasoning import Source, check_tunable, rank_options
+from anyburl.errors import DataError, InvalidOptionError, OptionError
 
 if TYPE_CHECKING:
     from anyburl.evaluation.metrics import Metrics
     from anyburl.ranking.options import RankOptions
-    from anyburl.ranking.ranker import Ranker
+    from anyburl.reasoning.reasoner import Reasoner
+    from anyburl.triples.names import Names as NamesByLabel
 
 NAME = "evaluate"
 EXAMPLE = (
@@ -53,7 +51,7 @@ def command(
     data: Data = None,
     split: Annotated[str, typer.Option(metavar="test|valid|train", help="The triples to ask for.")] = "test",
     at: Annotated[
-        str | None, typer.Option(metavar="10,50,100", help="The run's snapshots after so many seconds.")
+        str | None, typer.Option(metavar="10,50,100", help="The run's snapshots after these many seconds.")
     ] = None,
     rankings: Annotated[
         Path | None,
@@ -65,20 +63,17 @@ def command(
     top_k: Annotated[
         int,
         typer.Option(help="Candidates in --rankings; and the rank beyond which the MRR's lower bound counts nothing."),
-    ] = TOP_K,
-    aggregation: Aggregation = AGGREGATION,
-    smoothing: Smoothing = SMOOTHING,
+    ] = DEFAULTS.top_k,
+    names: Names = None,
+    aggregation: Aggregation = DEFAULTS.aggregation,
+    smoothing: Smoothing = DEFAULTS.smoothing,
     weights: Weights = "",
-    block_connected: BlockConnected = BLOCK_CONNECTED,
-    object_identity: RankingIdentity = True,
+    block_connected: BlockConnected = DEFAULTS.block_connected,
+    object_identity: RankingIdentity = DEFAULTS.object_identity,
+    prepare: Prepare = True,
     escaped: Escaped = False,
-    engine: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="What answers: threads, or ray.", autocompletion=one_of(*ENGINES)),
-    ] = "threads",
-    address: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="The Ray cluster to run on; this machine if left out.")
-    ] = None,
+    engine: Engine = "threads",
+    address: Address = None,
     threads: Threads = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -95,21 +90,21 @@ def command(
         top_k=top_k,
         threads=threads,
     )
-    _check_engine(engine, address)
+    if address is not None and engine != "ray":
+        raise OptionError(f"--address is for the engine ray, got engine {engine!r}")
     moments = parse_moments(at)
     _check_rankings(rankings, options, moments)
     _check_snapshots(rules, moments)
-    source = Source(rules, data, notes, escaped=escaped)
-    _check_split(source, split)
+    source = Source(rules, data, notes, escaped=escaped, names=names, prepare=prepare, engine=engine, address=address)
+    check_tunable(options, source)
     snapshots: list[float | None] = [*moments] or [None]
-    where = (engine, address)
-    results = [_evaluate(source, options, split, moment, rankings, seed, where) for moment in snapshots]
+    results = [_evaluate(source, options, split, moment, rankings, seed) for moment in snapshots]
     if json:
-        _print_json(results, moments)
+        _print_json(results, moments, source.names)
     elif moments:
         _print_snapshots([metrics for metrics, _ in results], moments)
     else:
-        _print_metrics(*results[0], rankings, quiet=quiet)
+        _print_metrics(*results[0], source.names, rankings, quiet=quiet)
 
 
 def parse_moments(text: str | None) -> list[float]:
@@ -140,15 +135,6 @@ def _check_snapshots(rules: str, moments: list[float]) -> None:
             run.load_rules(name)  # of a run that was killed, or says that there is none
 
 
-def _check_engine(engine: str, address: str | None) -> None:
-    """Refuse, before any work is done, an engine that there is not."""
-    if engine not in ENGINES:
-        raise OptionError(f"--engine takes {' or '.join(ENGINES)}, got {engine!r}")
-    if address is not None and engine != "ray":
-        raise OptionError(f"--address is for the engine ray, got engine {engine!r}")
-    require_engine(engine)
-
-
 def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[float]) -> None:
     """Refuse, before any work is done, a file that rankings cannot be written to."""
     if rankings is None:
@@ -163,63 +149,44 @@ def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[f
         raise DataError(f"{rankings}: the folder {rankings.parent} cannot be written to")
 
 
-def _check_split(source: Source, split: str) -> None:
+def _evaluate(
+    source: Source, options: RankOptions, split: str, at: float | None, rankings: Path | None, seed: int | None
+) -> tuple[Metrics, dict[str, float]]:
+    """Evaluate the rules, or one snapshot, in sight; return the metrics and how long everything took."""
     from anyburl.triples.dataset import SPLITS
 
     if split not in SPLITS:
-        raise OptionError(f"--split takes train, valid or test, got {split!r}")
-    if not len(source.dataset.split(split)):
-        raise DataError(f"{source.dataset.name} has no triples in its {split} split")
-
-
-def _evaluate(
-    source: Source,
-    options: RankOptions,
-    split: str,
-    at: float | None,
-    rankings: Path | None,
-    seed: int | None,
-    where: tuple[str, str | None],
-) -> tuple[Metrics, dict[str, float]]:
-    """Evaluate the rules, or one snapshot, in sight; return the metrics and how long everything took."""
-    from anyburl.evaluation.evaluate import distributed
-
-    with ExitStack() as stack:
-
-        def spread(ranker: Ranker) -> Ranker:
-            with starting(where[0], source.notes):
-                return stack.enter_context(distributed(ranker, *where, lambda note: source.notes.say(note, "yellow")))
-
-        ranker = source.make_ranker(options, at, seed=seed, spread=spread)
-        metrics = rank_in_sight(source, ranker, split)
+        raise InvalidOptionError("split", f"one of {', '.join(SPLITS)}", split)
+    with source.open(options, at, seed=seed) as reasoner:
+        if not len(reasoner.dataset.split(split)):
+            raise DataError(f"{reasoner.dataset.name} has no triples in its {split} split")
+        metrics = rank_in_sight(source, reasoner, split)
         if rankings is not None:
-            _write_rankings(rankings, source, ranker, split)
+            _write_rankings(rankings, source, reasoner, split)
     return metrics, {"load": round(source.seconds_loading, 3), **metrics.seconds}
 
 
-def rank_in_sight(source: Source, ranker: Ranker, split: str) -> Metrics:
+def rank_in_sight(source: Source, reasoner: Reasoner, split: str) -> Metrics:
     """Evaluate with a progress bar."""
-    from anyburl.evaluation.evaluate import evaluate
     from anyburl.ranking.queries import make_queries
 
-    dataset = source.dataset
-    triples = dataset.split(split).triples
-    n_questions = len(make_queries(triples, [], dataset.vocabulary.n_relations)[0].entities)
+    triples = reasoner.dataset.split(split).triples
+    n_questions = len(make_queries(triples, [], reasoner.vocabulary.n_relations)[0].entities)
     done = f"answered {counted(n_questions, 'different question')}"
     with Slow(source.notes, "answering questions", done, total=n_questions) as bar:
-        return evaluate(ranker.rules, dataset, split=split, ranker=ranker, progress=bar.advance)
+        return reasoner.evaluate(split, progress=bar.advance)
 
 
-def _write_rankings(path: Path, source: Source, ranker: Ranker, split: str) -> None:
-    from anyburl.evaluation.rankings import write_rankings
-
-    total = len(source.dataset.split(split))
+def _write_rankings(path: Path, source: Source, reasoner: Reasoner, split: str) -> None:
+    total = len(reasoner.dataset.split(split))
     with Slow(source.notes, f"writing {path}", f"wrote {path}", total=total) as bar:
-        write_rankings(path, ranker, source.dataset, split=split, progress=bar.advance)
+        reasoner.save_rankings(path, split, progress=bar.advance)
 
 
-def _print_json(results: list[tuple[Metrics, dict[str, float]]], moments: list[float]) -> None:
+def _print_json(results: list[tuple[Metrics, dict[str, float]]], moments: list[float], names: NamesByLabel) -> None:
     objects: list[dict[str, Any]] = [{**metrics.to_json(), "seconds": seconds} for metrics, seconds in results]
+    for result in objects if names else ():
+        result["by_relation"] = [{**row, "name": names.get(row["relation"])} for row in result["by_relation"]]
     if not moments:
         print_json(objects[0])
         return
@@ -231,8 +198,10 @@ def _print_json(results: list[tuple[Metrics, dict[str, float]]], moments: list[f
     )
 
 
-def _print_metrics(metrics: Metrics, seconds: dict[str, float], rankings: Path | None, *, quiet: bool) -> None:
-    print_whole(metrics_table(metrics))
+def _print_metrics(
+    metrics: Metrics, seconds: dict[str, float], names: NamesByLabel, rankings: Path | None, *, quiet: bool
+) -> None:
+    print_whole(metrics_table(metrics, names))
     out = result_console()
     out.say(protocol_line(metrics))
     if tuned := tuning_line(metrics):

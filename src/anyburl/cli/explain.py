@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anyburl.cli.arguments import (
-    AGGREGATION,
-    BLOCK_CONNECTED,
-    SMOOTHING,
+    DEFAULTS,
     Aggregation,
     BlockConnected,
     Data,
     Escaped,
     Json,
     Names,
+    Prepare,
     Quiet,
     RankingIdentity,
     Rules,
@@ -26,8 +25,7 @@ from anyburl.cli.arguments import (
     Weights,
 )
 from anyburl.cli.consoles import note_console, print_json, print_whole, result_console
-from anyburl.cli.loading import read_names_argument
-from anyburl.cli.ranking import Source, rank_options
+from anyburl.cli.reasoning import Source, check_tunable, rank_options
 from anyburl.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -50,11 +48,12 @@ def command(
         Path | None, typer.Option(metavar="FILE", help="Write a page with the proofs drawn as graphs.")
     ] = None,
     names: Names = None,
-    aggregation: Aggregation = AGGREGATION,
-    smoothing: Smoothing = SMOOTHING,
+    aggregation: Aggregation = DEFAULTS.aggregation,
+    smoothing: Smoothing = DEFAULTS.smoothing,
     weights: Weights = "",
-    block_connected: BlockConnected = BLOCK_CONNECTED,
-    object_identity: RankingIdentity = True,
+    block_connected: BlockConnected = DEFAULTS.block_connected,
+    object_identity: RankingIdentity = DEFAULTS.object_identity,
+    prepare: Prepare = True,
     escaped: Escaped = False,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -72,26 +71,20 @@ def command(
         threads=threads,
     )
     if "?" in (subject, object):
-        raise OptionError("explain takes a whole triple: ask for answers by predict")
+        raise OptionError("explain takes a whole triple; to ask for answers, use predict")
     _check_page(html)
-    triple = (subject, relation, object)
-    names_by_label = read_names_argument(names)
-    source = Source(rules, data, notes, escaped=escaped)
-
-    from anyburl.explanation.explain import explain
-    from anyburl.explanation.groundings import triple_ids
-
-    triple_ids(source.dataset.vocabulary, triple)
-    ranker = source.make_ranker(options, explaining=True, seed=seed)
-    found = explain(ranker.rules, source.dataset, triple, ranker=ranker, top=top, groundings=groundings)
+    source = Source(rules, data, notes, escaped=escaped, names=names, prepare=prepare)
+    check_tunable(options, source)
+    with source.open(options, explaining=True, seed=seed) as reasoner:
+        found = reasoner.explain((subject, relation, object), top=top, groundings=groundings)
     if html is not None:
         from anyburl.explanation.page import write_html
 
-        write_html(found, html, names_by_label)
+        write_html(found, html, source.names)
     if json:
-        print_json(found.to_json())
+        print_json(found.to_json(source.names))
     else:
-        _print_tree(found, names_by_label, html)
+        _print_tree(found, source.names, html)
 
 
 def _check_page(html: Path | None) -> None:

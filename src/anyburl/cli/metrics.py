@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 N_RELATIONS = 10
 
 
-def metrics_table(metrics: Metrics) -> Table:
+def metrics_table(metrics: Metrics, names: Mapping[str, str] | None = None) -> Table:
     """Return everything that one evaluation found out."""
     table = _table("")
     n_queries, figures = metrics.protocol["queries"], metrics.metrics
@@ -39,13 +39,14 @@ def metrics_table(metrics: Metrics) -> Table:
         label = Text.assemble("best rule is ", (name, STYLES[name])) if name in STYLES else Text("no rule predicts it")
         _add(table, label, metrics.by_rule_type[name], int(metrics.by_rule_type[name]["queries"]))
     table.add_section()
-    _add_relations(table, metrics.by_relation)
+    _add_relations(table, metrics.by_relation, names or {})
     return table
 
 
-def _add_relations(table: Table, relations: Sequence[Mapping[str, Any]]) -> None:
+def _add_relations(table: Table, relations: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> None:
     for row in relations[:N_RELATIONS]:
-        _add(table, Text(row["relation"], overflow="ellipsis", no_wrap=True), row, row["queries"])
+        label = names.get(row["relation"]) or row["relation"]
+        _add(table, Text(label, overflow="ellipsis", no_wrap=True), row, row["queries"])
     if rest := relations[N_RELATIONS:]:
         name = counted(len(rest), "more relation")
         n_queries = sum(row["queries"] for row in rest)

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyburl.cli.arguments import (
-    AGGREGATION,
-    BLOCK_CONNECTED,
-    SMOOTHING,
+    DEFAULTS,
     Aggregation,
     BlockConnected,
     Data,
@@ -22,7 +20,7 @@ from anyburl.cli.arguments import (
 )
 from anyburl.cli.consoles import note_console, print_json, result_console
 from anyburl.cli.notes import Slow
-from anyburl.cli.ranking import Source, rank_options
+from anyburl.cli.reasoning import Source, rank_options
 from anyburl.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -56,9 +54,9 @@ def command(
     metric: Annotated[str, typer.Option(metavar="mrr|hits@1|hits@3|hits@10", help="What `anytime` shows.")] = "mrr",
     split: Annotated[str, typer.Option(metavar="test|valid", help="The triples to ask for.")] = "test",
     data: Data = None,
-    aggregation: Aggregation = AGGREGATION,
-    smoothing: Smoothing = SMOOTHING,
-    block_connected: BlockConnected = BLOCK_CONNECTED,
+    aggregation: Aggregation = DEFAULTS.aggregation,
+    smoothing: Smoothing = DEFAULTS.smoothing,
+    block_connected: BlockConnected = DEFAULTS.block_connected,
     threads: Threads = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the queries that `calibration` draws.")] = 0,
     quiet: Quiet = False,
@@ -160,7 +158,7 @@ class Plots:
         found: dict[str, list[AnytimePoint]] = {}
         for label, run in zip(self._labels(), self.runs, strict=True):
             source = self._source(run)
-            source.make_ranker(self.options)  # compiles in sight what is to be compiled
+            source.compile(explaining=False)
             with Slow(self.notes, f"evaluating the snapshots of {run.path}", f"evaluated {run.path}"):
                 found[label] = anytime_points(run, source.dataset, split=self.split, options=self.options)
         return lambda axes: plot_anytime(found, metric=self.metric, axes=axes)
@@ -192,9 +190,11 @@ class Plots:
         from anyburl.plotting import calibration_table, plot_calibration
 
         source = self._source(self.runs[0])
-        ranker = source.make_ranker(self.options)
-        with Slow(self.notes, "comparing predictions with the split", "compared predictions"):
-            table = calibration_table(ranker, source.dataset, split=self.split, seed=self.seed)
+        with (
+            source.open(self.options) as reasoner,
+            Slow(self.notes, "comparing predictions with the split", "compared predictions"),
+        ):
+            table = calibration_table(reasoner, split=self.split, seed=self.seed)
         return lambda axes: plot_calibration(table, split=self.split, axes=axes)
 
 

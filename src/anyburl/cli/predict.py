@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_format
 import sys
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,15 +13,14 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from anyburl.cli.arguments import (
-    AGGREGATION,
-    BLOCK_CONNECTED,
-    SMOOTHING,
+    DEFAULTS,
     Aggregation,
     BlockConnected,
     Data,
     Escaped,
     Json,
     Names,
+    Prepare,
     Quiet,
     RankingIdentity,
     Rules,
@@ -30,19 +30,18 @@ from anyburl.cli.arguments import (
     Weights,
 )
 from anyburl.cli.consoles import counted, note_console, print_json, print_whole, result_console
-from anyburl.cli.loading import read_names_argument
 from anyburl.cli.notes import Slow
-from anyburl.cli.ranking import Source, rank_options
+from anyburl.cli.reasoning import Source, check_tunable, rank_options
 from anyburl.cli.tables import rule_text
 from anyburl.errors import OptionError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from anyburl.explanation.explanation import Explanation
-    from anyburl.prediction.batch import Answered, Candidate
-    from anyburl.prediction.queries import Query
-    from anyburl.ranking.ranker import Ranker
-    from anyburl.triples.dataset import Dataset
-    from anyburl.triples.names import Names as NamesByLabel
+    from anyburl.reasoning.answers import Answer, Answers
+    from anyburl.reasoning.queries import Query, Questions
+    from anyburl.reasoning.reasoner import Reasoner
 
 NAME = "predict"
 EXAMPLE = (
@@ -50,7 +49,7 @@ EXAMPLE = (
     "Many queries:  anyburl predict runs/geo --queries queries.tsv > answers.tsv"
 )
 N_REASONS = 3
-COLUMNS = ("subject", "relation", "object", "rank", "answer", "score", "known", "rule")
+COLUMNS = ("subject", "relation", "object", "rank", "score", "known", "rule", "rules", "query")
 
 
 def command(
@@ -73,11 +72,12 @@ def command(
         bool, typer.Option("--include-known", help="Keep answers that the train split states already.")
     ] = False,
     names: Names = None,
-    aggregation: Aggregation = AGGREGATION,
-    smoothing: Smoothing = SMOOTHING,
+    aggregation: Aggregation = DEFAULTS.aggregation,
+    smoothing: Smoothing = DEFAULTS.smoothing,
     weights: Weights = "",
-    block_connected: BlockConnected = BLOCK_CONNECTED,
-    object_identity: RankingIdentity = True,
+    block_connected: BlockConnected = DEFAULTS.block_connected,
+    object_identity: RankingIdentity = DEFAULTS.object_identity,
+    prepare: Prepare = True,
     escaped: Escaped = False,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -97,22 +97,25 @@ def command(
     if explain and queries and not json:
         raise OptionError("--explain with --queries needs --json: reasons do not fit into a line")
     one = _one_query([subject, relation, object], queries)
-    names_by_label = read_names_argument(names)
-    source = Source(rules, data, notes, escaped=escaped)
-    asked = _check_queries(one, queries, source.dataset)
-    ranker = source.make_ranker(options, explaining=explain, seed=seed)
-    answering = _Answering(ranker, source.dataset, top, include_known, explain, names_by_label)
-    if queries is not None:
-        _answer_file(answering, asked, source, as_json=json)
-    elif json:
-        print_json(answering.to_json(answering.answer(asked[0])))
-    else:
-        _print_answers(answering.answer(asked[0]), answering, quiet=quiet)
+    source = Source(rules, data, notes, escaped=escaped, names=names, prepare=prepare)
+    check_tunable(options, source)
+    _check_queries(one, queries, source)
+    with source.open(options, explaining=explain, seed=seed) as reasoner:
+        answering = _Answering(reasoner, top, include_known, explain)
+        if queries is not None:
+            answering.answer_file(_read_queries(queries, reasoner), source, as_json=json)
+            return
+        assert one is not None
+        answers = reasoner.predict(*one, top=top, include_known=include_known)
+        if json:
+            print_json(answering.to_json(one, answers))
+        else:
+            _print_answers(one, answers, answering, quiet=quiet)
 
 
 def _one_query(words: list[str | None], queries: Path | None) -> Query | None:
     """Return the query on the command line; there is one if there is no file of them."""
-    from anyburl.prediction.queries import parse_query
+    from anyburl.reasoning.queries import make_query
 
     given = [word for word in words if word is not None]
     if queries is not None:
@@ -121,153 +124,153 @@ def _one_query(words: list[str | None], queries: Path | None) -> Query | None:
         return None
     if len(given) < 3:
         raise OptionError(f"a query is SUBJECT RELATION ? or ? RELATION OBJECT, got {' '.join(given) or 'none'}")
-    return parse_query(*given)
+    return make_query(*given)
 
 
-def _check_queries(one: Query | None, queries: Path | None, dataset: Dataset) -> list[Query]:
-    """Return the queries, whose labels the data must have: that is said before rules are loaded."""
-    from anyburl.prediction.queries import read_queries
+def _check_queries(one: Query | None, queries: Path | None, source: Source) -> None:
+    """Refuse labels that the data do not have before rules are made ready, where that takes long."""
+    from anyburl.reasoning.prepared import PREPARED
+    from anyburl.reasoning.queries import encode_query, read_queries
 
+    if (source.path / PREPARED).is_dir():
+        return
     if queries is not None:
-        return read_queries(queries, dataset.vocabulary)
-    assert one is not None
-    one.ids(dataset.vocabulary)
-    return [one]
+        read_queries(queries, source.dataset.vocabulary, source.names)
+    elif one is not None:
+        encode_query(one, source.dataset.vocabulary, source.names)
+
+
+def _read_queries(path: Path, reasoner: Reasoner) -> Questions:
+    from anyburl.reasoning.queries import read_queries
+
+    return read_queries(path, reasoner.vocabulary, reasoner.names)
 
 
 class _Answering:
     """How queries are answered, and what is told of the answers."""
 
-    def __init__(
-        self,
-        ranker: Ranker,
-        dataset: Dataset,
-        top: int,
-        include_known: bool,
-        explains: bool,
-        names: NamesByLabel,
-    ) -> None:
-        self.ranker, self.dataset, self.names = ranker, dataset, names
+    def __init__(self, reasoner: Reasoner, top: int, include_known: bool, explains: bool) -> None:
+        self.reasoner, self.names = reasoner, reasoner.names
         self.top, self.include_known, self.explains = top, include_known, explains
 
-    def answer_all(self, queries: list[Query], progress: Any = None) -> Any:
-        from anyburl.prediction.batch import answer_queries
+    def explain(self, answer: Answer) -> Explanation:
+        return self.reasoner.explain(answer.triple, top=N_REASONS)
 
-        more = {"top": self.top, "include_known": self.include_known, "progress": progress}
-        return answer_queries(self.ranker, self.dataset, queries, **more)
-
-    def answer(self, query: Query) -> Answered:
-        answered: Answered = next(self.answer_all([query]))
-        return answered
-
-    def explain(self, candidate: Candidate) -> Explanation:
-        from anyburl.explanation.explain import explain
-
-        return explain(self.ranker.rules, self.dataset, candidate.triple, ranker=self.ranker, top=N_REASONS)
-
-    def rule(self, candidate: Candidate) -> str:
+    def rule(self, answer: Answer) -> str:
         from anyburl.explanation.words import rule_text
 
-        return rule_text(candidate.rule, self.names)
+        return rule_text(answer.rule, self.names)
 
-    def to_json(self, answered: Answered) -> dict[str, Any]:
+    def to_json(self, query: Query, answers: Answers) -> dict[str, Any]:
         return {
-            "query": list(answered.query),
-            "aggregation": self.ranker.options.aggregation,
-            "candidates": answered.n_candidates,
-            "answers": [self._candidate_json(candidate) for candidate in answered.candidates],
+            "query": list(query),
+            "aggregation": self.reasoner.options.aggregation,
+            "candidates": answers.n_candidates,
+            "answers": [self._answer_json(answer) for answer in answers],
         }
 
-    def _candidate_json(self, candidate: Candidate) -> dict[str, Any]:
-        told = {
-            "rank": candidate.rank,
-            "entity": candidate.entity,
-            "score": candidate.score,
-            "known": list(candidate.known),
-            "triple": list(candidate.triple),
-            "rule": str(candidate.rule),
+    def _answer_json(self, answer: Answer) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "rank": answer.rank,
+            "entity": answer.entity,
+            "score": answer.score,
+            "known": list(answer.known),
+            "triple": list(answer.triple),
+            "rule": str(answer.rule),
+            "rules": answer.n_rules,
         }
         if self.names:
-            told["name"] = self.names.get(candidate.entity)
+            told["name"] = self.names.get(answer.entity)
+            told["rule_named"] = self.rule(answer)
         if self.explains:
-            told["reasons"] = [reason.to_json() for reason in self.explain(candidate).reasons]
+            told["reasons"] = [reason.to_json() for reason in self.explain(answer).reasons]
         return told
 
-    def to_lines(self, answered: Answered) -> str:
-        """Return tab-separated lines, one for each answer."""
-        asked = [label or "?" for label in answered.query]
-        lines = []
-        for found in answered.candidates:
-            name = [self.names.get(found.entity)] if self.names else []
-            known = ",".join(found.known)
-            cells = [*asked, str(found.rank), found.entity, f"{found.score!r}", known, str(found.rule), *name]
-            lines.append("\t".join(cells) + "\n")
-        return "".join(lines)
-
-
-def _answer_file(answering: _Answering, queries: list[Query], source: Source, *, as_json: bool) -> None:
-    """Write the answers of each query as soon as they are there."""
-    if not as_json:
-        sys.stdout.write("\t".join([*COLUMNS, *(["name"] if answering.names else [])]) + "\n")
-    done = f"answered {counted(len(queries), 'query', 'queries')}"
-    with Slow(source.notes, "answering queries", done, total=len(queries)) as bar:
-        for answered in answering.answer_all(queries, bar.advance):
+    def answer_file(self, questions: Questions, source: Source, *, as_json: bool) -> None:
+        """Write the answers of each query as soon as they are there."""
+        done = f"answered {counted(len(questions), 'query', 'queries')}"
+        with Slow(source.notes, "answering queries", done, total=len(questions)) as bar:
             if as_json:
-                sys.stdout.write(json_format.dumps(answering.to_json(answered), ensure_ascii=False) + "\n")
+                for query, answers in self._answered_one_by_one(questions, bar):
+                    sys.stdout.write(json_format.dumps(self.to_json(query, answers), ensure_ascii=False) + "\n")
             else:
-                sys.stdout.write(answering.to_lines(answered))
-    sys.stdout.flush()
+                frames = self.reasoner.predict_frames(
+                    questions, top=self.top, include_known=self.include_known, progress=bar.advance
+                )
+                for number, frame in enumerate(frames):
+                    sys.stdout.write(self._to_lines(frame, with_header=number == 0))
+        sys.stdout.flush()
+
+    def _answered_one_by_one(self, questions: Questions, bar: Slow) -> Any:
+        from anyburl.reasoning.queries import decode_query
+
+        for entity, relation in zip(questions.entities.tolist(), questions.relations.tolist(), strict=True):
+            query = decode_query(entity, relation, self.reasoner.vocabulary)
+            yield query, self.reasoner.predict(*query, top=self.top, include_known=self.include_known)
+            bar.advance(1)
+
+    def _to_lines(self, frame: pl.DataFrame, *, with_header: bool) -> str:
+        """Return tab-separated lines, one for each answer; `query` counts from 1."""
+        from anyburl.ruleset.files.anyburl_writer import float_texts
+
+        lines = frame.select(*COLUMNS).with_columns(frame["query"] + 1, score=float_texts(frame["score"].to_numpy()))
+        if self.names:
+            lines = lines.with_columns(name=self.names.series(frame["entity"]))
+        out = BytesIO()
+        lines.write_csv(out, separator="\t", include_header=with_header, quote_style="never")
+        return out.getvalue().decode()
 
 
-def _print_answers(answered: Answered, answering: _Answering, *, quiet: bool) -> None:
+def _print_answers(query: Query, answers: Answers, answering: _Answering, *, quiet: bool) -> None:
     out = result_console()
-    if not answered.candidates:
-        out.say(f"no rule gives an answer to {_query_text(answered, answering)}")
+    if not answers:
+        out.say(f"no rule gives an answer to {_query_text(query, answering)}")
     else:
-        out.say(_query_text(answered, answering), "bold")
-        print_whole(_table(answered, answering))
+        out.say(_query_text(query, answering), "bold")
+        print_whole(_table(answers, answering))
     if not quiet:
-        out.say(_remarks(answered, answering), "dim")
+        out.say(_remarks(query, answers, answering), "dim")
     if answering.explains:
         from anyburl.explanation.render import to_tree
 
-        for candidate in answered.candidates:
+        for answer in answers:
             out.say("")
-            print_whole(to_tree(answering.explain(candidate), answering.names))
+            print_whole(to_tree(answering.explain(answer), answering.names))
 
 
-def _query_text(answered: Answered, answering: _Answering) -> str:
-    words = ["?" if label is None else answering.names.get(label) for label in answered.query]
+def _query_text(query: Query, answering: _Answering) -> str:
+    words = ["?" if label is None else answering.names.get(label) for label in query]
     return f"({', '.join(words)})"
 
 
-def _table(answered: Answered, answering: _Answering) -> Table:
+def _table(answers: Answers, answering: _Answering) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("answer", overflow="fold")
     table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("known", no_wrap=True)
+    table.add_column("known in", no_wrap=True)
+    table.add_column("rules", justify="right", no_wrap=True)
     table.add_column("best rule", overflow="fold", ratio=1)
-    for found in answered.candidates:
+    for found in answers:
         name = answering.names.get(found.entity)
         rule = rule_text(answering.rule(found))
-        table.add_row(str(found.rank), name, f"{found.score:.3f}", ", ".join(found.known), rule)
+        known = ", ".join(found.known)
+        table.add_row(str(found.rank), name, f"{found.score:.3f}", known, f"{found.n_rules:,}", rule)
     return table
 
 
-def _remarks(answered: Answered, answering: _Answering) -> str:
+def _remarks(query: Query, answers: Answers, answering: _Answering) -> str:
     """Return what was counted and what was left out."""
-    ranker, given = answering.ranker, answering.names.get(answered.query.given)
+    reasoner, given = answering.reasoner, answering.names.get(query.given)
     parts = []
-    if answered.candidates:
-        of = f"{len(answered.candidates):,} of {counted(answered.n_candidates, 'candidate')}"
-        tuning = getattr(ranker, "tuning", None)
+    if answers:
+        of = f"{len(answers):,} of {counted(answers.n_candidates, 'candidate')}"
+        tuning = getattr(reasoner.ranker.reranker, "tuning", None)
         chosen = f" ({tuning.described()['chosen']})" if tuning else ""
-        parts.append(f"{of}, by {ranker.options.aggregation}{chosen}")
-    if answered.n_known:
-        verb = "is" if answered.n_known == 1 else "are"
-        parts.append(f"{counted(answered.n_known, 'known answer')} {verb} left out (see --include-known)")
-    if ranker.block_connected:
-        known = ", known answers too" if answering.include_known else ""
-        parts.append(f"what is connected with {given} is left out{known} (see --block-connected)")
+        parts.append(f"{of}, by {reasoner.options.aggregation}{chosen}")
+    if answers.n_known:
+        verb = "is" if answers.n_known == 1 else "are"
+        parts.append(f"{counted(answers.n_known, 'known answer')} {verb} left out (see --include-known)")
+    if reasoner.ranker.block_connected:
+        parts.append(f"entities connected with {given} are left out (see --block-connected)")
     return "; ".join(parts)

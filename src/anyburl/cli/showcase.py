@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from anyburl.cli.beside import CompilingBeside
 from anyburl.cli.consoles import PlainConsole, print_whole
 from anyburl.cli.metrics import results_table
-from anyburl.cli.ranking import CompilingBeside, warm_up
 from anyburl.cli.session import compile_kernels
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from anyburl.evaluation.metrics import Metrics
     from anyburl.explanation.explanation import Explanation, Fact
-    from anyburl.ranking.ranker import Ranker
+    from anyburl.reasoning.reasoner import Reasoner
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.triples.dataset import Dataset
 
@@ -44,36 +44,38 @@ def make_showcase(
     rules: RuleSet, dataset: Dataset, threads: int | None, beside: CompilingBeside, notes: PlainConsole
 ) -> Showcase:
     """Rank the test split, and explain some of its triples that are ranked first."""
-    from anyburl.evaluation.evaluate import evaluate
-    from anyburl.explanation.explain import explain
-    from anyburl.ranking.options import RankOptions
-    from anyburl.ranking.ranker import fixed_ranker
+    from anyburl.reasoning.reasoner import Reasoner
+    from anyburl.reasoning.warmup import warm_up
 
     def compile_ranking() -> None:
         beside.wait()
         warm_up(dataset.vocabulary.n_relations, explaining=True)
 
     compile_kernels(compile_ranking, notes)
-    ranker = fixed_ranker(rules, dataset, RankOptions(aggregation=AGGREGATIONS[0], threads=threads))
-    metrics = {name: evaluate(rules, dataset, ranker=ranker.with_aggregation(name)) for name in AGGREGATIONS}
-    facts = pick_predictions(ranker, dataset)
-    return Showcase(metrics, [explain(rules, dataset, f, ranker=ranker, top=N_REASONS, groundings=1) for f in facts])
+    reasoner = Reasoner(rules, dataset, aggregation=AGGREGATIONS[0], threads=threads)
+    metrics = {name: reasoner.with_aggregation(name).evaluate() for name in AGGREGATIONS}
+    facts = pick_predictions(reasoner)
+    return Showcase(metrics, [reasoner.explain(fact, top=N_REASONS, groundings=1) for fact in facts])
 
 
-def pick_predictions(ranker: Ranker, dataset: Dataset, k: int = N_PREDICTIONS) -> list[Fact]:
+def pick_predictions(reasoner: Reasoner, k: int = N_PREDICTIONS) -> list[Fact]:
     """Return test triples, each of another relation, whose object is ranked first by a B rule of two steps.
 
     Those with the most confident rules are taken, of equals the first in the alphabet.
     """
     import numpy as np
 
-    if not len(ranker.rules):
+    from anyburl.rules.types import RuleType
+
+    rules = reasoner.rules
+    if not len(rules):
         return []
-    vocabulary, triples = dataset.vocabulary, dataset.test.triples
-    best = _first_by(ranker, dataset)
-    two_steps = np.append((ranker.rules.type == 0) & (ranker.rules.lengths == 2), False)[best]
+    vocabulary, triples = reasoner.vocabulary, reasoner.dataset.test.triples
+    best = _first_by(reasoner)
+    two_steps = np.append((rules.type == RuleType.BINARY.code) & (rules.lengths == 2), False)[best]
+    confidences = np.append(rules.confidence(reasoner.options.smoothing), 0.0)[best]
     chosen: dict[int, Fact] = {}
-    for row in np.argsort(-ranker.confidences[best], kind="stable"):
+    for row in np.argsort(-confidences, kind="stable"):
         subject, relation, object = triples[row].tolist()
         if len(chosen) < k and two_steps[row] and relation not in chosen:
             labels = vocabulary.entity_label(subject), vocabulary.relation_label(relation)
@@ -81,7 +83,7 @@ def pick_predictions(ranker: Ranker, dataset: Dataset, k: int = N_PREDICTIONS) -
     return list(chosen.values())
 
 
-def _first_by(ranker: Ranker, dataset: Dataset) -> NDArray[np.int32]:
+def _first_by(reasoner: Reasoner) -> NDArray[np.int32]:
     """Return for each test triple the best rule behind its object if that is ranked first, alone, else -1."""
     import numpy as np
 
@@ -89,11 +91,12 @@ def _first_by(ranker: Ranker, dataset: Dataset) -> NDArray[np.int32]:
     from anyburl.ranking.ranks import target_ranks
     from anyburl.triples.dataset import SPLITS
 
-    triples, vocabulary = dataset.test.triples, dataset.vocabulary
+    dataset, vocabulary = reasoner.dataset, reasoner.vocabulary
+    triples = dataset.test.triples
     queries, places = make_queries(triples, [dataset.split(name).triples for name in SPLITS], vocabulary.n_relations)
-    answers = ranker.answer(queries)
+    answers = reasoner.ranker.answer(queries)
     ranks = target_ranks(queries, answers, vocabulary.n_entities).at(places[: len(triples)])
-    best = answers.best_rules[places[: len(triples)]]
+    best = answers.target_rules[places[: len(triples)]]
     return np.where(ranks.pessimistic == 1, best, np.int32(-1))
 
 

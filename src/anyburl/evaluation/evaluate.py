@@ -1,96 +1,50 @@
-"""`evaluate`: rank a split and report, protocol included."""
+"""Rank a split and report, protocol included."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl import __version__
-from anyburl.errors import DataError, OptionError
+from anyburl.errors import DataError
 from anyburl.evaluation.metrics import Metrics, bootstrap_interval, grouped, lower_bound, summarise, summarise_random
-from anyburl.learning.options import ENGINES
-from anyburl.ranking.options import RankOptions
+from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.queries import make_queries
-from anyburl.ranking.ranker import Ranker, fixed_ranker
+from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import Ranks, target_ranks
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset
-from anyburl.tuning.ranker import TunedRanker, make_ranker, tuned
+from anyburl.triples.dataset import SPLITS, Dataset
+from anyburl.tuning.reranker import TunedReranker
 from anyburl.tuning.train import Tuning
 
 
-def evaluate(
-    rules: RuleSet,
-    dataset: Dataset,
-    *,
-    split: str = "test",
-    options: RankOptions | None = None,
-    ranker: Ranker | None = None,
-    progress: Callable[[int], None] | None = None,
-    seed: int = 0,
-    engine: str = "threads",
-    address: str | None = None,
-    **changes: Any,
+def evaluate_split(
+    ranker: Ranker, dataset: Dataset, split: str, seconds: Mapping[str, float], progress: Progress | None = None
 ) -> Metrics:
     """Rank both queries of every triple of `split` and return the filtered metrics.
 
-    `options`, or the fields of `RankOptions` as keywords, say how candidates are ranked. A `ranker` made ready before
-    is used as it is. `progress` is told how many questions were answered. `seed` matters to `aggregation="tuned"` only.
-    With `engine="ray"`, the workers of the Ray cluster at `address`, or of one on this machine, answer.
+    `seconds` tell what making the ranker took; `progress` is told how many different questions were answered.
     """
-    if ranker is None and engine != "threads":
-        base = fixed_ranker(rules, dataset, replace(options or RankOptions(), **changes))
-        with distributed(base, engine, address) as spread:
-            return evaluate(rules, dataset, split=split, ranker=spread, progress=progress, seed=seed)
     table = dataset.split(split)
     if not len(table):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
-    if ranker is None:
-        ranker = make_ranker(rules, dataset, options, seed=seed, **changes)
-    else:
-        ranker = tuned(ranker, dataset, seed=seed)
-    queries, places = make_queries(
-        table.triples,
-        [dataset.train.triples, dataset.valid.triples, dataset.test.triples],
-        dataset.vocabulary.n_relations,
-    )
+    known = [dataset.split(name).triples for name in SPLITS]
+    queries, places = make_queries(table.triples, known, dataset.vocabulary.n_relations)
     started = time.perf_counter()
     answers = ranker.answer(queries, progress=progress)
     ranks = target_ranks(queries, answers, dataset.vocabulary.n_entities)
-    tuning = ranker.tuning if isinstance(ranker, TunedRanker) else None
-    seconds = {
-        "index": ranker.seconds_indexing,
-        "tune": tuning.seconds if tuning else 0.0,
+    took = {
+        "index": seconds.get("index", 0.0),
+        "tune": seconds.get("tune", 0.0),
         "rank": time.perf_counter() - started,
     }
-    types = _best_types(ranker.rules, answers.best_rules[places])
-    return summarise_ranks(ranks.at(places), types, ranker, dataset, split, seconds, tuning)
-
-
-@contextmanager
-def distributed(
-    ranker: Ranker, engine: str, address: str | None, say: Callable[[str], None] = lambda note: None
-) -> Iterator[Ranker]:
-    """Let the workers of a Ray cluster answer in the place of `ranker`; `say` is told of those that are lost."""
-    if engine not in ENGINES:
-        raise OptionError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
-    if engine == "threads":
-        yield ranker
-        return
-    from anyburl.ranking.ray import RayRanker
-
-    spread = RayRanker(ranker, address, say)
-    try:
-        yield spread
-    finally:
-        spread.close()
+    types = _best_types(ranker.rules, answers.target_rules[places])
+    tuning = ranker.reranker.tuning if isinstance(ranker.reranker, TunedReranker) else None
+    return summarise_ranks(ranks.at(places), types, ranker, dataset, split, took, tuning)
 
 
 def _best_types(rules: RuleSet, best: NDArray[np.int32]) -> NDArray[np.str_]:

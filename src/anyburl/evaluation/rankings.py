@@ -26,12 +26,11 @@ from numpy.typing import NDArray
 from anyburl.errors import DataError
 from anyburl.polars_unstable import stream_frames
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.scores import to_confidences
 from anyburl.ranking.queries import make_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import target_ranks
+from anyburl.ranking.scores import to_confidences
 from anyburl.triples.dataset import SPLITS, Dataset
-from anyburl.tuning.ranker import tuned
 from anyburl.writing import replacing
 
 TRIPLES_AT_A_TIME = 2048
@@ -59,14 +58,11 @@ def write_rankings(
     split: str = "test",
     top_k: int | None = None,
     progress: Callable[[int], None] | None = None,
-    seed: int = 0,
 ) -> None:
     """Rank the queries of `split` and write the `top_k` best candidates of each, as Parquet if the name ends so.
 
-    Text may be compressed (.gz). `progress` is told how many triples were written. `seed` matters to
-    `aggregation="tuned"` only.
+    Text may be compressed (.gz). `progress` is told how many triples were written.
     """
-    ranker = tuned(ranker, dataset, seed=seed)
     if not len(dataset.split(split)):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
     target = Path(path)

@@ -19,9 +19,7 @@ from anyburl.triples.dataset import Dataset
 from anyburl.tuning.reranker import TunedReranker
 
 
-def explain_triple(
-    ranker: Ranker, dataset: Dataset, triple: Fact, *, top: int = 5, groundings: int = 3
-) -> Explanation:
+def explain_triple(ranker: Ranker, dataset: Dataset, triple: Fact, *, top: int = 5, groundings: int = 3) -> Explanation:
     """Say which rules predict `triple` (subject, relation, object), which need not be known or true.
 
     The `top` best rules are given, each with up to `groundings` ways in which facts of the train split make it fire.
@@ -63,7 +61,8 @@ def _rank(
     ranker: Ranker, firings: Firings, others: tuple[NDArray[np.int32], NDArray[np.int32]], blocked: bool
 ) -> tuple[list[_Ranked], Judged | None]:
     """Return rank and score in both directions; and the tuned model's judgement, of the first that it gave a score."""
-    ranked, judgements = [], []
+    ranked: list[_Ranked] = []
+    judgements: list[Judged | None] = []
     for fired, known in zip((firings.of_object, firings.of_subject), others, strict=True):
         judged = None
         if isinstance(ranker.reranker, TunedReranker) and ranker.reranker.model and len(fired.rows) and not blocked:

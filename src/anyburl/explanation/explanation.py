@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from anyburl.rules.rule import Rule
+from anyburl.rules.rule import Constant, Rule
 from anyburl.rules.types import RuleType
 
 if TYPE_CHECKING:
@@ -119,9 +119,27 @@ class Explanation:
     def __iter__(self) -> Iterator[Reason]:
         return iter(self.reasons)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
+    def labels(self) -> Iterator[str]:
+        """Yield the labels of all facts and rules, some of them more than once."""
+        facts: list[OpenFact] = [
+            self.triple,
+            *(fact for reason in self.reasons for way in reason.groundings for fact in way),
+        ]
+        rules = [reason.rule for reason in self.reasons]
+        if self.near_miss:
+            facts += [*self.near_miss.facts, self.near_miss.missing]
+            rules.append(self.near_miss.rule)
+        yield from (label for fact in facts for label in fact if label is not None)
+        for rule in rules:
+            for atom in (rule.head, *rule.body):
+                yield atom.relation
+                yield from (term.label for term in (atom.subject, atom.object) if isinstance(term, Constant))
+
+    def to_json(self, names: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return what `json.dumps` takes; with `names`, also the names of all labels that have one."""
+        named = {} if not names else {"names": {label: names[label] for label in self.labels() if label in names}}
         return {
+            **named,
             "triple": list(self.triple),
             "known": list(self.known),
             "rank": self.rank,

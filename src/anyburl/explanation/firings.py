@@ -10,6 +10,7 @@ from anyburl.ranking.arrays import empty_candidates
 from anyburl.ranking.kernel_order import link_firings, set_keys
 from anyburl.ranking.kernel_rank import count_better
 from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.scores import to_confidences
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.int64]
@@ -47,9 +48,7 @@ class QueryFirings:
         candidates, protocol = empty_candidates(graph.n_entities), lister.ready.protocol(lister.aggregation, 0)
         n_candidates = link_firings(candidates, firings, len(kept), 1)
         set_keys(candidates, firings, n_candidates, protocol.n_counted)
-        better, equal, _ = count_better(
-            candidates, firings, n_candidates, self.answer, 1, protocol.breaks_ties, -1
-        )
+        better, equal, _ = count_better(candidates, firings, n_candidates, self.answer, 1, protocol.breaks_ties, -1)
         return better + equal / 2 + 1
 
 
@@ -81,9 +80,12 @@ class Firings:
         """Return the score that `rows` give together."""
         if not len(rows):
             return 0.0
-        best_first = sorted(rows.tolist(), key=lambda row: -self._scores[row])
-        confidences = self._lister.confidences(np.array(best_first)).tolist()
-        return self._lister.aggregation.score([self._scores[row] for row in best_first], confidences)
+        aggregation, scores = (
+            self._lister.aggregation,
+            sorted((self._scores[row] for row in rows.tolist()), reverse=True),
+        )
+        summed = float(to_confidences(np.array(aggregation.key(scores))))
+        return aggregation.score(summed, float(self._lister.confidences(rows).max()))
 
     def contribution(self, row: int) -> tuple[float, bool]:
         """Return a rule's share of the score, and whether it only decides between candidates that tie."""

@@ -11,16 +11,14 @@ from anyburl.explanation.firings import QueryFirings
 from anyburl.ranking.queries import single_query
 from anyburl.ranking.ranker import Ranker
 from anyburl.tuning.evidence import evidence_row
-from anyburl.tuning.reranker import TunedReranker
 from anyburl.tuning.rerank import logistic
+from anyburl.tuning.reranker import TunedReranker
 
 
 class Judged:
     """One query and one of its candidates, under a tuned model; `others` are known answers that are not ranked."""
 
-    def __init__(
-        self, lister: Ranker, reranker: TunedReranker, fired: QueryFirings, others: NDArray[np.int32]
-    ) -> None:
+    def __init__(self, lister: Ranker, reranker: TunedReranker, fired: QueryFirings, others: NDArray[np.int32]) -> None:
         self._lister, self._reranker, self._fired = lister, reranker, fired
         query = single_query(fired.entity, fired.relation, others)
         targets = np.array([fired.answer], np.int32)

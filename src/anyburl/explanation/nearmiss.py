@@ -11,11 +11,10 @@ from anyburl.explanation.arrays import empty_search
 from anyburl.explanation.explanation import NearMiss
 from anyburl.explanation.groundings import step_fact
 from anyburl.explanation.kernel import first_near_miss
-
 from anyburl.graph.lookup import Ids
 from anyburl.ranking.arrays import LongIndex, RuleIndex, UnaryIndex
-from anyburl.ranking.scores import to_scores
 from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.scores import to_scores
 from anyburl.rules.types import RuleType
 
 MOST_RULES = 2000

@@ -6,14 +6,18 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from anyburl.errors import DataError
-from anyburl.graph.stored import store_graph
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.stored import GRAPH, store_graph
+from anyburl.mapped import save_record
 from anyburl.triples.building import Progress, write_tables
-from anyburl.triples.dataset import Dataset, load_dataset
+from anyburl.triples.dataset import SPLITS, Dataset, load_dataset
 from anyburl.triples.fingerprint import fingerprint
 from anyburl.triples.registry import is_index
 from anyburl.triples.sources import Source, located
-from anyburl.triples.stored import IndexCard, map_triples
+from anyburl.triples.stored import IndexCard, map_triples, write_labels
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replacing_folder
@@ -66,3 +70,23 @@ def _write_index(source: Source, folder: Path, progress: Progress) -> None:
 
 def _open_tables(folder: Path, vocabulary: Vocabulary, splits: Mapping[str, int]) -> list[TripleTable]:
     return [TripleTable(vocabulary, map_triples(folder / f"{split}.npy", n)) for split, n in splits.items()]
+
+
+def store_dataset(dataset: Dataset, graph: GraphArrays, folder: Path) -> None:
+    """Write a data set that is in memory, and the graph of its train split, as an index into a new folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary, tables = dataset.vocabulary, {split: dataset.split(split) for split in SPLITS}
+    write_labels(vocabulary.entities, folder / "entities.arrow")
+    write_labels(vocabulary.relations, folder / "relations.arrow")
+    for split, table in tables.items():
+        np.save(folder / f"{split}.npy", np.ascontiguousarray(table.triples, np.int32))
+    save_record(graph, folder / GRAPH)
+    IndexCard(
+        name=dataset.name,
+        source=dataset.source,
+        fingerprint=dataset.fingerprint,
+        triples={split: len(table) for split, table in tables.items()},
+        duplicates={split: table.n_duplicates for split, table in tables.items()},
+        entities=vocabulary.n_entities,
+        relations=vocabulary.n_relations,
+    ).write(folder)

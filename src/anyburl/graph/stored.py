@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ from numpy.typing import NDArray
 from anyburl.errors import DataError
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.index import build_graph
+from anyburl.mapped import open_record, save_sizes
 from anyburl.triples.table import TripleTable
 
 GRAPH = "graph"  # the folder within the folder of an index
-SIZES = "sizes.json"  # the numbers among the fields
 
 
 def graph_of(table: TripleTable) -> GraphArrays:
@@ -36,19 +35,14 @@ def store_graph(table: TripleTable, folder: Path) -> GraphArrays:
         return np.lib.format.open_memmap(path, "w+", np.dtype(kind), (length,))
 
     graph = build_graph(table, mapped)
-    numbers = {name: value for name, value in graph._asdict().items() if isinstance(value, int)}
-    (target / SIZES).write_text(json.dumps(numbers), "utf-8")
+    save_sizes(graph, target)
     return open_graph(target)
 
 
 def open_graph(folder: Path) -> GraphArrays:
     """Map the arrays of a stored graph; nothing is read before it is used."""
     try:
-        fields = dict(json.loads((folder / SIZES).read_text("utf-8")))
-        for name in GraphArrays._fields:
-            if name not in fields:
-                fields[name] = np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
-        return GraphArrays(**fields)
+        return open_record(GraphArrays, folder)
     except (OSError, ValueError, TypeError) as error:
         raise DataError(
             f"{folder}: expected the graph that `anyburl index` wrote, got none or a damaged one"

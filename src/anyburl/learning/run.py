@@ -89,14 +89,7 @@ class RunDirectory:
 
     def described(self) -> dict[str, Any]:
         """Return the contents of options.json."""
-        try:
-            described = json.loads(self.options_file.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunError(f"{self.options_file} cannot be read as JSON: {error}") from error
-        parts = described if isinstance(described, dict) else {}
-        if not all(isinstance(parts.get(name), dict) for name in ("data", "options")):
-            raise RunError(f"{self.options_file} does not describe a run: it should hold data and options")
-        return parts
+        return run_folder.described_run(self.path)
 
     def options(self) -> LearnOptions:
         """Return the options of the run."""

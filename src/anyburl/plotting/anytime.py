@@ -1,4 +1,4 @@
-"""Anytime curves: how good a run's rules are after so many seconds."""
+"""Anytime curves: how good a run's rules are over the seconds of learning."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anyburl.errors import OptionError
-from anyburl.evaluation.evaluate import evaluate
 from anyburl.evaluation.metrics import HITS, Metrics
 from anyburl.learning.run import RunDirectory
 from anyburl.plotting.style import COLOURS, ready_axes, say_nothing
 from anyburl.ranking.options import RankOptions
+from anyburl.reasoning.shortcuts import evaluate
 from anyburl.triples.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ METRICS = ("mrr", *(f"hits@{k}" for k in HITS))
 
 @dataclass(frozen=True)
 class AnytimePoint:
-    """The metrics of a run's rules after so many seconds."""
+    """The metrics of a run's rules after some seconds."""
 
     seconds: float
     metrics: Metrics

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from anyburl.errors import DataError
 from anyburl.plotting.style import COLOURS, ready_axes, say_nothing, short
 from anyburl.ranking.arrays import QueryArrays
-from anyburl.ranking.scores import to_confidences
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker
-from anyburl.triples.dataset import SPLITS, Dataset
+from anyburl.ranking.scores import to_confidences
+from anyburl.reasoning.reasoner import Reasoner
+from anyburl.triples.dataset import SPLITS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +25,7 @@ MOST_QUESTIONS = 1000
 
 
 def calibration_table(
-    ranker: Ranker, dataset: Dataset, *, split: str = "test", questions: int = MOST_QUESTIONS, seed: int = 0
+    reasoner: Reasoner, *, split: str = "test", questions: int = MOST_QUESTIONS, seed: int = 0
 ) -> pl.DataFrame:
     """Return, by the confidence of the best rule behind a prediction, how many predictions there are, and the share
     that the split states.
@@ -32,6 +33,7 @@ def calibration_table(
     Predictions are all candidates of up to `questions` queries of the split that the other splits do not state. What
     no split states counts as false, which much of it may not be: shares are lower bounds.
     """
+    ranker, dataset = reasoner.ranker, reasoner.dataset
     if not len(dataset.split(split)):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
     others = [dataset.split(name).triples for name in SPLITS if name != split]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from anyburl.errors import DataError
-from anyburl.evaluation.evaluate import evaluate
 from anyburl.pykeen.factories import import_pykeen, mapped_triples, triples_factories
 from anyburl.ranking.options import RankOptions
+from anyburl.reasoning.shortcuts import evaluate
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import SPLITS, Dataset
 

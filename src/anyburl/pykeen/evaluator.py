@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from anyburl.errors import DataError, OptionError
 from anyburl.pykeen.factories import import_pykeen, mapped_triples
 from anyburl.pykeen.scores import query_scores
-from anyburl.ranking.options import RankOptions
-from anyburl.ranking.ranker import Ranker, fixed_ranker
+from anyburl.ranking.options import RankKeywords, RankOptions
+from anyburl.ranking.ranker import Ranker
+from anyburl.reasoning.reasoner import Reasoner, choose_options
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import SPLITS, Dataset
 
@@ -31,7 +31,7 @@ def evaluate_with_pykeen(
     split: str = "test",
     options: RankOptions | None = None,
     evaluator: Evaluator | None = None,
-    **changes: Any,
+    **keywords: Unpack[RankKeywords],
 ) -> MetricResults:
     """Let PyKEEN's evaluator rank and filter what the rules say about both queries of every triple of a split.
 
@@ -39,7 +39,7 @@ def evaluate_with_pykeen(
     many more. `options`, or the fields of `RankOptions` as keywords, say how candidates are ranked.
     """
     evaluation = import_pykeen("evaluate_with_pykeen", "pykeen.evaluation")
-    chosen = replace(options or RankOptions(), **changes)
+    chosen = choose_options(options, keywords)
     if chosen.aggregation == "tuned":
         raise OptionError("evaluate_with_pykeen takes max, noisy-or or noisy-or-top:H, got aggregation tuned")
     if evaluator is not None and evaluator.requires_positive_mask:
@@ -47,7 +47,7 @@ def evaluate_with_pykeen(
         raise OptionError(f"evaluate_with_pykeen: expected a rank-based evaluator, got {kind}")
     if not len(data.split(split)):
         raise DataError(f"{data.name} has no triples in its {split} split")
-    ranker = fixed_ranker(rules, data, chosen)
+    ranker = Reasoner(rules, data, chosen).ranker
     judge = evaluation.RankBasedEvaluator(filtered=True) if evaluator is None else evaluator
     known = import_pykeen("evaluate_with_pykeen", "torch").cat([mapped_triples(data, name) for name in SPLITS])
     for batch in mapped_triples(data, split).split(TRIPLES_AT_A_TIME):

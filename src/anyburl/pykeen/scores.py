@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.explanation.known import neighbours
+from anyburl.graph.lookup import neighbours
 from anyburl.ranking.arrays import FiringArrays, empty_candidates
-from anyburl.ranking.kernel_order import MAXIMUM, link_firings, set_keys
-from anyburl.ranking.options import parse_aggregation
+from anyburl.ranking.kernel_order import link_firings, set_keys
 from anyburl.ranking.ranker import Ranker
 
 
@@ -21,14 +20,14 @@ def query_scores(ranker: Ranker, entity: int, relation: int) -> NDArray[np.float
     """
     firings = ranker.fire(entity, relation)
     scores = np.zeros(ranker.graph.n_entities, np.float32)
-    code, n_best = parse_aggregation(ranker.fixed_aggregation)
-    if code == MAXIMUM:
+    lister = ranker.lister()
+    if lister.aggregation.breaks_ties:
         _enter_places_of_lists(firings, scores)
     else:
         n = len(firings.candidates)
-        candidates = empty_candidates(ranker.graph.n_entities, n)
+        candidates = empty_candidates(ranker.graph.n_entities)
         listed = candidates.listed[: link_firings(candidates, firings, n, 1)]
-        set_keys(candidates, firings, len(listed), code, n_best)
+        set_keys(candidates, firings, len(listed), lister.ready.protocol(lister.aggregation, 0).n_counted)
         scores[listed] = np.unique(candidates.keys[listed], return_inverse=True)[1] + 1
     if ranker.block_connected:
         scores[neighbours(ranker.graph, entity)] = np.nan

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from anyburl.errors import InvalidOptionError
 
 MOST_EVIDENCE = 1 << 62  # as in the kernels: a key never grows beyond
@@ -40,9 +38,11 @@ class Aggregation:
         """Return what a candidate is ordered by; `scores` of its rules, the highest first."""
         return min(sum(scores[: self.n_counted]), MOST_EVIDENCE)
 
-    def score(self, scores: Sequence[int], confidences: Sequence[float]) -> float:
-        """Return a candidate's score for people, from 0 to 1; scores and confidences of its rules, the highest first."""
-        return float(-np.expm1(-self.key(scores) / UNIT))
+    def score(self, summed: float, best: float) -> float:
+        """Return a candidate's score for people, from 0 to 1: `summed` is the confidence behind its key, `best` that of
+        its best rule.
+        """
+        return summed
 
     def contribution(self, scores: Sequence[int], place: int) -> float:
         """Return which share of a candidate's score the rule at `place` of its rules contributes."""
@@ -62,8 +62,8 @@ class Maximum(Aggregation):
     n_counted: int | None = 1
     breaks_ties: bool = True
 
-    def score(self, scores: Sequence[int], confidences: Sequence[float]) -> float:
-        return float(confidences[0])
+    def score(self, summed: float, best: float) -> float:
+        return best
 
     def contribution(self, scores: Sequence[int], place: int) -> float:
         return float(place == 0)

@@ -190,6 +190,7 @@ class Protocol(NamedTuple):
     breaks_ties: bool
     object_identity: bool
     block_connected: bool
+    keep_known: bool  # known answers are not blocked
     top_k: int
     longest: int
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, inverse
+from anyburl.graph.kernel import entity_rows, find_segment, inverse
 from anyburl.ranking.arrays import (
     AnswerArrays,
     CandidateArrays,
@@ -45,7 +45,7 @@ def next_query(candidates: CandidateArrays) -> int:
 
 @kernel
 def exclude(
-    graph: GraphArrays, queries: QueryArrays, q: int, query: int, block_connected: bool, candidates: CandidateArrays
+    graph: GraphArrays, queries: QueryArrays, q: int, query: int, protocol: Protocol, candidates: CandidateArrays
 ) -> int:
     """Mark what is not to be ranked: known answers and, where asked for, whatever s is connected with. Count them.
 
@@ -55,8 +55,8 @@ def exclude(
     for i in range(queries.excluded_offsets[q], queries.excluded_offsets[q + 1]):
         candidates.excluded[queries.excluded[i]] = query
         n_excluded += 1
-    if block_connected:
-        s = int(queries.entities[q])
+    if protocol.block_connected:
+        s = int(np.int64(queries.entities[q]))
         start, end = entity_rows(graph, s)
         for row in range(start, end):
             entity = int(graph.neighbours[row])
@@ -65,6 +65,13 @@ def exclude(
             if candidates.excluded[entity] != query:
                 candidates.excluded[entity] = query
                 n_excluded += 1
+        if protocol.keep_known:
+            segment = find_segment(graph, s, int(np.int64(queries.relations[q])))
+            if segment >= 0:
+                for row in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
+                    target = int(graph.targets[row])
+                    candidates.excluded[s if target == graph.n_entities else target] = 0
+                    n_excluded -= 1
     return n_excluded
 
 
@@ -96,7 +103,9 @@ def fire_unary(
         if answers_itself(graph, long.head_offsets, long.head_constants, d):
             n = fire_long(graph, long, scores, s, d, back, identity, query, walk, candidates, firings, n)
     n = fire_pairs_of_constant(graph, pairs, scores, s, back, identity, query, candidates, firings, n)
-    n = fire_dangling_of_constant(graph, dangling, scores, index.edges, s, back, identity, query, candidates, firings, n)
+    n = fire_dangling_of_constant(
+        graph, dangling, scores, index.edges, s, back, identity, query, candidates, firings, n
+    )
     if len(long.rows) > 0:
         n = fire_long_of_constant(graph, long, scores, s, back, identity, query, walk, candidates, firings, n)
     return n
@@ -253,7 +262,7 @@ def answer(
         query = next_query(candidates)
         # Compiled, int() keeps 32 bits: without np.int64, kernels would be compiled once more.
         s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-        out.n_excluded[q] = exclude(graph, queries, q, query, protocol.block_connected, candidates)
+        out.n_excluded[q] = exclude(graph, queries, q, query, protocol, candidates)
         out.n_excluded[q] -= mark_targets(queries, q, query, candidates)
         n_unary = fire_unary(graph, index, s, d, identity, query, walk, candidates, firings)
         if n_unary > room:

@@ -50,7 +50,7 @@ def answers_itself(graph: GraphArrays, head_offsets: NDArray[np.int64], head_con
     if d < graph.n_relations:
         return False
     end = int(head_offsets[d - graph.n_relations + 1])
-    return end > head_offsets[d - graph.n_relations] and head_constants[end - 1] == graph.n_entities
+    return bool(end > head_offsets[d - graph.n_relations] and head_constants[end - 1] == graph.n_entities)
 
 
 @inlined

@@ -11,7 +11,6 @@ from anyburl.ranking.arrays import CandidateArrays, FiringArrays, QueryArrays, R
 from anyburl.ranking.kernel_fire import fire
 from anyburl.ranking.kernel_rank import needed_score
 
-
 ASKING = 8  # work of looking back from one candidate
 
 
@@ -235,7 +234,9 @@ def fire_level(
 
 
 @inlined
-def raise_floor(queries: QueryArrays, q: int, query: int, score: int, walk: TrieWalk, candidates: CandidateArrays) -> int:
+def raise_floor(
+    queries: QueryArrays, q: int, query: int, score: int, walk: TrieWalk, candidates: CandidateArrays
+) -> int:
     """Take note of the targets that were just predicted; return the highest score that all are predicted by."""
     for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
         target = queries.targets[i]

@@ -24,10 +24,14 @@ from anyburl.triples.vocabulary import Vocabulary
 class Reranker(Protocol):
     """Puts the best candidates of each query in a new order."""
 
-    aggregation: Aggregation
-    """What makes the lists that are put in order."""
+    @property
+    def aggregation(self) -> Aggregation:
+        """What makes the lists that are put in order."""
+        ...
 
-    def answer(self, lister: Ranker, queries: QueryArrays, top_k: int, progress: Progress | None) -> AnswerArrays:
+    def answer(
+        self, lister: Ranker, queries: QueryArrays, *, top_k: int, keep_known: bool, progress: Progress | None
+    ) -> AnswerArrays:
         """Answer queries: `lister` lists the candidates."""
         ...
 
@@ -69,13 +73,16 @@ class Ranker:
         queries: QueryArrays,
         *,
         top_k: int = 0,
+        keep_known: bool = False,
         groups: NDArray[np.uint8] = NO_GROUPS,
         progress: Progress | None = None,
     ) -> AnswerArrays:
         """Rank the targets of `queries` and keep the `top_k` best candidates of each, see `Backend.answer`."""
         if self.reranker is not None:
-            return self.reranker.answer(self.lister(), queries, top_k, progress)
-        return self.backend.answer(queries, self.aggregation, top_k=top_k, groups=groups, progress=progress)
+            return self.reranker.answer(self.lister(), queries, top_k=top_k, keep_known=keep_known, progress=progress)
+        return self.backend.answer(
+            queries, self.aggregation, top_k=top_k, keep_known=keep_known, groups=groups, progress=progress
+        )
 
     def fire(self, entity: int, relation: int) -> FiringArrays:
         """Return every firing for the query (entity, directed relation, ?), known answers included."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from anyburl.graph.arrays import GraphArrays
 from anyburl.ranking.aggregation import Aggregation
@@ -10,7 +10,8 @@ from anyburl.ranking.arrays import Protocol, RuleIndex
 from anyburl.ranking.kernel_order import ALL_COUNT
 
 
-class ReadyRules(NamedTuple):
+@dataclass(frozen=True)
+class ReadyRules:
     """Arrays that threads, memory maps and object stores share; no labels, and no rules as such."""
 
     graph: GraphArrays
@@ -19,9 +20,14 @@ class ReadyRules(NamedTuple):
     object_identity: bool
     block_connected: bool
 
-    def protocol(self, aggregation: Aggregation, top_k: int) -> Protocol:
+    def protocol(self, aggregation: Aggregation, top_k: int, *, keep_known: bool = False) -> Protocol:
         """Return what kernels are told."""
-        n_counted = ALL_COUNT if aggregation.n_counted is None else min(aggregation.n_counted, ALL_COUNT)
         return Protocol(
-            n_counted, aggregation.breaks_ties, self.object_identity, self.block_connected, top_k, self.longest
+            n_counted=ALL_COUNT if aggregation.n_counted is None else min(aggregation.n_counted, ALL_COUNT),
+            breaks_ties=aggregation.breaks_ties,
+            object_identity=self.object_identity,
+            block_connected=self.block_connected,
+            keep_known=keep_known,
+            top_k=top_k,
+            longest=self.longest,
         )

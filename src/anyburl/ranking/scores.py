@@ -14,7 +14,8 @@ MOST_CERTAIN = 1.0 - 2.0**-40
 
 def to_scores(confidences: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return -log(1 - confidence) in whole units; a confidence of 1 is taken as just below."""
-    return np.rint(-np.log1p(-np.minimum(confidences, MOST_CERTAIN)) * UNIT).astype(np.int64)
+    scores: NDArray[np.int64] = np.rint(-np.log1p(-np.minimum(confidences, MOST_CERTAIN)) * UNIT).astype(np.int64)
+    return scores
 
 
 def to_confidences(scores: NDArray[np.int64]) -> NDArray[np.float64]:

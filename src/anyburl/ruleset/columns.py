@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -75,6 +76,13 @@ class RuleColumns:
         """Return the same rules as an object of this class; nothing is copied."""
         made = cls.__new__(cls)
         made.__dict__.update(vars(columns))
+        return made
+
+    @classmethod
+    def checked_before(cls, vocabulary: Vocabulary, columns: Mapping[str, NDArray[Any]]) -> Self:
+        """Return rules whose columns were checked when they were stored: to read them all again would take long."""
+        made = cls.__new__(cls)
+        made.__dict__.update(columns, vocabulary=vocabulary)
         return made
 
     @property

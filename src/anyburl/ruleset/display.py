@@ -8,8 +8,7 @@ from typing import Literal
 from rich.table import Table
 from rich.text import Text
 
-from anyburl.rules import SELF, Atom, Constant, Rule, Term, Variable
-from anyburl.rules.rule import BODY_VARIABLES, X, Y
+from anyburl.rules.rule import BODY_VARIABLES, SELF, Atom, Constant, Rule, Term, Variable, X, Y
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.texts import RuleTexts

@@ -12,8 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.errors import RuleError
-from anyburl.rules import escape_label, unwritable_labels
-from anyburl.rules.labels import SUSPICIOUS
+from anyburl.rules.labels import SUSPICIOUS, escape_label, unwritable_labels
 from anyburl.rules.rule import BODY_VARIABLES
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.columns import RuleColumns
@@ -47,8 +46,11 @@ class RuleTexts:
 
     def texts(self, start: int, stop: int) -> pl.Series:
         """Return the text of the rules from row `start` to row `stop`."""
+        return self.texts_at(slice(start, stop))
+
+    def texts_at(self, rows: slice | NDArray[np.integer]) -> pl.Series:
+        """Return the text of the rules at some rows."""
         rules = self.rules
-        rows = slice(start, stop)
         is_binary = rules.type[rows] == RuleType.BINARY.code
         head = rules.head[rows] + np.where(is_binary, 2 * rules.vocabulary.n_relations, 0)
         form = _forms(rules, rows)
@@ -144,7 +146,7 @@ def _after_constant() -> pl.Expr:
     )
 
 
-def _forms(rules: RuleColumns, rows: slice) -> Indexes:
+def _forms(rules: RuleColumns, rows: slice | NDArray[np.integer]) -> Indexes:
     """Return how each rule's body is to be written."""
     types = rules.type[rows]
     starts_at_y = rules.head[rows] >= rules.vocabulary.n_relations

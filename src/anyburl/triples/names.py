@@ -1,9 +1,10 @@
-"""Readable names for labels, from a file of two columns."""
+"""Readable names for labels: from a file of two columns, or from the labels in an RDF file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import polars as pl
 
 from anyburl.errors import DataError
 from anyburl.polars_unstable import numbered_lines
+from anyburl.triples.rdf import RDF_SUFFIXES, read_labels
 
 BYTE_ORDER_MARK = "\ufeff"
+MOST_SHOWN = 10
 
 
 class Names(Mapping[str, str]):
@@ -28,6 +31,33 @@ class Names(Mapping[str, str]):
         """Return the name of a label or, if it has none, `default`, by default the label itself."""
         return self._names.get(label, label if default is None else default)
 
+    def series(self, labels: pl.Series) -> pl.Series:
+        """Return the names of many labels."""
+        known = labels.unique().to_list()
+        return labels.replace_strict(known, [self.get(label) for label in known], return_dtype=pl.String)
+
+    def label_of(self, text: str, known: pl.Series, kind: str) -> str:
+        """Return the label that someone means: `text` itself if it is among the `known` ones, or the one of that name.
+
+        A name, in upper or lower case, that several labels have is refused with the list of them.
+        """
+        if not self._names or _contains(known, text):
+            return text
+        found = [label for label in self._by_name.get(text.casefold(), ()) if _contains(known, label)]
+        exact = [label for label in found if self._names[label] == text]
+        meant = exact if len(exact) == 1 else found
+        if len(meant) > 1:
+            shown = ", ".join(sorted(meant)[:MOST_SHOWN]) + (", ..." if len(meant) > MOST_SHOWN else "")
+            raise DataError(f"the {kind} {text!r} is ambiguous; it may mean {shown}")
+        return meant[0] if meant else text
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for label, name in self._names.items():
+            found.setdefault(name.casefold(), []).append(label)
+        return found
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
@@ -38,12 +68,20 @@ class Names(Mapping[str, str]):
         return f"Names({len(self)} names)"
 
 
+def _contains(known: pl.Series, label: str) -> bool:
+    row = int(known.search_sorted(label))
+    return row < len(known) and known[row] == label
+
+
 def read_names(path: str | os.PathLike[str]) -> Names:
-    """Read lines of label, tab, name (and anything after another tab), plain or compressed with gzip or zstd.
+    """Read lines of label, tab, name (and anything after another tab), plain or compressed with gzip or zstd; or the
+    rdfs:label of everything in an RDF file.
 
     Blank lines and empty names are skipped; of several names for a label, the first counts.
     """
     path = Path(path)
+    if path.name.lower().endswith(RDF_SUFFIXES):
+        return Names(read_labels(path))
     fields = _lines(path).filter(pl.col("line").str.strip_chars() != "")
     split = fields.with_columns(pl.col("line").str.split("\t").alias("fields"))
     wrong = split.filter((pl.col("fields").list.len() < 2) | (pl.col("fields").list.first() == ""))

@@ -18,18 +18,22 @@ FORMATS = {".nt": "N_TRIPLES", ".ttl": "TURTLE", ".nq": "N_QUADS", ".trig": "TRI
 RDF_SUFFIXES = tuple(kind + packed for kind in FORMATS for packed in ("", ".gz"))
 
 
+RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+PREFERRED = (None, "en")  # languages
+
+
 def is_rdf(path: Path) -> bool:
     """Whether the name of a file says that it holds RDF."""
     return path.name.lower().endswith(RDF_SUFFIXES)
 
 
 def read_rdf(path: Path, rows: int) -> Iterator[pl.DataFrame]:
-    """Yield the statements of a file as labels, in order, so many at a time.
+    """Yield the statements of a file as labels, in order, `rows` at a time.
 
     An IRI is its own label, a blank node is written as _:name, a literal as in N-Triples, quotes included. Names of
     graphs are left out.
     """
-    kind = FORMATS[Path(path.name.lower().removesuffix(".gz")).suffix]
+    kind = _kind(path)
     statements = _statements(path, kind)
     n_read = 0
     try:
@@ -45,7 +49,28 @@ def read_rdf(path: Path, rows: int) -> Iterator[pl.DataFrame]:
         raise DataError(f"{path}: there are no triples in it")
 
 
+def read_labels(path: Path) -> dict[str, str]:
+    """Return the rdfs:label of everything in a file that has one, in English or in no language before others."""
+    labels: dict[str, str] = {}
+    for subject, predicate, object in _quads(path, _kind(path)):
+        if predicate.value == RDFS_LABEL and hasattr(object, "language"):
+            name = str(subject.value) if hasattr(subject, "value") else str(subject)
+            if name not in labels or object.language in PREFERRED:
+                labels[name] = str(object.value)
+    return labels
+
+
+def _kind(path: Path) -> str:
+    return FORMATS[Path(path.name.lower().removesuffix(".gz")).suffix]
+
+
 def _statements(path: Path, kind: str) -> Iterator[tuple[str, str, str]]:
+    for terms in _quads(path, kind):
+        subject, predicate, object = (str(term.value) if _is_iri(term) else str(term) for term in terms)
+        yield subject, predicate, object
+
+
+def _quads(path: Path, kind: str) -> Iterator[tuple[Any, Any, Any]]:
     try:
         import pyoxigraph
     except ImportError as error:
@@ -53,12 +78,8 @@ def _statements(path: Path, kind: str) -> Iterator[tuple[str, str, str]]:
     packed = path.name.lower().endswith(".gz")
     with (gzip.open if packed else open)(path, "rb") as file:
         for quad in pyoxigraph.parse(cast(IO[bytes], file), format=getattr(pyoxigraph.RdfFormat, kind)):
-            yield (
-                _label(pyoxigraph, quad.subject),
-                _label(pyoxigraph, quad.predicate),
-                _label(pyoxigraph, quad.object),
-            )
+            yield quad.subject, quad.predicate, quad.object
 
 
-def _label(pyoxigraph: Any, term: Any) -> str:
-    return str(term.value) if isinstance(term, pyoxigraph.NamedNode) else str(term)
+def _is_iri(term: Any) -> bool:
+    return type(term).__name__ == "NamedNode"

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from anyburl import __version__
 from anyburl.errors import DataError
+from anyburl.mapped import open_array
 from anyburl.triples.entries import SPLITS
 from anyburl.triples.registry import INDEX
 from anyburl.triples.table import TripleTable
@@ -105,8 +106,8 @@ def _read_labels(path: Path, n_labels: int) -> pl.Series:
 
 
 def map_triples(path: Path, n_triples: int) -> NDArray[np.int32]:
-    """Map the triples; a plain array, since Numba takes a memmap for another type."""
-    triples = np.load(path, mmap_mode="r")
+    """Map the triples."""
+    triples = open_array(path)
     if triples.shape != (n_triples, 3) or triples.dtype != np.int32:
         raise ValueError(f"{path.name} does not hold {n_triples} triples")
-    return np.asarray(triples)
+    return triples

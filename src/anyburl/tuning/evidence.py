@@ -76,9 +76,7 @@ def rows_of(ranker: Ranker, queries: QueryArrays, answers: AnswerArrays, lists: 
     relations = queries.relations[questions]
     graph, back = ranker.graph, inverses(queries.relations, ranker.graph.n_relations)
     counts = answer_counts(graph, lists.candidates, back[questions])
-    edges, answers_of, askers_of = (
-        figures[relations] for figures in relation_counts(graph, ranker.index.edges.starts)
-    )
+    edges, answers_of, askers_of = (figures[relations] for figures in relation_counts(graph, ranker.index.edges.starts))
     context = [
         sums,
         best[questions] - sums,

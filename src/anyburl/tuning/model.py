@@ -84,7 +84,9 @@ def fit(
 
 def to_forest(booster: Any) -> ForestArrays:
     """Take the trees out of a LightGBM model: rows hold no missing values, and columns no categories."""
-    roots, nodes, leaves = [], [], []
+    roots: list[int] = []
+    nodes: list[list[Any]] = []
+    leaves: list[float] = []
 
     def add(tree: dict[str, Any]) -> int:
         if "split_feature" not in tree:

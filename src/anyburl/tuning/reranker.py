@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from anyburl.ranking.arrays import AnswerArrays, QueryArrays, empty_answers
 from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.queries import take_queries
 from anyburl.ranking.ranker import Ranker
-from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import Lists, lists_of, rows_of, rule_groups
 from anyburl.tuning.model import TunedModel
@@ -37,7 +35,7 @@ class TunedReranker:
     """Lists candidates by the best fixed aggregation and puts them in the order of the model, if there is one."""
 
     tuning: Tuning
-    rules: RuleSet
+    groups: NDArray[np.uint8]  # the group of each rule, which evidence is told by
 
     @property
     def aggregation(self) -> Aggregation:
@@ -47,29 +45,33 @@ class TunedReranker:
     def model(self) -> TunedModel | None:
         return self.tuning.model
 
-    @cached_property
-    def groups(self) -> NDArray[np.uint8]:
-        """The group of each rule, which evidence is told by."""
-        return rule_groups(self.rules)
-
-    def answer(self, lister: Ranker, queries: QueryArrays, top_k: int, progress: Progress | None) -> AnswerArrays:
+    def answer(
+        self, lister: Ranker, queries: QueryArrays, *, top_k: int, keep_known: bool, progress: Progress | None
+    ) -> AnswerArrays:
         """Answer queries, many of them in parts."""
         if self.model is None:
-            return lister.answer(queries, top_k=top_k, progress=progress)
+            return lister.answer(queries, top_k=top_k, keep_known=keep_known, progress=progress)
         n_queries = len(queries.entities)
         out = empty_answers(n_queries, len(queries.targets), top_k)
         for start in range(0, n_queries, QUESTIONS_AT_A_TIME):
             chosen = np.arange(start, min(start + QUESTIONS_AT_A_TIME, n_queries))
-            part = self.judge(lister, take_queries(queries, chosen), top_k, progress).answers
+            part = self.judge(lister, take_queries(queries, chosen), top_k, keep_known, progress).answers
             first, last = queries.target_offsets[chosen[0]], queries.target_offsets[chosen[-1] + 1]
             _copy(part, out, slice(chosen[0], chosen[-1] + 1), slice(first, last), top_k)
         return out
 
     def judge(
-        self, lister: Ranker, queries: QueryArrays, top_k: int, progress: Progress | None = None
+        self,
+        lister: Ranker,
+        queries: QueryArrays,
+        top_k: int,
+        keep_known: bool = False,
+        progress: Progress | None = None,
     ) -> Judgement:
         """Answer a few queries, all at once, by the model: at least as many candidates as it puts in order."""
-        answers = lister.answer(queries, top_k=max(TOP_K, top_k), progress=progress, groups=self.groups)
+        answers = lister.answer(
+            queries, top_k=max(TOP_K, top_k), keep_known=keep_known, groups=self.groups, progress=progress
+        )
         lists = lists_of(answers, TOP_K)
         scores = self.score_lists(lister, queries, answers, lists)
         rerank(lists, queries, find_answers(lists, queries), scores, answers)
@@ -95,13 +97,9 @@ def _copy(part: AnswerArrays, out: AnswerArrays, queries: slice, targets: slice,
     out.n_best[queries] = np.minimum(part.n_best, top_k)
 
 
-def with_tuning(ranker: Ranker, tuning: Tuning) -> Ranker:
-    """Return the ranker with the order that tuning chose."""
-    return replace(ranker, reranker=TunedReranker(tuning, ranker.rules))
-
-
 def tuned(ranker: Ranker, dataset: Dataset, *, seed: int = 0) -> Ranker:
     """Return the ranker as its options ask for: tuned on the valid split, if they say so and it is not yet."""
     if not ranker.aggregation.needs_model or ranker.reranker is not None:
         return ranker
-    return with_tuning(ranker, tune(ranker, dataset, seed=seed))
+    groups = rule_groups(ranker.rules)
+    return replace(ranker, reranker=TunedReranker(tune(ranker, dataset, groups, seed=seed), groups))

@@ -14,7 +14,7 @@ from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import target_ranks
 from anyburl.triples.dataset import Dataset
-from anyburl.tuning.evidence import Lists, lists_of, rows_of, rule_groups
+from anyburl.tuning.evidence import Lists, lists_of, rows_of
 from anyburl.tuning.model import TunedModel, fit, require_lightgbm
 from anyburl.tuning.rerank import find_answers, rerank
 
@@ -47,8 +47,10 @@ class Tuning:
         }
 
 
-def tune(ranker: Ranker, dataset: Dataset, *, seed: int = 0) -> Tuning:
+def tune(ranker: Ranker, dataset: Dataset, groups: NDArray[np.uint8], *, seed: int = 0) -> Tuning:
     """Choose the best fixed aggregation, train a model on its lists, and keep whichever is better.
+
+    `groups` are those of the rules, which evidence is told by.
 
     Only train and valid are looked at: filtering with test triples would leak. The model's own figure comes from two
     halves, split by question, each ranked by a model trained on the other: the same question may be asked in test.
@@ -63,7 +65,7 @@ def tune(ranker: Ranker, dataset: Dataset, *, seed: int = 0) -> Tuning:
     few = take_queries(queries, np.sort(drawn[:FEW_QUESTIONS]))
     queries = take_queries(queries, np.sort(drawn[:MOST_QUESTIONS]))
     best, _ = _best_fixed(ranker, few)
-    model, validation = _train(ranker.with_aggregation(best), queries, seed)
+    model, validation = _train(ranker.with_aggregation(best), queries, groups, seed)
     if model is None:
         best, fixed = _best_fixed(ranker, queries)
         validation = {**validation, **fixed}
@@ -83,10 +85,12 @@ def _mrr(queries: QueryArrays, answers: AnswerArrays, ranker: Ranker) -> float:
     return float((1 / target_ranks(queries, answers, ranker.graph.n_entities).realistic).mean())
 
 
-def _train(ranker: Ranker, queries: QueryArrays, seed: int) -> tuple[TunedModel | None, dict[str, float]]:
+def _train(
+    ranker: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], seed: int
+) -> tuple[TunedModel | None, dict[str, float]]:
     """Return a model, if it is better than the ranker's own order, and the MRR of both."""
     own_name = ranker.aggregation.name
-    answers = ranker.answer(queries, top_k=TOP_K, groups=rule_groups(ranker.rules))
+    answers = ranker.answer(queries, top_k=TOP_K, groups=groups)
     validation = {own_name: _mrr(queries, answers, ranker)}
     lists = lists_of(answers, TOP_K)
     rows, targets = rows_of(ranker, queries, answers, lists), find_answers(lists, queries)

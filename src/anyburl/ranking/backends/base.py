@@ -29,12 +29,14 @@ class Backend(Protocol):
         aggregation: Aggregation,
         *,
         top_k: int = 0,
+        keep_known: bool = False,
         groups: NDArray[np.uint8] = NO_GROUPS,
         progress: Progress | None = None,
     ) -> AnswerArrays:
         """Rank the targets of `queries` and keep the `top_k` best candidates of each.
 
-        If `groups` puts every rule into a group, the evidence for each of the best is told as well.
+        With `keep_known`, answers that the graph states are not blocked where connected pairs are. If `groups` puts
+        every rule into a group, the evidence for each of the best is told as well.
         """
         ...
 

@@ -54,12 +54,13 @@ class LocalBackend:
         aggregation: Aggregation,
         *,
         top_k: int = 0,
+        keep_known: bool = False,
         groups: NDArray[np.uint8] = NO_GROUPS,
         progress: Progress | None = None,
     ) -> AnswerArrays:
         n_queries = len(queries.entities)
         out = empty_answers(n_queries, len(queries.targets), top_k, n_columns(groups))
-        protocol = self._ready.protocol(aggregation, top_k)
+        protocol = self._ready.protocol(aggregation, top_k, keep_known=keep_known)
         batches = range(0, n_queries, QUERIES_AT_A_TIME)
         if len(batches) <= 1 or self.threads == 1:
             for first in batches:
@@ -92,7 +93,8 @@ class LocalBackend:
                     buffers.firings,
                 )
                 if n <= len(buffers.firings.candidates):
-                    return FiringArrays(*(column[:n].copy() for column in buffers.firings))
+                    found = {name: column[:n].copy() for name, column in buffers.firings._asdict().items()}
+                    return buffers.firings._replace(**found)
                 buffers.firings = empty_firings(2 * n)
         finally:
             self._spare.put(buffers)

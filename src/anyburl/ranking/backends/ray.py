@@ -37,12 +37,17 @@ class RankWorker:
         return __version__
 
     def answer(
-        self, queries: QueryArrays, aggregation: Aggregation, top_k: int, groups: NDArray[np.uint8]
+        self,
+        queries: QueryArrays,
+        aggregation: Aggregation,
+        top_k: int,
+        keep_known: bool,
+        groups: NDArray[np.uint8],
     ) -> AnswerArrays:
         """Answer some queries; see `Backend.answer`."""
         # Copies can be written to, as where queries are asked at home: kernels are compiled for that.
         own = queries._replace(**{name: column.copy() for name, column in queries._asdict().items()})
-        return self._backend.answer(own, aggregation, top_k=top_k, groups=groups.copy())
+        return self._backend.answer(own, aggregation, top_k=top_k, keep_known=keep_known, groups=groups.copy())
 
 
 class RayBackend:
@@ -74,18 +79,21 @@ class RayBackend:
         aggregation: Aggregation,
         *,
         top_k: int = 0,
+        keep_known: bool = False,
         groups: NDArray[np.uint8] = NO_GROUPS,
         progress: Progress | None = None,
     ) -> AnswerArrays:
         n_queries = len(queries.entities)
         if n_queries <= QUERIES_AT_A_TIME:
-            return self._here.answer(queries, aggregation, top_k=top_k, groups=groups, progress=progress)
+            return self._here.answer(
+                queries, aggregation, top_k=top_k, keep_known=keep_known, groups=groups, progress=progress
+            )
         size = min(max(QUERIES_AT_A_TIME, n_queries // (CHUNKS * len(self._crew.workers) or 1)), MOST_QUERIES)
         shared = self._crew.put(groups)
 
         def ask(worker: Any, start: int) -> Any:
             chunk = take_queries(queries, np.arange(start, min(start + size, n_queries)))
-            return worker.answer.remote(chunk, aggregation, top_k, shared)
+            return worker.answer.remote(chunk, aggregation, top_k, keep_known, shared)
 
         parts = self._ask_all(ask, range(0, n_queries, size), progress)
         return AnswerArrays(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -97,9 +105,7 @@ class RayBackend:
         """End the workers, and Ray if it was started here."""
         self._crew.close()
 
-    def _ask_all(
-        self, ask: Callable[[Any, int], Any], starts: range, progress: Progress | None
-    ) -> list[AnswerArrays]:
+    def _ask_all(self, ask: Callable[[Any, int], Any], starts: range, progress: Progress | None) -> list[AnswerArrays]:
         """Ask every chunk, each worker one at a time; return the answers in the order of `starts`."""
         waiting, parts = deque(starts), dict[int, AnswerArrays]()
         calls, asked = dict[Any, int](), dict[int, int]()

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from anyburl.errors import RuleError
-from anyburl.rules import Rule, parse_rule
+from anyburl.rules.rule import Rule
+from anyburl.rules.syntax import parse_rule
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import concatenate
 from anyburl.ruleset.files.anyburl_shapes import label_common_shapes

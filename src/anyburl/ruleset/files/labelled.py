@@ -9,7 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.rules import Constant, Rule, RuleType, Variable, unescape_label
+from anyburl.rules.labels import unescape_label
+from anyburl.rules.rule import Constant, Rule, Variable
+from anyburl.rules.types import RuleType
 from anyburl.ruleset.bodytable import distinct_rows, pad_lists
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.notation import SELF_MARKER

@@ -44,6 +44,20 @@ def check_run_folder(folder: Path) -> None:
         raise RunError(f"{folder} is not a run folder: it has no {OPTIONS}")
 
 
+def described_run(folder: Path) -> dict[str, Any]:
+    """Return what a run was asked to do, and on what: the contents of options.json."""
+    check_run_folder(folder)
+    path = folder / OPTIONS
+    try:
+        described = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read as JSON: {error}") from error
+    parts = described if isinstance(described, dict) else {}
+    if not all(isinstance(parts.get(name), dict) for name in ("data", "options")):
+        raise RunError(f"{path} does not describe a run: it should hold data and options")
+    return parts
+
+
 def read_run(folder: Path, at: float | str | None = None) -> RuleColumns:
     """Return the rules of a run, or of its snapshot at `at` seconds."""
     check_run_folder(folder)

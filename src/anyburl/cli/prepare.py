@@ -1,0 +1,61 @@
+"""`anyburl prepare`: make a run folder ready to answer at once."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from anyburl.cli.arguments import Json, Quiet, Run, UnusedSeed, UnusedThreads
+from anyburl.cli.consoles import note_console, print_json, result_console
+from anyburl.cli.reasoning import Source
+from anyburl.errors import RunError
+
+NAME = "prepare"
+EXAMPLE = "Example:  anyburl prepare runs/geo, then anyburl predict runs/geo France official_language '?'"
+
+
+def command(
+    run: Run,
+    quiet: Quiet = False,
+    json: Json = False,
+    threads: UnusedThreads = None,
+    seed: UnusedSeed = None,
+) -> None:
+    """Write what questions need into a run folder, as arrays that are memory-mapped: it then opens at once.
+
+    Every command that asks questions of a run does this when it is needed; the smoothing, the weights and the
+    aggregation may be chosen later.
+    """
+    from anyburl.cli.loading import load_rules_argument
+    from anyburl.reasoning.opening import make_prepared
+    from anyburl.reasoning.prepared import PREPARED, NotPreparedError, can_prepare, open_prepared
+
+    notes = note_console(quiet=quiet)
+    source = Source(run, None, notes)
+    if not source.path.is_dir():
+        raise RunError(f"{run} is not a run folder: only those can be prepared")
+    if not can_prepare(source.path):
+        raise RunError(f"{run} is still being learned, or was interrupted: continue it with --resume first")
+    started = time.monotonic()
+    try:
+        prepared, was_ready = open_prepared(source.path), True
+    except NotPreparedError:
+        source.compile(explaining=True)
+        started = time.monotonic()
+        prepared = make_prepared(source.path, lambda: (load_rules_argument(run, notes), source.dataset), source.front())
+        was_ready = False
+    n_bytes = sum(file.stat().st_size for file in (source.path / PREPARED).rglob("*") if file.is_file())
+    told: dict[str, Any] = {
+        "run": run,
+        "rules": len(prepared.rules),
+        "bytes": n_bytes,
+        "bytes_per_rule": round(n_bytes / max(1, len(prepared.rules)), 1),
+        "seconds": round(time.monotonic() - started, 3),
+        "was_ready": was_ready,
+    }
+    if json:
+        print_json(told)
+    elif not quiet:
+        size = f"{told['rules']:,} rules, {n_bytes / 1e6:,.1f} MB, {told['bytes_per_rule']:g} bytes a rule"
+        state = "was ready already" if was_ready else f"ready after {told['seconds']:.1f} s"
+        result_console().say(f"{run} {state}: {size}")

@@ -1,0 +1,145 @@
+"""Rules made ready to answer queries: what the commands that ask questions share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anyburl.cli.consoles import PlainConsole
+from anyburl.cli.loading import (
+    data_of_rules,
+    existing_rules,
+    load_data_argument,
+    load_rules_argument,
+    read_names_argument,
+)
+from anyburl.cli.notes import Slow
+from anyburl.cli.session import compile_kernels, require_engine
+from anyburl.errors import DataError, MissingExtraError, OptionError
+from anyburl.ranking.options import RankOptions
+
+if TYPE_CHECKING:
+    from anyburl.reasoning.opening import Front
+    from anyburl.reasoning.reasoner import Reasoner
+    from anyburl.triples.dataset import Dataset
+
+
+def rank_options(*, weights: str = "", **options: Any) -> RankOptions:
+    """Return the options of ranking."""
+    return RankOptions(weights=parse_weights(weights), **options)
+
+
+def parse_weights(text: str) -> Mapping[str, float]:
+    """Return the factors by rule type behind a text such as Ud=0.1,Z=0.01."""
+    weights: dict[str, float] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, sign, factor = part.partition("=")
+        try:
+            weights[name.strip()] = float(factor)
+        except ValueError:
+            sign = ""
+        if not sign:
+            raise OptionError(f"--weights takes factors such as Ud=0.1,Z=0.01, got {text!r}")
+    return weights
+
+
+class Source:
+    """RULES and DATA of a command, made ready when they are asked for."""
+
+    def __init__(
+        self,
+        rules: str,
+        data: str | None,
+        notes: PlainConsole,
+        *,
+        escaped: bool = False,
+        names: Path | None = None,
+        prepare: bool = True,
+        engine: str = "threads",
+        address: str | None = None,
+    ) -> None:
+        self.rules, self.data, self.notes, self.escaped = rules, data, notes, escaped
+        self.names = read_names_argument(names)
+        self.prepare, self.engine, self.address = prepare, engine, address
+        self.path = existing_rules(rules)
+        require_engine(engine)
+        if data is None:
+            data_of_rules(rules, None)
+        self._dataset: Dataset | None = None
+        self.seconds_loading = 0.0
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data, loaded once."""
+        if self._dataset is None:
+            started = time.monotonic()
+            self._dataset = load_data_argument(data_of_rules(self.rules, self.data), self.notes)
+            if self.data is None:
+                self._remark_changed_data(self._dataset)
+            self.seconds_loading += time.monotonic() - started
+        return self._dataset
+
+    def open(
+        self, options: RankOptions, at: float | None = None, *, explaining: bool = False, seed: int | None = None
+    ) -> Reasoner:
+        """Make RULES, or the run's snapshot `at` some seconds, ready to be asked; tune them if asked to."""
+        from anyburl.reasoning.opening import Engine, open_rules, open_run
+        from anyburl.reasoning.reasoner import Reasoner
+        from anyburl.ruleset.ruleset import RuleSet
+
+        self.compile(explaining=explaining)
+        front, engine = self.front(), Engine(name=self.engine, address=self.address)
+
+        def load() -> tuple[RuleSet, Dataset]:
+            started = time.monotonic()
+            rules = load_rules_argument(self.rules, self.notes, at=at, escaped=self.escaped)
+            self.seconds_loading += time.monotonic() - started
+            return rules, self.dataset
+
+        if self.path.is_dir() and at is None and self.data is None:
+            opened = open_run(self.path, load, options, engine, front, seed=seed or 0, prepare=self.prepare)
+            self._dataset = opened.dataset
+        else:
+            opened = open_rules(*load(), options, engine, front, seed=seed or 0)
+        return Reasoner.of(opened, self.names)
+
+    def front(self) -> Front:
+        """Return where the library's remarks go: to the notes."""
+        from anyburl.reasoning.opening import Front
+
+        def watch(doing: str, done: str) -> AbstractContextManager[object]:
+            return Slow(self.notes, doing, done)
+
+        return Front(say=lambda note: self.notes.say(note, "yellow"), watch=watch)
+
+    def compile(self, *, explaining: bool) -> None:
+        """Compile the kernels of answering and explaining in sight, if this machine has not done so yet."""
+        from anyburl._jit import is_compiled
+
+        needed = ["kernel.answer", *(["kernel.find_walks"] if explaining else [])]
+        if not all(map(is_compiled, needed)):
+            from anyburl.reasoning.warmup import warm_up
+
+            n_relations = self.dataset.vocabulary.n_relations
+            compile_kernels(lambda: warm_up(n_relations, explaining=explaining), self.notes)
+
+    def _remark_changed_data(self, dataset: Dataset) -> None:
+        from anyburl.learning.run import RunDirectory
+
+        learned_on = RunDirectory.open(self.path).described()["data"].get("fingerprint")
+        if learned_on not in (None, dataset.fingerprint):
+            self.notes.say(f"{dataset.name} has changed since the rules of {self.rules} were learned", "yellow")
+
+
+def check_tunable(options: RankOptions, source: Source) -> None:
+    """Refuse, before any work is done, tuning that cannot be done: without its extra, or without a valid split."""
+    if options.aggregation != "tuned" or (source.path.is_dir() and any((source.path / "tuned").glob("*.npz"))):
+        return
+    if find_spec("lightgbm") is None:
+        raise MissingExtraError("--aggregation tuned", "tuned")
+    if not len(source.dataset.valid):
+        raise DataError(f"--aggregation tuned learns from the valid split, and {source.dataset.name} has none")

@@ -1,0 +1,54 @@
+"""Records of arrays in a folder: one .npy file per array, memory-mapped by whoever opens it.
+
+A record is a NamedTuple of arrays, whole numbers and other records; these have folders of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+Record = TypeVar("Record", bound=tuple[Any, ...])
+
+SIZES = "sizes.json"  # the numbers among the fields
+
+
+def save_record(record: Any, folder: Path) -> None:
+    """Write a record into a folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in record._asdict().items():
+        if isinstance(value, tuple):
+            save_record(value, folder / name)
+        elif not isinstance(value, int):
+            np.save(folder / f"{name}.npy", value)
+    save_sizes(record, folder)
+
+
+def save_sizes(record: Any, folder: Path) -> None:
+    """Write the numbers of a record; a record without any has no such file."""
+    numbers = {name: value for name, value in record._asdict().items() if isinstance(value, int)}
+    if numbers:
+        (folder / SIZES).write_text(json.dumps(numbers), "utf-8")
+
+
+def open_record(kind: type[Record], folder: Path) -> Record:
+    """Map a record; nothing is read before it is used. What is missing or damaged raises OSError or ValueError."""
+    sizes = folder / SIZES
+    fields: dict[str, Any] = dict(json.loads(sizes.read_text("utf-8"))) if sizes.exists() else {}
+    for name, hint in get_type_hints(kind).items():
+        if name in fields:
+            continue
+        if isinstance(hint, type) and issubclass(hint, tuple):
+            fields[name] = open_record(hint, folder / name)
+        else:
+            fields[name] = open_array(folder / f"{name}.npy")
+    return kind(**fields)
+
+
+def open_array(path: Path) -> NDArray[Any]:
+    """Map one array, read-only; a plain array, since Numba takes a memmap for another type."""
+    return np.asarray(np.load(path, mmap_mode="r"))

@@ -1,0 +1,201 @@
+"""From rules and data to a ranker: matched, indexed or mapped, on the backend that was asked for, tuned if need be."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.errors import InvalidOptionError, OptionError
+from anyburl.graph.stored import graph_of
+from anyburl.learning.options import ENGINES
+from anyburl.ranking.backends.base import Backend
+from anyburl.ranking.backends.local import LocalBackend
+from anyburl.ranking.blocking import blocks_connected
+from anyburl.ranking.options import RankOptions
+from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ranking.ready import ReadyRules
+from anyburl.reasoning.prepared import NotPreparedError, Prepared, can_prepare, digest, open_prepared, write_prepared
+from anyburl.ruleset.files.run_folder import RULES
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.dataset import Dataset
+from anyburl.tuning.evidence import rule_groups
+from anyburl.tuning.reranker import TunedReranker
+from anyburl.tuning.stored import TuningKey, load_tuning, save_tuning
+from anyburl.tuning.train import Tuning, tune
+
+Watch = Callable[[str, str], AbstractContextManager[object]]
+"""Is told what is about to be done, and how to say that it was; returns a context that lasts as long."""
+
+
+def warn(note: str) -> None:
+    """Tell a user of the Python interface."""
+    warnings.warn(note, stacklevel=4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Front:
+    """Where notes go, and who watches what takes its time."""
+
+    say: Callable[[str], None] = warn
+    watch: Watch = field(default=lambda doing, done: nullcontext())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """What answers: threads, or the workers of the Ray cluster at `address` (None: on this machine)."""
+
+    name: str = "threads"
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in ENGINES:
+            raise InvalidOptionError("engine", f"one of {', '.join(ENGINES)}", self.name)
+        if self.address is not None and self.name != "ray":
+            raise OptionError(f"an address is for the engine ray, got engine {self.name!r}")
+
+    def start(self, ready: ReadyRules, options: RankOptions, front: Front) -> Backend:
+        """Return the backend, ready to answer."""
+        if self.name == "threads":
+            return LocalBackend(ready, options.threads)
+        from anyburl.ranking.backends.ray import RayBackend
+
+        with front.watch("starting the engine ray", "started the engine ray"):
+            return RayBackend(ready, options.threads, self.address, front.say)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a reasoner is made of."""
+
+    ranker: Ranker
+    dataset: Dataset
+    seconds: dict[str, float]
+
+
+def open_rules(
+    rules: RuleSet, dataset: Dataset, options: RankOptions, engine: Engine, front: Front, *, seed: int = 0
+) -> Opened:
+    """Make rules ready that are in memory."""
+    started = time.perf_counter()
+    matched, n_left_out = rules.with_vocabulary(dataset.vocabulary)
+    if n_left_out:
+        front.say(left_out_note(n_left_out, dataset))
+    with front.watch(f"indexing {len(matched):,} rules", f"indexed {len(matched):,} rules"):
+        block = blocks_connected(options.block_connected, dataset)
+        ranker = make_ranker(graph_of(dataset.train), matched, options, block_connected=block)
+    seconds = {"index": time.perf_counter() - started}
+    return _finish(ranker, dataset, seconds, engine, front, seed)
+
+
+def open_run(
+    run: Path,
+    load: Callable[[], tuple[RuleSet, Dataset]],
+    options: RankOptions,
+    engine: Engine,
+    front: Front,
+    *,
+    seed: int = 0,
+    prepare: bool = True,
+) -> Opened:
+    """Make the rules of a run ready, as they were prepared or, where they were not, now; `load` gives rules, data."""
+    started = time.perf_counter()
+    try:
+        prepared = open_prepared(run)
+    except NotPreparedError as error:
+        if not prepare or not can_prepare(run):
+            rules, dataset = load()
+            return open_rules(rules, dataset, options, engine, front, seed=seed)
+        prepared = make_prepared(run, load, front, f"{error}")
+    ranker = make_ranker(
+        prepared.graph,
+        prepared.rules,
+        options,
+        block_connected=prepared.blocks_auto if options.block_connected == "auto" else options.block_connected == "on",
+        index=prepared.index,
+    )
+    seconds = {"index": time.perf_counter() - started}
+    if prepared.n_left_out:
+        front.say(left_out_note(prepared.n_left_out, prepared.dataset))
+    return _finish(ranker, prepared.dataset, seconds, engine, front, seed, run, prepared)
+
+
+def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front: Front, reason: str = "") -> Prepared:
+    """Index the rules of a run and write them to its folder, to be mapped from there; if that fails, use them here."""
+    rules, dataset = load()
+    matched, n_left_out = rules.with_vocabulary(dataset.vocabulary)
+    why = f" ({reason})" if reason else ""
+    with front.watch(f"preparing {run}{why}", f"prepared {run}: from now on it opens at once;"):
+        graph = graph_of(dataset.train)
+        ranker = make_ranker(graph, matched, RankOptions(), block_connected=False)
+        write_prepared(run, dataset, graph, matched, ranker.index, n_left_out)
+    return open_prepared(run)
+
+
+def left_out_note(n: int, dataset: Dataset) -> str:
+    """Say that rules were left out."""
+    rules = "1 rule uses labels" if n == 1 else f"{n:,} rules use labels"
+    return f"{rules} that are not in {dataset.name}: left out"
+
+
+def _finish(
+    ranker: Ranker,
+    dataset: Dataset,
+    seconds: dict[str, float],
+    engine: Engine,
+    front: Front,
+    seed: int,
+    run: Path | None = None,
+    prepared: Prepared | None = None,
+) -> Opened:
+    """Start the engine, and tune if that is asked for."""
+    if engine.name != "threads":
+        ranker = replace(ranker, backend=engine.start(ranker.ready, ranker.options, front))
+    if not ranker.aggregation.needs_model:
+        return Opened(ranker, dataset, seconds)
+    groups = rule_groups(ranker.rules) if prepared is None else prepared.groups
+    tuning = tuning_of(ranker, dataset, groups, front, seed, run, prepared)
+    reranker = TunedReranker(tuning, groups)
+    return Opened(replace(ranker, reranker=reranker), dataset, {**seconds, "tune": tuning.seconds})
+
+
+def tuning_of(
+    ranker: Ranker,
+    dataset: Dataset,
+    groups: NDArray[np.uint8],
+    front: Front,
+    seed: int,
+    run: Path | None = None,
+    prepared: Prepared | None = None,
+    *,
+    again: bool = False,
+) -> Tuning:
+    """Return the tuning that is kept in the run folder, or else a new one, which is then kept there."""
+    key = None
+    if run is not None and (run / RULES).is_file():
+        rules_digest = digest(run / RULES) if prepared is None else prepared.rules_digest
+        key = TuningKey(rules_digest, dataset.fingerprint, _tuning_options(ranker, seed))
+    found = load_tuning(run, key, ranker.backend.threads) if run and key and not again else ""
+    if isinstance(found, Tuning):
+        front.say(f"using the tuned model that is kept in {run}")
+        return found
+    why = f" again: {found}" if found else ""
+    with front.watch(f"tuning on the valid split{why}", "tuned on the valid split"):
+        tuning = tune(ranker, dataset, groups, seed=seed)
+    if run and key:
+        save_tuning(run, tuning, key)
+    return tuning
+
+
+def _tuning_options(ranker: Ranker, seed: int) -> dict[str, Any]:
+    chosen = asdict(ranker.options)
+    kept = {name: chosen[name] for name in ("smoothing", "object_identity")}
+    weights = {name: factor for name, factor in sorted(ranker.options.weights.items()) if factor != 1}
+    return {**kept, "weights": weights, "block_connected": ranker.block_connected, "seed": seed}

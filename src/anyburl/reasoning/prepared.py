@@ -1,0 +1,235 @@
+"""What a question needs, beside the rules in a run folder: flat arrays, written once, memory-mapped by every command.
+
+    prepared/card.json   what it was made of, and the size, time and checksum of every file
+    prepared/data/       the data, as `anyburl index` writes them; left out where the data are an index already
+    prepared/rules/      the columns of the rules
+    prepared/index/      the rule index: the rules of one head relation stand side by side
+    prepared/groups.npy  the group of each rule, for tuning
+
+What is stale or damaged is noticed and never used. Times and sizes of files are compared; only where they differ, as in
+a folder that was copied, contents are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl import __version__
+from anyburl.errors import DataError, RunError
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.building import store_dataset
+from anyburl.graph.stored import graph_of
+from anyburl.mapped import open_array, open_record, save_record
+from anyburl.ranking.arrays import RuleIndex
+from anyburl.ranking.blocking import blocks_connected
+from anyburl.ruleset.columns import COLUMN_TYPES
+from anyburl.ruleset.files.run_folder import PARTS, RULES
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.dataset import Dataset, load_dataset
+from anyburl.triples.sources import located
+from anyburl.tuning.evidence import rule_groups
+from anyburl.writing import replace_text, replacing_folder
+
+FORMAT = 1
+PREPARED = "prepared"
+CARD = "card.json"
+STORED = ("bodies", *COLUMN_TYPES)
+PIECE = 1 << 24  # bytes read at a time
+
+Stamp = tuple[int, int]
+"""Size and time of a file."""
+
+
+class NotPreparedError(Exception):
+    """There is nothing prepared that can be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Rules and data made ready: all arrays are mapped."""
+
+    dataset: Dataset
+    graph: GraphArrays
+    rules: RuleSet
+    index: RuleIndex
+    groups: NDArray[np.uint8]
+    blocks_auto: bool  # whether connected pairs are blocked if that is left to the data
+    rules_digest: str
+    n_left_out: int  # rules with labels that are not in the data
+
+
+def can_prepare(run: Path) -> bool:
+    """Whether a folder holds a run whose rules do not change: one that ended."""
+    return (run / RULES).is_file() and not any((run / PARTS).glob("*.columns"))
+
+
+def write_prepared(
+    run: Path, dataset: Dataset, graph: GraphArrays, rules: RuleSet, index: RuleIndex, n_left_out: int = 0
+) -> None:
+    """Write what was made ready; it appears when it is complete. `n_left_out` rules have unknown labels."""
+    with replacing_folder(run / PREPARED, RunError) as folder:
+        if dataset.train.folder is None:
+            store_dataset(dataset, graph, folder / "data")
+        save_record(index._replace(scores=np.empty(0, np.int64), best_below=np.empty(0, np.int64)), folder / "index")
+        (folder / "rules").mkdir()
+        for name in STORED:
+            np.save(folder / "rules" / f"{name}.npy", getattr(rules, name))
+        np.save(folder / "groups.npy", rule_groups(rules))
+        card = {
+            "format": FORMAT,
+            "anyburl": __version__,
+            "layout": layout(RuleIndex),
+            "rules": {
+                "stamp": stamp(run / RULES),
+                "digest": digest(run / RULES),
+                "n": len(rules),
+                "left_out": n_left_out,
+            },
+            "data": {
+                "source": dataset.source,
+                "fingerprint": dataset.fingerprint,
+                "files": source_stamps(dataset.source),
+                "index": None if dataset.train.folder is None else str(dataset.train.folder),
+                "blocks": blocks_connected("auto", dataset),
+            },
+            "files": _described_files(folder),
+        }
+        replace_text(folder / CARD, json.dumps(card, indent=1))
+
+
+def open_prepared(run: Path) -> Prepared:
+    """Map what was prepared; `NotPreparedError` if there is nothing, or if it is stale or damaged."""
+    folder = run / PREPARED
+    if not (folder / CARD).is_file():
+        raise NotPreparedError("it was not prepared before")
+    try:
+        card = json.loads((folder / CARD).read_text("utf-8"))
+        if card["format"] != FORMAT or card["layout"] != layout(RuleIndex):
+            raise NotPreparedError(f"it was prepared by anyburl {card['anyburl']}, in another format")
+        refreshed = [_check_files(folder, card), _check_rules(run, card), _check_data(card)]
+        dataset = _open_data(folder, card)
+        opened = Prepared(
+            dataset=dataset,
+            graph=graph_of(dataset.train),
+            rules=RuleSet.checked_before(
+                dataset.vocabulary, {name: open_array(folder / "rules" / f"{name}.npy") for name in STORED}
+            ),
+            index=open_record(RuleIndex, folder / "index"),
+            groups=open_array(folder / "groups.npy"),
+            blocks_auto=bool(card["data"]["blocks"]),
+            rules_digest=card["rules"]["digest"],
+            n_left_out=int(card["rules"]["left_out"]),
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError, DataError) as error:
+        raise NotPreparedError(f"what was prepared is damaged ({' '.join(str(error).split())[:200]})") from error
+    if any(refreshed) and os.access(folder, os.W_OK):
+        replace_text(folder / CARD, json.dumps(card, indent=1))
+    return opened
+
+
+def _check_files(folder: Path, card: dict[str, Any]) -> bool:
+    """Refuse files that are not as they were written; return whether only their times have changed."""
+    changed = []
+    for name, (size, time, checksum) in card["files"].items():
+        found = stamp(folder / name)
+        if found[0] != size:
+            raise ValueError(f"{name} has {found[0]} bytes instead of {size}")
+        if found[1] != time:
+            changed.append((name, checksum))
+    for name, checksum in changed:
+        if crc(folder / name) != checksum:
+            raise ValueError(f"{name} has changed")
+        card["files"][name] = [*stamp(folder / name), checksum]
+    return bool(changed)
+
+
+def _check_rules(run: Path, card: dict[str, Any]) -> bool:
+    if not can_prepare(run):
+        raise NotPreparedError("the run has gone on since")
+    if stamp(run / RULES) == tuple(card["rules"]["stamp"]):
+        return False
+    if digest(run / RULES) != card["rules"]["digest"]:
+        raise NotPreparedError("the rules have changed since")
+    card["rules"]["stamp"] = stamp(run / RULES)
+    return True
+
+
+def _check_data(card: dict[str, Any]) -> bool:
+    """Refuse what was made of other data; data that are no longer there cannot have changed."""
+    data = card["data"]
+    try:
+        found = source_stamps(data["source"])
+    except DataError:
+        return False
+    if found == {name: tuple(given) for name, given in data["files"].items()}:
+        return False
+    if load_dataset(data["source"]).fingerprint != data["fingerprint"]:
+        raise NotPreparedError("the data have changed since")
+    data["files"] = found
+    return True
+
+
+def _open_data(folder: Path, card: dict[str, Any]) -> Dataset:
+    """Open the data; they are where they came from, not in this folder."""
+    stored = load_dataset(card["data"]["index"] or folder / "data")
+    train, valid, test = stored.train, stored.valid, stored.test
+    return Dataset(stored.name, train, valid, test, card["data"]["source"], card["data"]["fingerprint"])
+
+
+def source_stamps(source: str | None) -> dict[str, Stamp]:
+    """Return the stamps of the files that data come from; none if they come from nowhere."""
+    if source is None:
+        return {}
+    with located(source) as found:
+        files = [found.index / "index.json"] if found.index else [file for file in found.files.values() if file]
+        return {file.name: stamp(file) for file in files}
+
+
+def stamp(path: Path) -> Stamp:
+    """Return the size and time of a file."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def digest(path: Path) -> str:
+    """Return a digest of a file's contents."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def crc(path: Path) -> int:
+    """Return a checksum of a file's contents: fast, against accidents."""
+    checksum = 0
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            checksum = zlib.crc32(piece, checksum)
+    return checksum
+
+
+def layout(kind: Any) -> str:
+    """Name the fields of a record, and those of the records in it."""
+    hints = get_type_hints(kind)
+    parts = (f"{name}({layout(hint)})" if _is_record(hint) else name for name, hint in hints.items())
+    return ",".join(parts)
+
+
+def _is_record(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, tuple)
+
+
+def _described_files(folder: Path) -> dict[str, tuple[int, int, int]]:
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    with ThreadPoolExecutor() as pool:
+        checksums = list(pool.map(crc, files))
+    named = zip(files, checksums, strict=True)
+    return {file.relative_to(folder).as_posix(): (*stamp(file), checksum) for file, checksum in named}

@@ -1,0 +1,164 @@
+"""Queries as people write them: (subject, relation, ?) or (?, relation, object), one or many."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl.errors import DataError, OptionError, UnknownLabelError
+from anyburl.triples.names import Names
+from anyburl.triples.vocabulary import Vocabulary
+
+ASKED = "?"
+COLUMNS = ("subject", "relation", "object")
+
+
+class Query(NamedTuple):
+    """A triple with its subject or its object left open."""
+
+    subject: str | None
+    relation: str
+    object: str | None
+
+    @property
+    def given(self) -> str:
+        """The entity that is not asked for."""
+        entity = self.object if self.subject is None else self.subject
+        assert entity is not None
+        return entity
+
+    def __str__(self) -> str:
+        return f"({self.subject or ASKED}, {self.relation}, {self.object or ASKED})"
+
+
+def make_query(subject: str | None, relation: str, object: str | None) -> Query:
+    """Return a query; None, or a question mark, stands for what is asked."""
+    subject, object = (None if entity == ASKED else entity for entity in (subject, object))
+    if (subject is None) == (object is None):
+        given = f"{subject or ASKED} {relation} {object or ASKED}"
+        raise OptionError(f"a query asks for its subject or for its object, one of them, got {given!r}")
+    if relation == ASKED:
+        raise OptionError("the relation of a query cannot be asked for")
+    return Query(subject, relation, object)
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Many queries as ids: the entities given, and directed relations (backward where the subject is asked for)."""
+
+    entities: NDArray[np.int32]
+    relations: NDArray[np.int32]
+
+    @classmethod
+    def one(cls, entity: int, relation: int) -> Questions:
+        """Return a single one."""
+        return cls(np.array([entity], np.int32), np.array([relation], np.int32))
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    def part(self, start: int, stop: int) -> Questions:
+        """Return some of them."""
+        return Questions(self.entities[start:stop].copy(), self.relations[start:stop].copy())
+
+
+def encode_query(query: Query, vocabulary: Vocabulary, names: Names | None = None) -> tuple[int, int]:
+    """Return the given entity and the directed relation; labels, or else names that only one label has."""
+    names = names or Names()
+    relation = vocabulary.relation_id(names.label_of(query.relation, vocabulary.relations, "relation"))
+    entity = vocabulary.entity_id(names.label_of(query.given, vocabulary.entities, "entity"))
+    return entity, relation + (vocabulary.n_relations if query.subject is None else 0)
+
+
+def decode_query(entity: int, relation: int, vocabulary: Vocabulary) -> Query:
+    """Return the query behind an entity and a directed relation."""
+    label = vocabulary.entity_label(entity)
+    name = vocabulary.relation_label(relation % vocabulary.n_relations)
+    return Query(label, name, None) if relation < vocabulary.n_relations else Query(None, name, label)
+
+
+def encode_queries(queries: Any, vocabulary: Vocabulary, names: Names | None = None) -> Questions:
+    """Return the ids of many queries.
+
+    `queries` are tuples (subject, relation, object) or a frame with these columns; None, null or a question mark stands
+    for what is asked. What is wrong with a query is told with its number, from 1 on.
+    """
+    frame = _query_frame(queries)
+    asks_subject, asks_object = (_is_asked(frame[name]) for name in ("subject", "object"))
+    wrong = np.flatnonzero(asks_subject == asks_object)
+    if len(wrong):
+        shown = " ".join(str(label) for label in frame.row(int(wrong[0])))
+        raise DataError(
+            f"query {wrong[0] + 1}: expected a ? for the subject or for the object, one of them, got {shown!r}"
+        )
+    given = frame["subject"].zip_with(pl.Series(asks_object), frame["object"])
+    entities = vocabulary.encode_entities(given)
+    relations = vocabulary.encode_relations(frame["relation"])
+    for row in np.flatnonzero((entities < 0) | (relations < 0)).tolist():
+        query = Query(*(None if label in (None, ASKED) else label for label in frame.row(row)))  # type: ignore[arg-type]
+        try:
+            entities[row], relations[row] = encode_query(query, vocabulary, names)
+            relations[row] %= vocabulary.n_relations
+        except UnknownLabelError as error:
+            raise DataError(f"query {row + 1}: {error}") from error
+    return Questions(entities, (relations + asks_subject * vocabulary.n_relations).astype(np.int32))
+
+
+def _query_frame(queries: Any) -> pl.DataFrame:
+    """Return columns of labels; null stays null."""
+    if isinstance(queries, pl.DataFrame):
+        missing = [name for name in COLUMNS if name not in queries.columns]
+        if missing:
+            raise DataError(f"expected queries in columns {', '.join(COLUMNS)}, got no column {', '.join(missing)}")
+        return queries.select(pl.col(name).cast(pl.String) for name in COLUMNS)
+    if hasattr(queries, "itertuples"):  # a pandas frame: what is missing is not a number
+        chosen = queries[list(COLUMNS)].astype(object)
+        queries = chosen.where(chosen.notna(), None).itertuples(index=False)
+    if isinstance(queries, Iterable):
+        rows = [tuple(query) for query in queries]
+        if any(len(row) != 3 for row in rows):
+            raise DataError("expected queries of three parts: subject, relation and object, one of them None")
+        return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+    raise DataError(f"expected queries as tuples or a frame, got {type(queries).__name__}")
+
+
+def _is_asked(labels: pl.Series) -> NDArray[np.bool_]:
+    return (labels.is_null() | (labels == ASKED).fill_null(False)).to_numpy()
+
+
+def read_queries(path: str | os.PathLike[str], vocabulary: Vocabulary, names: Names | None = None) -> Questions:
+    """Read a file of queries, one in a line, tab-separated; errors name the line."""
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: expected a file of queries, got {'a folder' if path.is_dir() else 'no such file'}")
+    try:
+        lines = path.read_text("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: expected text in UTF-8") from error
+    queries, numbers = [], []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            queries.append(_parse_line(line, f"{path}:{number}"))
+            numbers.append(number)
+    try:
+        return encode_queries(queries, vocabulary, names)
+    except DataError as error:
+        place, _, reason = str(error).removeprefix("query ").partition(": ")
+        raise DataError(f"{path}:{numbers[int(place) - 1]}: {reason}") from error
+
+
+def _parse_line(line: str, place: str) -> Query:
+    fields = line.strip("\r").split("\t") if "\t" in line else line.split()
+    if len(fields) != 3:
+        raise DataError(f"{place}: expected subject, relation and object, one a ?, got {line.strip()!r}")
+    try:
+        return make_query(*fields)
+    except OptionError as error:
+        raise DataError(f"{place}: {error}") from error

@@ -1,0 +1,272 @@
+"""`Reasoner`: rules and data, made ready once, then asked anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, Unpack, overload
+
+import polars as pl
+
+from anyburl.errors import OptionError, RunError
+from anyburl.evaluation.evaluate import evaluate_split
+from anyburl.evaluation.metrics import Metrics
+from anyburl.evaluation.rankings import ranking_frames, write_rankings
+from anyburl.explanation.explain import explain_triple
+from anyburl.explanation.explanation import Explanation, Fact
+from anyburl.graph.lookup import split_names
+from anyburl.ranking.backends.base import Progress
+from anyburl.ranking.options import RankKeywords, RankOptions
+from anyburl.ranking.ranker import Ranker
+from anyburl.reasoning.answers import Answer, Answers
+from anyburl.reasoning.opening import Engine, Front, Opened, open_rules, open_run
+from anyburl.reasoning.predicting import AnswerFrames, answer_columns
+from anyburl.reasoning.queries import Questions, encode_queries, encode_query, make_query
+from anyburl.ruleset.files.run_folder import described_run
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.dataset import Dataset, load_dataset
+from anyburl.triples.names import Names
+from anyburl.triples.vocabulary import Vocabulary
+
+PathLike = str | os.PathLike[str]
+
+
+class Reasoner:
+    """Rules on data: predicts, ranks, evaluates and explains.
+
+    `rules` are a `RuleSet`, or a file or folder of rules; `data` is whatever `load_dataset` takes. `options`, or the
+    fields of `RankOptions` as keywords, say how candidates are ranked. Rules of another vocabulary are matched by
+    label; those that cannot be matched are left out, with a warning. With `names`, questions may use readable names.
+    With `engine="ray"`, the workers of the Ray cluster at `address`, or of one on this machine, answer. `seed` matters
+    to `aggregation="tuned"` only. A reasoner is a context manager: `close` ends what an engine has started.
+    """
+
+    def __init__(
+        self,
+        rules: RuleSet | PathLike,
+        data: Any,
+        options: RankOptions | None = None,
+        *,
+        names: Names | None = None,
+        engine: str = "threads",
+        address: str | None = None,
+        seed: int = 0,
+        **keywords: Unpack[RankKeywords],
+    ) -> None:
+        chosen = choose_options(options, keywords)
+        found = rules if isinstance(rules, RuleSet) else RuleSet.load(rules)
+        dataset = data if isinstance(data, Dataset) else load_dataset(data)
+        engine_chosen = Engine(name=engine, address=address)
+        self._set(open_rules(found, dataset, chosen, engine_chosen, Front(), seed=seed), names)
+        self.given_rules = found  # before they were matched with the data
+
+    @classmethod
+    def open(
+        cls,
+        run: PathLike,
+        data: Any = None,
+        options: RankOptions | None = None,
+        *,
+        names: Names | None = None,
+        prepare: bool = True,
+        engine: str = "threads",
+        address: str | None = None,
+        seed: int = 0,
+        front: Front | None = None,
+        **keywords: Unpack[RankKeywords],
+    ) -> Self:
+        """Open a run folder on its own data, as it was prepared: at once.
+
+        Where it was not prepared, it is now, in its folder, unless `prepare` is false. On other `data` nothing is kept.
+        """
+        folder, chosen, told = Path(run).expanduser(), choose_options(options, keywords), front or Front()
+        engine_chosen = Engine(name=engine, address=address)
+        source = described_run(folder)["data"].get("source")
+
+        def load() -> tuple[RuleSet, Dataset]:
+            with told.watch(f"reading {run}", f"read {run}"):
+                return RuleSet.load(folder), load_dataset(source)
+
+        if data is None:
+            if source is None:
+                raise RunError(f"{run} does not say where its data came from: give data")
+            opened = open_run(folder, load, chosen, engine_chosen, told, seed=seed, prepare=prepare)
+        else:
+            dataset = data if isinstance(data, Dataset) else load_dataset(data)
+            opened = open_rules(RuleSet.load(folder), dataset, chosen, engine_chosen, told, seed=seed)
+        return cls.of(opened, names)
+
+    @classmethod
+    def of(cls, opened: Opened, names: Names | None = None) -> Self:
+        """Return a reasoner of parts that were made ready."""
+        made = cls.__new__(cls)
+        made._set(opened, names)
+        return made
+
+    def _set(self, opened: Opened, names: Names | None) -> None:
+        self.ranker: Ranker = opened.ranker
+        self.dataset: Dataset = opened.dataset
+        self.seconds: dict[str, float] = opened.seconds
+        self.given_rules = opened.ranker.rules
+        self.names = names or Names()
+
+    @property
+    def rules(self) -> RuleSet:
+        """The rules in use, with the ids of the data."""
+        return self.ranker.rules
+
+    @property
+    def options(self) -> RankOptions:
+        return self.ranker.options
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self.dataset.vocabulary
+
+    @overload
+    def predict(
+        self, subject: str | None, relation: str, object: str | None, *, top: int = 10, include_known: bool = False
+    ) -> Answers: ...
+
+    @overload
+    def predict(self, subject: Any, *, top: int = 10, include_known: bool = False) -> pl.DataFrame: ...
+
+    def predict(
+        self,
+        subject: Any,
+        relation: str | None = None,
+        object: str | None = None,
+        *,
+        top: int = 10,
+        include_known: bool = False,
+    ) -> Answers | pl.DataFrame:
+        """Return the `top` best answers of (subject, relation, ?) or (?, relation, object), the missing one given as
+        None; or of many queries, tuples or a frame with these columns, as a frame with one row per answer.
+
+        Answers that the train split states already are left out, unless `include_known`.
+        """
+        if relation is None:
+            frames = list(self.predict_frames(subject, top=top, include_known=include_known))
+            return pl.concat(frames)
+        return self._predict_one(subject, relation, object, top, include_known)
+
+    def predict_frames(
+        self,
+        queries: Any,
+        *,
+        top: int = 10,
+        include_known: bool = False,
+        progress: Progress | None = None,
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the answers of many queries in frames, as `predict` gives them: memory does not grow with the output.
+
+        `progress` is told how many queries were answered. There is at least one frame, if an empty one.
+        """
+        if not isinstance(queries, Questions):
+            queries = encode_queries(queries, self.vocabulary, self.names)
+        parts = answer_columns(
+            self.ranker, self.dataset, queries, top=top, include_known=include_known, progress=progress
+        )
+        for columns in parts:
+            yield self._frames.frame(columns)
+        if not len(queries):
+            yield self._frames.empty()
+
+    def _predict_one(
+        self, subject: str | None, relation: str, object: str | None, top: int, include_known: bool
+    ) -> Answers:
+        query = make_query(subject, relation, object)
+        entity, directed = encode_query(query, self.vocabulary, self.names)
+        questions = Questions.one(entity, directed)
+        (found,) = answer_columns(self.ranker, self.dataset, questions, top=top, include_known=include_known)
+        answers, vocabulary = Answers(), self.vocabulary
+        for row, (subject_id, relation_id, object_id) in enumerate(found.triples.tolist()):
+            labels = vocabulary.entity_label(subject_id), vocabulary.relation_label(relation_id)
+            answers.append(
+                Answer(
+                    entity=vocabulary.entity_label(int(found.entities[row])),
+                    score=float(found.scores[row]),
+                    rank=int(found.ranks[row]),
+                    triple=(*labels, vocabulary.entity_label(object_id)),
+                    known=split_names(int(found.known[row])),
+                    rule=self.rules.rule(int(found.rules[row])),
+                    n_rules=int(found.n_rules[row]),
+                    _explain=self.explain,
+                )
+            )
+        answers.n_candidates, answers.n_known = int(found.n_candidates[0]), int(found.n_known[0])
+        return answers
+
+    def rank(self, split: str = "test", *, top_k: int | None = None) -> pl.DataFrame:
+        """Return the `top_k` best candidates, filtered, of both queries of every triple of a split, one row each."""
+        return pl.concat(list(self.rank_frames(split, top_k=top_k)))
+
+    def rank_frames(
+        self, split: str = "test", *, top_k: int | None = None, progress: Progress | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Yield what `rank` returns in frames; `progress` is told how many triples were ranked."""
+        yield from ranking_frames(self.ranker, self.dataset, split, top_k or self.options.top_k, progress)
+
+    def save_rankings(
+        self, path: PathLike, split: str = "test", *, top_k: int | None = None, progress: Progress | None = None
+    ) -> None:
+        """Write what `rank` returns: Parquet if the name ends so, else AnyBURL's text, compressed if it ends in .gz."""
+        write_rankings(path, self.ranker, self.dataset, split=split, top_k=top_k, progress=progress)
+
+    def evaluate(self, split: str = "test", *, progress: Progress | None = None) -> Metrics:
+        """Rank both queries of every triple of `split` and return the filtered metrics.
+
+        `progress` is told how many different questions were answered.
+        """
+        return evaluate_split(self.ranker, self.dataset, split, self.seconds, progress)
+
+    def explain(self, triple: Fact, *, top: int = 5, groundings: int = 3) -> Explanation:
+        """Say which rules predict `triple` (subject, relation, object), which need not be known or true.
+
+        The `top` best rules are given, each with up to `groundings` ways in which facts of the train split make it
+        fire. If none fires, `near_miss` is the strongest rule that lacks one fact.
+        """
+        vocabulary, (subject, relation, object) = self.vocabulary, triple
+        meant = (
+            self.names.label_of(subject, vocabulary.entities, "entity"),
+            self.names.label_of(relation, vocabulary.relations, "relation"),
+            self.names.label_of(object, vocabulary.entities, "entity"),
+        )
+        return explain_triple(self.ranker, self.dataset, meant, top=top, groundings=groundings)
+
+    def with_aggregation(self, aggregation: str) -> Reasoner:
+        """Return a reasoner on the same index that combines rules in another way; not for "tuned"."""
+        ranker = self.ranker.with_aggregation(aggregation)
+        if ranker.aggregation.needs_model:
+            raise OptionError(f"aggregation={aggregation!r} needs a model: make a reasoner with it")
+        return Reasoner.of(Opened(ranker, self.dataset, self.seconds), self.names)
+
+    def close(self) -> None:
+        """End what the engine has started."""
+        self.ranker.backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @cached_property
+    def _frames(self) -> AnswerFrames:
+        return AnswerFrames(self.ranker)
+
+    def __repr__(self) -> str:
+        return f"Reasoner({len(self.rules):,} rules on {self.dataset.name}, {self.options.aggregation})"
+
+
+def choose_options(options: RankOptions | None, keywords: RankKeywords) -> RankOptions:
+    """Return the options of ranking, given as one object or as keywords, not both."""
+    if options is not None and keywords:
+        raise OptionError(f"give options, or {' and '.join(keywords)} as keywords, not both")
+    return options or replace(RankOptions(), **keywords)

@@ -1,0 +1,94 @@
+"""The verbs of a `Reasoner` as functions, for one call; who asks more than once makes a reasoner."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from anyburl.errors import OptionError
+from anyburl.evaluation.metrics import Metrics
+from anyburl.explanation.explanation import Explanation, Fact
+from anyburl.ranking.backends.base import Progress
+from anyburl.ranking.options import RankKeywords, RankOptions
+from anyburl.reasoning.answers import Answers
+from anyburl.reasoning.reasoner import Reasoner
+from anyburl.ruleset.ruleset import RuleSet
+
+
+def predict(
+    rules: RuleSet,
+    data: Any,
+    subject: str | None,
+    relation: str,
+    object: str | None,
+    *,
+    top: int = 10,
+    include_known: bool = False,
+    options: RankOptions | None = None,
+    reasoner: Reasoner | None = None,
+    seed: int = 0,
+    **keywords: Unpack[RankKeywords],
+) -> Answers:
+    """Return the best answers of one query, see `Reasoner.predict`."""
+    chosen = _reasoner(rules, data, options, reasoner, seed, keywords)
+    return chosen.predict(subject, relation, object, top=top, include_known=include_known)
+
+
+def evaluate(
+    rules: RuleSet,
+    data: Any,
+    *,
+    split: str = "test",
+    progress: Progress | None = None,
+    options: RankOptions | None = None,
+    reasoner: Reasoner | None = None,
+    engine: str = "threads",
+    address: str | None = None,
+    seed: int = 0,
+    **keywords: Unpack[RankKeywords],
+) -> Metrics:
+    """Rank a split and return the filtered metrics, see `Reasoner.evaluate`."""
+    chosen = _reasoner(rules, data, options, reasoner, seed, keywords, engine, address)
+    try:
+        return chosen.evaluate(split, progress=progress)
+    finally:
+        if reasoner is None:
+            chosen.close()
+
+
+def explain(
+    rules: RuleSet,
+    data: Any,
+    triple: Fact,
+    *,
+    top: int = 5,
+    groundings: int = 3,
+    options: RankOptions | None = None,
+    reasoner: Reasoner | None = None,
+    seed: int = 0,
+    **keywords: Unpack[RankKeywords],
+) -> Explanation:
+    """Say which rules predict a triple, see `Reasoner.explain`."""
+    chosen = _reasoner(rules, data, options, reasoner, seed, keywords)
+    return chosen.explain(triple, top=top, groundings=groundings)
+
+
+def _reasoner(
+    rules: RuleSet,
+    data: Any,
+    options: RankOptions | None,
+    reasoner: Reasoner | None,
+    seed: int,
+    keywords: RankKeywords,
+    engine: str = "threads",
+    address: str | None = None,
+) -> Reasoner:
+    """Return the reasoner that was given, if it is one of these rules and data, or else a new one."""
+    if reasoner is None:
+        return Reasoner(rules, data, options, engine=engine, address=address, seed=seed, **keywords)
+    if options is not None or keywords or engine != "threads" or address is not None:
+        raise OptionError("a reasoner has its own options and engine: give it alone, or make another one")
+    if data is not reasoner.dataset:
+        raise OptionError("the reasoner was made of other data: give those, or no reasoner")
+    if rules is not reasoner.rules and rules is not reasoner.given_rules:
+        raise OptionError("the reasoner was made of other rules: give those, or no reasoner")
+    return reasoner
