@@ -267,8 +267,3 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"engine=\"ray\" needs an extra: pip install 'anyburl\[ray\]'"):
         make(GEO, "ray")
-
-
-def test_an_address_is_for_ray() -> None:
-    with pytest.raises(OptionError, match=r"LearnOptions\.address is for the engine ray, got engine 'threads'"):
-        LearnOptions(address="auto")

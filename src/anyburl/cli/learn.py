@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +16,7 @@ from anyburl.cli.loading import load_data_argument
 from anyburl.cli.session import Session, require_engine, run_session
 from anyburl.cli.tables import counts_table
 from anyburl.errors import OptionError, RunError
-from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, LearnOptions
+from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, SECONDS, LearnOptions
 
 if TYPE_CHECKING:
     from anyburl.learning.learner import Learner
@@ -59,7 +56,8 @@ def command(
         bool, typer.Option("--resume", help="Go on with RUN, with its options but for those given now.")
     ] = False,
     seconds: Annotated[
-        float | None, _option("How long to learn, what was done before --resume included.", BUDGET)
+        float | None,
+        _option("How long to learn, including the time before --resume.", BUDGET, show_default=f"{SECONDS:g}"),
     ] = LearnOptions.seconds,
     paths: Annotated[
         int | None, _option("Sample so many paths instead: with a seed, the same rules every time.", BUDGET)
@@ -128,12 +126,6 @@ def given_options(ctx: typer.Context) -> dict[str, Any]:
     """Return the options of `LearnOptions` that were given on the command line; the others keep their defaults."""
     names = {field.name for field in fields(LearnOptions)}
     given = {name: value for name, value in ctx.params.items() if name in names and _is_given(ctx, name)}
-    if "seconds" in given and "paths" in given:
-        raise OptionError("--seconds and --paths are two budgets: give one of them")
-    if "seconds" in given:
-        given["paths"] = None
-    if given.get("engine", "ray") != "ray":
-        given.setdefault("address", None)  # a run on a cluster may be gone on with elsewhere
     if "snapshots" in given:
         given["snapshots"] = _moments(given["snapshots"])
     return given
@@ -155,8 +147,7 @@ def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConso
     """Start a new run; what is wrong with the input comes to light before anything is compiled."""
     if data is None:
         raise OptionError("give DATA to learn from: geo, a folder or a file")
-    with _flag_names():
-        options = LearnOptions(**{**given, "relations": None})
+    options = LearnOptions(**{**given, "relations": None})
     require_engine(options.engine)
     if (out / "options.json").exists():
         raise RunError(f"{out} already holds a run: give another folder, or go on with it by --resume")
@@ -197,8 +188,7 @@ def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainCons
         raise RunError(f"{out} does not say where its data came from: give DATA")
     dataset = load_data_argument(str(source), notes)
     changes = _with_labels(given, dataset)
-    with _flag_names():
-        options = LearnOptions(**{**run.options().to_json(), **changes})
+    options = run.options().changed(**changes)
 
     def start() -> tuple[Learner, Recorder]:
         learner, recorder = resume(run, dataset, **changes)
@@ -221,21 +211,6 @@ def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     for label in labels:
         dataset.vocabulary.relation_id(label)
     return {**given, "relations": tuple(labels)}
-
-
-@contextmanager
-def _flag_names() -> Iterator[None]:
-    """Say --max-cyclic where the Python interface says LearnOptions.max_cyclic."""
-    try:
-        yield
-    except OptionError as error:
-        names = "|".join(field.name for field in fields(LearnOptions) if "_" in field.name)
-        message = re.sub(rf"(?:LearnOptions\.)(\w+)|\b({names})\b", _flag, str(error))
-        raise OptionError(message) from error
-
-
-def _flag(match: re.Match[str]) -> str:
-    return "--" + (match[1] or match[2]).replace("_", "-")
 
 
 def _print_summary(session: Session) -> None:

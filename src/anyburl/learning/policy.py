@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from anyburl.errors import OptionError
+from anyburl.errors import InvalidOptionError
 from anyburl.learning.history import SpanRecord, last_values
 from anyburl.paths.profile import PathProfile
 
@@ -145,5 +145,5 @@ def make_policy(name: str, *, epsilon: float = 0.1, saturation: float = 0.99) ->
         "saturation": Saturation(saturation),
     }
     if name not in policies:
-        raise OptionError(f"policy must be one of {', '.join(policies)}, got {name!r}")
+        raise InvalidOptionError("policy", f"one of {', '.join(policies)}", name)
     return policies[name]

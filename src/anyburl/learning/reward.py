@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import OptionError
+from anyburl.errors import InvalidOptionError
 
 
 class Reward(Protocol):
@@ -52,5 +52,5 @@ def make_reward(name: str) -> Reward:
         "length-discounted": LengthDiscounted,
     }
     if name not in rewards:
-        raise OptionError(f"reward must be one of {', '.join(rewards)}, got {name!r}")
+        raise InvalidOptionError("reward", f"one of {', '.join(rewards)}", name)
     return rewards[name]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from anyburl.errors import OptionError
+from anyburl.errors import InvalidOptionError
 
 LEAST_TRIPLES = 1_000
 LEAST_ENTITIES = 200
@@ -34,7 +34,7 @@ class GraphOptions:
         ):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise OptionError(f"generate_graph: {name} must be at least {least}, got {value}")
+                raise InvalidOptionError(name, f"at least {least}", value)
 
     @property
     def n_entities(self) -> int:
