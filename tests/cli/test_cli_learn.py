@@ -116,7 +116,7 @@ def test_max_rules_drops_rules_and_says_so(run: Any, tmp_path: Path) -> None:
     told = json.loads(result.stdout)
     assert told["rules"] == 500
     assert told["dropped"] > 1000
-    assert f"dropped {told['dropped']:,} rules" in result.stderr
+    assert f"dropped the {told['dropped']:,} rules" in result.stderr
 
 
 def test_snapshots_can_be_looked_at(run: Any, tmp_path: Path) -> None:
@@ -151,14 +151,14 @@ def test_data_without_a_rule_is_no_error(run: Any, tmp_path: Path) -> None:
             "--max-cyclic must be at least 1 when --max-acyclic is 0, got 0",
         ),
         (["geo", "--policy", "lucky"], f"--policy must be one of {', '.join(POLICIES)}, got 'lucky'"),
-        (["geo", "--snapshots", "1,x"], "--snapshots takes seconds such as 10,50,100, got '1,x'"),
+        (["geo", "--snapshots", "1,x"], "--snapshots must be seconds such as 10,50,100, got '1,x'"),
         (["geo", "--relations", "curency"], "unknown relation 'curency'; did you mean 'currency'?"),
         (["geo", "--relations", ""], "--relations names no relation"),
         (["geo", "--threads", "0"], "--threads must be at least 1, got 0"),
         (["geo", "--out", "{tmp}/empty.txt"], "cannot write the run folder"),
         (["geo", "--out", "{tmp}/empty.txt/run"], "cannot write the run folder"),
         (["--resume"], "is not a run folder: it has no options.json"),
-        ([], "give DATA to learn from"),
+        ([], "DATA is missing: give the name of a data set (geo), a folder or a file"),
     ],
 )
 def test_wrong_input_is_one_sentence(run: Any, tmp_path: Path, arguments: list[str], sentence: str) -> None:
@@ -175,4 +175,4 @@ def test_wrong_input_is_one_sentence(run: Any, tmp_path: Path, arguments: list[s
 
 def test_a_folder_that_holds_a_run_is_refused(run: Any, geo_run: Path) -> None:
     wrong = run("learn", "geo", "--out", geo_run, code=2)
-    assert wrong.stderr == f"error: {geo_run} already holds a run: give another folder, or go on with it by --resume\n"
+    assert wrong.stderr == f"error: {geo_run} already holds a run: give another folder, or continue it with --resume\n"

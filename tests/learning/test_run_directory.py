@@ -274,7 +274,7 @@ def test_seconds_are_the_budget_of_the_whole_run(dataset: Dataset, tmp_path: Pat
 
 def test_other_data_are_refused(run: RunDirectory) -> None:
     other = Dataset.from_triples([("a", "r", "b")], name="other")
-    with pytest.raises(RunError, match="was learned on other data than other: its fingerprint differs"):
+    with pytest.raises(RunError, match="was learned on other data than other: the fingerprints differ"):
         resume(run, other)
 
 
@@ -282,7 +282,7 @@ def test_other_data_are_refused(run: RunDirectory) -> None:
 
 
 def test_a_folder_that_holds_a_run_is_not_overwritten(run: RunDirectory, dataset: Dataset) -> None:
-    with pytest.raises(RunError, match="already holds a run: give another folder, or go on with it by --resume"):
+    with pytest.raises(RunError, match="already holds a run: give another folder, or continue it with --resume"):
         RunDirectory.create(run.path, dataset, LearnOptions())
     with pytest.raises(RunError, match="already holds a run"):
         learn(dataset, out=run.path, paths=1)

@@ -83,9 +83,9 @@ class Limits(NamedTuple):
 
 
 class HeadArrays(NamedTuple):
-    """What is asked of heads. A unary head d(X, c) has a dense number: the segment of c for d read backward."""
+    """Which heads are wanted. A unary head d(X, c) has a dense number: the segment of c for d read backward."""
 
-    wanted: NDArray[np.bool_]  # directed relation -> whether rules for this head are asked for
+    wanted: NDArray[np.bool_]  # directed relation -> whether rules with this head are wanted
     edge_counts: NDArray[np.int64]  # directed relation -> its edges
 
 
@@ -117,7 +117,7 @@ class Scratch(NamedTuple):
     reached: NDArray[np.int32]  # entities reached as the end of the body
     members: NDArray[np.int64]  # stamp: entity satisfies the unary body
     through_stamps: NDArray[np.int64]
-    through: NDArray[np.int32]  # how many members satisfy the unary body only by way of this entity
+    through: NDArray[np.int32]  # how many members satisfy the unary body only through this entity
     relation_counts: NDArray[np.int64]  # directed relation -> support; zero between bodies
     segment_counts: NDArray[np.int32]  # unary head -> support; zero between bodies
     touched: NDArray[np.int32]  # the unary heads with a count
@@ -149,7 +149,7 @@ def empty_harvest(room: int) -> HarvestArrays:
 
 
 def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) -> HeadArrays:
-    """Describe the heads of a graph; `relations` restricts the head relations that are asked for."""
+    """Describe the heads of a graph; `relations` restricts the head relations that are wanted."""
     wanted = np.ones(2 * graph.n_relations, np.bool_)
     if relations is not None:
         wanted[:] = False
@@ -157,7 +157,7 @@ def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) 
     edge_counts: NDArray[np.int64] = np.zeros(2 * graph.n_relations, np.int64)
     count_relations(graph.neighbour_relations, edge_counts)
     for column in (wanted, edge_counts):
-        column.setflags(write=False)  # as an object store hands them out: one compilation serves both
+        column.setflags(write=False)  # as in an object store: one compilation serves both
     return HeadArrays(wanted, edge_counts)
 
 

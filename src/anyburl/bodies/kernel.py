@@ -81,7 +81,7 @@ def is_own_reversal(graph: GraphArrays, body: NDArray[np.int32], length: int) ->
 def ground(
     graph: GraphArrays, heads: HeadArrays, bodies: BodyArrays, k: int, limits: Limits, allowed: int, scratch: Scratch
 ) -> tuple[bool, int]:
-    """Ground body `k`, or go on with it, until `allowed` is spent; return whether it is done, and the work."""
+    """Ground body `k`, or continue with it, until `allowed` is spent; return whether it is done, and the work."""
     body, length, key = bodies.relations[k], bodies.relations.shape[1], bodies.keys[k]
     kind = int(bodies.kinds[k])
     if not scratch.grounding[UNDER_WAY]:
@@ -191,8 +191,8 @@ def harvest(
     """Harvest bodies from number `first` on until the work or the room of `out` ends; return the next body and the
     rows.
 
-    A body that takes more work than is left stays under way in `scratch`: it is the next body, and the next call must
-    go on with it. `out` has room for all segments and all directed relations at least, so that one body always fits.
+    A body that takes more work than is left stays unfinished in `scratch`: it is the next body, and the next call must
+    continue with it. `out` has room for at least all segments and all directed relations, so one body always fits.
     """
     most = max(len(graph.segment_relations), 2 * graph.n_relations)
     n_rows, work, k = 0, 0, first

@@ -57,7 +57,7 @@ def begin_grounding(total: int, key: np.uint64, scratch: Scratch) -> None:
 
 @inlined
 def end_grounding(done: bool, scratch: Scratch) -> bool:
-    """Take note of whether the grounding is done."""
+    """Record whether the grounding is done; return it."""
     scratch.grounding[UNDER_WAY] = not done
     return done
 
@@ -184,7 +184,7 @@ def ends_of(
     graph: GraphArrays, length: int, x: int, object_identity: bool, limit: int, scratch: Scratch
 ) -> tuple[int, int]:
     """Write the distinct ends of `scratch.body` from x to `scratch.reached`, stamped in `ends`; how many,
-    and the work. Where that is more than `limit`, it was given up and the ends are not all.
+    and the work. If that exceeds `limit`, the walk was given up and ends are missing.
     """
     if length == 1:
         scratch.clock[0] += 1
@@ -227,11 +227,11 @@ def count_heads(graph: GraphArrays, x: int, n_ends: int, scratch: Scratch) -> in
 def ground_binary(
     graph: GraphArrays, length: int, limits: Limits, allowed: int, key: np.uint64, scratch: Scratch
 ) -> tuple[bool, int]:
-    """Ground `scratch.body`, or go on with it, until `allowed` is spent; return whether it is done, and the work.
+    """Ground `scratch.body`, or continue with it, until `allowed` is spent; return whether it is done, and the work.
 
     `scratch.grounding` holds the pairs and the starts so far; `relation_counts` holds for each directed relation how
     many of the pairs (x, y) it joins; the caller clears it. The starts are visited in random order until the budget is
-    spent: then the counts are a cluster sample. A start that would take too much work alone is left out.
+    spent: then the counts are a cluster sample. A start that takes too much work by itself is left out.
     """
     relation = int(scratch.body[0])
     offset = int(graph.domain_offsets[relation])

@@ -1,6 +1,6 @@
 """Where a body leads from one entity, under object identity, without walking every way.
 
-Object identity asks that no entity occurs twice on a way. Of the ways that lead to an entity v by p inner entities,
+Object identity demands that no entity occurs twice on a way. Of the ways that lead to an entity v by p inner entities,
 only those matter that a continuation by at most q more entities might need: a further way is *needed* if some q
 entities meet every way kept so far but not this one. By Bollobás' theorem at most C(p + q, p) ways are ever kept
 (length 3: two witnesses), so a level of the walk costs a join, not an enumeration.
@@ -28,7 +28,7 @@ def contains(levels: LevelArrays, side: int, slot: int, way: int, size: int, ent
 
 @inlined
 def can_be_met(levels: LevelArrays, side: int, slot: int, size: int, q: int, spare: int) -> bool:
-    """Whether some `q` entities meet every way kept in `slot`, none of them on the way `spare` (-1: no such wish).
+    """Whether some `q` entities meet every way kept in `slot`, none of them on the way `spare` (-1: no such condition).
 
     Depth first: the first way not met yet must be met by one of its entities.
     """
@@ -115,8 +115,8 @@ def extend_level(
 ) -> tuple[int, int]:
     """Step from every node of level `side` along `relation`, to level `other`; return its nodes and the work done.
 
-    `clocks` are the stamps of the two levels. Of the level's nodes and the relation's domain, the fewer are gone
-    through. Past `limit` edges it gives up.
+    `clocks` are the stamps of the two levels. It iterates over the level's nodes or the relation's domain, whichever
+    are fewer. Past `limit` edges it gives up.
     """
     offset = graph.domain_offsets[relation]
     n_domain = int(graph.domain_offsets[relation + 1] - offset)
@@ -174,7 +174,7 @@ def reach(
     """Walk `body` from `start` level by level; return the side of `levels` that holds the ends, how many, and the work.
 
     Each end keeps as many ways as it takes to avoid any `extra` further entities. `clock` is advanced once a level.
-    Where the work is more than `limit`, it was given up: the ends are none.
+    If the work exceeds `limit`, the walk was given up and there are no ends.
     """
     first, last = steps(graph, start, int(body[0]))
     side, work = 0, 1 + last - first

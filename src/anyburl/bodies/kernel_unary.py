@@ -1,7 +1,7 @@
 """Ground a unary body once and count every head: all x that satisfy it, all edges of x.
 
-Object identity makes the head's constant c a term like any other: an x that is c, or that satisfies the body only by
-way of c, does not count for heads with c. So each x keeps its *cut*, the entities that all its ways share.
+Object identity makes the head's constant c a term like any other: an x that is c, or that satisfies the body only
+through c, does not count for heads with c. So each x keeps its *cut*, the entities that all its ways share.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from anyburl.graph.kernel import entity_rows, steps
 
 @inlined
 def count_member(graph: GraphArrays, x: int, n_cut: int, clock: int, n_touched: int, scratch: Scratch) -> int:
-    """Count x for every head that it satisfies, but for those with a constant in its cut; return `n_touched` anew."""
+    """Count x for every head that it satisfies, except those with a constant in its cut; return the new `n_touched`."""
     cut = scratch.levels.cut
     for i in range(n_cut):
         entity = cut[i]
@@ -98,8 +98,8 @@ def cut_of_all(levels: LevelArrays, side: int, n_ends: int, size: int) -> int:
 def dangling_cut(
     graph: GraphArrays, length: int, x: int, object_identity: bool, limit: int, scratch: Scratch
 ) -> tuple[bool, int, int]:
-    """Whether x satisfies the dangling `scratch.body`; the size of its cut (in `levels.cut`); and the work. Where that
-    is more than `limit`, it was given up.
+    """Whether x satisfies the dangling `scratch.body`; the size of its cut (in `levels.cut`); and the work. If that
+    exceeds `limit`, the walk was given up.
     """
     levels = scratch.levels
     if length == 1:
@@ -118,7 +118,7 @@ def dangling_cut(
 def ground_dangling(
     graph: GraphArrays, length: int, limits: Limits, allowed: int, key: np.uint64, scratch: Scratch
 ) -> tuple[bool, int]:
-    """Ground the U_d body `scratch.body`, or go on with it, until `allowed` is spent; return whether it is done, and
+    """Ground the U_d body `scratch.body`, or continue with it, until `allowed` is spent; return whether it is done, and
     the work.
 
     The members and the heads touched are left in `scratch.grounding`, the supports in `segment_counts`; the caller

@@ -38,7 +38,7 @@ def learn(
 def run_learner(
     learner: Learner, recorder: Recorder | None = None, on_span: Callable[[Span], None] | None = None
 ) -> None:
-    """Run all spans; on Ctrl-C end the batches under way and return."""
+    """Run all spans; on Ctrl-C finish the current batches and return."""
     spans = learner.spans()
     try:
         for span in spans:
@@ -59,7 +59,7 @@ def resume(run: RunDirectory, dataset: Dataset, **changes: Unpack[LearnKeywords]
     """
     options = run.options().changed(**changes)
     if run.described()["data"].get("fingerprint") != dataset.fingerprint:
-        raise RunError(f"{run.path} was learned on other data than {dataset.name}: its fingerprint differs")
+        raise RunError(f"{run.path} was learned on other data than {dataset.name}: the fingerprints differ")
     known, dropped = run.load_rules().with_vocabulary(dataset.vocabulary)
     if dropped:
         raise RunError(f"{run.path} holds {dropped} rules with labels that {dataset.name} does not have")

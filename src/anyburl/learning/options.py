@@ -1,4 +1,4 @@
-"""What `learn` can be told."""
+"""The options of `learn`."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Policy(Protocol):
 def _untried_first(
     history: Sequence[SpanRecord], profiles: Sequence[PathProfile], cores: int
 ) -> tuple[list[PathProfile], dict[PathProfile, float]]:
-    """Give a core to each profile that has no value yet, the shortest first; return those and the values there are.
+    """Give a core to each profile that has no value yet, the shortest first; return those, and the known values.
 
     The paper's Q(pf, last(pf, t)) is not defined for a profile that was never used.
     """
@@ -98,7 +98,7 @@ class Weighted:
 
 @dataclass(frozen=True)
 class Saturation:
-    """Spans alternate between cyclic and acyclic paths; each starts at length 1 and goes one up when saturated.
+    """Spans alternate between cyclic and acyclic paths; each starts at length 1 and moves up when saturated.
 
     A span is saturated if |R_s'| / |R_s| is above `boundary`: R_s the rules found in it, R_s' those known before.
     """
@@ -123,7 +123,7 @@ class Saturation:
         return [profiles[0]] * cores
 
     def current_length(self, history: Sequence[SpanRecord], cyclic: bool) -> int:
-        """Return the length that the spans so far have led to; one that has no body left is passed over."""
+        """Return the length reached by the spans so far, skipping lengths that have no body left."""
         length = 1
         exhausted: set[PathProfile] = set()
         for record in history:

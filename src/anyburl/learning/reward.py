@@ -11,7 +11,7 @@ from anyburl.errors import InvalidOptionError
 
 
 class Reward(Protocol):
-    """The worth of a set of rules, given as columns."""
+    """The value of a set of rules, given as columns."""
 
     def of(self, supports: NDArray[np.int32], predictions: NDArray[np.int64], length: int) -> float:
         """Return the reward of rules of one length."""

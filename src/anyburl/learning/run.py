@@ -1,4 +1,4 @@
-"""The run folder: what a learning run leaves behind, complete at every moment.
+"""The run folder: what a learning run leaves behind, in a consistent state at every moment.
 
     options.json        options, versions, seed, the data and its fingerprint
     vocabulary.parquet  the labels behind the ids in parts/
@@ -7,7 +7,7 @@
     rules-<s>.parquet   the rules after s seconds
     rules.parquet       all rules, written when the run ends
 
-A run that was killed opens all the same: its rules are `rules.parquet`, if there is one, and the parts.
+A run that was killed can still be opened: its rules are `rules.parquet`, if there is one, and the parts.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], dataset: Dataset, options: LearnOptions) -> RunDirectory:
-        """Make a new run folder; refuse one that holds a run already."""
+        """Make a new run folder; refuse one that already holds a run."""
         run = cls(Path(path))
         if run.options_file.exists():
-            raise RunError(f"{run.path} already holds a run: give another folder, or go on with it by --resume")
+            raise RunError(f"{run.path} already holds a run: give another folder, or continue it with --resume")
         try:
             run.parts.mkdir(parents=True, exist_ok=True)
             _write_vocabulary(run.path / "vocabulary.parquet", dataset.vocabulary)
@@ -82,7 +82,7 @@ class RunDirectory:
 
     @property
     def parts(self) -> Path:
-        """Where rules go while learning goes on."""
+        """Where rules go while the run is learning."""
         return self.path / "parts"
 
     @property
@@ -124,16 +124,18 @@ class RunDirectory:
         """Return the options of the run."""
         stored = dict(self.described()["options"])
         names = {field.name for field in fields(LearnOptions)}
-        stored.setdefault("address", None)  # of runs from before there was one
+        stored.setdefault("address", None)  # missing in runs of older versions
         if stored.keys() != names:
             odd = ", ".join(sorted(stored.keys() ^ names))
-            raise RunError(f"{self.options_file} is of another version of anyburl: the options differ in {odd}")
+            raise RunError(
+                f"{self.options_file} was written by another version of anyburl: the options differ in {odd}"
+            )
         for name in ("snapshots", "relations"):
             stored[name] = None if stored[name] is None else tuple(stored[name])
         return LearnOptions(**stored)
 
     def append_trace(self, span: Span) -> None:
-        """Append one line to trace.jsonl; a line that a kill cut short is ended first."""
+        """Append one line to trace.jsonl; a line cut short by a kill is ended first."""
         with open(self.path / "trace.jsonl", "a+b") as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(end - 1, 0))
@@ -159,7 +161,7 @@ class RunDirectory:
         os.replace(partial, target)
 
     def finish(self, rules: RuleSet, snapshots: dict[str, RuleSet]) -> None:
-        """Write the snapshots and all rules; the parts have done their duty then."""
+        """Write the snapshots and all rules, then remove the parts."""
         for name, taken in snapshots.items():
             snapshot = self.path / f"rules-{name}.parquet"
             if not snapshot.exists():
@@ -197,7 +199,7 @@ class RunDirectory:
         return [RuleSet(vocabulary=vocabulary, **_read_part(file)) for file in files]
 
     def _killed_at(self, at: str) -> RuleSet:
-        """A run that was killed has no snapshot files, but its trace tells how many rules there were."""
+        """A run that was killed has no snapshot files, but its trace says how many rules there were."""
         for line in self.trace():
             if line.get("snapshot") == at and not self.rules_file.is_file():
                 return self.load_rules().slice(0, int(line["rules"]) + int(line["dropped"]))
@@ -206,7 +208,7 @@ class RunDirectory:
 
 
 def trace_line(span: Span) -> dict[str, Any]:
-    """Return what trace.jsonl holds of a span."""
+    """Return a span as trace.jsonl records it."""
     return {
         "number": span.number,
         "elapsed": round(span.elapsed, 4),

@@ -15,7 +15,7 @@ MOST_IN_MEMORY = 200_000_000  # rules, of 30 bytes each; more of them go to temp
 class RuleStore:
     """Rules in the order in which they were found.
 
-    `n_dropped` counts what the cap (`max_rules`) cost: of all rules found, those with the least support x confidence.
+    `n_dropped` counts the rules dropped by the cap (`max_rules`): those with the least support x confidence.
     """
 
     def __init__(self, vocabulary: Vocabulary, max_rules: int | None) -> None:
@@ -60,7 +60,7 @@ class RuleStore:
         self.n_rules = self._n_in_memory = len(kept)
 
     def mark_snapshot(self, name: str) -> None:
-        """Remember the present rules under `name`."""
+        """Remember the current rules under `name`."""
         self._snapshots[name] = self.n_rules
 
     def snapshots(self) -> dict[str, int]:
@@ -69,7 +69,7 @@ class RuleStore:
 
 
 def most_valuable(rules: RuleSet, n_rules: int) -> NDArray[np.int64]:
-    """Return the rows of the rules with the most support x confidence, in their order; ties are settled."""
+    """Return the rows of the rules with the most support x confidence, in their order; the rules break ties."""
     values = rules.support * rules.confidence()
     least = np.partition(values, len(values) - n_rules)[len(values) - n_rules]
     above, ties = np.flatnonzero(values > least), np.flatnonzero(values == least)
