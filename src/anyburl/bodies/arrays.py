@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,24 @@ BINARY, GROUNDED, CONSTANT, DANGLING = 0, 1, 2, 3
 
 ALL_HEADS = -1
 
-# Places in `Scratch.grounding`: whether a body is under way; its starts, those visited and those counted (the others
-# were given up); the place of the next one and the stride to the one after; pairs or members found, heads touched,
-# edges touched; the stamps' clock, and the side of `levels` with the members; the most members by way of one entity.
-UNDER_WAY, STARTS, VISITED, COUNTED, PLACE, STRIDE, FOUND, TOUCHED, WORK, CLOCK, SIDE, MOST_THROUGH = range(12)
-N_GROUNDING = 12
+GROUNDING = np.dtype(
+    [
+        ("under_way", np.bool_),  # whether a body is being grounded
+        ("starts", np.int64),  # how many it has
+        ("visited", np.int64),  # of the starts
+        ("counted", np.int64),  # of those visited; the others were given up
+        ("place", np.int64),  # of the next start
+        ("stride", np.int64),  # from there to the one after
+        ("found", np.int64),  # pairs, or members
+        ("touched", np.int64),  # heads
+        ("work", np.int64),  # edges touched
+        ("clock", np.int64),  # of the stamps
+        ("side", np.int64),  # of `levels` with the members
+        ("most_through", np.int64),  # members that satisfy the body only through one entity
+    ],
+    align=True,
+)
+"""How far the grounding of a body is: the record in `Scratch.grounding`."""
 
 NO_LIMIT = 2**62  # of work
 
@@ -123,7 +136,7 @@ class Scratch(NamedTuple):
     touched: NDArray[np.int32]  # the unary heads with a count
     body: NDArray[np.int32]  # the body being walked
     swapped: NDArray[np.bool_]  # whether a B body is walked from its far end
-    grounding: NDArray[np.int64]  # how far its grounding is
+    grounding: np.recarray[Any, Any]  # one record of type GROUNDING: how far the grounding of the body is
     levels: LevelArrays
 
 
@@ -180,7 +193,7 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True) -
         touched=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
         swapped=np.zeros(1, np.bool_),
-        grounding=np.zeros(N_GROUNDING, np.int64),
+        grounding=np.zeros(1, GROUNDING).view(np.recarray),
         levels=empty_levels(entities, longest if witnessed else 1),
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, part
 from anyburl.bodies.arrays import LevelArrays
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import steps
@@ -98,7 +98,7 @@ def extend_way(
         levels.full[other, next_slot] = not can_be_met(levels, other, next_slot, size + 1, q, -1)
 
 
-@kernel
+@part
 def extend_level(
     graph: GraphArrays,
     relation: int,
@@ -159,7 +159,7 @@ def extend_level(
     return n_next, work
 
 
-@kernel
+@part
 def reach(
     graph: GraphArrays,
     body: NDArray[np.int32],
@@ -211,7 +211,7 @@ def reach(
     return side, n_nodes, work
 
 
-@kernel
+@part
 def shared_by_ways(levels: LevelArrays, side: int, slot: int, size: int) -> int:
     """Write the entities that every way to node `slot` goes through to `levels.cut`; return how many."""
     n_cut = 0

@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 
-from anyburl.bodies.arrays import UNDER_WAY, BodyArrays, HeadArrays, Limits, empty_harvest, empty_scratch
+from anyburl.bodies.arrays import BodyArrays, HeadArrays, Limits, empty_harvest, empty_scratch
 from anyburl.bodies.kernel import harvest
 from anyburl.bodies.seen import SeenBodies
 from anyburl.graph.arrays import GraphArrays
@@ -86,7 +86,7 @@ class Worker:
         if self._held is None:
             return
         self._held = None
-        self._scratch.grounding[UNDER_WAY] = False
+        self._scratch.grounding[0].under_way = False
         self._scratch.relation_counts[:] = 0
         self._scratch.segment_counts[:] = 0
 
@@ -140,7 +140,7 @@ class Worker:
                 rules = to_rules(self._vocabulary, bodies, self._out, n_rows)
                 found.rules.append(rules)
                 found.reward += self._reward.of(rules.support, rules.predictions, source.profile.rule_length)
-        if self._scratch.grounding[UNDER_WAY]:
+        if self._scratch.grounding[0].under_way:
             self._held = (source, bodies.take(np.array([done])))
             source.hold()
             done += 1
