@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+from numba.core import event
 from numba.core.registry import CPUDispatcher
 from platformdirs import user_cache_path
 
@@ -46,6 +47,30 @@ _cache_dir = Path(os.environ.get("ANYBURL_CACHE") or user_cache_path("anyburl"))
 def is_compiled() -> bool:
     """Whether kernels of this version were compiled on this machine before."""
     return any(_cache_dir.rglob("*.nbi"))
+
+
+def compiling(work: Callable[[], object], say: Callable[[str], None]) -> None:
+    """Do `work`; whenever that compiles a kernel, `say` is called with the stage it belongs to: "graph", "bodies"."""
+    with event.install_listener("numba:compile", _Stages(say)):
+        work()
+
+
+class _Stages(event.Listener):  # type: ignore[misc]
+    """Hears of every function that is compiled."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._stage = say, ""
+
+    def on_start(self, event: Any) -> None:
+        """Name the stage, where another one begins."""
+        package, _, module = event.data["dispatcher"].py_func.__module__.partition(".")
+        stage = module.partition(".")[0]
+        if package == "anyburl" and stage != self._stage:
+            self._stage = stage
+            self._say(stage)
+
+    def on_end(self, event: Any) -> None:
+        """Numba asks for this."""
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

@@ -67,14 +67,15 @@ def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
     The compiler cannot be interrupted, and Python would wait for its thread, so an interrupt ends the process. Nothing
     is lost.
     """
-    from anyburl._jit import is_compiled
+    from anyburl._jit import compiling, is_compiled
 
-    slow = Slow(notes, "compiling kernels (first run only)", "compiled kernels", 0.0)
+    words = "compiling kernels (first run only)", "compiled kernels"
+    slow = Slow(notes, *words, after=0.0)
     if is_compiled():
         slow = Slow(notes, "loading kernels (compiling those that are new to this machine)", "loaded kernels")
     try:
         with slow:
-            _do_beside(work)
+            _do_beside(lambda: compiling(work, lambda stage: slow.change(*words, stage)))
     except KeyboardInterrupt:
         print_error("interrupted")
         sys.stderr.flush()

@@ -23,6 +23,7 @@ from anyburl.graph.kernel_build import (
     pair_segments,
 )
 from anyburl.triples.table import TripleTable
+from anyburl.warmup import MANY_RELATIONS
 
 Room = Callable[[str, int, Any], NDArray[Any]]
 """Allocates an array, given its name, length and type."""
@@ -43,7 +44,7 @@ def build_graph(table: TripleTable, room: Room | None = None, *, most_keys: int 
         raise DataError(f"a graph has at most 2^31 - 2 entities, got {table.vocabulary.n_entities}")
     room = room or _in_memory
     edges = _Edges(table, most_keys)
-    relation_type = np.int16 if 2 * edges.n_relations < 2**15 else np.int32
+    relation_type = np.int16 if edges.n_relations < MANY_RELATIONS else np.int32
     # This array first holds the relations of the segments, then those of the neighbours.
     relations = room("neighbour_relations", edges.n_rows, relation_type)
     targets = room("targets", edges.n_rows, np.int32)
