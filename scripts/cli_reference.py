@@ -72,6 +72,8 @@ def _default(param: Any) -> str:
     if param.required:
         return "required"
     is_plain_flag = getattr(param, "is_flag", False) and not param.secondary_opts
+    if isinstance(getattr(param, "show_default", None), str):
+        return f"`{param.show_default}`"
     if is_plain_flag or param.default in (None, ""):
         return ""
     if param.secondary_opts:

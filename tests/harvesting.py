@@ -11,7 +11,6 @@ from anyburl.bodies.arrays import (
     CONSTANT,
     DANGLING,
     GROUNDED,
-    UNDER_WAY,
     BodyArrays,
     HarvestArrays,
     HeadArrays,
@@ -120,7 +119,7 @@ def harvested(
     k = 0
     while k < len(bodies.kinds):
         following, n_rows = harvest(graph, heads, bodies, k, limits, scratch, out)
-        assert following > k or scratch.grounding[UNDER_WAY]
+        assert following > k or scratch.grounding[0].under_way
         for row in range(n_rows):
             assert k <= out.bodies[row] % len(bodies.kinds) < following
             rule, scores = _row(graph, bodies, out, row)

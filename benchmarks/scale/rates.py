@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import anyburl
-from anyburl.bodies.arrays import NO_LIMIT, UNDER_WAY, WORK, Limits, empty_harvest, empty_scratch, head_arrays
+from anyburl.bodies.arrays import NO_LIMIT, Limits, empty_harvest, empty_scratch, head_arrays
 from anyburl.bodies.generalisation import generalise
 from anyburl.bodies.kernel import harvest
 from anyburl.graph.stored import graph_of
@@ -62,11 +62,11 @@ def harvesting(graph: Any, bodies: Any, budget: int, heads: Any, scratch: Any, o
     harvest(graph, heads, bodies.take(np.array([0])), 0, limits._replace(work=NO_LIMIT), scratch, out)  # compiled now
     k, n_edges, longest = 0, 0, 0.0
     started = before = time.perf_counter()
-    while k < len(bodies.kinds) and (before - started < SECONDS or scratch.grounding[UNDER_WAY]):
+    while k < len(bodies.kinds) and (before - started < SECONDS or scratch.grounding[0].under_way):
         one = bodies.take(np.array([k]))
         done, _ = harvest(graph, heads, one, 0, limits, scratch, out)
         if done:
-            n_edges += int(scratch.grounding[WORK])
+            n_edges += int(scratch.grounding[0].work)
             k += 1
         now = time.perf_counter()
         longest, before = max(longest, now - before), now

@@ -1,4 +1,4 @@
-"""The `kernel` and `inlined` decorators: the only file that imports Numba.
+"""The decorators `kernel`, `part`, `inlined` and `merged`: the only file that imports Numba.
 
 Numba's own cache watches a kernel's own file only: after an edit to a function that the kernel calls, or to a
 NamedTuple that it reads, stale machine code would run. So the cache folder's name holds a digest of every source file
@@ -14,20 +14,27 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+from numba.core import event
+from numba.core.registry import CPUDispatcher
 from platformdirs import user_cache_path
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_KERNEL_SOURCES = ("kernel*.py", "arrays.py", "rng.py", "rules/types.py")
+KERNEL_SOURCES = ("kernel*.py", "arrays.py", "rng.py", "rules/types.py")
+
+
+def kernel_sources() -> list[Path]:
+    """Return the files that kernels, and the NamedTuples that they read, must stand in."""
+    package = Path(__file__).parent
+    return sorted({path for pattern in KERNEL_SOURCES for path in package.rglob(pattern)})
 
 
 def _digest() -> str:
     """Name what the kernels' machine code depends on."""
     package = Path(__file__).parent
-    sources = sorted({path for pattern in _KERNEL_SOURCES for path in package.rglob(pattern)})
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in sources:
+    for path in (Path(__file__), *kernel_sources()):
         digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
     mode = "checked" if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else "fast"
     return f"{digest.hexdigest()[:16]}-{mode}"
@@ -42,30 +49,95 @@ def is_compiled(name: str = "") -> bool:
     return any(_cache_dir.rglob(f"{name}*.nbi"))
 
 
+def compiling(work: Callable[[], object], say: Callable[[str], None]) -> None:
+    """Do `work`; whenever that compiles a kernel, `say` is called with the stage it belongs to: "graph", "bodies"."""
+    with event.install_listener("numba:compile", _Stages(say)):
+        work()
+
+
+class _Stages(event.Listener):  # type: ignore[misc]
+    """Hears of every function that is compiled."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._stage = say, ""
+
+    def on_start(self, event: Any) -> None:
+        """Name the stage, where another one begins."""
+        package, _, module = event.data["dispatcher"].py_func.__module__.partition(".")
+        stage = module.partition(".")[0]
+        if package == "anyburl" and stage != self._stage:
+            self._stage = stage
+            self._say(stage)
+
+    def on_end(self, event: Any) -> None:
+        """Numba asks for this."""
+
+
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile `function` on its first call: without the GIL, cached on disk.
+    """Compile `function` on its first call from Python: without the GIL, cached on disk.
 
     Kernels allocate nothing (`_nrt=False`, a private option of Numba's): a kernel that does is refused, and no
     array's reference count is touched. With counting on, every array of a NamedTuple is counted at every use, which
     made harvests 2 to 8 times slower.
     """
-    return _compile(function, forceinline=False)
+    return _compile(CPUDispatcher, function)
+
+
+def part(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` once, for any number of kernels to call; Python cannot call it.
+
+    A function that Python can call needs code that unpacks every array of every NamedTuple; without it, compiling takes
+    two thirds of the time.
+    """
+    return _compile(_Part, function, no_cpython_wrapper=True)
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile `function` into its callers: for what runs once per edge or rule.
+    """Compile `function` as a `part`, and its machine code into its callers: for what runs once per edge or rule.
 
     A call costs more than such a function does: the arrays of a NamedTuple are passed one by one.
     """
-    return _compile(function, forceinline=True)
+    return _compile(_Part, function, no_cpython_wrapper=True, forceinline=True)
 
 
-def _compile(function: Callable[P, R], *, forceinline: bool) -> Callable[P, R]:
-    saved = _config["CACHE_DIR"]
-    _config["CACHE_DIR"] = str(_cache_dir)
+def merged(function: Callable[P, R]) -> Callable[P, R]:
+    """Copy the source of `function` into its callers, as if it were written there: for a long one with few callers.
+
+    A part is optimised by itself, then again within its callers, their callers and so on, so a chain of long parts is
+    slow to compile. For short functions, or many callers, `inlined` compiles faster.
+    """
+    return _compile(_Part, function, no_cpython_wrapper=True, inline="always")
+
+
+class _Part(CPUDispatcher):  # type: ignore[misc]
+    """A function that kernels call, compiled once for all widths of integers.
+
+    Numba would compile it for int16, int32, int64 and for literals, even where a literal is only the first value
+    of a variable that a loop changes.
+    """
+
+    def get_call_template(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        """Tell Numba what the call of a kernel runs, compiling it if need be."""
+        return super().get_call_template(tuple(map(_widened, args)), kws)
+
+    def __call__(self, *args: Any, **kws: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__} is part of kernels: Python cannot call it")
+
+
+def _widened(argument: Any) -> Any:
+    plain = numba.types.unliteral(argument)
+    return numba.types.int64 if isinstance(plain, numba.types.Integer) and plain.signed else plain
+
+
+def _compile(dispatcher: type[CPUDispatcher], function: Callable[P, R], **options: Any) -> Callable[P, R]:
+    if _config["DISABLE_JIT"]:
+        return function
+    always = {"nopython": True, "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
+    compiled = dispatcher(function, targetoptions={**always, **options})
+    saved, _config["CACHE_DIR"] = _config["CACHE_DIR"], str(_cache_dir)
     try:
-        options: dict[str, Any] = {"nogil": True, "cache": True, "forceinline": forceinline, "_nrt": False}
-        compiled: Callable[P, R] = numba.njit(**options)(function)
-        return compiled
+        compiled.enable_caching()
     finally:
         _config["CACHE_DIR"] = saved
+    result: Callable[P, R] = compiled
+    return result

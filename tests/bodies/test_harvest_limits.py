@@ -11,15 +11,10 @@ from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import (
     BINARY,
-    CLOCK,
     CONSTANT,
     DANGLING,
-    FOUND,
     GROUNDED,
     NO_LIMIT,
-    STARTS,
-    VISITED,
-    WORK,
     BodyArrays,
     Limits,
     Scratch,
@@ -28,12 +23,13 @@ from anyburl.bodies.arrays import (
     head_arrays,
 )
 from anyburl.bodies.generalisation import generalise, make_bodies
-from anyburl.bodies.kernel import ground, score
+from anyburl.bodies.kernel import score
 from anyburl.bodies.kernel_binary import visiting_order
 from anyburl.graph.arrays import GraphArrays
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
 from anyburl.rng import batch_state
+from called import ground
 from harvesting import (
     Scores,
     distinct,
@@ -212,7 +208,8 @@ def test_a_binary_body_beyond_its_budget_is_counted_over_the_visited_starts(
     body, asked = rekeyed(body, [key]), limits(min_support, object_identity=True, budget=budget)
     scratch, relations = empty_scratch(arrays, length), tuple(body.relations[0].tolist())
     assert ground(arrays, head_arrays(arrays), body, 0, asked, NO_LIMIT, scratch)[0]
-    pairs, visited, total, work = scratch.grounding[[FOUND, VISITED, STARTS, WORK]].tolist()
+    state = scratch.grounding[0]
+    pairs, visited, total, work = (int(n) for n in (state.found, state.visited, state.starts, state.work))
     oriented = tuple(scratch.body[:length].tolist())
     starts = visited_in_order(arrays, oriented[0], key, visited)
     counts = binary_sample(graph, relations, oriented, starts)
@@ -236,9 +233,10 @@ def test_a_unary_body_beyond_its_budget_is_counted_over_the_visited_members(
     body, asked = rekeyed(body, [key]), limits(min_support, 0.0, object_identity, budget)
     heads, scratch = head_arrays(arrays), empty_scratch(arrays, length)
     assert ground(arrays, heads, body, 0, asked, NO_LIMIT, scratch)[0]
-    n_members, visited, total, work, clock = scratch.grounding[[FOUND, VISITED, STARTS, WORK, CLOCK]].tolist()
-    members = set(np.flatnonzero(scratch.members == clock).tolist())
-    assert len(members) == n_members <= visited <= total
+    state = scratch.grounding[0]
+    visited, total, work = (int(n) for n in (state.visited, state.starts, state.work))
+    members = set(np.flatnonzero(scratch.members == state.clock).tolist())
+    assert len(members) == state.found <= visited <= total
     assert visited == total or work > budget
     assert visited > 0 or total == 0
     counts = {}

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import MAX_LENGTH, NO_LIMIT, empty_scratch
-from anyburl.bodies.kernel_reach import reach
 from anyburl.graph.arrays import GraphArrays
+from called import reach
 from kernels import arrays_of, examples, random_graphs
 from reference.graph import Body, build
 from reference.scoring import Walk, walks

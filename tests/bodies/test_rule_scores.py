@@ -12,7 +12,6 @@ from anyburl.bodies.arrays import (
     CONSTANT,
     DANGLING,
     GROUNDED,
-    UNDER_WAY,
     BodyArrays,
     empty_harvest,
     empty_scratch,
@@ -68,7 +67,7 @@ def scored(
     asked = limits(object_identity=object_identity, work=work)
     while k < len(groups):
         following = score(arrays, head_arrays(arrays), bodies, k, offsets, asked, scratch, out)
-        assert following > k or scratch.grounding[UNDER_WAY]
+        assert following > k or scratch.grounding[0].under_way
         k = following
     assert_clean(scratch)
     columns = zip(out.predictions.tolist(), out.supports.tolist(), out.exact.tolist(), strict=True)

@@ -21,7 +21,8 @@ def test_an_engine_that_there_is_not_is_refused(run: Any, geo_run: Path, tmp_pat
 def test_an_address_without_ray_is_refused(run: Any, geo_run: Path, tmp_path: Path) -> None:
     for arguments in (["learn", "geo", "--out", tmp_path / "run"], ["evaluate", geo_run]):
         refused = run(*arguments, "--address", "10.0.0.1:6379", code=2)
-        assert "--address is for the engine ray, got engine 'threads'" in refused.stderr
+        assert refused.stderr.startswith("error: --address ")
+        assert "ray" in refused.stderr
 
 
 def test_without_ray_the_extra_is_named_before_any_work_is_done(

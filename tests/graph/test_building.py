@@ -103,17 +103,17 @@ def test_an_empty_folder_may_be_filled_and_others_are_left_alone(file: Path, tmp
     build_index(file, out)
     for place, sentence in (
         (out, "already holds an index: give another folder, or remove this one"),
-        (tmp_path, "is not empty: an index is written to a folder of its own"),
-        (file, "an index is written to a folder, and this is a file"),
+        (tmp_path, "is not empty: an index needs a folder of its own"),
+        (file, "is a file: an index is written to a folder"),
     ):
         with pytest.raises(DataError, match=sentence):
             build_index(file, place)
-    with pytest.raises(DataError, match="is an index already: give the data that it was built from"):
+    with pytest.raises(DataError, match="is already an index: give the data that it was built from"):
         build_index(out, tmp_path / "again")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["family.txt", "new"]
 
 
-@pytest.mark.parametrize("step", ["reading train", "sorting labels", "sorting valid", "indexing", "taking"])
+@pytest.mark.parametrize("step", ["reading train", "sorting labels", "sorting valid", "indexing", "computing"])
 def test_an_interrupted_build_leaves_nothing(file: Path, tmp_path: Path, step: str) -> None:
     def interrupt(doing: str, n: int) -> None:
         if doing.startswith(step):

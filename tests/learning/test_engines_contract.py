@@ -212,7 +212,7 @@ def test_a_node_that_dies_in_a_span_and_one_that_joins_cost_nothing_that_was_rep
     [lost], [joined] = (spans[number - 1].notes for number in with_note)
     assert lost.startswith("lost 1 Ray worker in span")
     assert lost.endswith("its share of the span is lost, 1 left")
-    assert joined == "1 Ray worker joined, 2 at work"
+    assert joined == "1 Ray worker joined, 2 in all"
     assert all(span.new_rules > 0 for span in spans[-2:])
     assert len(counted(learner.rules())) == spans[-1].n_rules == sum(span.new_rules for span in spans)
 
@@ -267,8 +267,3 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"engine=\"ray\" needs an extra: pip install 'anyburl\[ray\]'"):
         make(GEO, "ray")
-
-
-def test_an_address_is_for_ray() -> None:
-    with pytest.raises(OptionError, match=r"LearnOptions\.address is for the engine ray, got engine 'threads'"):
-        LearnOptions(address="auto")

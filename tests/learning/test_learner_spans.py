@@ -240,4 +240,4 @@ def test_a_relation_to_learn_must_be_known_and_have_a_triple() -> None:
 
 def test_warming_up_asks_nothing_of_the_options() -> None:
     options = make_learner(GRAPH, seconds=100, relations=("r000001",), max_rules=1, policy="saturation").options
-    warm_up(options)
+    warm_up(options, 1)

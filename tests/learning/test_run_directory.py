@@ -274,7 +274,7 @@ def test_seconds_are_the_budget_of_the_whole_run(dataset: Dataset, tmp_path: Pat
 
 def test_other_data_are_refused(run: RunDirectory) -> None:
     other = Dataset.from_triples([("a", "r", "b")], name="other")
-    with pytest.raises(RunError, match="was learned on other data than other: its fingerprint differs"):
+    with pytest.raises(RunError, match="was learned on other data than other: the fingerprints differ"):
         resume(run, other)
 
 

@@ -166,6 +166,47 @@ def test_triples_of_any_kind_make_a_data_set(folder: Path) -> None:
         Dataset.from_triples(TRAIN, [("a", "b")])
 
 
+def test_triples_in_memory_are_loaded_as_train(folder: Path) -> None:
+    frame = pl.DataFrame(TRAIN, schema=["subject", "relation", "object"], orient="row")
+    expected = Dataset.from_triples(TRAIN)
+    for train in (TRAIN, iter(TRAIN), np.array(TRAIN), frame, frame.lazy(), frame.to_pandas(), expected.train):
+        data = load_dataset(train)
+        assert (len(data.train), len(data.valid), len(data.test)) == (3, 0, 0)
+        assert data.fingerprint == expected.fingerprint
+    assert load_dataset(expected) is expected
+
+
+def test_a_table_keeps_its_vocabulary(folder: Path) -> None:
+    table = load_dataset(folder).valid
+    assert load_dataset(table).train is table
+    assert load_dataset(table).vocabulary.n_entities == 4
+
+
+def test_an_array_of_ids_gives_labels_of_digits() -> None:
+    assert load_dataset(np.array([[10, 0, 2], [2, 0, 7]])).vocabulary.entities.to_list() == ["10", "2", "7"]
+
+
+@pytest.mark.parametrize(
+    "nothing", [[], np.empty((0, 3), "U1"), pl.DataFrame(schema=["subject", "relation", "object"])]
+)
+def test_no_triple_at_all_is_refused(nothing: Any) -> None:
+    sentence = "there is no triple: expected at least one (subject, relation, object), got none"
+    assert refusal(nothing) == sentence
+    with pytest.raises(DataError, match="there is no triple"):
+        Dataset.from_triples(nothing, nothing, nothing)
+    assert len(Dataset.from_triples(nothing, VALID).train) == 0
+
+
+def test_an_empty_table_is_refused(folder: Path) -> None:
+    words = load_dataset(folder).vocabulary
+    assert "there is no triple" in refusal(TripleTable.from_ids(np.empty((0, 3), np.int32), words))
+
+
+@pytest.mark.parametrize("data", [7, object()])
+def test_what_holds_no_triples_is_refused(data: Any) -> None:
+    assert refusal(data).startswith("train: expected a frame, an array or a list of triples, got ")
+
+
 def test_tables_over_different_vocabularies_are_no_data_set() -> None:
     train, test = TripleTable.from_frame(TRAIN), TripleTable.from_frame(TEST)
     with pytest.raises(DataError, match="expected one vocabulary"):

@@ -17,6 +17,10 @@ def learn_and_save(folder: Path) -> RuleSet:
     return rules
 
 
+def learn_from_memory(facts: list[tuple[str, str, str]]) -> RuleSet:
+    return anyburl.learn(facts, paths=1000, max_cyclic=2, relations=("speaks",), seed=1)
+
+
 def report(span: Span) -> None:
     profile: anyburl.PathProfile = span.best_profile
     print(span.number, span.elapsed, span.n_rules, profile.rule_length, span.reward)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,24 @@ GROUNDED = len(RuleType)
 
 ALL_HEADS = -1
 
-# Places in `Scratch.grounding`: whether a body is under way; its starts, those visited and those counted (the others
-# were given up); the place of the next one and the stride to the one after; pairs or members found, heads touched,
-# edges touched; the stamps' clock, and the side of `levels` with the members; the most members by way of one entity.
-UNDER_WAY, STARTS, VISITED, COUNTED, PLACE, STRIDE, FOUND, TOUCHED, WORK, CLOCK, SIDE, MOST_THROUGH = range(12)
-N_GROUNDING = 12
+GROUNDING = np.dtype(
+    [
+        ("under_way", np.bool_),  # whether a body is being grounded
+        ("starts", np.int64),  # how many it has
+        ("visited", np.int64),  # of the starts
+        ("counted", np.int64),  # of those visited; the others were given up
+        ("place", np.int64),  # of the next start
+        ("stride", np.int64),  # from there to the one after
+        ("found", np.int64),  # pairs, or members
+        ("touched", np.int64),  # heads
+        ("work", np.int64),  # edges touched
+        ("clock", np.int64),  # of the stamps
+        ("side", np.int64),  # of `levels` with the members
+        ("most_through", np.int64),  # members that satisfy the body only through one entity
+    ],
+    align=True,
+)
+"""How far the grounding of a body is: the record in `Scratch.grounding`."""
 
 NO_LIMIT = 2**62  # of work
 
@@ -87,9 +100,9 @@ class Limits(NamedTuple):
 
 
 class HeadArrays(NamedTuple):
-    """What is asked of heads. A unary head d(X, c) has a dense number: the segment of c for d read backward."""
+    """Which heads are wanted. A unary head d(X, c) has a dense number: the segment of c for d read backward."""
 
-    wanted: NDArray[np.bool_]  # directed relation -> whether rules for this head are asked for
+    wanted: NDArray[np.bool_]  # directed relation -> whether rules with this head are wanted
     edge_counts: NDArray[np.int64]  # directed relation -> its edges
 
 
@@ -121,13 +134,13 @@ class Scratch(NamedTuple):
     reached: NDArray[np.int32]  # entities reached as the end of the body
     members: NDArray[np.int64]  # stamp: entity satisfies the unary body
     through_stamps: NDArray[np.int64]
-    through: NDArray[np.int32]  # how many members satisfy the unary body only by way of this entity
+    through: NDArray[np.int32]  # how many members satisfy the unary body only through this entity
     relation_counts: NDArray[np.int64]  # directed relation -> support; zero between bodies
     segment_counts: NDArray[np.int32]  # unary head -> support; zero between bodies
     touched: NDArray[np.int32]  # the unary heads with a count
     body: NDArray[np.int32]  # the body being walked
     swapped: NDArray[np.bool_]  # whether a B body is walked from its far end
-    grounding: NDArray[np.int64]  # how far its grounding is
+    grounding: np.recarray[Any, Any]  # one record of type GROUNDING: how far the grounding of the body is
     levels: LevelArrays
 
 
@@ -158,7 +171,7 @@ def empty_harvest(room: int) -> HarvestArrays:
 
 
 def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) -> HeadArrays:
-    """Describe the heads of a graph; `relations` restricts the head relations that are asked for."""
+    """Describe the heads of a graph; `relations` restricts the head relations that are wanted."""
     wanted = np.ones(2 * graph.n_relations, np.bool_)
     if relations is not None:
         wanted[:] = False
@@ -166,7 +179,7 @@ def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) 
     edge_counts: NDArray[np.int64] = np.zeros(2 * graph.n_relations, np.int64)
     count_relations(graph.neighbour_relations, edge_counts)
     for column in (wanted, edge_counts):
-        column.setflags(write=False)  # as an object store hands them out: one compilation serves both
+        column.setflags(write=False)  # as in an object store: one compilation serves both
     return HeadArrays(wanted, edge_counts)
 
 
@@ -189,7 +202,7 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True) -
         touched=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
         swapped=np.zeros(1, np.bool_),
-        grounding=np.zeros(N_GROUNDING, np.int64),
+        grounding=np.zeros(1, GROUNDING).view(np.recarray),
         levels=empty_levels(entities, longest if witnessed else 1),
     )
 

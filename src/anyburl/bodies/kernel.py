@@ -5,19 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, kernel, merged, part
 from anyburl.bodies.arrays import (
     BINARY,
-    CLOCK,
     CONSTANT,
-    COUNTED,
     DANGLING,
-    FOUND,
     GROUNDED,
-    MOST_THROUGH,
-    STARTS,
-    TOUCHED,
-    UNDER_WAY,
     BodyArrays,
     HarvestArrays,
     HeadArrays,
@@ -68,7 +61,7 @@ def emit(
     return n_rows + 1
 
 
-@kernel
+@part
 def is_own_reversal(graph: GraphArrays, body: NDArray[np.int32], length: int) -> bool:
     """Whether a body read from its far end is the same body."""
     for i in range(length):
@@ -77,14 +70,14 @@ def is_own_reversal(graph: GraphArrays, body: NDArray[np.int32], length: int) ->
     return True
 
 
-@kernel
+@merged
 def ground(
     graph: GraphArrays, heads: HeadArrays, bodies: BodyArrays, k: int, limits: Limits, allowed: int, scratch: Scratch
 ) -> tuple[bool, int]:
-    """Ground body `k`, or go on with it, until `allowed` is spent; return whether it is done, and the work."""
+    """Ground body `k`, or continue with it, until `allowed` is spent; return whether it is done, and the work."""
     body, length, key = bodies.relations[k], bodies.relations.shape[1], bodies.keys[k]
     kind = int(bodies.kinds[k])
-    if not scratch.grounding[UNDER_WAY]:
+    if not scratch.grounding[0].under_way:
         prepare(graph, heads, body, length, kind, scratch)
     if kind == BINARY:
         return ground_binary(graph, length, limits, allowed, key, scratch)
@@ -93,7 +86,7 @@ def ground(
     return ground_constant(graph, length, int(bodies.constants[k]), kind, limits, allowed, key, scratch)
 
 
-@kernel
+@part
 def prepare(
     graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32], length: int, kind: int, scratch: Scratch
 ) -> None:
@@ -105,7 +98,7 @@ def prepare(
         scratch.body[i] = body[i] if kind == DANGLING else inverse(graph, int(body[length - 1 - i]))
 
 
-@kernel
+@part
 def emit_binary(
     graph: GraphArrays,
     heads: HeadArrays,
@@ -120,8 +113,8 @@ def emit_binary(
 
     A head read backward is the forward head over the reversed body: those rules refer to body k + n.
     """
-    body, length, state = bodies.relations[k], bodies.relations.shape[1], scratch.grounding
-    pairs, counted, total = state[FOUND], state[COUNTED], state[STARTS]
+    body, length, state = bodies.relations[k], bodies.relations.shape[1], scratch.grounding[0]
+    pairs, counted, total = state.found, state.counted, state.starts
     mirrored = is_own_reversal(graph, body, length)
     for joining in range(2 * graph.n_relations):
         support = scratch.relation_counts[joining]
@@ -141,7 +134,7 @@ def emit_binary(
     return n_rows
 
 
-@kernel
+@part
 def emit_unary(
     graph: GraphArrays,
     heads: HeadArrays,
@@ -153,13 +146,13 @@ def emit_unary(
     n_rows: int,
 ) -> int:
     """Emit the unary rules of body `k`, which was grounded; return the number of rows."""
-    state = scratch.grounding
-    n_members, counted, total, clock = state[FOUND], state[COUNTED], state[STARTS], state[CLOCK]
+    state = scratch.grounding[0]
+    n_members, counted, total, clock = state.found, state.counted, state.starts, state.clock
     kind, length, constant = int(bodies.kinds[k]), bodies.relations.shape[1], int(bodies.constants[k])
     only_head, only_constant = int(bodies.heads[k]), int(bodies.head_constants[k])
     own_head = int(bodies.relations[k, 0]) if kind == GROUNDED and length == 1 else -1
-    fewest = n_members - 1 - state[MOST_THROUGH]  # of the predictions of any head
-    for i in range(state[TOUCHED]):
+    fewest = n_members - 1 - state.most_through  # of the predictions of any head
+    for i in range(state.touched):
         segment = int(scratch.touched[i])
         support = int(scratch.segment_counts[segment])
         scratch.segment_counts[segment] = 0
@@ -191,8 +184,8 @@ def harvest(
     """Harvest bodies from number `first` on until the work or the room of `out` ends; return the next body and the
     rows.
 
-    A body that takes more work than is left stays under way in `scratch`: it is the next body, and the next call must
-    go on with it. `out` has room for all segments and all directed relations at least, so that one body always fits.
+    A body that takes more work than is left stays unfinished in `scratch`: it is the next body, and the next call must
+    continue with it. `out` has room for at least all segments and all directed relations, so one body always fits.
     """
     most = max(len(graph.segment_relations), 2 * graph.n_relations)
     n_rows, work, k = 0, 0, first
@@ -240,20 +233,20 @@ def score(
     return k
 
 
-@kernel
+@part
 def score_binary(graph: GraphArrays, k: int, offsets: NDArray[np.int64], scratch: Scratch, out: HarvestArrays) -> None:
     """Score the wanted heads of B body `k`, which was grounded."""
-    state = scratch.grounding
+    state = scratch.grounding[0]
     for row in range(offsets[k], offsets[k + 1]):
         head = int(out.heads[row])
         joining = inverse(graph, head) if scratch.swapped[0] else head
-        out.predictions[row] = scaled(state[FOUND], state[COUNTED], state[STARTS])
-        out.supports[row] = scaled(int(scratch.relation_counts[joining]), state[COUNTED], state[STARTS])
-        out.exact[row] = state[COUNTED] == state[STARTS]
+        out.predictions[row] = scaled(state.found, state.counted, state.starts)
+        out.supports[row] = scaled(int(scratch.relation_counts[joining]), state.counted, state.starts)
+        out.exact[row] = state.counted == state.starts
     scratch.relation_counts[:] = 0
 
 
-@kernel
+@part
 def score_unary(
     graph: GraphArrays,
     kind: int,
@@ -264,16 +257,14 @@ def score_unary(
     out: HarvestArrays,
 ) -> None:
     """Score the wanted heads of unary body `k`, which was grounded."""
-    state = scratch.grounding
+    state = scratch.grounding[0]
     for row in range(offsets[k], offsets[k + 1]):
         head_constant = int(out.head_constants[row])
         segment = find_segment(graph, head_constant, inverse(graph, int(out.heads[row])))
         support = int(scratch.segment_counts[segment]) if segment >= 0 else 0
-        predictions = unary_predictions(
-            state[FOUND], head_constant, kind, limits.object_identity, state[CLOCK], scratch
-        )
-        out.predictions[row] = scaled(predictions, state[COUNTED], state[STARTS])
-        out.supports[row] = scaled(support, state[COUNTED], state[STARTS])
-        out.exact[row] = state[COUNTED] == state[STARTS]
-    for i in range(state[TOUCHED]):
+        predictions = unary_predictions(state.found, head_constant, kind, limits.object_identity, state.clock, scratch)
+        out.predictions[row] = scaled(predictions, state.counted, state.starts)
+        out.supports[row] = scaled(support, state.counted, state.starts)
+        out.exact[row] = state.counted == state.starts
+    for i in range(state.touched):
         scratch.segment_counts[scratch.touched[i]] = 0

@@ -5,17 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, kernel, merged, part
 from anyburl.bodies.arrays import (
-    CLOCK,
-    COUNTED,
-    FOUND,
-    PLACE,
-    STARTS,
-    STRIDE,
-    UNDER_WAY,
-    VISITED,
-    WORK,
     HeadArrays,
     Limits,
     Scratch,
@@ -46,23 +37,24 @@ def visiting_order(n: int, key: np.uint64) -> tuple[int, int]:
 @inlined
 def begin_grounding(total: int, key: np.uint64, scratch: Scratch) -> None:
     """Start to ground a body from its `total` starts, unless one is under way."""
-    state = scratch.grounding
-    if state[UNDER_WAY]:
+    state = scratch.grounding[0]
+    if state.under_way:
         return
     scratch.clock[0] += 1
-    state[:] = 0
-    state[UNDER_WAY], state[STARTS], state[CLOCK] = 1, total, scratch.clock[0]
-    state[PLACE], state[STRIDE] = visiting_order(total, key)
+    state.under_way, state.starts, state.clock = True, total, scratch.clock[0]
+    state.place, state.stride = visiting_order(total, key)
+    state.visited, state.counted, state.found, state.touched, state.work = 0, 0, 0, 0, 0
+    state.side, state.most_through = 0, 0
 
 
 @inlined
 def end_grounding(done: bool, scratch: Scratch) -> bool:
-    """Take note of whether the grounding is done."""
-    scratch.grounding[UNDER_WAY] = not done
+    """Record whether the grounding is done; return it."""
+    scratch.grounding[0].under_way = not done
     return done
 
 
-@kernel
+@part
 def walking_cost(graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32], length: int) -> float:
     """Estimate the edges touched by grounding `body` from its first relation's domain, from average fan-outs."""
     cost, width, n_starts = 0.0, 1.0, 0.0
@@ -81,7 +73,7 @@ def walking_cost(graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32],
     return cost * n_starts
 
 
-@kernel
+@part
 def orient(graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32], length: int, scratch: Scratch) -> bool:
     """Copy `body` to `scratch.body` from its cheaper end; return whether that is the far end (body reversed)."""
     for i in range(length):
@@ -179,12 +171,12 @@ def ends_of_three(graph: GraphArrays, x: int, limit: int, scratch: Scratch) -> t
     return n_ends, work
 
 
-@inlined
+@merged
 def ends_of(
     graph: GraphArrays, length: int, x: int, object_identity: bool, limit: int, scratch: Scratch
 ) -> tuple[int, int]:
     """Write the distinct ends of `scratch.body` from x to `scratch.reached`, stamped in `ends`; how many,
-    and the work. Where that is more than `limit`, it was given up and the ends are not all.
+    and the work. If that exceeds `limit`, the walk was given up and ends are missing.
     """
     if length == 1:
         scratch.clock[0] += 1
@@ -223,22 +215,22 @@ def count_heads(graph: GraphArrays, x: int, n_ends: int, scratch: Scratch) -> in
     return work
 
 
-@kernel
+@part
 def ground_binary(
     graph: GraphArrays, length: int, limits: Limits, allowed: int, key: np.uint64, scratch: Scratch
 ) -> tuple[bool, int]:
-    """Ground `scratch.body`, or go on with it, until `allowed` is spent; return whether it is done, and the work.
+    """Ground `scratch.body`, or continue with it, until `allowed` is spent; return whether it is done, and the work.
 
     `scratch.grounding` holds the pairs and the starts so far; `relation_counts` holds for each directed relation how
     many of the pairs (x, y) it joins; the caller clears it. The starts are visited in random order until the budget is
-    spent: then the counts are a cluster sample. A start that would take too much work alone is left out.
+    spent: then the counts are a cluster sample. A start that takes too much work by itself is left out.
     """
     relation = int(scratch.body[0])
     offset = int(graph.domain_offsets[relation])
     begin_grounding(int(graph.domain_offsets[relation + 1]) - offset, key, scratch)
-    state = scratch.grounding
-    total, stride, place = state[STARTS], state[STRIDE], state[PLACE]
-    n_pairs, counted, visited, work = state[FOUND], state[COUNTED], state[VISITED], state[WORK]
+    state = scratch.grounding[0]
+    total, stride, place = state.starts, state.stride, state.place
+    n_pairs, counted, visited, work = state.found, state.counted, state.visited, state.work
     before = work
     while visited < total and work <= limits.budget and work - before <= allowed:
         x = int(graph.domains[offset + place])
@@ -252,5 +244,5 @@ def ground_binary(
         n_pairs += n_ends
         if n_ends > 0:
             work += count_heads(graph, x, n_ends, scratch)
-    state[PLACE], state[FOUND], state[COUNTED], state[VISITED], state[WORK] = place, n_pairs, counted, visited, work
+    state.place, state.found, state.counted, state.visited, state.work = place, n_pairs, counted, visited, work
     return end_grounding(visited == total or work > limits.budget, scratch), work - before

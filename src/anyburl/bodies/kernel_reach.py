@@ -1,6 +1,6 @@
 """Where a body leads from one entity, under object identity, without walking every way.
 
-Object identity asks that no entity occurs twice on a way. Of the ways that lead to an entity v by p inner entities,
+Object identity demands that no entity occurs twice on a way. Of the ways that lead to an entity v by p inner entities,
 only those matter that a continuation by at most q more entities might need: a further way is *needed* if some q
 entities meet every way kept so far but not this one. By Bollobás' theorem at most C(p + q, p) ways are ever kept
 (length 3: two witnesses), so a level of the walk costs a join, not an enumeration.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, part
 from anyburl.bodies.arrays import LevelArrays
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import steps
@@ -28,7 +28,7 @@ def contains(levels: LevelArrays, side: int, slot: int, way: int, size: int, ent
 
 @inlined
 def can_be_met(levels: LevelArrays, side: int, slot: int, size: int, q: int, spare: int) -> bool:
-    """Whether some `q` entities meet every way kept in `slot`, none of them on the way `spare` (-1: no such wish).
+    """Whether some `q` entities meet every way kept in `slot`, none of them on the way `spare` (-1: no such condition).
 
     Depth first: the first way not met yet must be met by one of its entities.
     """
@@ -98,7 +98,7 @@ def extend_way(
         levels.full[other, next_slot] = not can_be_met(levels, other, next_slot, size + 1, q, -1)
 
 
-@kernel
+@part
 def extend_level(
     graph: GraphArrays,
     relation: int,
@@ -115,8 +115,8 @@ def extend_level(
 ) -> tuple[int, int]:
     """Step from every node of level `side` along `relation`, to level `other`; return its nodes and the work done.
 
-    `clocks` are the stamps of the two levels. Of the level's nodes and the relation's domain, the fewer are gone
-    through. Past `limit` edges it gives up.
+    `clocks` are the stamps of the two levels. It iterates over the level's nodes or the relation's domain, whichever
+    are fewer. Past `limit` edges it gives up.
     """
     offset = graph.domain_offsets[relation]
     n_domain = int(graph.domain_offsets[relation + 1] - offset)
@@ -159,7 +159,7 @@ def extend_level(
     return n_next, work
 
 
-@kernel
+@part
 def reach(
     graph: GraphArrays,
     body: NDArray[np.int32],
@@ -174,7 +174,7 @@ def reach(
     """Walk `body` from `start` level by level; return the side of `levels` that holds the ends, how many, and the work.
 
     Each end keeps as many ways as it takes to avoid any `extra` further entities. `clock` is advanced once a level.
-    Where the work is more than `limit`, it was given up: the ends are none.
+    If the work exceeds `limit`, the walk was given up and there are no ends.
     """
     first, last = steps(graph, start, int(body[0]))
     side, work = 0, 1 + last - first
@@ -211,7 +211,7 @@ def reach(
     return side, n_nodes, work
 
 
-@kernel
+@part
 def shared_by_ways(levels: LevelArrays, side: int, slot: int, size: int) -> int:
     """Write the entities that every way to node `slot` goes through to `levels.cut`; return how many."""
     n_cut = 0

@@ -12,7 +12,7 @@ from anyburl.rng import mix
 
 @inlined
 def find_place(table: SeenArrays, key: np.uint64) -> int:
-    """Return where `key` stands, or the empty place where it belongs."""
+    """Return the place of `key`, or the empty place where it belongs."""
     mask = len(table.keys) - 1
     place = np.int64(mix(key) & np.uint64(mask))
     while table.first_spans[place] >= 0 and table.keys[place] != key:

@@ -1,7 +1,7 @@
 """Ground a unary body once and count every head: all x that satisfy it, all edges of x.
 
-Object identity makes the head's constant c a term like any other: an x that is c, or that satisfies the body only by
-way of c, does not count for heads with c. So each x keeps its *cut*, the entities that all its ways share.
+Object identity makes the head's constant c a term like any other: an x that is c, or that satisfies the body only
+through c, does not count for heads with c. So each x keeps its *cut*, the entities that all its ways share.
 """
 
 from __future__ import annotations
@@ -9,22 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, merged, part
 from anyburl.bodies.arrays import (
-    CLOCK,
-    COUNTED,
-    FOUND,
     GROUNDED,
-    MOST_THROUGH,
     NO_LIMIT,
-    PLACE,
-    SIDE,
-    STARTS,
-    STRIDE,
-    TOUCHED,
-    UNDER_WAY,
-    VISITED,
-    WORK,
     LevelArrays,
     Limits,
     Scratch,
@@ -37,7 +25,7 @@ from anyburl.graph.kernel import entity_rows, steps
 
 @inlined
 def count_member(graph: GraphArrays, x: int, n_cut: int, clock: int, n_touched: int, scratch: Scratch) -> int:
-    """Count x for every head that it satisfies, but for those with a constant in its cut; return `n_touched` anew."""
+    """Count x for every head that it satisfies, except those with a constant in its cut; return the new `n_touched`."""
     cut = scratch.levels.cut
     for i in range(n_cut):
         entity = cut[i]
@@ -45,8 +33,8 @@ def count_member(graph: GraphArrays, x: int, n_cut: int, clock: int, n_touched: 
             scratch.through_stamps[entity] = clock
             scratch.through[entity] = 0
         scratch.through[entity] += 1
-        if scratch.through[entity] > scratch.grounding[MOST_THROUGH]:
-            scratch.grounding[MOST_THROUGH] = scratch.through[entity]
+        if scratch.through[entity] > scratch.grounding[0].most_through:
+            scratch.grounding[0].most_through = scratch.through[entity]
     start, end = entity_rows(graph, x)
     for row in range(start, end):
         if n_cut > 0 and in_cut(cut, n_cut, int(graph.targets[row])):
@@ -68,7 +56,7 @@ def in_cut(cut: NDArray[np.int32], n_cut: int, entity: int) -> bool:
     return False
 
 
-@kernel
+@part
 def cut_of_all(levels: LevelArrays, side: int, n_ends: int, size: int) -> int:
     """Write the entities that every way to every end goes through, the end included, to `levels.cut`; return
     how many.
@@ -94,12 +82,12 @@ def cut_of_all(levels: LevelArrays, side: int, n_ends: int, size: int) -> int:
     return n_cut
 
 
-@kernel
+@merged
 def dangling_cut(
     graph: GraphArrays, length: int, x: int, object_identity: bool, limit: int, scratch: Scratch
 ) -> tuple[bool, int, int]:
-    """Whether x satisfies the dangling `scratch.body`; the size of its cut (in `levels.cut`); and the work. Where that
-    is more than `limit`, it was given up.
+    """Whether x satisfies the dangling `scratch.body`; the size of its cut (in `levels.cut`); and the work. If that
+    exceeds `limit`, the walk was given up.
     """
     levels = scratch.levels
     if length == 1:
@@ -114,11 +102,11 @@ def dangling_cut(
     return True, cut_of_all(levels, side, n_ends, length - 1), work
 
 
-@kernel
+@part
 def ground_dangling(
     graph: GraphArrays, length: int, limits: Limits, allowed: int, key: np.uint64, scratch: Scratch
 ) -> tuple[bool, int]:
-    """Ground the U_d body `scratch.body`, or go on with it, until `allowed` is spent; return whether it is done, and
+    """Ground the U_d body `scratch.body`, or continue with it, until `allowed` is spent; return whether it is done, and
     the work.
 
     The members and the heads touched are left in `scratch.grounding`, the supports in `segment_counts`; the caller
@@ -127,10 +115,10 @@ def ground_dangling(
     relation = int(scratch.body[0])
     offset = int(graph.domain_offsets[relation])
     begin_grounding(int(graph.domain_offsets[relation + 1]) - offset, key, scratch)
-    state = scratch.grounding
-    total, stride, place, clock = state[STARTS], state[STRIDE], state[PLACE], state[CLOCK]
-    n_members, n_touched, work = state[FOUND], state[TOUCHED], state[WORK]
-    counted, visited = state[COUNTED], state[VISITED]
+    state = scratch.grounding[0]
+    total, stride, place, clock = state.starts, state.stride, state.place, state.clock
+    n_members, n_touched, work = state.found, state.touched, state.work
+    counted, visited = state.counted, state.visited
     before = work
     while visited < total and work <= limits.budget and work - before <= allowed:
         x = int(graph.domains[offset + place])
@@ -147,12 +135,12 @@ def ground_dangling(
             n_touched = count_member(graph, x, n_cut, clock, n_touched, scratch)
             start, end = entity_rows(graph, x)
             work += end - start
-    state[PLACE], state[FOUND], state[TOUCHED], state[WORK] = place, n_members, n_touched, work
-    state[COUNTED], state[VISITED] = counted, visited
+    state.place, state.found, state.touched, state.work = place, n_members, n_touched, work
+    state.counted, state.visited = counted, visited
     return end_grounding(visited == total or work > limits.budget, scratch), work - before
 
 
-@kernel
+@part
 def ground_constant(
     graph: GraphArrays,
     length: int,
@@ -167,19 +155,19 @@ def ground_constant(
 
     GROUNDED bodies count only heads with the same constant: the constant's own edges to members.
     """
-    levels, state = scratch.levels, scratch.grounding
+    levels, state = scratch.levels, scratch.grounding[0]
     found = 0
-    if not state[UNDER_WAY]:
+    if not state.under_way:
         side, total, found = reach(
             graph, scratch.body, length, constant, 1, limits.object_identity, levels, scratch.clock, NO_LIMIT
         )
         begin_grounding(total, key, scratch)
-        state[SIDE] = side
+        state.side = side
         if kind == GROUNDED:
             return end_grounding(True, scratch), found + count_own_heads(graph, constant, total, scratch)
-    side, total, clock = int(state[SIDE]), state[STARTS], state[CLOCK]
-    place, stride, visited = state[PLACE], state[STRIDE], state[VISITED]
-    n_touched, work = state[TOUCHED], state[WORK]  # finding the members does not count against counting them
+    side, total, clock = int(state.side), state.starts, state.clock
+    place, stride, visited = state.place, state.stride, state.visited
+    n_touched, work = state.touched, state.work  # finding the members does not count against counting them
     before = work
     while visited < total and work <= limits.budget and work - before <= allowed:
         x = int(levels.nodes[side, place])
@@ -192,18 +180,18 @@ def ground_constant(
         n_touched = count_member(graph, x, n_cut, clock, n_touched, scratch)
         start, end = entity_rows(graph, x)
         work += end - start
-    state[PLACE], state[FOUND], state[COUNTED], state[VISITED] = place, visited, visited, visited
-    state[TOUCHED], state[WORK] = n_touched, work
+    state.place, state.found, state.counted, state.visited = place, visited, visited, visited
+    state.touched, state.work = n_touched, work
     return end_grounding(visited == total or work > limits.budget, scratch), found + work - before
 
 
-@kernel
+@part
 def count_own_heads(graph: GraphArrays, constant: int, n_members: int, scratch: Scratch) -> int:
     """Count for each head with this constant the members that satisfy it; return the work."""
-    levels, state = scratch.levels, scratch.grounding
-    clock = state[CLOCK]
+    levels, state = scratch.levels, scratch.grounding[0]
+    clock = state.clock
     for slot in range(n_members):
-        scratch.members[levels.nodes[state[SIDE], slot]] = clock
+        scratch.members[levels.nodes[state.side, slot]] = clock
     n_touched = 0
     for segment in range(graph.segment_offsets[constant], graph.segment_offsets[constant + 1]):
         count = 0
@@ -214,7 +202,7 @@ def count_own_heads(graph: GraphArrays, constant: int, n_members: int, scratch: 
             scratch.segment_counts[segment] = count
             scratch.touched[n_touched] = segment
             n_touched += 1
-    state[FOUND], state[COUNTED], state[VISITED], state[TOUCHED] = n_members, n_members, n_members, n_touched
+    state.found, state.counted, state.visited, state.touched = n_members, n_members, n_members, n_touched
     start, end = entity_rows(graph, constant)
     return end - start
 

@@ -1,4 +1,4 @@
-"""Which bodies were seen before: the unit of duplicate detection and of saturation."""
+"""The bodies seen before: the unit of duplicate detection and of saturation."""
 
 from __future__ import annotations
 

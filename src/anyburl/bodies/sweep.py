@@ -1,7 +1,7 @@
-"""Enumerate the bodies of a profile instead of sampling them: what makes a profile complete.
+"""Enumerate the bodies of a profile instead of sampling them, which makes the profile complete.
 
-Sampling finds the valuable bodies first and the rare ones late or never. Where the relations that can follow each
-other make few enough sequences, a sweep harvests what sampling left.
+Sampling finds the valuable bodies first, and rare ones late or never. If the relations that can follow each other form
+few enough sequences, a sweep harvests what sampling left.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _cut(
 def _constant_bodies(graph: GraphArrays, kind: int, rng: np.random.Generator, batch: int) -> Iterator[BodyArrays]:
     """Yield all U_c bodies of length 1: a segment of c leads to the entities that satisfy the body that ends in c.
 
-    There may be as many as triples: their order is drawn without listing them.
+    There may be as many as triples, so their order is drawn without listing them.
     """
     n_segments = len(graph.segment_relations)
     first, stride = visiting_order(n_segments, np.uint64(rng.integers(2**63)))

@@ -1,4 +1,4 @@
-"""What is seen of a run while it goes on: a live display on a terminal, else a line for each time span."""
+"""The progress of a run: a live display on a terminal, otherwise one line per time span."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Display(Protocol):
     ) -> None: ...
 
     def show(self, span: Span) -> None:
-        """Take note of a span."""
+        """Show a span that has ended."""
         ...
 
 
@@ -60,11 +60,11 @@ class NoDisplay:
         pass
 
     def show(self, span: Span) -> None:
-        """Let it pass."""
+        """Do nothing."""
 
 
 class LineDisplay(NoDisplay):
-    """Prints one line for each span."""
+    """Prints one line per span."""
 
     def __init__(self, console: PlainConsole, title: str) -> None:
         self._console, self._title = console, title
@@ -81,7 +81,7 @@ class LineDisplay(NoDisplay):
 
 
 class LiveDisplay:
-    """Redraws one picture of the run, several times a second."""
+    """Redraws one picture of the run several times a second."""
 
     def __init__(self, learner: Learner, console: PlainConsole, title: str) -> None:
         self._title, self._options, self._console = title, learner.options, console
@@ -100,11 +100,11 @@ class LiveDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._moment = float("inf")  # the clock stands still now
+        self._moment = float("inf")  # stops the clock
         self._live.stop()
 
     def show(self, span: Span) -> None:
-        """Add the span to the picture; what has happened to workers stays above it."""
+        """Add the span to the picture; notes about workers stay above it."""
         _say_notes(span, self._console)
         for rules in span.found:
             self._counts.update(rules.counts_by_length())

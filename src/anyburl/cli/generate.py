@@ -1,4 +1,4 @@
-"""`anyburl generate`: a graph made up for tests and benchmarks."""
+"""`anyburl generate`: a synthetic graph for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ EXAMPLE = "Example:  anyburl generate --triples 100000 --out data/made-up"
 
 def command(
     triples: Annotated[int, typer.Option(min=1_000, help="About how many triples, all splits together.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; it must not hold a graph.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; it must not hold a graph yet.")],
     entities: Annotated[
         int | None,
         typer.Option(help="About how many entities (some may have no triple); a tenth of the triples if left out."),
     ] = None,
     relations: Annotated[
-        int | None, typer.Option(help="How many relations; 30 to some hundreds, by the triples, if left out.")
+        int | None, typer.Option(help="How many relations; if left out, 30 to a few hundred, depending on the triples.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     quiet: Quiet = False,
     json: Json = False,
     threads: UnusedThreads = None,
 ) -> None:
-    """Make up a graph with typed relations, power-law degrees and planted rules whose true confidence is known.
+    """Generate a graph with typed relations, power-law degrees and planted rules of known confidence.
 
-    FOLDER gets train.tsv, a few held-out triples in valid.tsv and test.tsv, and planted.json: each planted rule with
-    its true predictions, support and confidence on train.
+    FOLDER gets train.tsv, a few held-out triples in valid.tsv and test.tsv, and planted.json, which lists each planted
+    rule with its true predictions, support and confidence on train.
     """
     from anyburl.synthetic import generate_graph
 

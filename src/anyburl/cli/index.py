@@ -1,4 +1,4 @@
-"""`anyburl index`: build the index of a large data set once."""
+"""`anyburl index`: index a large data set once."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def command(
             autocompletion=complete_data,
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="INDEX", help="The folder to write; it must not be there, or be empty.")],
+    out: Annotated[Path, typer.Option(metavar="INDEX", help="The folder to write; it must be new or empty.")],
     quiet: Quiet = False,
     json: Json = False,
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """Build the index of DATA once: INDEX is DATA for every other command, and opens in a moment."""
+    """Index DATA once: every other command takes INDEX as its DATA and opens it at once."""
     from anyburl.graph.building import build_index, check_index_output
 
     notes = note_console(quiet=quiet)
@@ -55,7 +55,7 @@ def command(
 
 
 class Steps:
-    """Shows what is being done: at a terminal as it goes, elsewhere a line per step if it takes more than a moment."""
+    """Shows progress: live on a terminal, elsewhere one line per step once it has taken a while."""
 
     def __init__(self, console: PlainConsole) -> None:
         self._console, self._step = console, ""
@@ -72,7 +72,7 @@ class Steps:
         self._spinner.stop()
 
     def show(self, doing: str, n: int) -> None:
-        """Take note of a step, or of how far it is."""
+        """Show a new step, or how far the current one is."""
         said = f"{doing}: {n:,}"
         self._spinner.update(self._task, description=said)
         is_slow = time.monotonic() - self._started >= SECONDS_UNTIL_SAID
@@ -104,9 +104,9 @@ def _described(built: Dataset, out: Path, seconds: float) -> dict[str, Any]:
 def _print(told: dict[str, Any], out: Path) -> None:
     console = result_console()
     splits = ", ".join(f"{split} {told[split]:,}" for split in ("train", "valid", "test"))
-    repeated = f" ({counted(told['duplicates'], 'repetition')} dropped)" if told["duplicates"] else ""
+    repeated = f" ({counted(told['duplicates'], 'duplicate')} dropped)" if told["duplicates"] else ""
     console.say(f"{told['name']}: {splits}{repeated}; {told['entities']:,} entities, {told['relations']:,} relations")
     peak = f", {told['peak_bytes'] / 1e9:.1f} GB of memory" if told["peak_bytes"] else ""
-    size = f"{told['bytes'] / 1e6:,.1f} MB, {told['bytes_per_triple']:g} bytes a triple"
+    size = f"{told['bytes'] / 1e6:,.1f} MB, {told['bytes_per_triple']:g} bytes per triple"
     console.say(f"index in {out}: {size}; {told['seconds']:.1f} s{peak}")
     console.say(f"learn from it:  anyburl learn {out} --out RUN")

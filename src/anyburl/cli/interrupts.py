@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while learning goes on."""
+"""Ctrl-C and SIGTERM during a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """Calls `stop` at the first Ctrl-C or SIGTERM; the next one raises KeyboardInterrupt wherever the program is."""
+    """Calls `stop` at the first Ctrl-C or SIGTERM; the next one raises KeyboardInterrupt at once."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop

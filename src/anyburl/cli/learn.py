@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +15,8 @@ from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json
 from anyburl.cli.loading import load_data_argument
 from anyburl.cli.session import Session, require_engine, run_session
 from anyburl.cli.tables import counts_table
-from anyburl.errors import OptionError, RunError
-from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, LearnOptions
+from anyburl.errors import InvalidOptionError, OptionError, RunError
+from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, SECONDS, LearnOptions
 
 if TYPE_CHECKING:
     from anyburl.learning.learner import Learner
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 NAME = "learn"
 EXAMPLE = (
     "Example:  anyburl learn geo --seconds 10 --out runs/geo\n\n"
-    "Go on:  anyburl learn --out runs/geo --resume --seconds 60"
+    "Continue a run:  anyburl learn --out runs/geo --resume --seconds 60"
 )
 SNAPSHOTS = ",".join(f"{moment:g}" for moment in LearnOptions.snapshots)
 BUDGET, RULES, SEARCH = "Budget", "Which rules", "Search"
@@ -51,52 +48,57 @@ def command(
         typer.Argument(
             metavar="DATA",
             help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an index (see "
-            "`anyburl index`). A resumed run knows its own.",
+            "`anyburl index`). With --resume, the run knows its own.",
             autocompletion=complete_data,
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with RUN, with its options but for those given now.")
+        bool, typer.Option("--resume", help="Continue RUN with its own options, except those given now.")
     ] = False,
     seconds: Annotated[
-        float | None, _option("How long to learn, what was done before --resume included.", BUDGET)
+        float | None,
+        _option("How long to learn, including the time before --resume.", BUDGET, show_default=f"{SECONDS:g}"),
     ] = LearnOptions.seconds,
     paths: Annotated[
-        int | None, _option("Sample so many paths instead: with a seed, the same rules every time.", BUDGET)
+        int | None, _option("Sample this many paths instead: with a seed, the rules are the same every time.", BUDGET)
     ] = LearnOptions.paths,
-    snapshots: Annotated[str, _option("After how many seconds to keep the rules found so far.", BUDGET)] = SNAPSHOTS,
+    snapshots: Annotated[str, _option("Seconds after which to save the rules found so far.", BUDGET)] = SNAPSHOTS,
     max_rules: Annotated[
-        int | None, _option("Keep at most so many rules; the least valuable are dropped.", BUDGET)
+        int | None, _option("Keep at most this many rules; the least valuable are dropped.", BUDGET)
     ] = LearnOptions.max_rules,
     max_cyclic: Annotated[int, _option("Longest body of binary rules (B).", RULES)] = LearnOptions.max_cyclic,
     max_acyclic: Annotated[
         int, _option("Longest body of unary rules (Uc, Ud) from acyclic paths.", RULES)
     ] = LearnOptions.max_acyclic,
     max_grounded: Annotated[
-        int, _option("Longest body of rules with one constant at both ends (Uc from cyclic paths).", RULES)
+        int, _option("Longest body of rules with the same constant in head and body (Uc from cyclic paths).", RULES)
     ] = LearnOptions.max_grounded,
-    min_support: Annotated[int, _option("Least number of correct predictions.", RULES)] = LearnOptions.min_support,
-    min_confidence: Annotated[float, _option("Least confidence.", RULES)] = LearnOptions.min_confidence,
+    min_support: Annotated[int, _option("Minimum number of correct predictions.", RULES)] = LearnOptions.min_support,
+    min_confidence: Annotated[
+        float, _option("Confidence that a rule must exceed.", RULES)
+    ] = LearnOptions.min_confidence,
     relations: Annotated[
         list[str] | None,
-        _option("Learn rules for these relations only: a,b or the option again.", RULES, metavar="A,B"),
+        _option(
+            "Learn rules for these relations only; separate them by commas or repeat the option.", RULES, metavar="A,B"
+        ),
     ] = None,
     object_identity: Annotated[bool, _option(OBJECT_IDENTITY, RULES)] = LearnOptions.object_identity,
     policy: Annotated[
         str, _choice("How cores are divided between path profiles", SEARCH, POLICIES)
     ] = LearnOptions.policy,
-    reward: Annotated[str, _choice("What a profile's new rules are worth", SEARCH, REWARDS)] = LearnOptions.reward,
+    reward: Annotated[str, _choice("How the new rules of a profile are valued", SEARCH, REWARDS)] = LearnOptions.reward,
     epsilon: Annotated[float, _option("Share of cores that explore at random.", SEARCH)] = LearnOptions.epsilon,
     saturation: Annotated[
-        float, _option("Share of known rules at which the policy `saturation` goes to longer ones.", SEARCH)
+        float, _option("Share of known rules at which the policy `saturation` moves on to longer ones.", SEARCH)
     ] = LearnOptions.saturation,
     span: Annotated[float, _option("Length of a time span in seconds.", SEARCH)] = LearnOptions.span,
     heads: Annotated[
         str,
-        _choice("Heads to try with a body; the sampled one is the paper's way", SEARCH, HEADS),
+        _choice("Heads to try with a body; the paper tries only the sampled one", SEARCH, HEADS),
     ] = LearnOptions.heads,
     budget: Annotated[
-        int, _option("Edges to touch for one body, beyond which its counts are estimated.", SEARCH)
+        int, _option("Edges to visit for one body; beyond that, its counts are estimated.", SEARCH)
     ] = LearnOptions.budget,
     engine: Annotated[str, _choice("What runs the search", SEARCH, ENGINES)] = LearnOptions.engine,
     address: Annotated[
@@ -106,13 +108,13 @@ def command(
         ),
     ] = LearnOptions.address,
     threads: Annotated[
-        int | None, _option("Threads, or workers with --engine ray; one per core if left out.", SEARCH)
+        int | None, _option("Number of threads, or of workers with --engine ray; one per core if left out.", SEARCH)
     ] = LearnOptions.threads,
     seed: Annotated[int, _option("Seed of all random numbers.", SEARCH)] = LearnOptions.seed,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Learn rules from DATA's train split into a run folder; stop it any time, what was found is saved."""
+    """Learn rules from DATA's train split into a run folder. Stop it at any time: what was found is saved."""
     notes = note_console(quiet=quiet)
     given = given_options(ctx)
     session = _resume(data, out, given, notes) if resume else _begin(data, out, given, notes)
@@ -128,12 +130,6 @@ def given_options(ctx: typer.Context) -> dict[str, Any]:
     """Return the options of `LearnOptions` that were given on the command line; the others keep their defaults."""
     names = {field.name for field in fields(LearnOptions)}
     given = {name: value for name, value in ctx.params.items() if name in names and _is_given(ctx, name)}
-    if "seconds" in given and "paths" in given:
-        raise OptionError("--seconds and --paths are two budgets: give one of them")
-    if "seconds" in given:
-        given["paths"] = None
-    if given.get("engine", "ray") != "ray":
-        given.setdefault("address", None)  # a run on a cluster may be gone on with elsewhere
     if "snapshots" in given:
         given["snapshots"] = _moments(given["snapshots"])
     return given
@@ -148,15 +144,14 @@ def _moments(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(",") if part.strip())
     except ValueError:
-        raise OptionError(f"--snapshots takes seconds such as 10,50,100, got {text!r}") from None
+        raise InvalidOptionError("snapshots", "seconds such as 10,50,100", text) from None
 
 
 def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole) -> Session:
-    """Start a new run; what is wrong with the input comes to light before anything is compiled."""
+    """Start a new run; wrong input is reported before anything is compiled."""
     if data is None:
-        raise OptionError("give DATA to learn from: geo, a folder or a file")
-    with _flag_names():
-        options = LearnOptions(**{**given, "relations": None})
+        raise OptionError("DATA is missing: give the name of a data set (geo), a folder or a file")
+    options = LearnOptions(**{**given, "relations": None})
     require_engine(options.engine)
     if (out / "options.json").exists():
         raise RunError(f"{out} already holds a run: choose another folder, or continue the run with --resume")
@@ -183,11 +178,11 @@ def _make_folder(out: Path) -> None:
     except OSError as error:
         raise RunError(f"cannot write the run folder {out}: {error.strerror}") from error
     if not os.access(out, os.W_OK):
-        raise RunError(f"cannot write the run folder {out}: it is read-only for you")
+        raise RunError(f"cannot write the run folder {out}: permission denied")
 
 
 def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole) -> Session:
-    """Go on with a run."""
+    """Continue a run."""
     from anyburl.learning.learn import resume
     from anyburl.learning.run import RunDirectory
 
@@ -197,19 +192,18 @@ def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainCons
         raise RunError(f"{out} does not say where its data came from: give DATA")
     dataset = load_data_argument(str(source), notes)
     changes = _with_labels(given, dataset)
-    with _flag_names():
-        options = LearnOptions(**{**run.options().to_json(), **changes})
+    options = run.options().changed(**changes)
 
     def start() -> tuple[Learner, Recorder]:
         learner, recorder = resume(run, dataset, **changes)
-        notes.say(f"going on with {out}: {learner.store.n_rules:,} rules after {learner.elapsed:.1f} s")
+        notes.say(f"continuing {out}: {learner.store.n_rules:,} rules after {learner.elapsed:.1f} s")
         return learner, recorder
 
     return run_session(dataset, options, start, notes)
 
 
 def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    """Replace `relations` by labels: each value is one, or several with commas between them."""
+    """Replace `relations` by labels: each value is one label, or several separated by commas."""
     if not given.get("relations"):
         return given
     labels = []
@@ -217,29 +211,14 @@ def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
         is_label = dataset.vocabulary.encode_relations([value])[0] >= 0
         labels += [value] if is_label else [part for part in value.split(",") if part]
     if not labels:
-        raise OptionError("--relations names no relation")
+        raise OptionError("--relations names no relation: give at least one")
     for label in labels:
         dataset.vocabulary.relation_id(label)
     return {**given, "relations": tuple(labels)}
 
 
-@contextmanager
-def _flag_names() -> Iterator[None]:
-    """Say --max-cyclic where the Python interface says LearnOptions.max_cyclic."""
-    try:
-        yield
-    except OptionError as error:
-        names = "|".join(field.name for field in fields(LearnOptions) if "_" in field.name)
-        message = re.sub(rf"(?:LearnOptions\.)(\w+)|\b({names})\b", _flag, str(error))
-        raise OptionError(message) from error
-
-
-def _flag(match: re.Match[str]) -> str:
-    return "--" + (match[1] or match[2]).replace("_", "-")
-
-
 def _print_summary(session: Session) -> None:
-    """Say how many rules there are, where they are and what to do with them."""
+    """Print how many rules there are, where they are and what to do with them."""
     run = session.recorder.run.path
     out = result_console()
     if not len(session.rules):
@@ -247,6 +226,6 @@ def _print_summary(session: Session) -> None:
         return
     out.print(counts_table(session.rules.counts_by_length()))
     out.say(f"{counted(len(session.rules), 'rule')} in {session.learner.elapsed:.1f} s, saved in {run}")
-    out.say(f"see the best ones:  anyburl rules {run}")
+    out.say(f"see the best:      anyburl rules {run}")
     if session.was_interrupted:
-        out.say(f"go on with the run: anyburl learn --out {run} --resume")
+        out.say(f"continue the run:  anyburl learn --out {run} --resume")

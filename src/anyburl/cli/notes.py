@@ -48,6 +48,7 @@ class Slow:
         self._spinner: Progress | None = None
         self._is_shown = self._is_over = False
         self._started = time.monotonic()
+        self._detail = ""
 
     def __enter__(self) -> Self:
         self._started = time.monotonic()
@@ -75,6 +76,16 @@ class Slow:
             if self._spinner is not None:
                 self._spinner.advance(self._spinner.task_ids[0], n)
 
+    def change(self, doing: str, done: str, detail: str) -> None:
+        """Take note that something else is being done; only a terminal shows the detail."""
+        with self._lock:
+            self._doing, self._done, self._detail = doing, done, detail
+            if self._spinner is not None:
+                self._spinner.update(self._spinner.task_ids[0], description=self._description())
+
+    def _description(self) -> str:
+        return f"{self._doing}: {self._detail}" if self._detail else self._doing
+
     def _show(self) -> None:
         with self._lock:
             if self._is_over:
@@ -84,7 +95,7 @@ class Slow:
                 self._console.say(f"{self._doing} ...")
                 return
             self._spinner = Progress(*self._columns(), console=self._console, transient=True, speed_estimate_period=300)
-            self._spinner.add_task(self._doing, total=self._total, completed=self._n_done)
+            self._spinner.add_task(self._description(), total=self._total, completed=self._n_done)
             self._spinner.start()
 
     def _columns(self) -> list[ProgressColumn]:

@@ -1,4 +1,4 @@
-"""One learning run from the command line: warm up, learn in sight, save. `learn` and `demo` share it."""
+"""One learning run from the command line: compile, learn with progress shown, save. Shared by `learn` and `demo`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Start = Callable[[], "tuple[Learner, Recorder]"]
 
 @dataclass(frozen=True)
 class Session:
-    """A run that has ended, and its rules, which are saved."""
+    """A finished run and its rules, which are saved."""
 
     learner: Learner
     recorder: Recorder
@@ -60,21 +60,22 @@ class Session:
 
 
 def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
-    """Do `work`, which compiles kernels if this machine has not done so yet, and say so.
+    """Do `work`, which compiles the kernels that this machine has not compiled before, and report that.
 
-    Each command compiles what it needs: after the first one, kernels are mostly loaded.
+    Each command compiles what it needs; after the first one, most kernels are only loaded.
 
-    The compiler cannot be stopped, and Python would wait for its threads: an interrupt ends the process. Nothing is
-    lost.
+    The compiler cannot be interrupted, and Python would wait for its thread, so an interrupt ends the process. Nothing
+    is lost.
     """
-    from anyburl._jit import is_compiled
+    from anyburl._jit import compiling, is_compiled
 
-    slow = Slow(notes, "compiling kernels (first run only)", "compiled kernels", 0.0)
+    words = "compiling kernels (first run only)", "compiled kernels"
+    slow = Slow(notes, *words, after=0.0)
     if is_compiled():
-        slow = Slow(notes, "loading kernels (what is new to this machine is compiled)", "loaded kernels")
+        slow = Slow(notes, "loading kernels (compiling those that are new to this machine)", "loaded kernels")
     try:
         with slow:
-            _do_beside(work)
+            _do_beside(lambda: compiling(work, lambda stage: slow.change(*words, stage)))
     except KeyboardInterrupt:
         print_error("interrupted")
         sys.stderr.flush()
@@ -82,7 +83,7 @@ def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
 
 
 def _do_beside(work: Callable[[], object]) -> None:
-    """Do `work` in another thread, so that this one can be interrupted meanwhile."""
+    """Do `work` in another thread so that this one can be interrupted."""
     done: Future[object] = Future()
 
     def run() -> None:
@@ -92,7 +93,7 @@ def _do_beside(work: Callable[[], object]) -> None:
             done.set_exception(error)
 
     Thread(target=run, name="anyburl-compiling", daemon=True).start()
-    # An interrupt is noted and raised here: raised wherever the program is, in a finaliser, it would be lost.
+    # An interrupt is recorded, then raised here: raised just anywhere, for example in a finaliser, it might be lost.
     with Interrupts(lambda: None) as interrupts:
         while not done.done():
             wait([done], timeout=0.1)
@@ -108,7 +109,7 @@ def require_engine(engine: str) -> None:
 
 
 def starting(engine: str, notes: PlainConsole) -> Slow:
-    """Say that an engine is being started, where that takes its time; Ray prints nothing of its own."""
+    """Report that an engine is starting if that takes a while; Ray itself is silenced."""
     if engine == "ray":
         from anyburl.cluster import silence
 
@@ -123,7 +124,7 @@ def run_session(dataset: Dataset, options: LearnOptions, start: Start, notes: Pl
     compile_kernels(lambda: warm_up(options, dataset.vocabulary.n_relations), notes)
     with starting(options.engine, notes):
         learner, recorder = start()
-    _learn_in_sight(learner, recorder, notes, describe(dataset, learner))
+    _learn(learner, recorder, notes, describe(dataset, learner))
     n_rules = counted(learner.store.n_rules, "rule")
     with Slow(notes, f"writing {n_rules}", f"wrote {n_rules}"):
         rules = recorder.finish(learner)
@@ -132,7 +133,7 @@ def run_session(dataset: Dataset, options: LearnOptions, start: Start, notes: Pl
     return session
 
 
-def _learn_in_sight(learner: Learner, recorder: Recorder, notes: PlainConsole, title: str) -> None:
+def _learn(learner: Learner, recorder: Recorder, notes: PlainConsole, title: str) -> None:
     from anyburl.learning.learn import run_learner
 
     try:
@@ -148,15 +149,15 @@ def _remark_end(session: Session, notes: PlainConsole) -> None:
     learner, n_rules = session.learner, counted(len(session.rules), "rule")
     if learner.store.n_dropped:
         dropped = counted(learner.store.n_dropped, "rule")
-        notes.say(f"dropped {dropped}, those with the least support x confidence, to keep {n_rules}", "yellow")
+        notes.say(f"dropped the {dropped} with the least support x confidence; {n_rules} kept", "yellow")
     if session.was_interrupted:
         notes.say(f"interrupted after {learner.elapsed:.1f} s: {n_rules} saved", "yellow")
     elif learner.stopped_by == "complete":
-        notes.say(f"complete after {learner.elapsed:.1f} s: there is no body left to look at")
+        notes.say(f"complete after {learner.elapsed:.1f} s: there are no more bodies to look at")
 
 
 def describe(dataset: Dataset, learner: Learner) -> str:
-    """Return one line about what is learned from."""
+    """Return one line about the data and how it is learned from."""
     words, train = dataset.vocabulary, dataset.train
     worker = "thread" if learner.options.engine == "threads" else "Ray worker"
     duplicates = f" ({counted(train.n_duplicates, 'duplicate')} dropped)" if train.n_duplicates else ""
@@ -168,13 +169,13 @@ def describe(dataset: Dataset, learner: Learner) -> str:
 
 
 def peak_memory_mb() -> int | None:
-    """Return the most memory this process had at any time, in MB, where the system tells."""
+    """Return the peak memory of this process in MB, where the system reports it."""
     peak = peak_bytes()
     return None if peak is None else peak // 1_000_000
 
 
 def peak_bytes() -> int | None:
-    """Return the most memory this process had at any time, where the system tells."""
+    """Return the peak memory of this process in bytes, where the system reports it."""
     try:
         import resource
     except ImportError:

@@ -1,4 +1,4 @@
-"""Build the index of a data set once, into a folder that opens in a moment."""
+"""Build the index of a data set once, in a folder that opens at once."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ def build_index(
 ) -> Dataset:
     """Build the index of a data set into a new folder and open it.
 
-    `data` is what `load_dataset` takes, which then takes `out` as well, as every command does where it asks for DATA.
-    Labels are read in pieces, so that a data set may be much larger in text than the memory. `progress` is called with
-    what is being done and with how many lines or triples. A build that is interrupted leaves nothing behind.
+    `data` is a name, folder or file as for `load_dataset`. Afterwards `load_dataset`, and every command that asks for
+    DATA, takes `out` as well. Labels are read in pieces, so the text may be much larger than memory. `progress` is
+    called with the current step and the number of lines or triples. An interrupted build leaves nothing behind.
     """
     target = Path(out).expanduser()
     check_index_output(target)
     with located(data) as source, replacing_folder(target) as folder:
         if source.index is not None:
-            raise DataError(f"{source.source} is an index already: give the data that it was built from")
+            raise DataError(f"{source.source} is already an index: give the data that it was built from")
         _write_index(source, folder, progress)
     return load_dataset(target)
 
 
 def check_index_output(out: Path) -> None:
-    """Refuse a place where there is something already."""
+    """Refuse a place that is not free."""
     if out.is_dir() and is_index(out):
         raise DataError(f"{out} already holds an index: give another folder, or remove this one")
     if out.is_dir() and any(out.iterdir()):
-        raise DataError(f"{out} is not empty: an index is written to a folder of its own")
+        raise DataError(f"{out} is not empty: an index needs a folder of its own")
     if out.exists() and not out.is_dir():
-        raise DataError(f"{out}: an index is written to a folder, and this is a file")
+        raise DataError(f"{out} is a file: an index is written to a folder")
 
 
 def _write_index(source: Source, folder: Path, progress: Progress) -> None:
@@ -56,7 +56,7 @@ def _write_index(source: Source, folder: Path, progress: Progress) -> None:
     tables = _open_tables(folder, vocabulary, triples)
     progress("indexing", triples["train"])
     store_graph(tables[0], folder)
-    progress("taking the fingerprint", sum(triples.values()))
+    progress("computing the fingerprint", sum(triples.values()))
     IndexCard(
         name=source.name,
         source=os.path.abspath(source.source) if os.path.exists(source.source) else source.source,

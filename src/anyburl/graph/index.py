@@ -23,28 +23,29 @@ from anyburl.graph.kernel_build import (
     pair_segments,
 )
 from anyburl.triples.table import TripleTable
+from anyburl.warmup import MANY_RELATIONS
 
 Room = Callable[[str, int, Any], NDArray[Any]]
-"""Where an array goes: called with its name, its length and its type."""
+"""Allocates an array, given its name, length and type."""
 
 MOST_KEYS = 1 << 26  # sorted at a time
-MOST_ROWS = 2**31 - 1  # and segments, numbered by 32 bits; more of them take 64
+MOST_ROWS = 2**31 - 1  # and segments, numbered by 32 bits; more take 64
 
 
 def build_graph(table: TripleTable, room: Room | None = None, *, most_keys: int = MOST_KEYS) -> GraphArrays:
-    """Index the triples of `table` by relation and by neighbour, in memory or where `room` says.
+    """Index the triples of `table` by relation and by neighbour, in memory or in the arrays that `room` returns.
 
     A reflexive triple h(c, c) is rewritten to h(c, self) (paper, section 4.4): an edge from c to `self` along h, and
     along h read backward as well, so that h(self, c), as other tools write it, means the same; and the edges back.
 
-    Beside the arrays it takes 8 bytes for each of `most_keys` edges, which are sorted at a time.
+    Besides the arrays it needs 8 bytes for each of the `most_keys` edges that are sorted at a time.
     """
     if table.vocabulary.n_entities >= 2**31 - 1:
         raise DataError(f"a graph has at most 2^31 - 2 entities, got {table.vocabulary.n_entities}")
     room = room or _in_memory
     edges = _Edges(table, most_keys)
-    relation_type = np.int16 if 2 * edges.n_relations < 2**15 else np.int32
-    # Where the relations of the neighbours go, the relations of the segments stand for a while.
+    relation_type = np.int16 if edges.n_relations < MANY_RELATIONS else np.int32
+    # This array first holds the relations of the segments, then those of the neighbours.
     relations = room("neighbour_relations", edges.n_rows, relation_type)
     targets = room("targets", edges.n_rows, np.int32)
     edges.write(relations, targets, by_neighbour=False)
@@ -65,7 +66,7 @@ def _in_memory(name: str, length: int, kind: Any) -> NDArray[Any]:
 
 
 class _Edges:
-    """The edges of a table: where the rows of each entity begin, and what stands in them."""
+    """The edges of a table: where the rows of each entity begin, and what they hold."""
 
     def __init__(self, table: TripleTable, most_keys: int) -> None:
         self._triples, self._most_keys = table.triples, most_keys
@@ -92,7 +93,7 @@ class _Edges:
                 merge_edges(buffer[:n_keys], low, widths, self.starts, filled, seconds, thirds)
 
     def _blocks(self, source_bits: int) -> Iterator[tuple[int, int]]:
-        """Cut the entities into ranges with few enough edges to sort at a time, and few enough to fit a key."""
+        """Cut the entities into ranges with few enough edges to sort at a time, and few enough entities for a key."""
         low, n = 0, self.self_id + 1
         while low < n:
             fitting = int(np.searchsorted(self.starts, self.starts[low] + self._most_keys, side="right")) - 1
@@ -102,7 +103,7 @@ class _Edges:
 
 
 def _int_type(length: int) -> Any:
-    """The integers that number `length` things: half the size where that is enough."""
+    """The smallest integers that can number `length` things."""
     return np.int32 if length <= MOST_ROWS else np.int64
 
 
@@ -128,14 +129,14 @@ def _domains(
 
 
 def _pair(graph: GraphArrays, partners: Ints) -> None:
-    """Find the way back of every edge, on all cores: each looks up an entity far away in memory."""
+    """Find the way back along every edge, on all cores: each lookup is at another place in memory."""
     bounds = np.linspace(0, len(graph.segment_relations), 8 * available_cores() + 1).astype(np.int64)
     with ThreadPoolExecutor(available_cores()) as pool:
         list(pool.map(lambda first, last: pair_segments(graph, first, last, partners), bounds[:-1], bounds[1:]))
 
 
 def _freeze(graph: GraphArrays) -> GraphArrays:
-    """Give every array as read-only: memory maps and object stores hand out such arrays, and Numba types them apart."""
+    """Make every array read-only, as memory maps and object stores provide them: Numba types them differently."""
     fields: list[Any] = [_frozen(field) if isinstance(field, np.ndarray) else field for field in graph]
     return GraphArrays(*fields)
 

@@ -88,6 +88,6 @@ def joins(graph: GraphArrays, source: int, target: int) -> tuple[int, int]:
 
 @kernel
 def count_relations(relations: Ints, counts: Ints) -> None:
-    """Count how often each relation stands in `relations`."""
+    """Count how often each relation occurs in `relations`."""
     for row in range(len(relations)):
         counts[relations[row]] += 1

@@ -88,7 +88,7 @@ def merge_edges(
         first = last
         while first > 0 and int(keys[first - 1] >> (second_bits + third_bits)) + low == source:
             first -= 1
-        # From the end: what is there already moves back, never over what is still to be moved.
+        # From the end: earlier rows move back, never over rows that are still to be moved.
         old, key = starts[source] + filled[source] - 1, last
         row = old + last - first + 1
         filled[source] += last - first + 1
@@ -151,7 +151,7 @@ def list_domains(
     places: NDArray[np.int64],
     domains: NDArray[np.int32],
 ) -> None:
-    """Write these entities, in order; `places` says where those of each relation begin, and is moved on."""
+    """Write these entities, in order; `places` says where those of each relation begin, and is advanced."""
     for entity in range(n_entities):
         for segment in range(segment_offsets[entity], segment_offsets[entity + 1]):
             if targets[segment_starts[segment]] < n_entities:

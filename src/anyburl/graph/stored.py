@@ -23,13 +23,13 @@ def graph_of(table: TripleTable) -> GraphArrays:
 
 
 def store_graph(table: TripleTable, folder: Path) -> GraphArrays:
-    """Build the graph of `table` into a folder of its own within `folder`; return it, mapped."""
+    """Build the graph of `table` in a subfolder of `folder`; return it, mapped."""
     target = folder / GRAPH
     target.mkdir(parents=True, exist_ok=True)
 
     def mapped(name: str, length: int, kind: Any) -> NDArray[Any]:
         path = target / f"{name}.npy"
-        if not length:  # nothing cannot be mapped
+        if not length:  # an empty file cannot be mapped
             np.save(path, np.empty(0, kind))
             return np.empty(0, kind)
         return np.lib.format.open_memmap(path, "w+", np.dtype(kind), (length,))
@@ -40,10 +40,10 @@ def store_graph(table: TripleTable, folder: Path) -> GraphArrays:
 
 
 def open_graph(folder: Path) -> GraphArrays:
-    """Map the arrays of a stored graph; nothing is read before it is used."""
+    """Map the arrays of a stored graph; they are read as they are used."""
     try:
         return open_record(GraphArrays, folder)
     except (OSError, ValueError, TypeError) as error:
         raise DataError(
-            f"{folder}: expected the graph that `anyburl index` wrote, got none or a damaged one"
+            f"{folder}: expected the graph that `anyburl index` wrote, which is missing or damaged"
         ) from error

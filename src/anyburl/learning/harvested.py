@@ -1,4 +1,4 @@
-"""From what a kernel harvested to rules."""
+"""Turn what a kernel harvested into rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in each time span, profile by profile: what policies decide on, traces hold and displays show."""
+"""What happened in each time span, by profile: the basis of policies, traces and displays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anyburl.paths.profile import PathProfile
 
 @dataclass(frozen=True)
 class ProfileSpan:
-    """What one profile gave in one time span."""
+    """What one profile yielded in one time span."""
 
     profile: PathProfile
     cores: int
@@ -43,7 +43,7 @@ class SpanRecord:
     profiles: tuple[ProfileSpan, ...]
 
     def of(self, profile: PathProfile) -> ProfileSpan | None:
-        """Return what `profile` gave, or None where it had no core."""
+        """Return what `profile` yielded, or None if it had no core."""
         return next((entry for entry in self.profiles if entry.profile == profile), None)
 
 

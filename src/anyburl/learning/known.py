@@ -1,4 +1,4 @@
-"""Which bodies the rules of an earlier run came from, so that a resumed run does not harvest them again."""
+"""The bodies behind the rules of an earlier run, so that a resumed run does not harvest them again."""
 
 from __future__ import annotations
 

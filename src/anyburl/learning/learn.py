@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Unpack
 
 from anyburl.errors import RunError
 from anyburl.learning.learner import Learner, Span
-from anyburl.learning.options import LearnOptions
+from anyburl.learning.options import LearnKeywords, LearnOptions
 from anyburl.learning.recorder import Recorder
 from anyburl.learning.run import RunDirectory
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset
+from anyburl.triples.dataset import DataLike, Dataset, load_dataset
 
 
 def learn(
-    dataset: Dataset,
+    dataset: DataLike,
     *,
     out: str | os.PathLike[str] | None = None,
     on_span: Callable[[Span], None] | None = None,
-    **options: Any,
+    **options: Unpack[LearnKeywords],
 ) -> RuleSet:
-    """Learn rules from the train split of `dataset`; `options` are those of `LearnOptions`.
+    """Learn rules from the train split of `dataset`: a `Dataset`, or whatever else `load_dataset` takes.
 
-    With `out`, the run is written down in that folder while it goes on. `on_span` is called at the end of each time
-    span.
+    `options` are the fields of `LearnOptions`. With `out`, the run is recorded in that folder as it goes. `on_span` is
+    called at the end of each time span.
     """
     chosen = LearnOptions(**options)
-    recorder = Recorder(RunDirectory.create(out, dataset, chosen)) if out is not None else None
-    learner = Learner(dataset.train, chosen)
+    data = load_dataset(dataset)
+    recorder = Recorder(RunDirectory.create(out, data, chosen)) if out is not None else None
+    learner = Learner(data.train, chosen)
     run_learner(learner, recorder, on_span)
     return recorder.finish(learner) if recorder else learner.rules()
 
@@ -37,7 +38,7 @@ def learn(
 def run_learner(
     learner: Learner, recorder: Recorder | None = None, on_span: Callable[[Span], None] | None = None
 ) -> None:
-    """Run all spans; on Ctrl-C end the batches under way and return."""
+    """Run all spans; on Ctrl-C finish the current batches and return."""
     spans = learner.spans()
     try:
         for span in spans:
@@ -51,14 +52,14 @@ def run_learner(
         learner.stopped_by = "interrupt"
 
 
-def resume(run: RunDirectory, dataset: Dataset, **changes: Any) -> tuple[Learner, Recorder]:
-    """Return a learner that goes on where `run` ended, with the run's options but for `changes`, and its recorder.
+def resume(run: RunDirectory, dataset: Dataset, **changes: Unpack[LearnKeywords]) -> tuple[Learner, Recorder]:
+    """Return a learner that continues where `run` ended, with the run's options except for `changes`, and its recorder.
 
-    `seconds` is the budget of the whole run, the part done already included.
+    `seconds` is the budget of the whole run, including the part already done.
     """
-    options = LearnOptions(**{**run.options().to_json(), **changes})
+    options = run.options().changed(**changes)
     if run.described()["data"].get("fingerprint") != dataset.fingerprint:
-        raise RunError(f"{run.path} was learned on other data than {dataset.name}: its fingerprint differs")
+        raise RunError(f"{run.path} was learned on other data than {dataset.name}: the fingerprints differ")
     known, dropped = run.load_rules().with_vocabulary(dataset.vocabulary)
     if dropped:
         raise RunError(f"{run.path} holds {dropped} rules with labels that {dataset.name} does not have")

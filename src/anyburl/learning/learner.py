@@ -1,4 +1,4 @@
-"""The anytime loop: span by span, allocate cores, find rules, take stock."""
+"""The anytime loop: in each span, allocate cores, find rules and take stock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable
 
-FRUITLESS_SPANS = 10  # without a single path, after which a run with a path budget gives up
+FRUITLESS_SPANS = 10  # in a row without a path, after which a run with a path budget gives up
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Span:
     found: tuple[RuleSet, ...] = field(repr=False)  # the new rules, before a cap
     store: RuleStore = field(repr=False)
     snapshot: str | None = None  # the name of the snapshot taken at the end of this span
-    notes: tuple[str, ...] = ()  # what has happened to the workers
+    notes: tuple[str, ...] = ()  # events: workers lost, workers that joined
 
     @property
     def rules(self) -> RuleSet:
@@ -72,7 +72,7 @@ class Span:
 class Learner:
     """Learns rules from the triples of `table`.
 
-    `stopped_by` tells why the run ended: "seconds", "paths", "complete" (every body of every profile was harvested) or
+    `stopped_by` says why the run ended: "seconds", "paths", "complete" (every body of every profile was harvested) or
     "interrupt".
     """
 
@@ -94,9 +94,9 @@ class Learner:
             self.store.add([known])
 
     def spans(self) -> Generator[Span, None, None]:
-        """Run the learning, one time span after the other; the loop may be left at any time.
+        """Learn, one time span after another; the loop may be left at any time.
 
-        The kernels are compiled before the clock runs, where that was not done before.
+        Kernels that were not compiled before are compiled before the clock starts.
         """
         warm_up(self.options, self.store.vocabulary.n_relations)
         try:
@@ -107,17 +107,17 @@ class Learner:
             self.store.cut_to_cap()
 
     def stop(self) -> None:
-        """End the run after the batches under way; may be called from a signal handler."""
+        """End the run after the current batches; may be called from a signal handler."""
         self.engine.stop()
 
     def rules(self) -> RuleSet:
-        """Return the rules found so far; those of a run with a path budget in an order that depends on the
-        rules alone.
+        """Return the rules found so far, in the order found; with a path budget, in an order that depends on the rules
+        alone.
         """
         return self.store.rules() if self.options.paths is None else sort_rules(self.store.rules())
 
     def continue_from(self, trace: Sequence[dict[str, Any]]) -> None:
-        """Take up the clock and the counters of an earlier run from its trace."""
+        """Set the clock and the counters to where the trace of an earlier run ended."""
         if not trace:
             return
         last = trace[-1]
@@ -137,7 +137,7 @@ class Learner:
         return bool(self.stopped_by)
 
     def _finds_nothing(self) -> bool:
-        """Whether the last spans gave no path, nor any profile when it was last used: a path budget would never end."""
+        """Whether neither the last spans nor any profile when last used gave a path: the budget would never run out."""
         last_spans = self.history[-FRUITLESS_SPANS:]
         if len(last_spans) < FRUITLESS_SPANS or any(entry.paths for span in last_spans for entry in span.profiles):
             return False
@@ -179,7 +179,7 @@ class Learner:
         )
 
     def _deadline(self, started: float) -> float | None:
-        """A span ends after its length, at the next snapshot or at the end of the run, whichever is first."""
+        """A span ends after its length, at the next snapshot or at the end of the run, whichever comes first."""
         if self.options.seconds is None:
             return None
         moments = [self.elapsed + self.options.span, self.options.seconds, *self._snapshots[:1]]

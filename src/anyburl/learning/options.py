@@ -1,11 +1,13 @@
-"""What `learn` can be told."""
+"""The options of `learn`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, TypedDict, Unpack
 
-from anyburl.errors import OptionError
+from anyburl.errors import InvalidOptionError
 from anyburl.paths.profile import PathProfile
 
 POLICIES = ("weighted", "greedy", "random", "saturation")
@@ -13,20 +15,48 @@ REWARDS = ("support", "support-confidence", "length-discounted")
 HEADS = ("all", "sampled")
 ENGINES = ("threads", "ray")
 
+SECONDS = 100.0  # the budget of a run that is given none
 PATHS_PER_CORE = 20_000  # in one time span of a run with a path budget
 CORES_OF_PATH_RUNS = 4  # fixed, so that the result does not depend on the threads
+
+
+class LearnKeywords(TypedDict, total=False):
+    """The fields of `LearnOptions` as keyword arguments, which editors complete and type checkers check."""
+
+    seconds: float | None
+    paths: int | None
+    snapshots: tuple[float, ...]
+    max_cyclic: int
+    max_acyclic: int
+    max_grounded: int
+    min_support: int
+    min_confidence: float
+    policy: str
+    reward: str
+    epsilon: float
+    saturation: float
+    span: float
+    heads: str
+    budget: int
+    object_identity: bool
+    relations: tuple[str, ...] | None
+    max_rules: int | None
+    threads: int | None
+    seed: int
+    engine: str
+    address: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions:
     """Options of a learning run; the defaults are the paper's (section 4.1). Checked when made.
 
-    The budget is `seconds`, or `paths` sampled: with a path budget and a seed, two runs give the same rules.
-    `engine="ray"` runs on the Ray cluster at `address`, or with Ray on this machine; `threads` is then the number of
-    its workers.
+    The budget is either `seconds` (100 if neither is given) or `paths`, a number of paths to sample: with a path
+    budget and a seed, two runs give the same rules. `engine="ray"` runs on the Ray cluster at `address`, or starts
+    Ray on this machine; `threads` is then the number of its workers.
     """
 
-    seconds: float | None = 100.0
+    seconds: float | None = None
     paths: int | None = None
     snapshots: tuple[float, ...] = (10.0, 50.0, 100.0)
     max_cyclic: int = 3
@@ -50,49 +80,33 @@ class LearnOptions:
     address: str | None = None
 
     def __post_init__(self) -> None:
-        if self.paths is not None:
-            object.__setattr__(self, "seconds", None)
-        elif self.seconds is None:
-            raise OptionError("LearnOptions needs a budget: seconds or paths, got neither")
+        if self.seconds is not None and self.paths is not None:
+            raise InvalidOptionError("paths", "left out when {seconds} is given", self.paths)
+        if self.seconds is None and self.paths is None:
+            object.__setattr__(self, "seconds", SECONDS)
         self._check_numbers()
         self._check_choices()
+        self._check_lists()
+        if not isinstance(self.object_identity, bool):
+            raise InvalidOptionError("object_identity", "True or False", self.object_identity)
         if self.address is not None and self.engine != "ray":
-            raise OptionError(f"LearnOptions.address is for the engine ray, got engine {self.engine!r}")
+            raise InvalidOptionError("address", "left out unless {engine} is ray", self.address)
         if self.max_cyclic == 0 and self.max_acyclic == 0:
-            raise OptionError("LearnOptions.max_cyclic and max_acyclic are both 0: there is no path to sample")
+            raise InvalidOptionError("max_cyclic", "at least 1 when {max_acyclic} is 0", 0)
 
     def _check_numbers(self) -> None:
-        from anyburl.bodies.arrays import MAX_LENGTH  # here, so that `anyburl learn --help` loads no compiler
-
-        for name, least, most in (
-            ("seconds", 0, None),
-            ("paths", 1, None),
-            ("max_cyclic", 0, MAX_LENGTH),
-            ("max_acyclic", 0, MAX_LENGTH),
-            ("max_grounded", 0, MAX_LENGTH),
-            ("min_support", 1, None),
-            ("min_confidence", 0, 1),
-            ("epsilon", 0, 1),
-            ("saturation", 0, 1),
-            ("span", 0.01, None),
-            ("budget", 1, None),
-            ("max_rules", 1, None),
-            ("threads", 1, None),
-            ("seed", 0, None),
-        ):
-            value = getattr(self, name)
-            if value is None:
+        for name, kind, least, most in _bounds():
+            value: Any = getattr(self, name)
+            if value is None and getattr(LearnOptions, name) is None:
                 continue
+            if not _is_a(kind, value):
+                raise InvalidOptionError(name, "a whole number" if kind is Integral else "a number", value)
             if not value >= least:
-                raise OptionError(f"LearnOptions.{name} must be at least {least}, got {value}")
+                raise InvalidOptionError(name, f"at least {least}", value)
             if most is not None and value > most:
-                raise OptionError(f"LearnOptions.{name} must be at most {most}, got {value}")
-        if any(not moment > 0 for moment in self.snapshots):
-            raise OptionError(f"LearnOptions.snapshots must be seconds above 0, got {self.snapshots}")
+                raise InvalidOptionError(name, f"at most {most}", value)
 
     def _check_choices(self) -> None:
-        if self.relations is not None and not self.relations:
-            raise OptionError("LearnOptions.relations must name at least one relation, got none")
         for name, choices in (
             ("policy", POLICIES),
             ("reward", REWARDS),
@@ -101,7 +115,29 @@ class LearnOptions:
         ):
             value = getattr(self, name)
             if value not in choices:
-                raise OptionError(f"LearnOptions.{name} must be one of {', '.join(choices)}, got {value!r}")
+                raise InvalidOptionError(name, f"one of {', '.join(choices)}", value)
+
+    def _check_lists(self) -> None:
+        """Check the options with several values; a list is kept as a tuple."""
+        moments = _as_tuple("snapshots", self.snapshots, Real, "seconds above 0")
+        if any(not moment > 0 for moment in moments):
+            raise InvalidOptionError("snapshots", "seconds above 0", moments)
+        object.__setattr__(self, "snapshots", moments)
+        if self.relations is not None:
+            labels = _as_tuple("relations", self.relations, str, "a list of relations")
+            if not labels:
+                raise InvalidOptionError("relations", "at least one relation", labels)
+            object.__setattr__(self, "relations", labels)
+
+    def changed(self, **changes: Unpack[LearnKeywords]) -> LearnOptions:
+        """Return these options with `changes`: one budget replaces the other, and threads need no address."""
+        new: dict[str, Any] = {**self.to_json(), **changes}
+        for budget, other in (("seconds", "paths"), ("paths", "seconds")):
+            if changes.get(budget) is not None:
+                new[other] = changes.get(other)
+        if new["engine"] != "ray":
+            new["address"] = changes.get("address")
+        return LearnOptions(**new)
 
     @property
     def profiles(self) -> tuple[PathProfile, ...]:
@@ -117,3 +153,24 @@ class LearnOptions:
     def to_json(self) -> dict[str, Any]:
         """Return the options as plain values."""
         return asdict(self)
+
+
+def _bounds() -> Iterator[tuple[str, type, float, float | None]]:
+    """Yield the options that are numbers: name, whole or real, the least and the greatest value."""
+    from anyburl.bodies.arrays import MAX_LENGTH  # here, so that `anyburl learn --help` loads no compiler
+
+    yield from (("seconds", Real, 0, None), ("paths", Integral, 1, None))
+    yield from ((name, Integral, 0, MAX_LENGTH) for name in ("max_cyclic", "max_acyclic", "max_grounded"))
+    yield from ((name, Integral, 1, None) for name in ("min_support", "budget", "max_rules", "threads"))
+    yield from ((name, Real, 0, 1) for name in ("min_confidence", "epsilon", "saturation"))
+    yield from (("span", Real, 0.01, None), ("seed", Integral, 0, None))
+
+
+def _is_a(kind: type, value: object) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _as_tuple(name: str, values: Any, kind: type, requirement: str) -> tuple[Any, ...]:
+    if isinstance(values, str) or not isinstance(values, tuple | list) or not all(_is_a(kind, v) for v in values):
+        raise InvalidOptionError(name, requirement, values)
+    return tuple(values)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from anyburl.errors import OptionError
+from anyburl.errors import InvalidOptionError
 from anyburl.learning.history import SpanRecord, last_values
 from anyburl.paths.profile import PathProfile
 
@@ -30,7 +30,7 @@ class Policy(Protocol):
 def _untried_first(
     history: Sequence[SpanRecord], profiles: Sequence[PathProfile], cores: int
 ) -> tuple[list[PathProfile], dict[PathProfile, float]]:
-    """Give a core to each profile that has no value yet, the shortest first; return those and the values there are.
+    """Give a core to each profile that has no value yet, the shortest first; return those, and the known values.
 
     The paper's Q(pf, last(pf, t)) is not defined for a profile that was never used.
     """
@@ -98,7 +98,7 @@ class Weighted:
 
 @dataclass(frozen=True)
 class Saturation:
-    """Spans alternate between cyclic and acyclic paths; each starts at length 1 and goes one up when saturated.
+    """Spans alternate between cyclic and acyclic paths; each starts at length 1 and moves up when saturated.
 
     A span is saturated if |R_s'| / |R_s| is above `boundary`: R_s the rules found in it, R_s' those known before.
     """
@@ -123,7 +123,7 @@ class Saturation:
         return [profiles[0]] * cores
 
     def current_length(self, history: Sequence[SpanRecord], cyclic: bool) -> int:
-        """Return the length that the spans so far have led to; one that has no body left is passed over."""
+        """Return the length reached by the spans so far, skipping lengths that have no body left."""
         length = 1
         exhausted: set[PathProfile] = set()
         for record in history:
@@ -145,5 +145,5 @@ def make_policy(name: str, *, epsilon: float = 0.1, saturation: float = 0.99) ->
         "saturation": Saturation(saturation),
     }
     if name not in policies:
-        raise OptionError(f"policy must be one of {', '.join(policies)}, got {name!r}")
+        raise InvalidOptionError("policy", f"one of {', '.join(policies)}", name)
     return policies[name]

@@ -1,4 +1,4 @@
-"""Write down a run while it goes on, in the background, so that killing it loses at most some seconds."""
+"""Record a run in the background while it is learning, so that a kill loses a few seconds at most."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS_BETWEEN_PARTS = 4.0
 
 
 class Recorder:
-    """Appends each span to the trace at once and its rules to a part every few seconds."""
+    """Appends each span to the trace immediately, and its rules to a part every few seconds."""
 
     def __init__(self, run: RunDirectory) -> None:
         self.run = run
@@ -24,7 +24,7 @@ class Recorder:
         self._writing: Future[None] | None = None
 
     def record(self, span: Span) -> None:
-        """Take note of a span."""
+        """Record a span."""
         self.run.append_trace(span)
         self._waiting += span.found
         due = time.monotonic() - self._last_part >= SECONDS_BETWEEN_PARTS
@@ -40,7 +40,7 @@ class Recorder:
         return rules
 
     def save_parts(self) -> None:
-        """Write everything found so far to parts, and wait until it is there."""
+        """Write everything found so far to parts, and wait until that is done."""
         self._wait()
         if self._waiting:
             self._start_part()

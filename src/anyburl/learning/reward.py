@@ -7,11 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import OptionError
+from anyburl.errors import InvalidOptionError
 
 
 class Reward(Protocol):
-    """The worth of a set of rules, given as columns."""
+    """The value of a set of rules, given as columns."""
 
     def of(self, supports: NDArray[np.int32], predictions: NDArray[np.int64], length: int) -> float:
         """Return the reward of rules of one length."""
@@ -52,5 +52,5 @@ def make_reward(name: str) -> Reward:
         "length-discounted": LengthDiscounted,
     }
     if name not in rewards:
-        raise OptionError(f"reward must be one of {', '.join(rewards)}, got {name!r}")
+        raise InvalidOptionError("reward", f"one of {', '.join(rewards)}", name)
     return rewards[name]()

@@ -1,4 +1,4 @@
-"""The run folder: what a learning run leaves behind, complete at every moment.
+"""The run folder: what a learning run leaves behind, in a consistent state at every moment.
 
 What is in it, and how its rules are read, is told in `anyburl.ruleset.files.run_folder`.
 """
@@ -34,7 +34,7 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], dataset: Dataset, options: LearnOptions) -> RunDirectory:
-        """Make a new run folder; refuse one that holds a run already."""
+        """Make a new run folder; refuse one that already holds a run."""
         run = cls(Path(path))
         if run.options_file.exists():
             raise RunError(f"{run.path} already holds a run: choose another folder, or continue the run with --resume")
@@ -95,10 +95,12 @@ class RunDirectory:
         """Return the options of the run."""
         stored = dict(self.described()["options"])
         names = {field.name for field in fields(LearnOptions)}
-        stored.setdefault("address", None)  # of runs from before there was one
+        stored.setdefault("address", None)  # missing in runs of older versions
         if stored.keys() != names:
             odd = ", ".join(sorted(stored.keys() ^ names))
-            raise RunError(f"{self.options_file} is of another version of anyburl: the options differ in {odd}")
+            raise RunError(
+                f"{self.options_file} was written by another version of anyburl: the options differ in {odd}"
+            )
         for name in ("snapshots", "relations"):
             stored[name] = None if stored[name] is None else tuple(stored[name])
         return LearnOptions(**stored)
@@ -120,7 +122,7 @@ class RunDirectory:
         run_folder.write_part(self.path, RuleSet.concat(list(rules)))
 
     def finish(self, rules: RuleSet, snapshots: dict[str, RuleSet]) -> None:
-        """Write the snapshots and all rules; the parts have done their duty then."""
+        """Write the snapshots and all rules, then remove the parts."""
         for name, taken in snapshots.items():
             snapshot = self.path / f"rules-{name}.parquet"
             if not snapshot.exists():
@@ -139,7 +141,7 @@ class RunDirectory:
 
 
 def trace_line(span: Span) -> dict[str, Any]:
-    """Return what trace.jsonl holds of a span."""
+    """Return a span as trace.jsonl records it."""
     return {
         "number": span.number,
         "elapsed": round(span.elapsed, 4),

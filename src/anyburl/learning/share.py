@@ -1,4 +1,4 @@
-"""Which bodies are whose: workers that share nothing own bodies by a hash of their keys."""
+"""Which worker owns which bodies: workers that share nothing divide them by a hash of their keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shards_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def divide(shards: NDArray[np.bool_], n_workers: int) -> list[NDArray[np.bool_]]:
-    """Divide the marked shards between so many workers."""
+    """Divide the marked shards between `n_workers` workers."""
     parts = []
     for numbers in np.array_split(np.flatnonzero(shards), n_workers):
         mask = np.zeros(N_SHARDS, np.bool_)
@@ -36,19 +36,19 @@ def divide(shards: NDArray[np.bool_], n_workers: int) -> list[NDArray[np.bool_]]
 class Share:
     """One worker's part of all bodies.
 
-    Workers that all sample the same paths count them in full (`weight` 1), and they are counted once. Workers that
-    sample for themselves drop what is not theirs: a path counts for the part of the bodies that it was looked at for.
+    Workers that all sample the same paths count them in full (`weight` 1), and the engine counts them once. Those that
+    sample independently drop the bodies of others, so each path counts in proportion to their share of the bodies.
     """
 
     owned: NDArray[np.bool_] | None = None  # shard -> whether its bodies are kept; None: all are
     weight: float = 1.0
 
     def owns(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Mark the bodies that are this worker's."""
+        """Mark the bodies that this worker owns."""
         return np.ones(len(keys), np.bool_) if self.owned is None else self.owned[shards_of(keys)]
 
     def of(self, bodies: BodyArrays, attempts: int, paths: int) -> tuple[BodyArrays, int, int]:
-        """Return those of the bodies that are this worker's, and what the attempts and paths count for."""
+        """Return the bodies that this worker owns, and the attempts and paths to count."""
         if self.owned is None:
             return bodies, attempts, paths
         own = bodies.take(np.flatnonzero(self.owns(bodies.keys)))

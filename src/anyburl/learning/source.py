@@ -1,4 +1,4 @@
-"""Where a profile's bodies come from: sampled paths first, a sweep through what is left, then nothing more."""
+"""Where the bodies of a profile come from: sampled paths first, then a sweep through the rest."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from anyburl.paths.sampling import sample_paths
 from anyburl.rng import batch_state
 
 PIECES = {1: 4096, 2: 512}  # bodies harvested at a time, of longer ones 64
-SAMPLED_FIRST = 20_000  # paths, to sweep first what they come across often,
-FEW = 64  # bodies at a time, since they cost much
-LARGE = 10_000_000  # edges: on such a graph a body costs much, so that frequent ones should come first:
-LARGE_BATCH = 20  # times as many paths are sampled at a time
-SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling is about to go round in circles
+SAMPLED_FIRST = 20_000  # paths: the bodies that they meet often are swept first,
+FEW = 64  # bodies at a time, since they are costly
+LARGE = 10_000_000  # edges: bodies of such a graph are costly, so frequent ones should come first:
+LARGE_BATCH = 20  # times as many paths are sampled at a time there
+SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling mostly finds known bodies
 
 
 def is_fruitless(attempts: int, paths: int, new_bodies: int) -> bool:
-    """Whether paths gave few new bodies, or many attempts none."""
+    """Whether the paths gave few new bodies, or many attempts gave none."""
     few = paths >= 1000 and new_bodies < SWEEP_BELOW * paths
     return few or (attempts >= PATHS_PER_CORE and new_bodies == 0)
 
 
 def by_frequency(bodies: BodyArrays) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a row of each distinct body, the most frequent first, and how often it is there."""
+    """Return one row of each distinct body, the most frequent first, and how often it occurs."""
     _, firsts, counts = np.unique(bodies.keys, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return firsts[order], counts[order]
 
 
 class BodySource:
-    """Bodies of one profile for all workers; `pending` holds those that were found but not harvested yet.
+    """Bodies of one profile for all workers; `pending` holds those found but not harvested yet.
 
     With all heads harvested at once, bodies of length 1 are swept from the start, longer ones when sampling finds few
     new ones and they are few enough to list. The literal mode only samples.
@@ -58,12 +58,12 @@ class BodySource:
     ) -> None:
         self._graph, self._triples, self._options, self._share = graph, triples, options, share
         self.profile = profile
-        self.n_listed = 0  # by the sweep, the bodies of other workers' shares included
+        self.n_listed = 0  # by the sweep, including the bodies of other workers
         self._is_large = options.heads == "all" and len(graph.targets) > LARGE
         self._grounded = profile.cyclic and profile.rule_length <= options.max_grounded
         self._lock = Lock()
         self._pending: deque[BodyArrays] = deque()
-        self._n_held = 0  # bodies that workers hold half done
+        self._n_held = 0  # unfinished bodies that workers hold
         self._sweep: Iterator[BodyArrays] | None = None
         self._can_sweep = options.heads == "all"
         self._swept = False
@@ -77,7 +77,7 @@ class BodySource:
         return self._swept and not self._pending and not self._n_held
 
     def start_sweep(self) -> None:
-        """List the bodies from now on, if that can be done."""
+        """From now on list the bodies instead of sampling them, if that is possible."""
         with self._lock:
             if not self._can_sweep or self._sweep is not None:
                 return
@@ -87,8 +87,8 @@ class BodySource:
                 self._sweep = chain(self._frequent(), everything) if self.profile.rule_length == 1 else everything
 
     def _frequent(self) -> Iterator[BodyArrays]:
-        """Yield the bodies that paths come across often, the most frequent first: on a large graph a sweep would
-        come to them late. Longer bodies are sampled before they are swept.
+        """Yield the bodies that paths meet often, the most frequent first: on a large graph a sweep would reach them
+        late. Longer bodies are sampled before they are swept.
         """
         state = batch_state(self._options.seed, 0, int(self.profile.cyclic))
         bodies, _, _ = self._sampled(SAMPLED_FIRST, state)
@@ -98,16 +98,16 @@ class BodySource:
             yield bodies.take(often[start : start + FEW])
 
     def before_span(self, allowance: int | None) -> None:
-        """Let a sweep list at most `allowance` bodies in this span, all workers together (None: no bound)."""
+        """Let a sweep list at most `allowance` bodies in this span, for all workers together (None: no limit)."""
         self._allowance = allowance
 
     def note_yield(self, attempts: int, paths: int, new_bodies: int) -> None:
-        """Turn from sampling to sweeping where paths gave few new bodies, or many attempts none."""
+        """Switch from sampling to sweeping if sampling was fruitless."""
         if is_fruitless(attempts, paths, new_bodies):
             self.start_sweep()
 
     def skip(self, n_listed: int) -> None:
-        """Let the sweep pass over its first bodies."""
+        """Skip the first `n_listed` bodies of the sweep."""
         while self._sweep is not None and self.n_listed < n_listed:
             if self._next_listed(self._sweep) is None:
                 return
@@ -149,18 +149,18 @@ class BodySource:
             return bodies
 
     def put(self, bodies: BodyArrays) -> None:
-        """Keep bodies to be harvested, in pieces that cores can share."""
+        """Queue bodies to be harvested, in pieces that cores can share."""
         size = PIECES.get(self.profile.rule_length, 64)
         for start in range(0, len(bodies.kinds), size):
             self._pending.append(bodies.take(np.arange(start, min(start + size, len(bodies.kinds)))))
 
     def hold(self) -> None:
-        """Take note that a worker holds a body half done."""
+        """Note that a worker holds an unfinished body."""
         with self._lock:
             self._n_held += 1
 
     def release(self) -> None:
-        """Take note that it does so no longer."""
+        """Note that it no longer does."""
         with self._lock:
             self._n_held -= 1
 

@@ -16,7 +16,7 @@ MOST_IN_MEMORY = 200_000_000  # rules, of 30 bytes each; more of them go to temp
 class RuleStore:
     """Rules in the order in which they were found.
 
-    `n_dropped` counts what the cap (`max_rules`) cost: of all rules found, those with the least support x confidence.
+    `n_dropped` counts the rules dropped by the cap (`max_rules`): those with the least support x confidence.
     """
 
     def __init__(self, vocabulary: Vocabulary, max_rules: int | None) -> None:
@@ -61,7 +61,7 @@ class RuleStore:
         self.n_rules = self._n_in_memory = len(kept)
 
     def mark_snapshot(self, name: str) -> None:
-        """Remember the present rules under `name`."""
+        """Remember the current rules under `name`."""
         self._snapshots[name] = self.n_rules
 
     def snapshots(self) -> dict[str, int]:

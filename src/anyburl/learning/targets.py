@@ -1,4 +1,4 @@
-"""Which relations rules are wanted for."""
+"""The relations to learn rules for."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def close(graph: GraphArrays, paths: PathArrays, row: int, state: NDArray[np.uin
     if paths.relations.shape[1] == 1:
         n_choices -= 1
     if other == graph.n_entities:
-        # h(c, self) stands in both directions; the forward readings come first and are half of all.
+        # h(c, self) is stored in both directions; the forward readings come first and are half of all.
         n_choices = (last - first) // 2 - 1
     if n_choices <= 0:
         return False
@@ -138,7 +138,7 @@ def sample_acyclic(
 ) -> int:
     """Fill `paths` (room for `attempts`) with straight acyclic paths; return how many of the attempts gave one.
 
-    Steps are as for cyclic ones.
+    Steps are drawn as for cyclic paths.
 
     `visited` is scratch with room for the entities of one path.
     """

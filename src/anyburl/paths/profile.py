@@ -1,4 +1,4 @@
-"""Path profiles: the arms between which a policy divides the cores."""
+"""Path profiles: the arms among which a policy divides the cores."""
 
 from __future__ import annotations
 

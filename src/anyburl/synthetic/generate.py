@@ -23,7 +23,7 @@ PLANTED = "planted.json"
 
 @dataclass(frozen=True)
 class GeneratedGraph:
-    """A graph that was generated: where it is, how large it is, and the rules that were planted in it."""
+    """A generated graph: its folder, its size, and the rules planted in it."""
 
     folder: Path
     options: GraphOptions
@@ -57,13 +57,13 @@ def generate_graph(
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> GeneratedGraph:
-    """Write a graph of about so many triples into a new folder: train.tsv, valid.tsv, test.tsv and planted.json.
+    """Write a graph of about `triples` triples to a new folder: train.tsv, valid.tsv, test.tsv and planted.json.
 
     Entities have types, every relation joins two types, and degrees follow power laws. Rules of every type (B of
-    length 1 to 3, Uc, Ud) are planted in relations of their own, and planted.json tells their true predictions, support
-    and confidence on the train split. There are about 10 triples an entity, unless `entities` says otherwise
-    (some may have no triple). The same arguments
-    give the same files. `progress` is called with numbers of triples that were written.
+    length 1 to 3, Uc, Ud) are planted in relations of their own, and planted.json lists their true predictions, support
+    and confidence on the train split. There are about 10 triples per entity, unless `entities` says otherwise (some may
+    have no triple). The same arguments give the same files. `progress` is called with the number of triples
+    just written.
     """
     options = GraphOptions(triples=triples, entities=entities, relations=relations, seed=seed)
     path = _new_folder(Path(folder))

@@ -1,11 +1,11 @@
-"""What a graph is asked to be like."""
+"""The options of a generated graph."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from anyburl.errors import OptionError
+from anyburl.errors import InvalidOptionError
 
 LEAST_TRIPLES = 1_000
 LEAST_ENTITIES = 200
@@ -18,7 +18,7 @@ MOST_HELD_OUT = 1_000  # in valid, and in test
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """How many triples, entities and relations; what is left out follows from the triples as in real graphs."""
+    """How many triples, entities and relations; what is left out is derived from the triples, as in real graphs."""
 
     triples: int
     entities: int | None = None
@@ -34,30 +34,30 @@ class GraphOptions:
         ):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise OptionError(f"generate_graph: {name} must be at least {least}, got {value}")
+                raise InvalidOptionError(name, f"at least {least}", value)
 
     @property
     def n_entities(self) -> int:
-        """About 10 triples an entity."""
+        """About one for every 10 triples."""
         return self.entities or max(LEAST_ENTITIES, self.triples // 10)
 
     @property
     def n_relations(self) -> int:
-        """30 relations for a thousand triples, some 170 for a million, some 530 for 100 million."""
+        """30 relations for a thousand triples, about 170 for a million, about 530 for 100 million."""
         return self.relations or round(30 * math.pow(self.triples / 1_000, 0.25))
 
     @property
     def n_families(self) -> int:
-        """Families of planted rules: 1 in a small graph, 3 in others, as far as there are relations for them."""
+        """Families of planted rules: 1 in a small graph, 3 in others, if there are enough relations."""
         wanted = min(max(self.triples // TRIPLES_PER_FAMILY, 1), MOST_FAMILIES)
         return min(wanted, (self.n_relations - 2) // RELATIONS_PER_FAMILY)
 
     @property
     def n_types(self) -> int:
-        """Types of entities: at least as many as the families of planted rules have need of."""
+        """Types of entities: at least as many as the families of planted rules need."""
         return max(6 * self.n_families, min(round(math.pow(self.triples, 0.25)), 40))
 
     @property
     def n_held_out(self) -> int:
-        """The triples of valid, and as many of test."""
+        """The number of triples of valid, and of test."""
         return min(MOST_HELD_OUT, self.triples // 100)

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import polars as pl
 
 from anyburl.errors import DataError, InvalidOptionError
@@ -47,6 +48,8 @@ class Dataset:
     ) -> Dataset:
         """Make a data set from tables, Polars or pandas frames, arrays or lists of tuples."""
         frames = [_labels(split, triples) for split, triples in zip(SPLITS, (train, valid, test), strict=True)]
+        if not any(len(frame) for frame in frames):
+            raise DataError("there is no triple: expected at least one (subject, relation, object), got none")
         first, second, third = tables_of([[frame] for frame in frames])
         return cls(name, first, second, third)
 
@@ -74,13 +77,36 @@ class Dataset:
         return f"Dataset({self.name!r}: {counts}; {words.n_entities} entities, {words.n_relations} relations)"
 
 
-def load_dataset(data: str | os.PathLike[str]) -> Dataset:
-    """Load a built-in data set by name, a folder, a single file (train only), or a data set that is known by name.
+DataLike = str | os.PathLike[str] | Dataset | TripleTable | TriplesLike
+"""A data set by name, folder or file; a `Dataset`; or its train triples in a table, frame, array or list."""
 
-    A folder holds files of triples, or what `anyburl index` wrote: that is opened at once, and not read before it is
-    used. A name, however it is written (FB15k-237, fb15k237), is looked up in the folder $ANYBURL_DATA first; otherwise
-    its files are downloaded when it is first used (`anyburl datasets` lists the names).
+
+def load_dataset(data: DataLike) -> Dataset:
+    """Load a data set by name, from a folder or from a single file (train only), or make one of triples in memory.
+
+    A folder holds files of triples, or what `anyburl index` wrote: the latter opens at once and is read as it is used.
+    A name may be written in any way (FB15k-237, fb15k237). It is looked up among the built-in data sets and in the
+    folder $ANYBURL_DATA; otherwise its files are downloaded when it is first used (`anyburl datasets` lists the names).
+
+    Triples in memory become the train split: a `TripleTable`, a Polars or pandas frame, a NumPy array of three columns
+    (integers become labels) or a list of (subject, relation, object). `Dataset.from_triples` takes valid and test as
+    well. A `Dataset` is returned as it is.
     """
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, TripleTable):
+        return _train_only(data)
+    return _located(data) if isinstance(data, str | os.PathLike) else Dataset.from_triples(data)
+
+
+def _train_only(train: TripleTable) -> Dataset:
+    if not len(train):
+        raise DataError("there is no triple in this table: expected at least one")
+    nothing = TripleTable(train.vocabulary, np.empty((0, 3), np.int32))
+    return Dataset("triples", train, nothing, nothing)
+
+
+def _located(data: str | os.PathLike[str]) -> Dataset:
     with located(data) as source:
         if source.index is not None:
             stored = open_index(source.index)

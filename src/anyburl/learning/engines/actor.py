@@ -1,4 +1,4 @@
-"""What runs on one core of a Ray cluster: a worker with its own share of the bodies, and what it is told and tells."""
+"""What runs on one core of a Ray cluster: a worker with its own share of the bodies, and the messages it exchanges."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ Columns = dict[str, NDArray[Any]]  # of a rule set
 
 @dataclass(frozen=True)
 class SpanOrder:
-    """A time span as workers are told of it: one with a path budget has no seconds."""
+    """The order to run a time span; without seconds, it has a path budget."""
 
     number: int
     allocation: tuple[PathProfile, ...]
     seconds: float | None
-    sweeping: frozenset[PathProfile]  # profiles whose bodies are to be listed from now on
+    sweeping: frozenset[PathProfile]  # profiles whose bodies are listed from now on
 
 
 @dataclass(frozen=True)
 class Division:
-    """The bodies that are one worker's from now on, and how far each profile was listed before."""
+    """The bodies that one worker owns from now on, and how far each profile was listed before."""
 
     owned: NDArray[np.bool_]
     n_listed: Mapping[PathProfile, int]
@@ -49,7 +49,7 @@ class Division:
 
 @dataclass(frozen=True)
 class SpanReply:
-    """What one worker has found in a span."""
+    """What one worker found in a span."""
 
     cores: tuple[CoreSpan, ...]  # without rules
     rules: tuple[Columns | None, ...]  # of each of `cores`; without the labels, which workers do not have
@@ -77,7 +77,7 @@ class _LoggedBodies(SeenBodies):
 
 
 def join_harvested(parts: list[Harvested]) -> Harvested:
-    """Put lists of harvested bodies after each other."""
+    """Concatenate lists of harvested bodies."""
     keys = np.concatenate([np.empty(0, np.uint64), *(keys for keys, _ in parts)])
     counts = np.concatenate([np.empty(0, np.int32), *(counts for _, counts in parts)])
     return keys, counts
@@ -97,11 +97,11 @@ class RayWorker:
         self._stop = Event()
 
     def ready(self) -> str:
-        """Return the version, once kernels are compiled and memory is there."""
+        """Return the version; called, it shows that kernels are compiled and memory is allocated."""
         return __version__
 
     def run_span(self, order: SpanOrder, number: int, division: Division | None, known: Harvested | None) -> SpanReply:
-        """Run a span as worker `number`; where bodies were divided anew, `known` are those harvested before by all."""
+        """Run a span as worker `number`; after a new division, `known` are the bodies that any worker has harvested."""
         if division is not None and known is not None:
             self._begin(division, known)
         for profile in order.sweeping:
@@ -116,11 +116,11 @@ class RayWorker:
         )
 
     def stop(self) -> None:
-        """End the span under way soon, and all later ones at once."""
+        """End the current span soon, and later ones immediately."""
         self._stop.set()
 
     def _begin(self, division: Division, known: Harvested) -> None:
-        """Forget everything but what was harvested, and look for the bodies of another share."""
+        """Forget everything except what was harvested, and switch to another share of the bodies."""
         weight = 1.0 if self._options.seconds is None else float(division.owned.mean())
         share = Share(division.owned, weight)
         self._worker.forget()
@@ -146,9 +146,9 @@ class RayWorker:
         ]
 
     def _work_until(self, order: SpanOrder, seconds: float, number: int) -> list[CoreSpan]:
-        """Give each profile its part of the span: a worker must look at all of them, for its bodies are no other's.
+        """Give each profile its part of the span: a worker must work on all of them, since nobody else has its bodies.
 
-        Where a profile ends before its time, the next ones have more; the last of it goes to those without cores.
+        A profile that finishes early leaves its time to the next ones, and finally to those without cores.
         """
         started, found = time.monotonic(), []
         given = dict.fromkeys(order.allocation)

@@ -32,7 +32,7 @@ class CoreSpan:
 
 
 class Engine(Protocol):
-    """Runs time spans. `workers` is how many cores there are to run them on, now."""
+    """Runs time spans. `workers` is the number of cores that it can run them on now."""
 
     @property
     def workers(self) -> int: ...
@@ -42,7 +42,7 @@ class Engine(Protocol):
         ...
 
     def after_span(self, found: Sequence[ProfileSpan]) -> None:
-        """Take note of what the span gave, profile by profile."""
+        """Learn what the span yielded, by profile."""
         ...
 
     def exhausted(self) -> set[PathProfile]:
@@ -50,16 +50,16 @@ class Engine(Protocol):
         ...
 
     def mark_known(self, rules: RuleSet) -> None:
-        """Take rules of an earlier run as found."""
+        """Treat the rules of an earlier run as found."""
         ...
 
     def take_notes(self) -> list[str]:
-        """Return what has happened to the workers since the last call, in words."""
+        """Return what happened to the workers since the last call, in words."""
         ...
 
     @property
     def stopped(self) -> bool:
-        """Whether the run is to end: by `stop`, or by Ctrl-C during a span."""
+        """Whether the run should end: because of `stop`, or of Ctrl-C during a span."""
         ...
 
     def stop(self) -> None:
@@ -67,7 +67,7 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back threads and memory."""
+        """Release threads and memory."""
         ...
 
 
@@ -79,7 +79,7 @@ class Stoppable:
 
     @property
     def stopped(self) -> bool:
-        """Whether the run is to end."""
+        """Whether the run should end."""
         return self._stop.is_set()
 
     def stop(self) -> None:
@@ -88,7 +88,7 @@ class Stoppable:
 
 
 def by_profile(cores: Sequence[CoreSpan], allocation: Sequence[PathProfile]) -> list[ProfileSpan]:
-    """Add up the cores' results for each profile; cores are counted as the policy gave them."""
+    """Add up the results of the cores by profile; cores are counted as the policy allocated them."""
     profiles = dict.fromkeys([*allocation, *(core.profile for core in cores)])
     return [_add_up(profile, [core for core in cores if core.profile == profile], allocation) for profile in profiles]
 

@@ -1,7 +1,7 @@
 """The cores of a cluster: Ray workers that own bodies by hash, so that none repeats the work of another.
 
-Workers share nothing but the graph. What they have harvested is known here, so that a worker which is lost, or one
-that joins, costs no more than the work under way: bodies are divided anew, and everybody is told what is known.
+Workers share nothing but the graph. The driver knows what they have harvested, so losing or gaining a worker costs no
+more than the current span: bodies are divided again, and every worker is told what is known.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable
 
-ROUNDS = 5  # of a span with a path budget, each of which loses a worker, after which a run gives up
+ROUNDS = 5  # of a span with a path budget: after losing workers in this many, a run gives up
 
 
 class RayEngine(Stoppable):
-    """Runs spans on the workers of a Ray cluster, also where those come and go."""
+    """Runs spans on the workers of a Ray cluster, which may come and go."""
 
     def __init__(self, table: TripleTable, options: LearnOptions) -> None:
         super().__init__()
@@ -74,17 +74,19 @@ class RayEngine(Stoppable):
                 missing = missing & ~self._owned[worker]
             if deadline is not None or self.stopped or not missing.any():
                 return self._take(replies, is_whole=not missing.any())
-        raise RunError(f"Ray workers were lost {ROUNDS} times in span {number}: give them more memory, and go on later")
+        raise RunError(
+            f"Ray workers were lost {ROUNDS} times in span {number}: give them more memory, then resume the run"
+        )
 
     def _welcome(self) -> None:
-        """Take in workers that have started since; where none is left, wait for one."""
+        """Take in workers that have started since the last span; if none is left, wait for one."""
         n_before = len(self._crew.workers)
         self._crew.refresh()
         if not self._crew.workers:
             self._crew.wait_for_workers(self._stop.is_set)
         n_now = len(self._crew.workers)
         if n_now > n_before:
-            self._notes.append(f"{counted(n_now - n_before)} joined, {n_now} at work")
+            self._notes.append(f"{counted(n_now - n_before)} joined, {n_now} in all")
 
     def _run(self, order: SpanOrder, shards: NDArray[np.bool_]) -> dict[int, SpanReply]:
         """Let all workers run a span, each for its part of `shards`; return the replies of those that were not lost."""
@@ -126,7 +128,7 @@ class RayEngine(Stoppable):
         return divisions, self._crew.put(self._harvested[0])
 
     def _take(self, replies: Sequence[SpanReply], *, is_whole: bool) -> list[CoreSpan]:
-        """Take note of what was found, and copy it out of the object store."""
+        """Record what was found, and copy it out of the object store."""
         with_seconds = self._options.seconds is not None
         cores = []
         for place, reply in enumerate(replies):
@@ -147,7 +149,7 @@ class RayEngine(Stoppable):
         return [RuleSet(vocabulary=self._vocabulary, **{name: column.copy() for name, column in columns.items()})]
 
     def after_span(self, found: Sequence[ProfileSpan]) -> None:
-        """Turn saturated profiles from sampling to sweeping, from the next span on."""
+        """Switch saturated profiles from sampling to sweeping, starting with the next span."""
         self._sweeping |= {
             entry.profile for entry in found if is_fruitless(entry.attempts, entry.paths, entry.new_bodies)
         }
@@ -157,7 +159,7 @@ class RayEngine(Stoppable):
         return set(self._exhausted)
 
     def mark_known(self, rules: RuleSet) -> None:
-        """Take the bodies of rules found earlier as harvested."""
+        """Treat the bodies of rules found earlier as harvested."""
         known = known_keys(self.graph, rules, self._options)
         self._harvested += [(keys, counts.astype(np.int32)) for keys, counts in known]
         self._owned = {}
@@ -168,7 +170,7 @@ class RayEngine(Stoppable):
         return notes
 
     def close(self) -> None:
-        """End the workers, and Ray if it was started here."""
+        """Stop the workers, and Ray if it was started here."""
         self._crew.close()
 
 

@@ -16,7 +16,7 @@ from anyburl.triples.table import TripleTable
 
 
 class SearchArrays(NamedTuple):
-    """The graph, the heads that are asked for and the triples that paths start from."""
+    """The graph, the heads to learn rules for and the triples that paths start from."""
 
     graph: GraphArrays
     heads: HeadArrays

@@ -1,4 +1,4 @@
-"""The cores of one machine: threads over kernels that hold no lock."""
+"""The cores of one machine: threads that run kernels without the GIL."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ThreadsEngine(Stoppable):
         allocation: Sequence[PathProfile],
         deadline: float | None,
     ) -> list[CoreSpan]:
-        """Let one worker do one core's share; where its profile ends before the time, it helps with the others'."""
+        """Let one worker do one core's share; if its profile finishes early, it helps with the others."""
         worker = self._idle.get()
         try:
             others = [one for one in dict.fromkeys([*allocation, *self._sources]) if one != profile]
@@ -79,7 +79,7 @@ class ThreadsEngine(Stoppable):
             self._idle.put(worker)
 
     def after_span(self, found: Sequence[ProfileSpan]) -> None:
-        """Turn saturated profiles from sampling to sweeping."""
+        """Switch saturated profiles from sampling to sweeping."""
         for entry in found:
             self._sources[entry.profile].note_yield(entry.attempts, entry.paths, entry.new_bodies)
 
@@ -88,7 +88,7 @@ class ThreadsEngine(Stoppable):
         return {profile for profile, source in self._sources.items() if source.exhausted}
 
     def mark_known(self, rules: RuleSet) -> None:
-        """Take the bodies of rules found earlier as seen."""
+        """Treat the bodies of rules found earlier as seen."""
         for keys, counts in known_keys(self.graph, rules, self._options):
             self._seen.enter(keys, 0)
             self._seen.record(keys, counts)
@@ -98,5 +98,5 @@ class ThreadsEngine(Stoppable):
         return []
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self._pool.shutdown()

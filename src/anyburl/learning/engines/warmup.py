@@ -1,26 +1,38 @@
-"""Compile the kernels before the clock runs."""
+"""Compile the kernels of a run before its clock starts."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 
-import numpy as np
-
+from anyburl.bodies.sweep import followers
 from anyburl.learning.engines.threads import ThreadsEngine
 from anyburl.learning.options import LearnOptions
 from anyburl.triples.table import TripleTable
-from anyburl.triples.vocabulary import Vocabulary
+from anyburl.warmup import on_tiny_table
 
 
-def warm_up(options: LearnOptions, n_relations: int = 1) -> None:
-    """Learn on six triples: compiles every kernel of a run, or loads what was compiled before.
+def warm_up(options: LearnOptions, n_relations: int) -> None:
+    """Compile every kernel of a run with `options` on data with `n_relations`, or load what was compiled before."""
+    sweeps = options.heads == "all" and max(options.max_cyclic, options.max_acyclic) > 1
+    work = TinyRun(options.max_cyclic > 0, options.max_acyclic > 0, options.heads, sweeps=sweeps)
+    on_tiny_table(work, n_relations)
 
-    `n_relations` is that of the data to come: with many, relation numbers are wider and kernels are compiled for that.
-    """
-    vocabulary = Vocabulary.from_labels(list("abcd"), [f"r{number:06d}" for number in range(n_relations)])
-    triples = np.array([[0, 0, 1], [1, 0, 2], [2, 0, 3], [0, 0, 2], [1, 0, 3], [3, 0, 0], [0, 0, 0]], np.int32)
-    table = TripleTable.from_ids(triples, vocabulary)
-    small = replace(options, paths=1, seconds=None, threads=1, relations=None, max_rules=None, policy="weighted")
-    engine = ThreadsEngine(table, small, threads=1)
-    engine.run_span(1, small.profiles, None)
-    engine.close()
+
+@dataclass(frozen=True)
+class TinyRun:
+    """One span of learning rules of length 1; longer ones take the same kernels, but for sweeping."""
+
+    cyclic: bool
+    acyclic: bool
+    heads: str
+    sweeps: bool
+
+    def __call__(self, table: TripleTable) -> None:
+        options = LearnOptions(
+            paths=1, threads=1, heads=self.heads, max_cyclic=int(self.cyclic), max_acyclic=int(self.acyclic)
+        )
+        engine = ThreadsEngine(table, options, threads=1)
+        engine.run_span(1, options.profiles, None)
+        engine.close()
+        if self.sweeps:
+            followers(engine.graph)

@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 
-from anyburl.bodies.arrays import UNDER_WAY, BodyArrays, HeadArrays, Limits, empty_harvest, empty_scratch
+from anyburl.bodies.arrays import BodyArrays, HeadArrays, Limits, empty_harvest, empty_scratch
 from anyburl.bodies.kernel import harvest
 from anyburl.bodies.seen import SeenBodies
 from anyburl.graph.arrays import GraphArrays
@@ -24,7 +24,7 @@ from anyburl.triples.vocabulary import Vocabulary
 ATTEMPTS = 5_000  # paths tried at a time: a few milliseconds
 KERNEL_WORK = 4_000_000  # edges touched in one kernel call: some tens of milliseconds, more on a large graph
 SHORT = 2  # bodies up to this length are few
-FACTOR = 10  # of the budget: more for short bodies, less for long ones on a large graph, where they are many
+FACTOR = 10  # applied to the budget: up for short bodies, down for long ones on a large graph, which has many
 START_WORK = 1_000_000  # edges that a single start of a body may touch
 
 
@@ -41,14 +41,14 @@ class Worker:
         self._scratch = empty_scratch(graph, longest, witnessed=witnessed or not options.object_identity)
         self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations)
         self._reward = make_reward(options.reward)
-        self._held: tuple[BodySource, BodyArrays] | None = None  # a body that the last span's end left half done
+        self._held: tuple[BodySource, BodyArrays] | None = None  # an unfinished body of the last span
 
     def work_until(
         self, deadline: float, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]
     ) -> list[CoreSpan]:
         """Work on one profile until the deadline (on time.monotonic) or the end of the profile.
 
-        Before that, a body is finished that was left half done when time was over last.
+        A body that the last span left unfinished comes first.
         """
 
         def over() -> bool:
@@ -82,11 +82,11 @@ class Worker:
         return found
 
     def forget(self) -> None:
-        """Drop the body that was left half done, if there is one."""
+        """Drop the unfinished body, if there is one."""
         if self._held is None:
             return
         self._held = None
-        self._scratch.grounding[UNDER_WAY] = False
+        self._scratch.grounding[0].under_way = False
         self._scratch.relation_counts[:] = 0
         self._scratch.segment_counts[:] = 0
 
@@ -105,7 +105,7 @@ class Worker:
             self._harvest(pending, source, seen, found, over)
 
     def _find(self, source: BodySource, seen: SeenBodies, found: CoreSpan, key: Key, batch: int) -> bool:
-        """Look for bodies and keep the new ones to be harvested; False if there are none left in this span."""
+        """Look for bodies and queue the new ones to be harvested; False if none are left in this span."""
         bodies, attempts, paths = source.next_bodies(ATTEMPTS, batch_state(self._options.seed, *key, batch))
         if bodies is None:
             return False
@@ -125,8 +125,8 @@ class Worker:
         found: CoreSpan,
         over: Callable[[], bool],
     ) -> None:
-        """Harvest `bodies`, a bounded kernel call at a time; put back what is left when time is over, but for a body
-        that is half done: this worker's buffers hold its counts.
+        """Harvest `bodies`, one bounded kernel call at a time. When time is up, put back the rest, except an unfinished
+        body: this worker's buffers hold its counts.
         """
         limits = self._limits(source.profile)
         done = 0
@@ -140,7 +140,7 @@ class Worker:
                 rules = to_rules(self._vocabulary, bodies, self._out, n_rows)
                 found.rules.append(rules)
                 found.reward += self._reward.of(rules.support, rules.predictions, source.profile.rule_length)
-        if self._scratch.grounding[UNDER_WAY]:
+        if self._scratch.grounding[0].under_way:
             self._held = (source, bodies.take(np.array([done])))
             source.hold()
             done += 1

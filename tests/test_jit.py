@@ -1,0 +1,202 @@
+"""The decorators of kernels: what they refuse, what they compile how often, and which files the cache depends on."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import numba
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+
+import anyburl
+from anyburl import _jit
+from anyburl._jit import inlined, kernel, merged, part
+from kernels import INTERPRETED
+
+PACKAGE = Path(anyburl.__file__).parent
+DECORATORS = {"kernel", "part", "inlined", "merged"}
+compiled_only = pytest.mark.skipif(INTERPRETED, reason="kernels are not compiled")
+
+
+def modules() -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.name != "_jit.py":
+            yield path, ast.parse(path.read_text("utf-8"))
+
+
+def decorated(tree: ast.Module) -> list[ast.FunctionDef]:
+    """The functions under one of the decorators, however that is written: @kernel, @_jit.kernel, @kernel(...)."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            called = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+            names = {d.attr if isinstance(d, ast.Attribute) else getattr(d, "id", "") for d in called}
+            found += [node] if names & DECORATORS else []
+    return found
+
+
+def imported_names(tree: ast.Module) -> dict[str, str]:
+    """Name -> module, of everything imported from this package."""
+    return {
+        alias.asname or alias.name: node.module or ""
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("anyburl")
+        for alias in node.names
+    }
+
+
+def names_in(nodes: list[ast.FunctionDef]) -> set[str]:
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def test_every_kernel_is_in_a_file_that_the_cache_depends_on() -> None:
+    """A kernel elsewhere would run as stale machine code after an edit: name its file kernel*.py."""
+    counted = {path.resolve() for path in _jit.kernel_sources()}
+    elsewhere = [str(path) for path, tree in modules() if decorated(tree) and path.resolve() not in counted]
+    assert elsewhere == []
+
+
+def test_everything_that_a_kernel_uses_is_in_a_file_that_the_cache_depends_on() -> None:
+    """NamedTuples, constants and functions that kernels name: swapped fields would give wrong numbers."""
+    counted = {path.resolve() for path in _jit.kernel_sources()}
+    elsewhere = set()
+    n_used = 0
+    for path, tree in modules():
+        imported = imported_names(tree)
+        for name in names_in(decorated(tree)) & imported.keys():
+            home = Path(str(import_module(imported[name]).__file__)).resolve()
+            n_used += 1
+            if home not in counted and home.name != "_jit.py":
+                elsewhere.add(f"{path.name}: {name} from {home}")
+    assert n_used > 100
+    assert elsewhere == set()
+
+
+def argument_types() -> set[type]:
+    """The NamedTuples that kernels take, and those that are fields of them, like LevelArrays in Scratch."""
+    found: set[type] = set()
+    for path, tree in modules():
+        if functions := decorated(tree):
+            module = import_module(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts))
+            waiting = [hint for node in functions for hint in hints_of(getattr(module, node.name)).values()]
+            while waiting:
+                hint = waiting.pop()
+                if hasattr(hint, "_fields") and hint not in found:
+                    found.add(hint)
+                    waiting += get_type_hints(hint).values()
+    return found
+
+
+def hints_of(function: Any) -> dict[str, Any]:
+    return get_type_hints(getattr(function, "py_func", function))
+
+
+def test_the_named_tuples_of_kernels_are_in_such_files() -> None:
+    counted = {path.resolve() for path in _jit.kernel_sources()}
+    types = argument_types()
+    assert {"GraphArrays", "Scratch", "LevelArrays"} <= {named.__name__ for named in types}
+    assert [named for named in types if Path(inspect.getfile(named)).resolve() not in counted] == []
+
+
+@pytest.mark.parametrize("name", ["kernel_new.py", "arrays.py", "rng.py"])
+def test_a_new_file_changes_the_folder_of_the_cache(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_jit, "__file__", str(tmp_path / "_jit.py"))
+    (tmp_path / "_jit.py").touch()
+    before = _jit._digest()
+    (tmp_path / "stage").mkdir()
+    (tmp_path / "stage" / name).write_text("NEW = 1\n")
+    assert _jit._digest() != before
+
+
+def test_checked_kernels_have_a_folder_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
+    fast = _jit._digest()
+    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
+    assert (fast.removesuffix("-fast"), fast[-5:]) == (_jit._digest().removesuffix("-checked"), "-fast")
+
+
+@kernel
+def allocate(n: int) -> Any:
+    return np.empty(n, np.int64)
+
+
+@kernel
+def join(values: Any) -> Any:
+    return np.concatenate((values, values))
+
+
+@compiled_only
+@pytest.mark.parametrize(("function", "argument"), [(allocate, 3), (join, np.zeros(2))])
+def test_a_kernel_that_allocates_is_refused(function: Any, argument: Any) -> None:
+    with pytest.raises(TypingError, match="Only accept returning of array passed into the function as argument"):
+        function(argument)
+
+
+@inlined
+def doubled(value: int) -> int:
+    return 2 * value
+
+
+@part
+def tripled(value: int) -> int:
+    return 3 * value
+
+
+@merged
+def squared(value: int) -> int:
+    return value * value
+
+
+@kernel
+def sum_up(small: Any, large: Any) -> int:
+    """Call each part with a literal, a variable that starts as one, an int32 and an int64."""
+    total = 0
+    for i in range(len(small)):
+        total = tripled(doubled(total)) + doubled(small[i]) + tripled(small[i]) + doubled(large[i]) + tripled(7)
+    return total + squared(len(small))
+
+
+def test_parts_may_be_called_with_any_integer() -> None:
+    total = sum_up(np.array([1, 2], np.int32), np.array([3, 2**40]))
+    expected = 6 * (2 + 3 + 6 + 21) + 4 + 6 + 2**41 + 21
+    assert total == expected + 4
+
+
+@compiled_only
+def test_parts_are_compiled_once_whatever_the_integers() -> None:
+    compiled_now = numba.njit(_nrt=False)(sum_up.py_func)  # type: ignore[attr-defined]  # not loaded from the cache
+    assert compiled_now(np.array([1], np.int32), np.array([3])) == 2 + 3 + 6 + 21 + 1
+    for function in (doubled, tripled):
+        assert [str(signature) for signature in function.signatures] == ["(int64,)"]  # type: ignore[attr-defined]
+
+
+@compiled_only
+@pytest.mark.parametrize("function", [doubled, tripled, squared])
+def test_python_cannot_call_a_part(function: Any) -> None:
+    with pytest.raises(TypeError, match="is part of kernels: Python cannot call it"):
+        function(1)
+
+
+CHECKED = """
+import numpy as np
+from anyburl.bodies.kernel_seen import record_rules
+from anyburl.bodies.seen import _empty_table
+record_rules(_empty_table(8), np.zeros(3, np.uint64), np.zeros(1, np.int64))
+"""
+
+
+@compiled_only
+def test_bounds_are_checked_on_demand() -> None:
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1"}
+    done = subprocess.run([sys.executable, "-c", CHECKED], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "IndexError: index is out of bounds" in done.stderr

@@ -1,0 +1,88 @@
+"""Kernels are compiled before they are needed, once, and whoever waits is told which."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numba
+import pytest
+
+from anyburl import LearnOptions, TripleTable
+from anyburl._jit import compiling, kernel
+from anyburl.graph.index import build_graph
+from anyburl.learning.warmup import TinyRun, warm_up
+from anyburl.warmup import MANY_RELATIONS, on_tiny_table, tiny_table
+from kernels import INTERPRETED
+
+WITHIN_A_RUN = """
+import sys
+import anyburl
+from anyburl.learning.warmup import warm_up
+from numba.core.dispatcher import Dispatcher
+
+def kernels():
+    modules = [module for name, module in sys.modules.items() if name.startswith("anyburl.")]
+    found = [value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)]
+    return {(kernel.__module__, kernel.__name__, signature) for kernel in found for signature in kernel.signatures}
+
+data = anyburl.Dataset.from_triples([(f"e{i}", f"r{i % 3}", f"e{i * 7 % 40}") for i in range(120)])
+options = anyburl.LearnOptions(paths=50_000, max_cyclic=2, max_acyclic=2, threads=1)
+warm_up(options, data.vocabulary.n_relations)
+before = kernels()
+learner = anyburl.Learner(data.train, options)
+assert kernels() == before
+list(learner.spans())
+print(len(before), learner.n_bodies > 100, *{name[:2] for name in kernels() - before})
+"""
+
+
+@pytest.mark.skipif(INTERPRETED, reason="kernels are not compiled")
+def test_a_run_needs_no_kernel_that_its_warm_up_did_not() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHIN_A_RUN], capture_output=True, text=True, check=True)
+    n_kernels, found_enough, *others = done.stdout.split()
+    assert int(n_kernels) > 10
+    assert (found_enough, others) == ("True", [])
+
+
+@kernel
+def twice(value: int) -> int:
+    return 2 * value
+
+
+@pytest.mark.skipif(INTERPRETED, reason="kernels are not compiled")
+def test_who_waits_is_told_the_stage_that_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages: list[str] = []
+    monkeypatch.setattr(twice.py_func, "__module__", "anyburl.bodies.kernel")  # type: ignore[attr-defined]
+    compiling(lambda: numba.njit(twice.py_func)(1), stages.append)  # type: ignore[attr-defined]
+    assert stages == ["bodies"]
+    compiling(lambda: None, stages.append)
+    assert stages == ["bodies"]
+
+
+def test_the_work_of_a_stage_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables: list[TripleTable] = []
+    for n_relations in (1, 7, MANY_RELATIONS, 10 * MANY_RELATIONS):
+        on_tiny_table(tables.append, n_relations)
+    assert [table.vocabulary.n_relations for table in tables] == [1, MANY_RELATIONS]
+
+
+def test_runs_that_need_the_same_kernels_share_their_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    works: list[object] = []
+    monkeypatch.setattr("anyburl.learning.warmup.on_tiny_table", lambda work, n_relations: works.append(work))
+    for options in ({}, {"max_cyclic": 7, "seed": 3}, {"max_acyclic": 0}, {"heads": "sampled"}, {"max_cyclic": 1}):
+        warm_up(LearnOptions(**options), 1)  # type: ignore[arg-type]
+    assert works == [
+        TinyRun(True, True, "all", sweeps=True),
+        TinyRun(True, True, "all", sweeps=True),
+        TinyRun(True, False, "all", sweeps=True),
+        TinyRun(True, True, "sampled", sweeps=False),
+        TinyRun(True, True, "all", sweeps=False),
+    ]
+
+
+def test_tiny_graphs_are_typed_like_large_ones() -> None:
+    few, many = build_graph(tiny_table(1)), build_graph(tiny_table(MANY_RELATIONS))
+    assert (few.segment_relations.dtype, many.segment_relations.dtype) == ("int16", "int32")
+    almost = build_graph(tiny_table(MANY_RELATIONS - 1))
+    assert almost.segment_relations.dtype == "int16"
