@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl.graph.lookup import Ids, neighbours
 from anyburl.ranking.arrays import empty_candidates
-from anyburl.ranking.kernel_order import link_firings, set_keys
-from anyburl.ranking.kernel_rank import count_better
+from anyburl.ranking.kernel_rank import rank_candidate
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.scores import to_confidences
 
@@ -46,9 +45,9 @@ class QueryFirings:
             lists=np.empty(len(kept), np.int64),
         )
         candidates, protocol = empty_candidates(graph.n_entities), lister.ready.protocol(lister.aggregation, 0)
-        n_candidates = link_firings(candidates, firings, len(kept), 1)
-        set_keys(candidates, firings, n_candidates, protocol.n_counted)
-        better, equal, _ = count_better(candidates, firings, n_candidates, self.answer, 1, protocol.breaks_ties, -1)
+        better, equal = rank_candidate(
+            candidates, firings, len(kept), self.answer, protocol.n_counted, protocol.breaks_ties
+        )
         return better + equal / 2 + 1
 
 

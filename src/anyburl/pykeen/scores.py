@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl.graph.lookup import neighbours
 from anyburl.ranking.arrays import FiringArrays, empty_candidates
-from anyburl.ranking.kernel_order import link_firings, set_keys
+from anyburl.ranking.kernel_rank import order_candidates
 from anyburl.ranking.ranker import Ranker
 
 
@@ -26,8 +26,8 @@ def query_scores(ranker: Ranker, entity: int, relation: int) -> NDArray[np.float
     else:
         n = len(firings.candidates)
         candidates = empty_candidates(ranker.graph.n_entities)
-        listed = candidates.listed[: link_firings(candidates, firings, n, 1)]
-        set_keys(candidates, firings, len(listed), lister.ready.protocol(lister.aggregation, 0).n_counted)
+        n_counted = lister.ready.protocol(lister.aggregation, 0).n_counted
+        listed = candidates.listed[: order_candidates(candidates, firings, n, n_counted)]
         scores[listed] = np.unique(candidates.keys[listed], return_inverse=True)[1] + 1
     if ranker.block_connected:
         scores[neighbours(ranker.graph, entity)] = np.nan

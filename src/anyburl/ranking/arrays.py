@@ -191,6 +191,7 @@ class Protocol(NamedTuple):
     object_identity: bool
     block_connected: bool
     keep_known: bool  # known answers are not blocked
+    only_fires: bool  # nothing is ranked
     top_k: int
     longest: int
 

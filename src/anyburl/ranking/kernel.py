@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, kernel, part
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, find_segment, inverse
 from anyburl.ranking.arrays import (
@@ -43,7 +43,7 @@ def next_query(candidates: CandidateArrays) -> int:
     return int(candidates.clock[0])
 
 
-@kernel
+@part
 def exclude(
     graph: GraphArrays, queries: QueryArrays, q: int, query: int, protocol: Protocol, candidates: CandidateArrays
 ) -> int:
@@ -75,7 +75,7 @@ def exclude(
     return n_excluded
 
 
-@kernel
+@part
 def fire_unary(
     graph: GraphArrays,
     index: RuleIndex,
@@ -219,25 +219,6 @@ def settle_ties(
 
 
 @kernel
-def fire_all(
-    graph: GraphArrays,
-    index: RuleIndex,
-    queries: QueryArrays,
-    protocol: Protocol,
-    walk: TrieWalk,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-) -> int:
-    """Fire every rule that answers the first of the queries, known answers included; return the number of firings."""
-    query = next_query(candidates)
-    s, d = int(np.int64(queries.entities[0])), int(np.int64(queries.relations[0]))
-    identity, longest = protocol.object_identity, protocol.longest
-    n = fire_unary(graph, index, s, d, identity, query, walk, candidates, firings)
-    n, _ = fire_trie(graph, index, queries, 0, s, d, longest, identity, False, -1, query, walk, candidates, firings, n)
-    return n
-
-
-@kernel
 def answer(
     graph: GraphArrays,
     index: RuleIndex,
@@ -254,7 +235,8 @@ def answer(
     """Answer the queries from `first` to before `last`; return the next one, and the room for firings that it would
     need.
 
-    Stops early only where `firings` is too small for a query. `groups` of rules are what evidence is told by, where
+    Stops early where `firings` is too small for a query; and after the first, with the number of its firings, where
+    rules are only to fire. `groups` of rules are what evidence is told by, where
     `out` has room for it.
     """
     room, identity, longest = len(firings.candidates), protocol.object_identity, protocol.longest
@@ -276,6 +258,8 @@ def answer(
         )
         if n > room:
             return q, n
+        if protocol.only_fires:
+            return last, n
         n_candidates = link_firings(candidates, firings, n, query)
         set_keys(candidates, firings, n_candidates, protocol.n_counted)
         out.n_candidates[q] = n_candidates if floor < 0 else -1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import kernel
+from anyburl._jit import part
 from anyburl.ranking.arrays import CandidateArrays, FiringArrays
 from anyburl.ranking.kernel_order import list_scores
 
@@ -20,7 +20,7 @@ def n_columns(groups: NDArray[np.uint8]) -> int:
     return N_BEST + PER_GROUP * (int(groups.max()) + 1) if len(groups) else 0
 
 
-@kernel
+@part
 def tell_evidence(
     candidates: CandidateArrays,
     firings: FiringArrays,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, part
 from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import entity_rows, lower_bound, steps
 from anyburl.ranking.arrays import CandidateArrays, FiringArrays, RelationEdges, UnaryIndex
@@ -89,7 +89,7 @@ def fire_body(
     return n
 
 
-@kernel
+@part
 def fire_pairs(
     graph: GraphArrays,
     index: UnaryIndex,
@@ -113,7 +113,7 @@ def fire_pairs(
     return n
 
 
-@kernel
+@part
 def fire_pairs_of_constant(
     graph: GraphArrays,
     index: UnaryIndex,
@@ -151,7 +151,7 @@ def only_end(graph: GraphArrays, x: int, relation: int, object_identity: bool) -
     return int(graph.targets[start]) if end - start == 1 and object_identity else -1
 
 
-@kernel
+@part
 def fire_dangling(
     graph: GraphArrays,
     index: UnaryIndex,
@@ -177,7 +177,7 @@ def fire_dangling(
     return n
 
 
-@kernel
+@part
 def fire_dangling_of_constant(
     graph: GraphArrays,
     index: UnaryIndex,

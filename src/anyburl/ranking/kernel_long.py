@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, part
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import contains, reach
 from anyburl.graph.arrays import GraphArrays
@@ -45,7 +45,7 @@ def dangling_holds(
     return False
 
 
-@kernel
+@part
 def ends_of_constant(
     graph: GraphArrays, index: LongIndex, rule: int, object_identity: bool, walk: TrieWalk
 ) -> tuple[int, int]:
@@ -85,7 +85,7 @@ def holds_for(
     return holds_at(walk.levels, side, int(walk.levels.slots[side, s]), index, rule, constant, object_identity)
 
 
-@kernel
+@part
 def fire_long(
     graph: GraphArrays,
     index: LongIndex,
@@ -114,7 +114,7 @@ def fire_long(
     return n
 
 
-@kernel
+@part
 def fire_long_of_constant(
     graph: GraphArrays,
     index: LongIndex,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, part
 from anyburl.ranking.arrays import CandidateArrays, FiringArrays
 
 ALL_COUNT = 2**31 - 1  # more rules than can predict one candidate
@@ -17,7 +17,7 @@ MOST_EVIDENCE = 1 << 62  # a sum of scores stops here: twenty thousand certain r
 UNDECIDED = 2  # which of two candidates is better: the scores known so far do not tell
 
 
-@kernel
+@part
 def link_firings(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int) -> int:
     """List the candidates, chain the firings of each, with its highest score as key; return how many
     candidates there are.
@@ -54,7 +54,7 @@ def sift_down(values: NDArray[np.int64], offset: int, start: int, end: int) -> N
         root = child
 
 
-@kernel
+@part
 def sort_down(values: NDArray[np.int64], offset: int, n: int) -> None:
     """Sort `n` values from `offset` on, the largest first (by insertion if few, by a heap if many)."""
     if n <= 24:
@@ -73,7 +73,7 @@ def sort_down(values: NDArray[np.int64], offset: int, n: int) -> None:
         sift_down(values, offset, 0, end)
 
 
-@kernel
+@part
 def list_scores(candidates: CandidateArrays, firings: FiringArrays, entity: int) -> int:
     """Put the scores of all rules that predict `entity` into `firings.lists`, the largest first, once; return where."""
     if candidates.list_starts[entity] >= 0:
@@ -121,7 +121,7 @@ def add_up(scores: NDArray[np.int64], start: int, n: int) -> int:
     return total
 
 
-@kernel
+@part
 def best_rule(candidates: CandidateArrays, firings: FiringArrays, entity: int) -> int:
     """Return the rule with the highest score that predicts `entity`, of equals the first of the rule set."""
     best = int(candidates.firsts[entity])
@@ -146,7 +146,7 @@ def count_rules(candidates: CandidateArrays, firings: FiringArrays, entity: int)
     return n
 
 
-@kernel
+@part
 def set_keys(candidates: CandidateArrays, firings: FiringArrays, n_candidates: int, n_counted: int) -> None:
     """Give each candidate the sum of its `n_counted` highest scores; of one, the key stands."""
     if n_counted == 1:
@@ -167,7 +167,7 @@ def set_keys(candidates: CandidateArrays, firings: FiringArrays, n_candidates: i
         candidates.keys[entity] = total
 
 
-@kernel
+@part
 def compare(candidates: CandidateArrays, firings: FiringArrays, a: int, b: int, breaks_ties: bool, floor: int) -> int:
     """1 if candidate a ranks before b, -1 if after, 0 if they tie.
 

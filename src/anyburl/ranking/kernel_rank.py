@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, kernel, part
 from anyburl.ranking.arrays import CandidateArrays, FiringArrays, QueryArrays
-from anyburl.ranking.kernel_order import UNDECIDED, compare
+from anyburl.ranking.kernel_order import UNDECIDED, compare, link_firings, set_keys
 
 
-@kernel
+@part
 def count_better(
     candidates: CandidateArrays,
     firings: FiringArrays,
@@ -79,7 +79,7 @@ def needed_score(queries: QueryArrays, q: int, candidates: CandidateArrays) -> i
     return int(lowest >> 1)  # -1 stays -1
 
 
-@kernel
+@part
 def keep_best(
     candidates: CandidateArrays,
     firings: FiringArrays,
@@ -109,3 +109,22 @@ def keep_best(
                 best[i] = best[i - 1]
             best[low] = entity
     return kept
+
+
+@kernel
+def order_candidates(candidates: CandidateArrays, firings: FiringArrays, n: int, n_counted: int) -> int:
+    """List the candidates of the first `n` firings and give them keys; return how many there are."""
+    n_candidates = link_firings(candidates, firings, n, 1)
+    set_keys(candidates, firings, n_candidates, n_counted)
+    return n_candidates
+
+
+@kernel
+def rank_candidate(
+    candidates: CandidateArrays, firings: FiringArrays, n: int, entity: int, n_counted: int, breaks_ties: bool
+) -> tuple[int, int]:
+    """Return how many of the candidates of the first `n` firings rank before `entity`, one of them, and with it."""
+    n_candidates = link_firings(candidates, firings, n, 1)
+    set_keys(candidates, firings, n_candidates, n_counted)
+    better, equal, _ = count_better(candidates, firings, n_candidates, entity, 1, breaks_ties, -1)
+    return better, equal

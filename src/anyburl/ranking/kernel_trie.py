@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, part
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import extend_level, is_open, new_node
 from anyburl.graph.arrays import GraphArrays
@@ -245,7 +245,7 @@ def raise_floor(
     return needed_score(queries, q, candidates)
 
 
-@kernel
+@part
 def fire_trie(
     graph: GraphArrays,
     index: RuleIndex,

@@ -20,14 +20,17 @@ class ReadyRules:
     object_identity: bool
     block_connected: bool
 
-    def protocol(self, aggregation: Aggregation, top_k: int, *, keep_known: bool = False) -> Protocol:
-        """Return what kernels are told."""
+    def protocol(
+        self, aggregation: Aggregation, top_k: int, *, keep_known: bool = False, only_fires: bool = False
+    ) -> Protocol:
+        """Return what kernels are told; where rules only fire, nothing is blocked."""
         return Protocol(
             n_counted=ALL_COUNT if aggregation.n_counted is None else min(aggregation.n_counted, ALL_COUNT),
             breaks_ties=aggregation.breaks_ties,
             object_identity=self.object_identity,
-            block_connected=self.block_connected,
+            block_connected=self.block_connected and not only_fires,
             keep_known=keep_known,
+            only_fires=only_fires,
             top_k=top_k,
             longest=self.longest,
         )

@@ -21,7 +21,7 @@ from anyburl.ranking.arrays import (
     empty_walk,
 )
 from anyburl.ranking.backends.base import NO_GROUPS, QUERIES_AT_A_TIME, Progress
-from anyburl.ranking.kernel import answer, fire_all
+from anyburl.ranking.kernel import answer
 from anyburl.ranking.kernel_evidence import n_columns
 from anyburl.ranking.queries import single_query
 from anyburl.ranking.ready import ReadyRules
@@ -80,19 +80,12 @@ class LocalBackend:
 
     def fire(self, entity: int, relation: int) -> FiringArrays:
         buffers = self._take()
-        query, protocol = single_query(entity, relation, np.empty(0, np.int32)), self._ready.protocol(Maximum("max"), 0)
+        query, out = single_query(entity, relation, np.empty(0, np.int32)), empty_answers(1, 0, 0)
+        protocol = self._ready.protocol(Maximum("max"), 0, only_fires=True)
         try:
             while True:
-                n = fire_all(
-                    self._ready.graph,
-                    self._ready.index,
-                    query,
-                    protocol,
-                    buffers.walk,
-                    buffers.candidates,
-                    buffers.firings,
-                )
-                if n <= len(buffers.firings.candidates):
+                place, n = self._answer(query, 0, 1, protocol, buffers, NO_GROUPS, out)
+                if place == 1:
                     found = {name: column[:n].copy() for name, column in buffers.firings._asdict().items()}
                     return buffers.firings._replace(**found)
                 buffers.firings = empty_firings(2 * n)
@@ -114,21 +107,24 @@ class LocalBackend:
             last = min(first + QUERIES_AT_A_TIME, len(queries.entities))
             place = first
             while place < last:
-                place, needed = answer(
-                    self._ready.graph,
-                    self._ready.index,
-                    queries,
-                    place,
-                    last,
-                    protocol,
-                    buffers.walk,
-                    buffers.candidates,
-                    buffers.firings,
-                    groups,
-                    out,
-                )
+                place, needed = self._answer(queries, place, last, protocol, buffers, groups, out)
                 if needed:
                     buffers.firings = empty_firings(2 * needed)
             return last - first
         finally:
             self._spare.put(buffers)
+
+    def _answer(
+        self,
+        queries: QueryArrays,
+        first: int,
+        last: int,
+        protocol: Protocol,
+        buffers: _Buffers,
+        groups: NDArray[np.uint8],
+        out: AnswerArrays,
+    ) -> tuple[int, int]:
+        graph, index, walk = self._ready.graph, self._ready.index, buffers.walk
+        return answer(
+            graph, index, queries, first, last, protocol, walk, buffers.candidates, buffers.firings, groups, out
+        )
