@@ -116,9 +116,9 @@ def data_of_rules(rules: str, data: str | None) -> str:
     path = Path(rules).expanduser()
     if not path.is_dir():
         raise OptionError(f"give --data DATA: only a run folder remembers its data, and {rules!r} is not one")
-    from anyburl.learning.run import RunDirectory
+    from anyburl.ruleset.files.run_folder import described_run
 
-    source = RunDirectory.open(path).described().get("data", {}).get("source")
+    source = described_run(path)["data"].get("source")
     if source is None:
         raise RunError(f"{rules} does not say where its data came from: give --data DATA")
     return str(source)

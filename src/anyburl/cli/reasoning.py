@@ -128,9 +128,9 @@ class Source:
             compile_kernels(lambda: warm_up(n_relations, explaining=explaining), self.notes)
 
     def _remark_changed_data(self, dataset: Dataset) -> None:
-        from anyburl.learning.run import RunDirectory
+        from anyburl.ruleset.files.run_folder import described_run
 
-        learned_on = RunDirectory.open(self.path).described()["data"].get("fingerprint")
+        learned_on = described_run(self.path)["data"].get("fingerprint")
         if learned_on not in (None, dataset.fingerprint):
             self.notes.say(f"{dataset.name} has changed since the rules of {self.rules} were learned", "yellow")
 

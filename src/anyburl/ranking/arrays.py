@@ -154,7 +154,7 @@ def empty_firings(room: int) -> FiringArrays:
         scores=np.empty(room, np.int64),
         rules=np.empty(room, np.int32),
         following=np.empty(room, np.int32),
-        lists=np.empty(room, np.int64),
+        lists=np.empty(2 * room, np.int64),  # and room for a heap of keys
     )
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel, part
 from anyburl.ranking.arrays import CandidateArrays, FiringArrays, QueryArrays
-from anyburl.ranking.kernel_order import UNDECIDED, compare, link_firings, set_keys
+from anyburl.ranking.kernel_order import UNDECIDED, compare, link_firings, set_keys, sift_down
 
 
 @part
@@ -80,6 +80,24 @@ def needed_score(queries: QueryArrays, q: int, candidates: CandidateArrays) -> i
 
 
 @part
+def find_least_key(candidates: CandidateArrays, firings: FiringArrays, n_candidates: int, top_k: int) -> int:
+    """Return the `top_k`-th highest key, -1 if there are fewer candidates: by a heap of the highest so far."""
+    if n_candidates <= top_k:
+        return -1
+    heap, start = firings.lists, int(candidates.list_end[0])
+    for c in range(top_k):
+        heap[start + c] = candidates.keys[candidates.listed[c]]
+    for c in range(top_k // 2 - 1, -1, -1):
+        sift_down(heap, start, c, top_k)
+    for c in range(top_k, n_candidates):
+        key = candidates.keys[candidates.listed[c]]
+        if key > heap[start]:
+            heap[start] = key
+            sift_down(heap, start, 0, top_k)
+    return int(heap[start])
+
+
+@part
 def keep_best(
     candidates: CandidateArrays,
     firings: FiringArrays,
@@ -89,10 +107,10 @@ def keep_best(
     best: NDArray[np.int32],
 ) -> int:
     """Write the `top_k` first candidates to `best`, in order; ties go to the smaller id. Return how many there are."""
-    kept = 0
+    kept, least = 0, find_least_key(candidates, firings, n_candidates, top_k)
     for c in range(n_candidates):
         entity = int(candidates.listed[c])
-        if kept == top_k and candidates.keys[entity] < candidates.keys[best[kept - 1]]:
+        if candidates.keys[entity] < least:  # to compare candidates takes longer
             continue
         low, high = 0, kept
         while low < high:
