@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,14 @@ def rank(
     rules: anyburl.RuleSet, data: anyburl.Dataset, aggregations: list[str], options: anyburl.RankOptions
 ) -> list[dict[str, Any]]:
     """Evaluate every aggregation on one index; a first small evaluation compiles the kernels."""
-    few = anyburl.make_ranker(rules.slice(0, 10), data, options)
-    anyburl.evaluate(few.rules, data, split="valid", ranker=few)
-    ranker = anyburl.make_ranker(rules, data, options)
+    anyburl.evaluate(rules.slice(0, 10), data, split="valid", options=options)
+    reasoner = anyburl.Reasoner(rules, data, options)
     results: list[dict[str, Any]] = []
     for aggregation in aggregations:
-        metrics = anyburl.evaluate(rules, data, ranker=ranker.with_aggregation(aggregation))
+        if aggregation == "tuned":
+            metrics = anyburl.evaluate(rules, data, options=replace(options, aggregation=aggregation))
+        else:
+            metrics = reasoner.with_aggregation(aggregation).evaluate()
         figures = metrics.to_json()
         kept = {name: figures[name] for name in ("protocol", "metrics", "seconds", "queries_per_second")}
         results.append({**kept, "peak_memory_mb": peak_memory_mb()})
@@ -37,12 +40,12 @@ def rank(
 
 def single(rules: anyburl.RuleSet, data: anyburl.Dataset) -> dict[str, Any]:
     """Predict and explain test triples one by one, with everything loaded; return milliseconds (median, 90 %)."""
-    ranker = anyburl.make_ranker(rules, data)
+    reasoner = anyburl.Reasoner(rules, data)
     rows = np.random.default_rng(1).choice(len(data.test), 220, replace=False)
     triples = [data.test.to_polars().row(int(row)) for row in rows]
     works: dict[str, Callable[[Any], Any]] = {
-        "predict": lambda triple: anyburl.predict(rules, data, triple[0], triple[1], None, ranker=ranker),
-        "explain": lambda triple: anyburl.explain(rules, data, triple, ranker=ranker),
+        "predict": lambda triple: reasoner.predict(triple[0], triple[1], None),
+        "explain": lambda triple: reasoner.explain(triple),
     }
     figures = {}
     for name, work in works.items():

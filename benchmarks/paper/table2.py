@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from lab import Cell, Lab, arguments, in_child, timed
 from sampling import ATTEMPTS, MOST_PAIRS, sample_counts
-from work import Evaluation, Run, make_ranker, measure, open_run, warm_up
+from work import Evaluation, Run, make_reasoner, measure, open_run, warm_up
 
 import anyburl
 
@@ -85,7 +85,7 @@ def evaluated(
 ) -> dict[str, Any]:
     """Evaluate a set of rules on the whole test split."""
     whole = {**facts, "rules": len(rules), "spans": []}
-    return measure(make_ranker(rules, data, whole, evaluation), data, whole, evaluation)
+    return measure(make_reasoner(rules, data, whole, evaluation), data, whole, evaluation)
 
 
 def count(rules: anyburl.RuleSet) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from lab import Cell, Lab, digest, in_child, load, peak_memory_mb, sampled
 import anyburl
 from anyburl.learning.learn import run_learner
 from anyburl.learning.recorder import Recorder
+from anyburl.reasoning.opening import Opened
+from anyburl.tuning.reranker import tuned
 
 
 @dataclass(frozen=True)
@@ -139,8 +141,7 @@ def curve(
     points = []
     for at in moments:
         elapsed, n_rules = state_at(facts, at)
-        ranker = anyburl.make_ranker(rules.slice(0, n_rules), data, anyburl.RankOptions())
-        metrics = anyburl.evaluate(ranker.rules, asked, ranker=ranker)
+        metrics = on(anyburl.Reasoner(rules.slice(0, n_rules), data), asked).evaluate()
         figures = {name: metrics.metrics[name] for name in ("hits@1", "hits@10", "mrr")}
         points.append({"at": at, "elapsed": elapsed, "rules": n_rules, **figures})
     return {
@@ -156,42 +157,48 @@ def evaluate_all(
 ) -> None:
     """Evaluate and store, one after the other, as long as there is time."""
     warm_up(rules, data)
-    key, ranker = "", None
+    key, reasoner = "", None
     for evaluation in due:
         if not evaluation.cell.is_due(lab):
             continue
-        if ranker is None or evaluation.index_key != key:
-            ranker = None  # frees the last index before the next is made
-            ranker = make_ranker(rules, data, facts, evaluation)
+        if reasoner is None or evaluation.index_key != key:
+            reasoner = None  # frees the last index before the next is made
+            reasoner = make_reasoner(rules, data, facts, evaluation)
             key = evaluation.index_key
-        evaluation.cell.save(lab, measure(ranker, data, facts, evaluation))
+        evaluation.cell.save(lab, measure(reasoner, data, facts, evaluation))
 
 
 def warm_up(rules: anyburl.RuleSet, data: anyburl.Dataset) -> None:
     """Have the kernels ready before anything is timed."""
-    few = anyburl.make_ranker(rules.slice(0, 10), data, anyburl.RankOptions())
-    anyburl.evaluate(few.rules, sampled(data, 50), ranker=few)
+    on(anyburl.Reasoner(rules.slice(0, 10), data), sampled(data, 50)).evaluate()
 
 
-def make_ranker(
+def on(reasoner: anyburl.Reasoner, asked: anyburl.Dataset, aggregation: str | None = None) -> anyburl.Reasoner:
+    """Return a reasoner on the same index that is asked for a sample of the test split, by another aggregation."""
+    ranker = reasoner.ranker.with_aggregation(aggregation or reasoner.options.aggregation)
+    return anyburl.Reasoner.of(Opened(tuned(ranker, asked), asked, reasoner.seconds))
+
+
+def make_reasoner(
     rules: anyburl.RuleSet, data: anyburl.Dataset, facts: dict[str, Any], evaluation: Evaluation
-) -> anyburl.Ranker:
+) -> anyburl.Reasoner:
     """Make the rules of a moment ready."""
     there = rules.slice(0, state_at(facts, evaluation.at)[1])
     if evaluation.min_support is not None:
         there = there.filter(min_support=evaluation.min_support)
     if evaluation.max_length is not None:
         there = there.take(there.lengths <= evaluation.max_length)
-    return anyburl.make_ranker(there, data, anyburl.RankOptions(**evaluation.rank))
+    fixed = {name: value for name, value in evaluation.rank.items() if name != "aggregation"}
+    return anyburl.Reasoner(there, data, anyburl.RankOptions(**fixed))
 
 
 def measure(
-    ranker: anyburl.Ranker, data: anyburl.Dataset, facts: dict[str, Any], evaluation: Evaluation
+    reasoner: anyburl.Reasoner, data: anyburl.Dataset, facts: dict[str, Any], evaluation: Evaluation
 ) -> dict[str, Any]:
     """Return the figures of one evaluation, and of the run behind it."""
     asked = sampled(data, evaluation.sample)
     aggregation = evaluation.rank.get("aggregation", "max")
-    figures = anyburl.evaluate(ranker.rules, asked, ranker=ranker.with_aggregation(aggregation)).to_json()
+    figures = on(reasoner, asked, aggregation).evaluate().to_json()
     kept = ("protocol", "metrics", "by_rule_type", "seconds", "queries_per_second")
     return {
         **{name: figures[name] for name in kept},

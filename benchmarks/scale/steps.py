@@ -191,19 +191,19 @@ def rank(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
     start_mb = peak_mb()
     data = load(folder)
     rules = anyburl.RuleSet.load(folder / "rules.parquet", data.vocabulary)
-    ranker = anyburl.make_ranker(rules, data, anyburl.RankOptions(block_connected="off"))
+    reasoner = anyburl.Reasoner(rules, data, block_connected="off")
     triples = sampled(data.test.triples, asked["queries"] // 2)
     n_relations = data.vocabulary.n_relations
     known = [table.triples for table in (data.train, data.valid, data.test)]
     queries, _ = make_queries(triples, known, n_relations)
     started = time.perf_counter()
-    answers = ranker.answer(queries)
+    answers = reasoner.ranker.answer(queries)
     seconds = time.perf_counter() - started
     ranks = target_ranks(queries, answers, data.vocabulary.n_entities).realistic
     return {
         "seconds": seconds,
-        "index_seconds": ranker.seconds_indexing,
-        "threads": ranker.threads,
+        "index_seconds": reasoner.seconds["index"],
+        "threads": reasoner.ranker.backend.threads,
         "start_mb": start_mb,
         "queries": 2 * len(triples),
         "questions": len(queries.entities),

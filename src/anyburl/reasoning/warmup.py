@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from anyburl.explanation.explain import explain_triple
@@ -12,24 +14,31 @@ from anyburl.reasoning.predicting import answer_columns
 from anyburl.reasoning.queries import Questions
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset
+from anyburl.triples.dataset import load_dataset
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
+from anyburl.warmup import on_tiny_table
 
 
 def warm_up(n_relations: int, *, explaining: bool = False) -> None:
-    """Answer a query with one rule on two triples; kernels depend on `n_relations`, that of the data to come."""
-    relations = [f"r{number:08d}" for number in range(n_relations)]
-    vocabulary = Vocabulary.from_labels(["a", "b", "c"], relations)
-    table = TripleTable.from_ids(np.array([[0, 0, 1], [0, 0, 2]], np.int32), vocabulary)
-    nothing = TripleTable.from_ids(np.empty((0, 3), np.int32), vocabulary)
-    dataset = Dataset("warm-up", table, nothing, nothing)
-    graph = build_graph(table)
-    ranker = make_ranker(graph, _one_rule(vocabulary), RankOptions(threads=1), block_connected=False)
-    list(answer_columns(ranker, dataset, Questions.one(0, 0), top=1, include_known=False))
-    if explaining:
-        for object in ("a", "c"):  # the rule predicts b r a, and lacks a fact for b r c
-            explain_triple(ranker, dataset, ("b", relations[0], object))
+    """Compile the kernels of answering, and of `explaining`, for data with `n_relations`, or load them."""
+    on_tiny_table(TinyQuestion(explaining), n_relations)
+
+
+@dataclass(frozen=True)
+class TinyQuestion:
+    """One question, answered by one rule."""
+
+    explaining: bool
+
+    def __call__(self, table: TripleTable) -> None:
+        dataset, rules = load_dataset(table), _one_rule(table.vocabulary)
+        ranker = make_ranker(build_graph(table), rules, RankOptions(threads=1), block_connected=False)
+        list(answer_columns(ranker, dataset, Questions.one(0, 0), top=1, include_known=False))
+        if self.explaining:
+            relation = table.vocabulary.relation_label(0)
+            for subject, object in (("b", "a"), ("a", "b")):  # the rule predicts one, and lacks a fact for the other
+                explain_triple(ranker, dataset, (subject, relation, object))
 
 
 def _one_rule(vocabulary: Vocabulary) -> RuleSet:
