@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         UnknownLabelError,
     )
     from anyburl.evaluation.metrics import Metrics
-    from anyburl.explanation.explanation import Explanation, Reason
+    from anyburl.explanation.explanation import Explanation
+    from anyburl.explanation.record import Reason
     from anyburl.graph.building import build_index
     from anyburl.learning.learn import learn
     from anyburl.learning.learner import Learner, Span
@@ -65,7 +66,7 @@ _HOMES = {
     "PathProfile": "paths.profile",
     "PlantedRule": "synthetic.planted",
     "RankOptions": "ranking.options",
-    "Reason": "explanation.explanation",
+    "Reason": "explanation.record",
     "Reasoner": "reasoning.reasoner",
     "Rule": "rules.rule",
     "RuleError": "errors",

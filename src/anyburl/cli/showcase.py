@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from anyburl.evaluation.metrics import Metrics
-    from anyburl.explanation.explanation import Explanation, Fact
+    from anyburl.explanation.explanation import Explanation
+    from anyburl.explanation.record import Fact
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.triples.dataset import Dataset

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from html import escape
 from math import atan2, degrees
 
-from anyburl.explanation.explanation import Fact, NearMiss, OpenFact, Reason
+from anyburl.explanation.record import Fact, NearMiss, OpenFact, Reason
 from anyburl.explanation.words import ANYTHING
 from anyburl.rules.rule import Y
 from anyburl.triples.names import Names

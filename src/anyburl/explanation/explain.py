@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.errors import InvalidOptionError
-from anyburl.explanation.explanation import Explanation, Fact, Reason
+from anyburl.explanation.explanation import Explanation
 from anyburl.explanation.firings import Firings
 from anyburl.explanation.groundings import find_groundings, triple_ids
 from anyburl.explanation.judged import Judged
 from anyburl.explanation.nearmiss import find_near_miss
+from anyburl.explanation.record import Fact, Reason
 from anyburl.graph.lookup import Ids, holding_splits, neighbours, other_answers
 from anyburl.ranking.ranker import Ranker
 from anyburl.triples.dataset import Dataset

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.explanation.arrays import empty_search
-from anyburl.explanation.explanation import Fact, Grounding, OpenFact
 from anyburl.explanation.kernel import count_steps, find_walks
+from anyburl.explanation.record import Fact, Grounding, OpenFact
 from anyburl.graph.arrays import inverses
 from anyburl.graph.lookup import Ids
 from anyburl.ranking.ranker import Ranker

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.explanation.arrays import empty_search
-from anyburl.explanation.explanation import NearMiss
 from anyburl.explanation.groundings import step_fact
 from anyburl.explanation.kernel import first_near_miss
+from anyburl.explanation.record import NearMiss
 from anyburl.graph.lookup import Ids
 from anyburl.ranking.arrays import LongIndex, RuleIndex, UnaryIndex
 from anyburl.ranking.ranker import Ranker

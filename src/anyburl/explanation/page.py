@@ -9,7 +9,7 @@ from pathlib import Path
 
 from anyburl.errors import DataError
 from anyburl.explanation.drawing import draw_near_miss, draw_reason
-from anyburl.explanation.explanation import Explanation, NearMiss, OpenFact, Reason
+from anyburl.explanation.record import ExplanationRecord, NearMiss, OpenFact, Reason
 from anyburl.explanation.words import (
     ANYTHING,
     contribution_text,
@@ -57,7 +57,7 @@ STYLE = """
 """
 
 
-def to_html(explanation: Explanation, names: Mapping[str, str] | None = None) -> str:
+def to_html(explanation: ExplanationRecord, names: Mapping[str, str] | None = None) -> str:
     """Return a whole page."""
     chosen = _names(names)
     title = " ".join(chosen.get(label) for label in explanation.triple)
@@ -69,7 +69,9 @@ def to_html(explanation: Explanation, names: Mapping[str, str] | None = None) ->
     )
 
 
-def write_html(explanation: Explanation, path: str | os.PathLike[str], names: Mapping[str, str] | None = None) -> None:
+def write_html(
+    explanation: ExplanationRecord, path: str | os.PathLike[str], names: Mapping[str, str] | None = None
+) -> None:
     """Write the page to a file."""
     try:
         Path(path).write_text(to_html(explanation, names), encoding="utf-8")
@@ -77,7 +79,7 @@ def write_html(explanation: Explanation, path: str | os.PathLike[str], names: Ma
         raise DataError(f"{path}: the file cannot be written ({error.strerror or error})") from error
 
 
-def to_fragment(explanation: Explanation, names: Mapping[str, str] | None = None) -> str:
+def to_fragment(explanation: ExplanationRecord, names: Mapping[str, str] | None = None) -> str:
     """Return the explanation as one element, with its style: for pages and notebooks."""
     chosen = _names(names)
     parts = [_reason(reason, explanation, chosen) for reason in explanation.reasons]
@@ -96,7 +98,7 @@ def _names(names: Mapping[str, str] | None) -> Names:
     return names if isinstance(names, Names) else Names(names)
 
 
-def _reason(reason: Reason, explanation: Explanation, names: Names) -> str:
+def _reason(reason: Reason, explanation: ExplanationRecord, names: Names) -> str:
     details = f"{reason.type}, {counts_text(reason)}, {contribution_text(reason, explanation.aggregation)}"
     facts = "".join(f"<li>{_facts(grounding, names)}</li>" for grounding in reason.groundings)
     listed = f"<ol>{facts}</ol>" if facts else "<p>needs no facts: the rule has no body</p>" * (not reason.rule.body)
@@ -106,7 +108,7 @@ def _reason(reason: Reason, explanation: Explanation, names: Names) -> str:
     )
 
 
-def _near_miss(near_miss: NearMiss, explanation: Explanation, names: Names) -> str:
+def _near_miss(near_miss: NearMiss, explanation: ExplanationRecord, names: Names) -> str:
     details = f"{near_miss.rule.type}, {counts_text(near_miss)}"
     facts = "".join(f"<li>{_fact(fact, names)}</li>" for fact in near_miss.facts)
     return (

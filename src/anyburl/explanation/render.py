@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.text import Text
 from rich.tree import Tree
 
-from anyburl.explanation.explanation import Explanation, NearMiss, OpenFact, Reason
+from anyburl.explanation.record import ExplanationRecord, NearMiss, OpenFact, Reason
 from anyburl.explanation.words import (
     ANYTHING,
     contribution_text,
@@ -22,7 +22,7 @@ from anyburl.triples.names import Names
 LONGEST_LINE = 100
 
 
-def to_tree(explanation: Explanation, names: Mapping[str, str] | None = None) -> Tree:
+def to_tree(explanation: ExplanationRecord, names: Mapping[str, str] | None = None) -> Tree:
     """Return the triple with what is known of it, below it the rules, and below each rule its facts."""
     chosen = names if isinstance(names, Names) else Names(names)
     title = _fact(explanation.triple, chosen, "bold")

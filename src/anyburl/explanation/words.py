@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anyburl.explanation.explanation import Explanation, NearMiss, Reason
+from anyburl.explanation.record import ExplanationRecord, NearMiss, Reason
 from anyburl.rules.rule import Atom, Constant, Rule, Term
 from anyburl.triples.names import Names
 
@@ -22,14 +22,14 @@ def _term_text(term: Term, names: Names) -> str:
     return str(names.get(term.label)) if isinstance(term, Constant) and not term.is_self else str(term)
 
 
-def known_text(explanation: Explanation) -> str:
+def known_text(explanation: ExplanationRecord) -> str:
     """Return which splits hold the triple."""
     if not explanation.known:
         return "new: in none of train, valid and test"
     return f"known already: in {' and '.join(explanation.known)}"
 
 
-def score_text(explanation: Explanation, names: Names) -> str:
+def score_text(explanation: ExplanationRecord, names: Names) -> str:
     """Return score, aggregation and ranks."""
     if not explanation.n_reasons:
         return "no rule predicts it"
@@ -67,7 +67,7 @@ def contribution_text(reason: Reason, aggregation: str) -> str:
     return f"{reason.contribution:.0%} of the score" if reason.contribution else "not counted"
 
 
-def rest_text(explanation: Explanation) -> str:
+def rest_text(explanation: ExplanationRecord) -> str:
     """Return how many reasons are not shown."""
     n = explanation.n_reasons - len(explanation.reasons)
     return f"and {n:,} more {'rule' if n == 1 else 'rules'}" if n else ""

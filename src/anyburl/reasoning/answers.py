@@ -9,7 +9,8 @@ from html import escape
 
 import polars as pl
 
-from anyburl.explanation.explanation import Explanation, Fact, Reason
+from anyburl.explanation.explanation import Explanation
+from anyburl.explanation.record import Fact, Reason
 from anyburl.rules.rule import Rule
 
 SCHEMA = {

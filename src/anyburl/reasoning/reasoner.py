@@ -17,7 +17,8 @@ from anyburl.evaluation.evaluate import evaluate_split
 from anyburl.evaluation.metrics import Metrics
 from anyburl.evaluation.rankings import ranking_frames, write_rankings
 from anyburl.explanation.explain import explain_triple
-from anyburl.explanation.explanation import Explanation, Fact
+from anyburl.explanation.explanation import Explanation
+from anyburl.explanation.record import Fact
 from anyburl.graph.lookup import split_names
 from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions

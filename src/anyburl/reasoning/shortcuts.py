@@ -6,7 +6,8 @@ from typing import Any, Unpack
 
 from anyburl.errors import OptionError
 from anyburl.evaluation.metrics import Metrics
-from anyburl.explanation.explanation import Explanation, Fact
+from anyburl.explanation.explanation import Explanation
+from anyburl.explanation.record import Fact
 from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.reasoning.answers import Answers

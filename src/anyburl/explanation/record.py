@@ -1,0 +1,151 @@
+"""What an explanation says, and how it is written as JSON; how it looks is told in `explanation.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anyburl.rules.rule import Constant, Rule
+from anyburl.rules.types import RuleType
+
+Fact = tuple[str, str, str]
+OpenFact = tuple[str | None, str, str | None]
+Grounding = tuple[Fact, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Reason:
+    """A rule that predicts the triple, and some of the facts that make it do so.
+
+    `confidence` is what the rule counts for: smoothed, and weighted by its type. `contribution` is its share of the
+    score: for noisy-or the share of -log(1 - confidence); by maximum the best rule has all of it, and the others
+    decide between candidates with equally good rules (`breaks_ties`); tuned, the share of the score that would be lost
+    without the rule, negative if the rule speaks against the triple (as for the fixed aggregation, where the triple
+    ranks too low for the model to look at it). Each grounding is one fact per body atom, in
+    the order of the body; a fact with `self` is shown as the reflexive triple that it is.
+    """
+
+    rule: Rule
+    confidence: float
+    predictions: int
+    support: int
+    exact: bool
+    contribution: float
+    breaks_ties: bool
+    groundings: tuple[Grounding, ...]
+
+    @property
+    def type(self) -> RuleType:
+        return self.rule.type
+
+    def __str__(self) -> str:
+        facts = ", ".join(" ".join(fact) for fact in self.groundings[0]) if self.groundings else ""
+        return f"{self.confidence:.3f} {self.rule}" + (f" since {facts}" if facts else "")
+
+    def __repr__(self) -> str:
+        return f"Reason({str(self.rule)!r}, confidence={self.confidence:.3f}, groundings={len(self.groundings)})"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `json.dumps` takes."""
+        return {
+            "rule": str(self.rule),
+            "type": str(self.type),
+            "confidence": self.confidence,
+            "predictions": self.predictions,
+            "support": self.support,
+            "exact": self.exact,
+            "contribution": self.contribution,
+            "breaks_ties": self.breaks_ties,
+            "groundings": [[list(fact) for fact in grounding] for grounding in self.groundings],
+        }
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """The strongest rule that lacks one fact only.
+
+    `facts` hold, in the order of the body without the missing atom (`place` counts from 0). In the missing fact, None
+    stands for any entity: the rule does not say which.
+    """
+
+    rule: Rule
+    confidence: float
+    predictions: int
+    support: int
+    facts: tuple[Fact, ...]
+    missing: OpenFact
+    place: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `json.dumps` takes."""
+        return {
+            "rule": str(self.rule),
+            "type": str(self.rule.type),
+            "confidence": self.confidence,
+            "predictions": self.predictions,
+            "support": self.support,
+            "facts": [list(fact) for fact in self.facts],
+            "missing": list(self.missing),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class ExplanationRecord:
+    """Why rules predict a triple, or that none does.
+
+    `known` names the splits that hold it. `rank` is its object's filtered rank among the candidates of (s, r, ?), ties
+    counted half; `rank_subject` its subject's among those of (?, r, o); None if no rule gives it as a candidate, or
+    if it is `blocked`, since its entities are connected already. `score` and `score_subject` are what it was ranked
+    by; they differ only where rules without a body count. `n_reasons` counts all rules that fire, `reasons` are the
+    best.
+    """
+
+    triple: Fact
+    known: tuple[str, ...]
+    rank: float | None
+    rank_subject: float | None
+    score: float
+    score_subject: float
+    aggregation: str
+    blocked: bool
+    n_reasons: int
+    reasons: tuple[Reason, ...]
+    near_miss: NearMiss | None
+
+    def __iter__(self) -> Iterator[Reason]:
+        return iter(self.reasons)
+
+    def labels(self) -> Iterator[str]:
+        """Yield the labels of all facts and rules, some of them more than once."""
+        facts: list[OpenFact] = [
+            self.triple,
+            *(fact for reason in self.reasons for way in reason.groundings for fact in way),
+        ]
+        rules = [reason.rule for reason in self.reasons]
+        if self.near_miss:
+            facts += [*self.near_miss.facts, self.near_miss.missing]
+            rules.append(self.near_miss.rule)
+        yield from (label for fact in facts for label in fact if label is not None)
+        for rule in rules:
+            for atom in (rule.head, *rule.body):
+                yield atom.relation
+                yield from (term.label for term in (atom.subject, atom.object) if isinstance(term, Constant))
+
+    def to_json(self, names: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return what `json.dumps` takes; with `names`, also the names of all labels that have one."""
+        named = {} if not names else {"names": {label: names[label] for label in self.labels() if label in names}}
+        return {
+            **named,
+            "triple": list(self.triple),
+            "known": list(self.known),
+            "rank": self.rank,
+            "rank_subject": self.rank_subject,
+            "score": self.score,
+            "score_subject": self.score_subject,
+            "aggregation": self.aggregation,
+            "blocked": self.blocked,
+            "n_reasons": self.n_reasons,
+            "reasons": [reason.to_json() for reason in self.reasons],
+            "near_miss": self.near_miss.to_json() if self.near_miss else None,
+        }
