@@ -9,9 +9,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from clock import TickingClock, install
+
 # Interpreted kernels are slow and compiled ones pay their compilation in the first example: no deadlines.
 settings.register_profile("anyburl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("anyburl")
+
+
+@pytest.fixture
+def ticking_clock(monkeypatch: pytest.MonkeyPatch) -> TickingClock:
+    """Let learning in this process go by a clock that ticks when it is looked at, a hundredth of a second at a time."""
+    return install(monkeypatch)
 
 
 def _shared() -> Path | None:
