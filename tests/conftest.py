@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, settings
 
+from clock import TickingClock, install
+
 # Interpreted kernels are slow and compiled ones pay their compilation in the first example: no deadlines.
 settings.register_profile("anyburl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("anyburl")
@@ -18,6 +20,12 @@ settings.load_profile("anyburl")
 # Polars keeps the setting in the environment, so that programs which tests start would print the warnings.
 pl.Config.warn_unstable(True)
 os.environ.setdefault("PYTHONWARNINGS", "ignore:::anyburl.polars_unstable")
+
+
+@pytest.fixture
+def ticking_clock(monkeypatch: pytest.MonkeyPatch) -> TickingClock:
+    """Let learning in this process go by a clock that ticks when it is looked at, a hundredth of a second at a time."""
+    return install(monkeypatch)
 
 
 def _shared() -> Path | None:

@@ -52,10 +52,11 @@ def geo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def spawn() -> Spawn:
-    """Return the function that starts a command as a process of its own."""
+    """Return the function that starts a command as a process of its own, by a `program` if that is not anyburl."""
 
-    def start(*arguments: object, **variables: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "anyburl", *map(str, arguments)]
+    def start(*arguments: object, program: str = "", **variables: str) -> subprocess.Popen[str]:
+        call = ["-c", program] if program else ["-m", "anyburl"]
+        command = [sys.executable, *call, *map(str, arguments)]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", **variables}
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", env=environment

@@ -10,20 +10,9 @@ from typing import Any
 import pytest
 
 import anyburl
+from anyburl.cli.app import app
 
-COMMANDS = [
-    "demo",
-    "learn",
-    "rules",
-    "evaluate",
-    "predict",
-    "explain",
-    "rescore",
-    "convert",
-    "datasets",
-    "generate",
-    "plot",
-]
+COMMANDS = [str(command.name) for command in app.registered_commands]
 
 
 def test_version_is_printed(run: Any) -> None:
@@ -32,6 +21,11 @@ def test_version_is_printed(run: Any) -> None:
 
 def test_without_a_command_help_is_shown(run: Any) -> None:
     assert all(name in run().stdout for name in COMMANDS)
+
+
+def test_the_commands_of_the_interface_are_there() -> None:
+    promised = {"demo", "learn", "rules", "rescore", "convert", "evaluate", "predict", "explain", "datasets"}
+    assert promised <= {*COMMANDS}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -15,8 +15,9 @@ from anyburl.cli.notes import Slow
 TERMINAL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "50"}
 
 
+@pytest.mark.usefixtures("ticking_clock")
 def test_without_a_terminal_there_is_a_line_for_each_span(run: Any, geo_run: Path, tmp_path: Path) -> None:
-    shown = run("learn", "geo", "--seconds", 1, "--span", 0.3, "--max-cyclic", 5, "--out", tmp_path / "run").stderr
+    shown = run("learn", "geo", "--seconds", 2, "--span", 0.2, "--max-cyclic", 5, "--out", tmp_path / "run").stderr
     title, heading, *lines = shown.splitlines()
     assert title.startswith("learning on geo: 8,")
     assert heading.split() == ["span", "elapsed", "paths/s", "rules", "new", "saturated", "cores", "by", "profile"]
@@ -26,15 +27,15 @@ def test_without_a_terminal_there_is_a_line_for_each_span(run: Any, geo_run: Pat
 
 
 def test_on_a_terminal_the_picture_shows_rules_and_profiles(run: Any, geo_run: Path, tmp_path: Path) -> None:
-    budget = ["--seconds", 1.5, "--span", 0.3, "--max-cyclic", 5]
+    budget = ["--seconds", 600, "--max-cyclic", 2]  # complete long before that
     shown = run("learn", "geo", *budget, "--out", tmp_path / "run", env=TERMINAL).stderr
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
     for part in (
-        "of 1.5 s",
+        "of 600 s",
         "paths/s",
         "saturation",
         "length 2",
-        "cyclic 5",
+        "cyclic 2 (complete)",
         "acyclic 1 (complete)",
         "reward",
         "value",
@@ -49,9 +50,29 @@ def test_what_is_quick_is_not_talked_about(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_what_is_slow_is_announced_and_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = ""
     with Slow(PlainConsole(stderr=True), "digging", "dug", after=0.01):
-        time.sleep(0.1)
-    assert re.fullmatch(r"digging \.\.\.\ndug in 0\.\d s\n", capsys.readouterr().err)
+        deadline = time.monotonic() + 60
+        while not shown and time.monotonic() < deadline:
+            time.sleep(0.01)
+            shown = capsys.readouterr().err
+    assert shown == "digging ...\n"
+    assert re.fullmatch(r"dug in \d+\.\d s\n", capsys.readouterr().err)
+
+
+def test_a_terminal_shows_the_detail_of_what_is_slow(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in TERMINAL.items():
+        monkeypatch.setenv(name, value)
+    console = PlainConsole(stderr=True)
+    with Slow(console, "digging", "dug", after=0.0) as slow:
+        slow.change("filling", "filled", "clay")
+        assert slow._spinner is not None
+        slow._spinner.refresh()
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    assert "filling: clay ..." in shown
+    assert "filled in " in shown
 
 
 def test_the_first_run_says_that_it_compiles(

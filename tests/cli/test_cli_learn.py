@@ -69,6 +69,7 @@ def test_a_path_budget_gives_the_same_bytes_whatever_the_threads(run: Any, tmp_p
     assert one == two
 
 
+@pytest.mark.usefixtures("ticking_clock")
 def test_resume_goes_on_with_the_options_of_the_run(run: Any, run_json: Any, tmp_path: Path) -> None:
     out = tmp_path / "run"
     search = ["--max-cyclic", 5, "--policy", "greedy", "--span", 0.1]
@@ -76,7 +77,7 @@ def test_resume_goes_on_with_the_options_of_the_run(run: Any, run_json: Any, tmp
     more = run_json("learn", "--out", out, "--resume", "--seconds", 1.5)
     assert more["rules"] > first["rules"]
     assert more["paths"] > first["paths"]
-    assert 1.4 < more["seconds"] < 5
+    assert first["seconds"] < 1.5 <= more["seconds"]
     options = RunDirectory.open(out).options()
     assert (options.max_cyclic, options.policy, options.seconds) == (5, "greedy", 1.5)
     spans = [line["number"] for line in RunDirectory.open(out).trace()]
@@ -85,6 +86,7 @@ def test_resume_goes_on_with_the_options_of_the_run(run: Any, run_json: Any, tmp
     assert len(old.merge(old)) == len(old)
 
 
+@pytest.mark.usefixtures("ticking_clock")
 def test_a_run_of_seconds_can_go_on_with_paths_and_the_other_way_round(run_json: Any, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run_json("learn", "geo", "--paths", 5000, "--max-cyclic", 5, "--out", out)
@@ -119,6 +121,7 @@ def test_max_rules_drops_rules_and_says_so(run: Any, tmp_path: Path) -> None:
     assert f"dropped the {told['dropped']:,} rules" in result.stderr
 
 
+@pytest.mark.usefixtures("ticking_clock")
 def test_snapshots_can_be_looked_at(run: Any, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run("learn", "geo", "--seconds", 0.6, "--snapshots", "0.3", "--max-cyclic", 5, "--out", out, "--quiet")
