@@ -7,11 +7,11 @@ import sys
 
 import numba
 import pytest
+from anyburl.learning.warmup import TinyRun, warm_up
 
 from anyburl import LearnOptions, TripleTable
 from anyburl._jit import compiling, kernel
 from anyburl.graph.index import build_graph
-from anyburl.learning.warmup import TinyRun, warm_up
 from anyburl.warmup import MANY_RELATIONS, on_tiny_table, tiny_table
 from kernels import INTERPRETED
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import anyburl
 from anyburl import Dataset, Metrics, RuleSet
 from anyburl.ranking.options import RankOptions
-from anyburl.ranking.ranker import Ranker, fixed_ranker
+from anyburl.ranking.ranker import Ranker
 from reference.ranking import strength
 
 pytest.importorskip("torch", reason="torch is not installed: pip install 'anyburl[pykeen]'")
@@ -115,9 +115,9 @@ def test_metrics_agree_with_pykeens_evaluator_on_the_same_scores(
 ) -> None:
     data, rules = learned
     options = RankOptions(aggregation=aggregation, block_connected=block, threads=1)
-    ranker = fixed_ranker(rules, data, options)
-    ours = anyburl.evaluate(rules, data, ranker=ranker)
-    theirs = pykeen_metrics(ranker, data)
+    reasoner = anyburl.Reasoner(rules, data, options)
+    ours = reasoner.evaluate()
+    theirs = pykeen_metrics(reasoner.ranker, data)
     assert 0.02 < ours.mrr < 0.98
     assert np.any(ours.ranks.optimistic != ours.ranks.pessimistic)
     compared = [("both", ties) for ties in ("realistic", "optimistic", "pessimistic")]

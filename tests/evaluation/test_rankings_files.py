@@ -10,10 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anyburl import Dataset, RankOptions, RuleSet, evaluate, make_ranker
+from anyburl import Dataset, Reasoner, RuleSet
 from anyburl.errors import DataError
 from anyburl.evaluation import rankings
-from anyburl.evaluation.rankings import write_rankings
 
 TRAIN = [
     *((f"p{i}", "lives", "holland") for i in range(4)),
@@ -43,8 +42,8 @@ def rules(tmp_path: Path) -> RuleSet:
     return RuleSet.load(tmp_path / "rules.txt")
 
 
-def ranker(rules: RuleSet, dataset: Dataset, **options: Any) -> Any:
-    return make_ranker(rules, dataset, RankOptions(smoothing=0, threads=1, **options))
+def reasoner(rules: RuleSet, dataset: Dataset, **options: Any) -> Reasoner:
+    return Reasoner(rules, dataset, smoothing=0, threads=1, **options)
 
 
 def read_text(path: Path) -> dict[tuple[str, str], list[tuple[str, float]]]:
@@ -62,7 +61,7 @@ def read_text(path: Path) -> dict[tuple[str, str], list[tuple[str, float]]]:
 def test_the_own_target_is_kept_and_other_known_answers_are_not(
     rules: RuleSet, dataset: Dataset, tmp_path: Path
 ) -> None:
-    write_rankings(tmp_path / "ranks", ranker(rules, dataset), dataset)
+    reasoner(rules, dataset).save_rankings(tmp_path / "ranks")
     found = read_text(tmp_path / "ranks")
     assert list(found)[::2] == [(" ".join(triple), "Heads") for triple in TEST]
     assert found["p0 speaks frisian", "Tails"] == [("frisian", 0.8), ("french", 0.2)]
@@ -73,16 +72,16 @@ def test_the_own_target_is_kept_and_other_known_answers_are_not(
 
 
 def test_lists_have_top_k_candidates_whatever_is_taken_out(rules: RuleSet, dataset: Dataset, tmp_path: Path) -> None:
-    write_rankings(tmp_path / "ranks", ranker(rules, dataset), dataset, top_k=1)
+    reasoner(rules, dataset).save_rankings(tmp_path / "ranks", top_k=1)
     found = read_text(tmp_path / "ranks")
     assert found["p2 speaks frisian", "Tails"] == [("frisian", 0.8)]
     assert all(len(answers) == 1 for answers in found.values())
 
 
 def test_parquet_and_packed_text_hold_the_same(rules: RuleSet, dataset: Dataset, tmp_path: Path) -> None:
-    ready = ranker(rules, dataset, aggregation="noisy-or")
+    ready = reasoner(rules, dataset, aggregation="noisy-or")
     for name in ("ranks.txt", "ranks.txt.gz", "ranks.parquet"):
-        write_rankings(tmp_path / name, ready, dataset)
+        ready.save_rankings(tmp_path / name)
     assert gzip.decompress((tmp_path / "ranks.txt.gz").read_bytes()) == (tmp_path / "ranks.txt").read_bytes()
     found = read_text(tmp_path / "ranks.txt")
     frame = pl.read_parquet(tmp_path / "ranks.parquet")
@@ -97,19 +96,19 @@ def test_ranks_are_those_of_the_evaluation(
     rules: RuleSet, dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rankings, "TRIPLES_AT_A_TIME", 3)
-    ready, done = ranker(rules, dataset), []
-    write_rankings(tmp_path / "ranks.parquet", ready, dataset, progress=done.append)
+    ready, done = reasoner(rules, dataset), list[int]()
+    ready.save_rankings(tmp_path / "ranks.parquet", progress=done.append)
     frame = pl.read_parquet(tmp_path / "ranks.parquet")
-    expected = evaluate(rules, dataset, ranker=ready).ranks.realistic
+    expected = ready.evaluate().ranks.realistic
     by_object, by_subject = (frame.filter(pl.col("direction") == name)["rank"] for name in ("object", "subject"))
     assert np.array_equal(np.concatenate([by_object, by_subject]), expected)
     assert done == [3, 1]
 
 
 def test_a_query_without_candidates_has_an_empty_list(dataset: Dataset, tmp_path: Path) -> None:
-    ready = ranker(RuleSet.empty(dataset.vocabulary), dataset)
-    write_rankings(tmp_path / "ranks.txt", ready, dataset)
-    write_rankings(tmp_path / "ranks.parquet", ready, dataset)
+    ready = reasoner(RuleSet.empty(dataset.vocabulary), dataset)
+    ready.save_rankings(tmp_path / "ranks.txt")
+    ready.save_rankings(tmp_path / "ranks.parquet")
     assert (tmp_path / "ranks.txt").read_text().splitlines()[:3] == ["p0 speaks frisian", "Heads: ", "Tails: "]
     assert pl.read_parquet(tmp_path / "ranks.parquet")["candidates"].to_list() == [[]] * 8
 
@@ -117,4 +116,4 @@ def test_a_query_without_candidates_has_an_empty_list(dataset: Dataset, tmp_path
 def test_what_cannot_be_written_is_refused(rules: RuleSet, dataset: Dataset, tmp_path: Path) -> None:
     empty = Dataset.from_triples(TRAIN, name="speakers")
     with pytest.raises(DataError, match="speakers has no triples in its test split"):
-        write_rankings(tmp_path / "ranks", ranker(rules, empty), empty)
+        reasoner(rules, empty).save_rankings(tmp_path / "ranks")

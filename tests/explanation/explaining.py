@@ -10,8 +10,9 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from anyburl.graph.stored import graph_of
 from anyburl.ranking.options import RankOptions
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.ruleset import RuleSet
 from anyburl.ruleset.bodytable import pad_lists
 from anyburl.triples import Dataset, TripleTable, Vocabulary
@@ -53,7 +54,8 @@ def dataset_of(graph: SmallGraph, valid: Sequence[Ids] = (), test: Sequence[Ids]
 
 def ranker_of(rules: RuleSet, dataset: Dataset, *, block_connected: bool = False, **options: Any) -> Ranker:
     """A ranker on one thread."""
-    return Ranker(rules, dataset.train, RankOptions(threads=1, **options), block_connected=block_connected)
+    chosen = RankOptions(threads=1, **options)
+    return make_ranker(graph_of(dataset.train), rules, chosen, block_connected=block_connected)
 
 
 @st.composite

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from anyburl.errors import DataError, OptionError, UnknownLabelError
-from anyburl.explanation.explain import explain
+from anyburl import Reasoner, explain
+from anyburl.errors import OptionError, UnknownLabelError
 from anyburl.ranking.options import RankOptions
-from anyburl.ranking.ranker import Ranker
 from anyburl.rules.syntax import parse_rule
 from anyburl.ruleset import RuleSet
 from anyburl.triples import Dataset
@@ -135,13 +134,15 @@ def test_unknown_labels_are_named(rules: RuleSet, dataset: Dataset) -> None:
 
 
 def test_wrong_options_are_refused(rules: RuleSet, dataset: Dataset) -> None:
-    with pytest.raises(OptionError, match="top of at least 1"):
+    with pytest.raises(OptionError, match="top must be at least 1, got 0"):
         explain(rules, dataset, TRIPLE, top=0)
-    ranker = Ranker(rules.with_vocabulary(dataset.vocabulary)[0], dataset.train, RankOptions(), block_connected=False)
-    with pytest.raises(OptionError, match="other options"):
-        explain(rules, dataset, TRIPLE, ranker=ranker, options=RankOptions(smoothing=1))
-    with pytest.raises(DataError, match="other labels"):
-        explain(rules, Dataset.from_triples([("ed", "speaks", "dutch")]), TRIPLE, ranker=ranker)
+    with pytest.raises(OptionError, match="groundings must be at least 0, got -1"):
+        explain(rules, dataset, TRIPLE, groundings=-1)
+    reasoner = Reasoner(rules, dataset)
+    with pytest.raises(OptionError, match="has its own options"):
+        explain(rules, dataset, TRIPLE, reasoner=reasoner, options=RankOptions(smoothing=1))
+    with pytest.raises(OptionError, match="other data"):
+        explain(rules, Dataset.from_triples([("ed", "speaks", "dutch")]), TRIPLE, reasoner=reasoner)
 
 
 def test_no_grounding_passes_through_its_end_or_back() -> None:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from anyburl import explain
 from anyburl.errors import DataError
 from anyburl.explanation.drawing import shorten
-from anyburl.explanation.explain import explain
 from anyburl.explanation.explanation import Explanation
 from anyburl.explanation.page import to_html, write_html
 from anyburl.explanation.render import to_tree

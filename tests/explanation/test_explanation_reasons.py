@@ -8,7 +8,7 @@ from explaining import Ids, all_groundings, cases, dataset_of, label_triple, ran
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.explanation.explain import explain
+from anyburl.explanation.explain import explain_triple
 from anyburl.ranking.queries import make_queries
 from anyburl.rules.rule import Constant, Rule, Variable
 from kernels import examples
@@ -43,7 +43,7 @@ def test_reasons_are_the_rules_that_predict_with_all_their_groundings(case: Case
     rules = rule_set_of(vocabulary, tuples, supports)
     ranker = ranker_of(rules, dataset, object_identity=identity)
     labels = label_triple(vocabulary, triple)
-    found = explain(rules, dataset, labels, top=EVERYTHING, groundings=limit, ranker=ranker)
+    found = explain_triple(ranker, dataset, labels, top=EVERYTHING, groundings=limit)
     rows = {rules.rule(row): row for row in range(len(rules))}
     firing = {row for row, rule in enumerate(tuples) if predicts(graph, rule, triple, identity)}
     listed = {rows[reason.rule] for reason in found}
@@ -68,7 +68,7 @@ def test_each_fact_is_in_train_and_instantiates_the_rule_with_different_entities
     rules = rule_set_of(dataset.vocabulary, tuples, supports)
     labels = label_triple(dataset.vocabulary, triple)
     facts = set(dataset.train.to_polars().rows())
-    found = explain(rules, dataset, labels, top=EVERYTHING, ranker=ranker_of(rules, dataset))
+    found = explain_triple(ranker_of(rules, dataset), dataset, labels, top=EVERYTHING)
     for reason in found:
         for grounding in reason.groundings:
             assert set(grounding) <= facts
@@ -107,7 +107,7 @@ def test_ranks_scores_and_order_agree_with_the_ranker(
     dataset = dataset_of(graph, more[::2], more[1::2])
     rules = rule_set_of(dataset.vocabulary, tuples, supports)
     ranker = ranker_of(rules, dataset, block_connected=block, aggregation=aggregation)
-    found = explain(rules, dataset, label_triple(dataset.vocabulary, triple), top=EVERYTHING, ranker=ranker)
+    found = explain_triple(ranker, dataset, label_triple(dataset.vocabulary, triple), top=EVERYTHING)
     known = [dataset.split(split).triples for split in ("train", "valid", "test")]
     queries, places = make_queries(np.array([triple], np.int32), known, graph[1])
     answers = ranker.answer(queries)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from anyburl.ranking.ray import RayRanker
 from learned import ENOUGH, counted
 
 from anyburl import (
@@ -29,7 +30,6 @@ from anyburl import (
 from anyburl.learning.engines.ray import RayEngine
 from anyburl.learning.learner import Span
 from anyburl.ranking.queries import make_queries
-from anyburl.ranking.ray import RayRanker
 from anyburl.tuning.evidence import rule_groups
 from kernels import random_graph, table_of
 

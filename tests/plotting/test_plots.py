@@ -24,8 +24,6 @@ from anyburl.plotting import (
     trace_table,
 )
 from anyburl.plotting.style import save, short
-from anyburl.ranking.options import RankOptions
-from anyburl.ranking.ranker import fixed_ranker
 
 pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install 'anyburl[plot]'")
 
@@ -120,13 +118,13 @@ def test_calibration_counts_new_predictions_and_which_of_them_are_true() -> None
     rule = anyburl.parse_rule("r(X,Y) <= q(Y,X)")
     everything = anyburl.learn(data, seconds=None, paths=200, threads=1, seed=1)
     chosen = everything.take([row for row in range(len(everything)) if everything.rule(row) == rule])
-    ranker = fixed_ranker(chosen, data, RankOptions(smoothing=0, block_connected="off"))
-    table = calibration_table(ranker, data)
+    reasoner = anyburl.Reasoner(chosen, data, smoothing=0, block_connected="off")
+    table = calibration_table(reasoner)
     assert len(chosen) == 1
     assert table.select("predictions", "confidence", "share_true").rows() == [(2, pytest.approx(0.5), 1.0)]
     assert plot_calibration(table).get_ylabel() == "share stated by test"
     with pytest.raises(DataError, match="has no triples in its valid split"):
-        calibration_table(ranker, data, split="valid")
+        calibration_table(reasoner, split="valid")
 
 
 def test_where_there_is_nothing_to_draw_the_picture_says_so(rules: RuleSet) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from anyburl import Dataset, OptionError, RankOptions, RuleSet, make_ranker, predict
 from anyburl.prediction import batch
 from anyburl.prediction.batch import answer_queries
 from anyburl.prediction.queries import Query, parse_query
+
+from anyburl import Dataset, OptionError, RankOptions, RuleSet, make_ranker, predict
 
 TRAIN = [
     ("ed", "lives", "holland"),

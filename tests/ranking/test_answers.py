@@ -9,11 +9,23 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from anyburl.ranking.index import to_confidences, to_scores
 from anyburl.ranking.queries import make_queries, single_query
 from anyburl.ranking.ranks import target_ranks
+from anyburl.ranking.scores import to_confidences, to_scores
 from kernels import examples, random_graphs
-from ranked import AGGREGATIONS, Answer, Case, Judge, Scored, all_queries, as_table, cases, make_ranker, read_answers
+from ranked import (
+    AGGREGATIONS,
+    Answer,
+    Case,
+    Judge,
+    Scored,
+    all_queries,
+    as_table,
+    assert_answers,
+    cases,
+    make_ranker,
+    read_answers,
+)
 from reference.ranking import Query, noisy_or, predicting
 from strategies import SmallGraph, graphs
 
@@ -33,6 +45,8 @@ def expected_answers(judge: Judge, aggregation: str, block: bool, top_k: int) ->
     return {query: judge.answer(query, targets, aggregation, block, top_k) for query, targets in asked}
 
 
+ONE_COUNTS = ("max", "noisy-or-top:1")
+
 # Entity 0 has a reflexive triple; without it, nothing is blocked that could be ranked.
 REFLEXIVE = Case(
     (3, 1, [(0, 0, 0), (1, 0, 2)]),
@@ -51,7 +65,7 @@ def test_targets_are_ranked_as_the_reference_says(case: Case, object_identity: b
     for aggregation in AGGREGATIONS:
         expected = expected_answers(judge, aggregation, block, top_k)
         found = answers_of(case, top_k=top_k, block=block, aggregation=aggregation, object_identity=object_identity)
-        assert found == expected, aggregation
+        assert_answers(found, expected, may_prune=top_k == 0 and aggregation in ONE_COUNTS)
 
 
 @settings(max_examples=examples(80, 6))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from anyburl.errors import RuleError
 from anyburl.rules.labels import escape_label, unescape_label, unwritable_labels
-from anyburl.rules.rule import Atom, Constant, Rule, SELF, Variable
+from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
 from anyburl.rules.syntax import format_rule, parse_rule
 from rules.strategies import labels, rules, writable_entities, writable_relations
 

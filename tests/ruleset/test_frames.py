@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.errors import MissingExtraError
-from anyburl.rules.rule import Atom, Constant, Rule, SELF, Variable
+from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
 from anyburl.ruleset import RuleSet, frame_writer
 from ruleset.samples import assert_same, make_rules, rule_sets
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from anyburl.errors import RuleError, RunError
-from anyburl.rules.rule import Atom, Constant, Rule, SELF, Variable
+from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
 from anyburl.ruleset import RuleSet, frame_writer
 from anyburl.ruleset.files import parquet
 from anyburl.triples import Vocabulary

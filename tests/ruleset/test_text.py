@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.errors import RuleError
+from anyburl.rules.labels import entity_fault, relation_fault
 from anyburl.rules.rule import Atom, Constant, Rule, Variable
 from anyburl.rules.syntax import parse_rule
-from anyburl.rules.labels import entity_fault, relation_fault
 from anyburl.ruleset import RuleSet
 from anyburl.ruleset.files import anyburl_reader, anyburl_writer
 from anyburl.triples import Vocabulary

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from anyburl.tuning.ranker import TunedRanker, make_ranker
 
 import anyburl
 from anyburl import DataError, Dataset, RankOptions, RuleSet
@@ -16,7 +17,6 @@ from anyburl.ranking.ranker import fixed_ranker
 from anyburl.ranking.ranks import target_ranks
 from anyburl.tuning import train
 from anyburl.tuning.evidence import evidence_row, lists_of, rule_groups
-from anyburl.tuning.ranker import TunedRanker, make_ranker
 from anyburl.tuning.train import TOP_K, tune
 
 pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")

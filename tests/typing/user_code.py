@@ -44,14 +44,24 @@ def look(rules: RuleSet) -> list[str]:
 
 
 def use(rules: RuleSet, data: Dataset) -> float:
-    ranker = anyburl.make_ranker(rules, data, anyburl.RankOptions(aggregation="noisy-or-top:5"))
-    answers = anyburl.predict(rules, data, "France", "official_language", None, top=3, ranker=ranker)
+    reasoner = anyburl.Reasoner(rules, data, aggregation="noisy-or-top:5")
+    answers = anyburl.predict(rules, data, "France", "official_language", None, top=3, reasoner=reasoner)
     first: Answer = answers[0]
-    why: Explanation = anyburl.explain(rules, data, first.triple, ranker=ranker)
+    known: tuple[str, ...] = first.known
+    why: Explanation = reasoner.explain(first.triple)
     facts: list[tuple[str, str, str]] = [fact for reason in why for fact in reason.groundings[0]]
-    metrics: Metrics = anyburl.evaluate(rules, data, ranker=ranker)
-    print(facts, answers.to_polars())
-    return metrics.mrr + metrics.hits(10)
+    metrics: Metrics = anyburl.evaluate(rules, data, reasoner=reasoner)
+    many: pl.DataFrame = reasoner.predict([("France", "official_language", None), (None, "capital", "Paris")], top=3)
+    print(facts, known, answers.to_polars(), many)
+    return metrics.mrr + metrics.hits(5)
+
+
+def open_run(run: Path) -> anyburl.Answers:
+    options = anyburl.RankOptions(aggregation="tuned", top_k=10)
+    with anyburl.Reasoner.open(run, options=options, seed=1) as reasoner:
+        for frame in reasoner.predict_frames([("France", "official_language", None)], include_known=True):
+            print(frame["rule"])
+        return reasoner.predict("France", "official_language", None)
 
 
 def fail() -> str:
