@@ -79,6 +79,36 @@ def test_labels_that_look_like_markup_are_printed_as_they_are(run: Any, tmp_path
     assert "[red]h(X,:smile:) <= b(X,[/x])" in run("rules", tmp_path / "rules.txt").stdout
 
 
+@pytest.fixture
+def names(tmp_path: Path) -> Path:
+    path = tmp_path / "names.tsv"
+    path.write_text(
+        "speaks\thas language\nlives\tis in\nborn\tis in\nholland\tThe Netherlands\nlang\tthe netherlands\n"
+    )
+    return path
+
+
+def test_readable_names_are_shown_beside_the_rules(run: Any, run_json: Any, foreign: Path, names: Path) -> None:
+    (rule,) = run_json("rules", foreign, "--contains", "holland", "--names", names)["rules"]
+    assert rule["rule"] == "speaks(X,dutch) <= lives(X,holland)"
+    assert rule["named"] == "has language(X,dutch) <= is in(X,The Netherlands)"
+    assert rule["named"] in run("rules", foreign, "--names", names).stdout
+    assert "named" not in run_json("rules", foreign)["rules"][0]
+
+
+def test_filters_understand_readable_names(run: Any, run_json: Any, foreign: Path, names: Path) -> None:
+    assert len(run_json("rules", foreign, "--relation", "has language", "--names", names)["rules"]) == 5
+    assert supports(run_json("rules", foreign, "--contains", "has language", "--type", "Z", "--names", names)) == [3]
+    several = run("rules", foreign, "--contains", "is in", "--names", names, code=2)
+    assert "the relation 'is in' is ambiguous; it may mean born, lives" in several.stderr
+    both = run("rules", foreign, "--contains", "The Netherlands", "--names", names, code=2)
+    assert "it may mean the relation lang or the entity holland" in both.stderr
+    assert (
+        "unknown relation 'language'"
+        in run("rules", foreign, "--relation", "language", "--names", names, code=2).stderr
+    )
+
+
 def test_an_empty_result_says_so(run: Any, foreign: Path, tmp_path: Path) -> None:
     assert run("rules", foreign, "--length", 5).stdout == "none of the 5 rules matches\n"
     (tmp_path / "empty.txt").touch()

@@ -11,6 +11,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from anyburl.ruleset.ruleset import RuleSet
+    from anyburl.triples.names import Names
 
 STYLES = {"B": "cyan", "Uc": "green", "Ud": "magenta", "Z": "dim"}
 WIDTH_BESIDE_RULE = 60
@@ -31,22 +32,22 @@ def counts_table(counts: Mapping[str, int]) -> Table:
     return table
 
 
-def rules_table(rules: RuleSet) -> Table:
-    """Return a table of all rules, in their order."""
+def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
+    """Return a table of all rules, in their order, with readable names if there are any."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("type")
     table.add_column("confidence", justify="right", no_wrap=True)
     table.add_column("support", justify="right", no_wrap=True)
     table.add_column("predictions", justify="right", no_wrap=True)
     table.add_column("rule", overflow="fold", ratio=1)
-    for row in rule_rows(rules):
+    for row in rule_rows(rules, names):
         about = "" if row["exact"] else "~"
         table.add_row(
             Text(row["type"], STYLES[row["type"]]),
             f"{row['confidence']:.4f}",
             f"{about}{row['support']:,}",
             f"{about}{row['predictions']:,}",
-            rule_text(row["rule"]),
+            rule_text(row.get("named", row["rule"])),
         )
     return table
 
@@ -57,18 +58,19 @@ def rule_text(rule: str) -> Text:
     return Text.assemble((head, "bold"), (arrow, "dim"), body)
 
 
-def table_width(rules: RuleSet) -> int:
-    """Return how wide a table of these rules is, if no line is broken."""
-    return WIDTH_BESIDE_RULE + max((len(text) for text in rules.texts()), default=0)
+def table_width(rules: RuleSet, names: Names | None = None) -> int:
+    """Return the width of a table of these rules if no line is broken."""
+    return WIDTH_BESIDE_RULE + max((len(row.get("named", row["rule"])) for row in rule_rows(rules, names)), default=0)
 
 
-def rule_rows(rules: RuleSet) -> list[dict[str, Any]]:
-    """Return the rules as plain values, for tables and JSON."""
+def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]]:
+    """Return the rules as plain values, for tables and JSON; with names, `named` is the rule in readable names."""
+    from anyburl.explanation import words
     from anyburl.rules.types import RuleType
 
-    names = [str(name) for name in RuleType]
-    columns = {
-        "type": [names[code] for code in rules.type],
+    types = [str(name) for name in RuleType]
+    columns: dict[str, list[Any]] = {
+        "type": [types[code] for code in rules.type],
         "length": rules.lengths.tolist(),
         "confidence": rules.confidence().tolist(),
         "support": rules.support.tolist(),
@@ -76,4 +78,6 @@ def rule_rows(rules: RuleSet) -> list[dict[str, Any]]:
         "exact": rules.exact.tolist(),
         "rule": rules.texts().to_list(),
     }
+    if names:
+        columns["named"] = [words.rule_text(rule, names) for rule in rules]
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
