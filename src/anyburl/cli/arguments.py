@@ -10,7 +10,7 @@ import typer
 from anyburl.cli.completion import complete_data, one_of
 from anyburl.learning.options import ENGINES
 from anyburl.ranking.aggregation import AGGREGATIONS
-from anyburl.ranking.options import BLOCK_CHOICES, RankOptions
+from anyburl.ranking.options import BLOCK_CHOICES
 
 OBJECT_IDENTITY = "Different terms of a rule stand for different entities."
 
@@ -40,13 +40,6 @@ At = Annotated[float | None, typer.Option(metavar="SECONDS", help="The run's sna
 UnusedThreads = Annotated[int | None, typer.Option("--threads", hidden=True)]
 UnusedSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
 
-TuningSeed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Random seed, for --aggregation tuned.")]
-Prepare = Annotated[
-    bool,
-    typer.Option(
-        "--prepare/--no-prepare", help="Keep what this command makes ready in the run folder, so that it opens at once."
-    ),
-]
 Engine = Annotated[
     str, typer.Option(metavar="NAME", help=f"What answers: {' or '.join(ENGINES)}.", autocompletion=one_of(*ENGINES))
 ]
@@ -56,7 +49,6 @@ Address = Annotated[
 
 # How answers are ranked: the fields of RankOptions.
 RANKING = "How answers are ranked"
-DEFAULTS = RankOptions()
 Aggregation = Annotated[
     str,
     typer.Option(

@@ -8,34 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyburl.cli.arguments import (
-    DEFAULTS,
-    Address,
-    Aggregation,
-    BlockConnected,
-    Data,
-    Engine,
-    Escaped,
-    Json,
-    Names,
-    Prepare,
-    Quiet,
-    RankingIdentity,
-    Rules,
-    Smoothing,
-    Threads,
-    TuningSeed,
-    Weights,
-)
-from anyburl.cli.consoles import counted, note_console, print_json, print_whole, result_console
+from anyburl.cli.arguments import Address, Data, Engine, Rules
+from anyburl.cli.asking import Asked, asking
+from anyburl.cli.consoles import counted, print_json, print_whole, result_console
 from anyburl.cli.metrics import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.cli.notes import Slow
-from anyburl.cli.reasoning import Source, check_tunable, rank_options
+from anyburl.cli.reasoning import Source, check_tunable
 from anyburl.errors import DataError, InvalidOptionError, OptionError
+from anyburl.ranking.options import RankOptions
 
 if TYPE_CHECKING:
     from anyburl.evaluation.metrics import Metrics
-    from anyburl.ranking.options import RankOptions
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.triples.names import Names as NamesByLabel
 
@@ -46,7 +29,9 @@ EXAMPLE = (
 )
 
 
+@asking()
 def command(
+    asked: Asked,
     rules: Rules,
     data: Data = None,
     split: Annotated[str, typer.Option(metavar="test|valid|train", help="The triples to ask for.")] = "test",
@@ -63,48 +48,27 @@ def command(
     top_k: Annotated[
         int,
         typer.Option(help="Candidates in --rankings; and the rank beyond which the MRR's lower bound counts nothing."),
-    ] = DEFAULTS.top_k,
-    names: Names = None,
-    aggregation: Aggregation = DEFAULTS.aggregation,
-    smoothing: Smoothing = DEFAULTS.smoothing,
-    weights: Weights = "",
-    block_connected: BlockConnected = DEFAULTS.block_connected,
-    object_identity: RankingIdentity = DEFAULTS.object_identity,
-    prepare: Prepare = True,
-    escaped: Escaped = False,
+    ] = RankOptions.top_k,
     engine: Engine = "threads",
     address: Address = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: TuningSeed = None,
 ) -> None:
     """Ask for the subject and the object of every test triple and report where RULES rank the right answer."""
-    notes = note_console(quiet=quiet)
-    options = rank_options(
-        aggregation=aggregation,
-        smoothing=smoothing,
-        weights=weights,
-        block_connected=block_connected,
-        object_identity=object_identity,
-        top_k=top_k,
-        threads=threads,
-    )
+    options = asked.options(top_k=top_k)
     if address is not None and engine != "ray":
         raise OptionError(f"--address is for the engine ray, got engine {engine!r}")
     moments = parse_moments(at)
     _check_rankings(rankings, options, moments)
     _check_snapshots(rules, moments)
-    source = Source(rules, data, notes, escaped=escaped, names=names, prepare=prepare, engine=engine, address=address)
+    source = asked.source(rules, data, engine=engine, address=address)
     check_tunable(options, source)
     snapshots: list[float | None] = [*moments] or [None]
-    results = [_evaluate(source, options, split, moment, rankings, seed) for moment in snapshots]
-    if json:
+    results = [_evaluate(source, options, split, moment, rankings, asked.seed) for moment in snapshots]
+    if asked.json:
         _print_json(results, moments, source.names)
     elif moments:
         _print_snapshots([metrics for metrics, _ in results], moments)
     else:
-        _print_metrics(*results[0], source.names, rankings, quiet=quiet)
+        _print_metrics(*results[0], source.names, rankings, quiet=asked.quiet)
 
 
 def parse_moments(text: str | None) -> list[float]:
@@ -150,7 +114,7 @@ def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[f
 
 
 def _evaluate(
-    source: Source, options: RankOptions, split: str, at: float | None, rankings: Path | None, seed: int | None
+    source: Source, options: RankOptions, split: str, at: float | None, rankings: Path | None, seed: int
 ) -> tuple[Metrics, dict[str, float]]:
     """Evaluate the rules, or one snapshot, in sight; return the metrics and how long everything took."""
     from anyburl.triples.dataset import SPLITS

@@ -7,25 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anyburl.cli.arguments import (
-    DEFAULTS,
-    Aggregation,
-    BlockConnected,
-    Data,
-    Escaped,
-    Json,
-    Names,
-    Prepare,
-    Quiet,
-    RankingIdentity,
-    Rules,
-    Smoothing,
-    Threads,
-    TuningSeed,
-    Weights,
-)
-from anyburl.cli.consoles import note_console, print_json, print_whole, result_console
-from anyburl.cli.reasoning import Source, check_tunable, rank_options
+from anyburl.cli.arguments import Data, Rules
+from anyburl.cli.asking import Asked, asking
+from anyburl.cli.consoles import print_json, print_whole, result_console
+from anyburl.cli.reasoning import check_tunable
 from anyburl.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -36,7 +21,9 @@ NAME = "explain"
 EXAMPLE = "Example:  anyburl explain runs/geo Aalborg time_zone Europe/Copenhagen --html why.html"
 
 
+@asking()
 def command(
+    asked: Asked,
     rules: Rules,
     subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="An entity.")],
     relation: Annotated[str, typer.Argument(metavar="RELATION", help="A relation.")],
@@ -47,41 +34,21 @@ def command(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with the proofs drawn as graphs.")
     ] = None,
-    names: Names = None,
-    aggregation: Aggregation = DEFAULTS.aggregation,
-    smoothing: Smoothing = DEFAULTS.smoothing,
-    weights: Weights = "",
-    block_connected: BlockConnected = DEFAULTS.block_connected,
-    object_identity: RankingIdentity = DEFAULTS.object_identity,
-    prepare: Prepare = True,
-    escaped: Escaped = False,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: TuningSeed = None,
 ) -> None:
     """Show the rules that predict a triple, true or not, with the facts that make them fire."""
-    notes = note_console(quiet=quiet)
-    options = rank_options(
-        aggregation=aggregation,
-        smoothing=smoothing,
-        weights=weights,
-        block_connected=block_connected,
-        object_identity=object_identity,
-        threads=threads,
-    )
+    options = asked.options()
     if "?" in (subject, object):
         raise OptionError("explain takes a whole triple; to ask for answers, use predict")
     _check_page(html)
-    source = Source(rules, data, notes, escaped=escaped, names=names, prepare=prepare)
+    source = asked.source(rules, data)
     check_tunable(options, source)
-    with source.open(options, explaining=True, seed=seed) as reasoner:
+    with source.open(options, explaining=True, seed=asked.seed) as reasoner:
         found = reasoner.explain((subject, relation, object), top=top, groundings=groundings)
     if html is not None:
         from anyburl.explanation.page import write_html
 
         write_html(found, html, source.names)
-    if json:
+    if asked.json:
         print_json(found.to_json(source.names))
     else:
         _print_tree(found, source.names, html)

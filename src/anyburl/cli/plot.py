@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyburl.cli.arguments import (
-    DEFAULTS,
-    Aggregation,
-    BlockConnected,
-    Data,
-    Json,
-    Quiet,
-    Smoothing,
-    Threads,
-)
+from anyburl.cli.arguments import Data
+from anyburl.cli.asking import Asked, asking
 from anyburl.cli.consoles import note_console, print_json, result_console
 from anyburl.cli.notes import Slow
-from anyburl.cli.reasoning import Source, rank_options
+from anyburl.cli.reasoning import Source
 from anyburl.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -40,7 +32,9 @@ PLOTS = ("anytime", "rules", "rewards", "cores", "calibration")
 RANKED = ("anytime", "calibration")
 
 
+@asking("names", "weights", "object_identity", "prepare", "escaped")
 def command(
+    asked: Asked,
     runs: Annotated[
         list[Path],
         typer.Argument(metavar="RUN", help="Run folders: `anytime` compares them, the others show the first."),
@@ -54,13 +48,6 @@ def command(
     metric: Annotated[str, typer.Option(metavar="mrr|hits@1|hits@3|hits@10", help="What `anytime` shows.")] = "mrr",
     split: Annotated[str, typer.Option(metavar="test|valid", help="The triples to ask for.")] = "test",
     data: Data = None,
-    aggregation: Aggregation = DEFAULTS.aggregation,
-    smoothing: Smoothing = DEFAULTS.smoothing,
-    block_connected: BlockConnected = DEFAULTS.block_connected,
-    threads: Threads = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the queries that `calibration` draws.")] = 0,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> None:
     """Draw runs: quality over time, rules by type and confidence, reward and cores per profile, calibration."""
     from anyburl.plotting.style import new_figure
@@ -69,16 +56,13 @@ def command(
     names = _chosen(what)
     _check_out(out)
     _check_metric(metric)
-    options = rank_options(
-        aggregation=aggregation, smoothing=smoothing, weights="", block_connected=block_connected, threads=threads
-    )
-    plots = Plots(runs, data, options, split, metric, seed, quiet=quiet)
+    plots = Plots(runs, data, asked.options(), split, metric, asked.seed, quiet=asked.quiet)
     if what is None and not plots.can_rank():
         names = [name for name in names if name not in RANKED]
     files = _write(out, {name: plots.drawing(name) for name in names})
-    if json:
+    if asked.json:
         print_json({"files": [str(file) for file in files], "plots": names})
-    elif not quiet:
+    elif not asked.quiet:
         for file in files:
             result_console().say(f"wrote {file}")
 

@@ -12,26 +12,11 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from anyburl.cli.arguments import (
-    DEFAULTS,
-    Aggregation,
-    BlockConnected,
-    Data,
-    Escaped,
-    Json,
-    Names,
-    Prepare,
-    Quiet,
-    RankingIdentity,
-    Rules,
-    Smoothing,
-    Threads,
-    TuningSeed,
-    Weights,
-)
-from anyburl.cli.consoles import counted, note_console, print_json, print_whole, result_console
+from anyburl.cli.arguments import Data, Rules
+from anyburl.cli.asking import Asked, asking
+from anyburl.cli.consoles import counted, print_json, print_whole, result_console
 from anyburl.cli.notes import Slow
-from anyburl.cli.reasoning import Source, check_tunable, rank_options
+from anyburl.cli.reasoning import Source, check_tunable
 from anyburl.cli.tables import rule_text
 from anyburl.errors import OptionError
 
@@ -52,7 +37,9 @@ N_REASONS = 3
 COLUMNS = ("subject", "relation", "object", "rank", "score", "known", "rule", "rules", "query")
 
 
+@asking()
 def command(
+    asked: Asked,
     rules: Rules,
     subject: Annotated[str | None, typer.Argument(metavar="SUBJECT", help="An entity, or ? for what is asked.")] = None,
     relation: Annotated[str | None, typer.Argument(metavar="RELATION", help="A relation.")] = None,
@@ -71,46 +58,26 @@ def command(
     include_known: Annotated[
         bool, typer.Option("--include-known", help="Keep answers that the train split states already.")
     ] = False,
-    names: Names = None,
-    aggregation: Aggregation = DEFAULTS.aggregation,
-    smoothing: Smoothing = DEFAULTS.smoothing,
-    weights: Weights = "",
-    block_connected: BlockConnected = DEFAULTS.block_connected,
-    object_identity: RankingIdentity = DEFAULTS.object_identity,
-    prepare: Prepare = True,
-    escaped: Escaped = False,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: Json = False,
-    seed: TuningSeed = None,
 ) -> None:
     """Rank the answers of SUBJECT RELATION ? or ? RELATION OBJECT (a ? needs quotes in some shells)."""
-    notes = note_console(quiet=quiet)
-    options = rank_options(
-        aggregation=aggregation,
-        smoothing=smoothing,
-        weights=weights,
-        block_connected=block_connected,
-        object_identity=object_identity,
-        threads=threads,
-    )
-    if explain and queries and not json:
+    options = asked.options()
+    if explain and queries and not asked.json:
         raise OptionError("--explain with --queries needs --json: reasons do not fit into a line")
     one = _one_query([subject, relation, object], queries)
-    source = Source(rules, data, notes, escaped=escaped, names=names, prepare=prepare)
+    source = asked.source(rules, data)
     check_tunable(options, source)
     _check_queries(one, queries, source)
-    with source.open(options, explaining=explain, seed=seed) as reasoner:
+    with source.open(options, explaining=explain, seed=asked.seed) as reasoner:
         answering = _Answering(reasoner, top, include_known, explain)
         if queries is not None:
-            answering.answer_file(_read_queries(queries, reasoner), source, as_json=json)
+            answering.answer_file(_read_queries(queries, reasoner), source, as_json=asked.json)
             return
         assert one is not None
         answers = reasoner.predict(*one, top=top, include_known=include_known)
-        if json:
+        if asked.json:
             print_json(answering.to_json(one, answers))
         else:
-            _print_answers(one, answers, answering, quiet=quiet)
+            _print_answers(one, answers, answering, quiet=asked.quiet)
 
 
 def _one_query(words: list[str | None], queries: Path | None) -> Query | None:

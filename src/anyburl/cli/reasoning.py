@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anyburl.cli.consoles import PlainConsole
 from anyburl.cli.loading import (
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from anyburl.reasoning.opening import Front
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.triples.dataset import Dataset
-
-
-def rank_options(*, weights: str = "", **options: Any) -> RankOptions:
-    """Return the options of ranking."""
-    return RankOptions(weights=parse_weights(weights), **options)
 
 
 def parse_weights(text: str) -> Mapping[str, float]:
@@ -84,7 +79,7 @@ class Source:
         return self._dataset
 
     def open(
-        self, options: RankOptions, at: float | None = None, *, explaining: bool = False, seed: int | None = None
+        self, options: RankOptions, at: float | None = None, *, explaining: bool = False, seed: int = 0
     ) -> Reasoner:
         """Make RULES, or the run's snapshot `at` some seconds, ready to be asked; tune them if asked to."""
         from anyburl.reasoning.opening import Engine, open_rules, open_run
@@ -101,10 +96,10 @@ class Source:
             return rules, self.dataset
 
         if self.path.is_dir() and at is None and self.data is None:
-            opened = open_run(self.path, load, options, engine, front, seed=seed or 0, prepare=self.prepare)
+            opened = open_run(self.path, load, options, engine, front, seed=seed, prepare=self.prepare)
             self._dataset = opened.dataset
         else:
-            opened = open_rules(*load(), options, engine, front, seed=seed or 0)
+            opened = open_rules(*load(), options, engine, front, seed=seed)
         return Reasoner.of(opened, self.names)
 
     def front(self) -> Front:
@@ -114,7 +109,7 @@ class Source:
         def watch(doing: str, done: str) -> AbstractContextManager[object]:
             return Slow(self.notes, doing, done)
 
-        return Front(say=lambda note: self.notes.say(note, "yellow"), watch=watch)
+        return Front(say=lambda note: self.notes.say(note, "yellow"), note=self.notes.say, watch=watch)
 
     def compile(self, *, explaining: bool) -> None:
         """Compile the kernels of answering and explaining in sight, if this machine has not done so yet."""

@@ -42,9 +42,10 @@ def warn(note: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Front:
-    """Where notes go, and who watches what takes its time."""
+    """Where warnings and notes go, and who watches what takes its time."""
 
     say: Callable[[str], None] = warn
+    note: Callable[[str], None] = field(default=lambda note: None)
     watch: Watch = field(default=lambda doing, done: nullcontext())
 
 
@@ -131,8 +132,9 @@ def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front:
     """Index the rules of a run and write them to its folder, to be mapped from there; if that fails, use them here."""
     rules, dataset = load()
     matched, n_left_out = rules.with_vocabulary(dataset.vocabulary)
-    why = f" ({reason})" if reason else ""
-    with front.watch(f"preparing {run}{why}", f"prepared {run}: from now on it opens at once;"):
+    if reason:
+        front.note(f"preparing {run}, so that it opens at once from now on: {reason}")
+    with front.watch(f"preparing {run}", f"prepared {run}"):
         graph = graph_of(dataset.train)
         ranker = make_ranker(graph, matched, RankOptions(), block_connected=False)
         write_prepared(run, dataset, graph, matched, ranker.index, n_left_out)
@@ -184,10 +186,11 @@ def tuning_of(
         key = TuningKey(rules_digest, dataset.fingerprint, _tuning_options(ranker, seed))
     found = load_tuning(run, key, ranker.backend.threads) if run and key and not again else ""
     if isinstance(found, Tuning):
-        front.say(f"using the tuned model that is kept in {run}")
+        front.note(f"using the tuned model kept in {run}")
         return found
-    why = f" again: {found}" if found else ""
-    with front.watch(f"tuning on the valid split{why}", "tuned on the valid split"):
+    if found:
+        front.note(f"tuning again: {found}")
+    with front.watch("tuning on the valid split", "tuned on the valid split"):
         tuning = tune(ranker, dataset, groups, seed=seed)
     if run and key:
         save_tuning(run, tuning, key)

@@ -1,0 +1,99 @@
+"""The flags that every command takes that asks questions, written once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from anyburl.cli.arguments import (
+    Aggregation,
+    BlockConnected,
+    Escaped,
+    Json,
+    Names,
+    Quiet,
+    RankingIdentity,
+    Smoothing,
+    Threads,
+    Weights,
+)
+from anyburl.cli.consoles import PlainConsole, note_console
+from anyburl.cli.reasoning import Source, parse_weights
+from anyburl.ranking.options import RankOptions
+
+DEFAULTS = RankOptions()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What such a command was told besides its own arguments; a field is a flag, with the default of the flag."""
+
+    names: Names = None
+    aggregation: Aggregation = DEFAULTS.aggregation
+    smoothing: Smoothing = DEFAULTS.smoothing
+    weights: Weights = ""
+    block_connected: BlockConnected = DEFAULTS.block_connected
+    object_identity: RankingIdentity = DEFAULTS.object_identity
+    prepare: Annotated[
+        bool, typer.Option(help="Keep what this command makes ready in the run folder, so that it opens at once.")
+    ] = True
+    escaped: Escaped = False
+    threads: Threads = None
+    quiet: Quiet = False
+    json: Json = False
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Random seed; only tuning and drawn samples depend on it.")
+    ] = 0
+
+    def notes(self) -> PlainConsole:
+        """Return where remarks go."""
+        return note_console(quiet=self.quiet)
+
+    def options(self, *, top_k: int = DEFAULTS.top_k) -> RankOptions:
+        """Return how answers are ranked."""
+        return RankOptions(
+            aggregation=self.aggregation,
+            smoothing=self.smoothing,
+            weights=parse_weights(self.weights),
+            block_connected=self.block_connected,
+            object_identity=self.object_identity,
+            top_k=top_k,
+            threads=self.threads,
+        )
+
+    def source(self, rules: str, data: str | None, **engine: Any) -> Source:
+        """Return RULES and DATA, to be made ready."""
+        names: Path | None = self.names
+        return Source(rules, data, self.notes(), escaped=self.escaped, names=names, prepare=self.prepare, **engine)
+
+
+def asking(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the fields of `Asked` as flags to a command, but for some; it takes them as its argument `asked`."""
+    hints = get_type_hints(Asked, include_extras=True)
+    flags = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(Asked)
+        if field.name not in left_out
+    ]
+
+    def with_flags(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        parameters = [*(parameter for parameter in own if parameter.name != "asked"), *flags]
+
+        def run(**given: Any) -> None:
+            asked = Asked(**{flag.name: given.pop(flag.name) for flag in flags})
+            command(asked=asked, **given)
+
+        run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return run
+
+    return with_flags
