@@ -50,6 +50,12 @@ def geo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def quick_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train on a few questions: how good a model is, is for the tests of tuning."""
+    monkeypatch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 600)
+
+
 @pytest.fixture
 def spawn() -> Spawn:
     """Return the function that starts a command as a process of its own, by a `program` if that is not anyburl."""

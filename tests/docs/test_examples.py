@@ -44,6 +44,12 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
     return Reader()
 
 
+@pytest.fixture(autouse=True)
+def quick_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train on a few questions: what pages show does not depend on a model."""
+    monkeypatch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 600)
+
+
 def makes_its_run(blocks: list[Block]) -> bool:
     return any("--out runs/geo" in block.code for block in blocks if block.language == "console")
 
