@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from anyburl import RankOptions, RuleSet, RunDirectory, explain, load_dataset, make_ranker
+from anyburl import Reasoner, RuleSet, RunDirectory, load_dataset
 from anyburl.cli.demo import varied_best
 from anyburl.cli.showcase import pick_predictions
 
@@ -29,12 +29,12 @@ def test_demo_tests_the_rules_and_explains_predictions(run: Any, geo_run: Path) 
 
 def test_predictions_to_show_are_right_readable_and_always_the_same(geo_run: Path) -> None:
     dataset, rules = load_dataset("geo"), RunDirectory.open(geo_run).load_rules()
-    ranker = make_ranker(rules, dataset, RankOptions())
-    chosen = pick_predictions(ranker, dataset)
-    assert chosen == pick_predictions(make_ranker(rules, dataset, RankOptions(threads=1)), dataset)
+    reasoner = Reasoner(rules, dataset)
+    chosen = pick_predictions(reasoner)
+    assert chosen == pick_predictions(Reasoner(rules, dataset, threads=1))
     assert len({relation for _, relation, _ in chosen}) == 3
     for fact in chosen:
-        explained = explain(rules, dataset, fact, ranker=ranker)
+        explained = reasoner.explain(fact)
         assert (explained.known, explained.rank) == (("test",), 1.0)
         assert (explained.reasons[0].type, explained.reasons[0].rule.length) == ("B", 2)
 
@@ -52,7 +52,7 @@ def test_demo_keeps_its_run_on_request(run: Any, run_json: Any, geo_run: Path, t
 
 def test_without_rules_there_is_no_prediction_to_show() -> None:
     dataset = load_dataset("geo")
-    assert pick_predictions(make_ranker(RuleSet.empty(dataset.vocabulary), dataset, RankOptions()), dataset) == []
+    assert pick_predictions(Reasoner(RuleSet.empty(dataset.vocabulary), dataset)) == []
 
 
 def test_the_best_rules_are_about_different_relations(geo_run: Path) -> None:

@@ -15,7 +15,10 @@ from anyburl.learning.run import RunDirectory
 def test_an_engine_that_there_is_not_is_refused(run: Any, geo_run: Path, tmp_path: Path) -> None:
     learned = run("learn", "geo", "--engine", "steam", "--out", tmp_path / "run", code=2)
     assert "--engine must be one of threads, ray, got 'steam'" in learned.stderr
-    assert "--engine takes threads or ray, got 'steam'" in run("evaluate", geo_run, "--engine", "steam", code=2).stderr
+    assert (
+        "--engine must be one of threads, ray, got 'steam'"
+        in run("evaluate", geo_run, "--engine", "steam", code=2).stderr
+    )
 
 
 def test_an_address_without_ray_is_refused(run: Any, geo_run: Path, tmp_path: Path) -> None:

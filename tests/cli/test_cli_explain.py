@@ -87,7 +87,7 @@ def test_the_score_follows_the_options(run_json: Any, paper: list[object]) -> No
     [
         (["ed", "speaks"], "Missing argument 'OBJECT'"),
         (["ed", "speaks", "dutch", "well"], "a label with blanks needs quotes. See `anyburl explain --help`"),
-        (["ed", "speaks", "?"], "explain takes a whole triple: ask for answers by predict"),
+        (["ed", "speaks", "?"], "explain takes a whole triple; to ask for answers, use predict"),
         (["edd", "speaks", "dutch"], "unknown entity 'edd'; did you mean 'ed'"),
         (["ed", "speeks", "dutch"], "unknown relation 'speeks'; did you mean 'speaks'"),
         (["ed", "speaks", "duch"], "unknown entity 'duch'; did you mean 'dutch'"),

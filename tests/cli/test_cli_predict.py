@@ -95,9 +95,12 @@ def test_no_answer_is_no_error(run: Any, run_json: Any, tmp_path: Path) -> None:
 
 def test_blocking_is_said(run: Any, geo_run: Path) -> None:
     shown = run("predict", geo_run, *FRENCH, "--block-connected", "on").stdout
-    assert "what is connected with France is left out (see --block-connected)" in shown
-    shown = run("predict", geo_run, *FRENCH, "--block-connected", "on", "--include-known").stdout
-    assert "what is connected with France is left out, known answers too (see --block-connected)" in shown
+    assert "entities connected with France are left out (see --block-connected)" in shown
+
+
+def test_known_answers_are_kept_where_connected_entities_are_blocked(run_json: Any, geo_run: Path) -> None:
+    told = run_json("predict", geo_run, *FRENCH, "--block-connected", "on", "--include-known", "--top", 100)
+    assert {answer["entity"] for answer in told["answers"] if "train" in answer["known"]} == {"French"}
 
 
 def test_a_file_of_queries_gives_lines(run: Any, run_json: Any, geo_run: Path, tmp_path: Path) -> None:
@@ -106,11 +109,16 @@ def test_a_file_of_queries_gives_lines(run: Any, run_json: Any, geo_run: Path, t
     lines = run("predict", geo_run, "--queries", queries, "--top", 2).stdout.splitlines()
     rows = [dict(zip(lines[0].split("\t"), line.split("\t"), strict=True)) for line in lines[1:]]
     assert [row["rank"] for row in rows] == ["1", "2"] * 3
-    assert [row["object"] for row in rows] == ["?", "?", "Denmark", "Denmark", "?", "?"]
-    assert rows[4]["answer"] == "Europe/Copenhagen"
+    assert [row["query"] for row in rows] == ["1", "1", "2", "2", "3", "3"]
+    assert [row["subject"] for row in rows[:2] + rows[4:]] == ["France", "France", "Aalborg", "Aalborg"]
+    assert [row["object"] for row in rows[2:4]] == ["Denmark", "Denmark"]
+    assert rows[4]["object"] == "Europe/Copenhagen"
     assert rows[4]["known"] == "test"
     one = run_json("predict", geo_run, "?", "located_in", "Denmark", "--top", 2)
-    assert [row["answer"] for row in rows[2:4]] == entities(one)
+    assert [row["subject"] for row in rows[2:4]] == entities(one)
+    assert [row["rule"] for row in rows[2:4]] == [answer["rule"] for answer in one["answers"]]
+    assert [int(row["rules"]) for row in rows[2:4]] == [answer["rules"] for answer in one["answers"]]
+    assert [float(row["score"]) for row in rows[2:4]] == [answer["score"] for answer in one["answers"]]
     objects = run("predict", geo_run, "--queries", queries, "--top", 2, "--json").stdout.splitlines()
     assert json.loads(objects[1]) == one
 
@@ -123,7 +131,7 @@ def test_answers_of_a_file_do_not_depend_on_the_threads(run: Any, geo_run: Path,
     (tmp_path / "names.tsv").write_text("Asia\tAsia (continent)\n")
     alone = run(*query, "--threads", 1).stdout
     assert run(*query, "--threads", 3).stdout == alone
-    assert alone.startswith("subject\trelation\tobject\trank\tanswer\tscore\tknown\trule\tname\n")
+    assert alone.startswith("subject\trelation\tobject\trank\tscore\tknown\trule\trules\tquery\tname\n")
     assert "\tAsia (continent)\n" in alone
     assert len(alone.splitlines()) > 1000
 
@@ -131,8 +139,8 @@ def test_answers_of_a_file_do_not_depend_on_the_threads(run: Any, geo_run: Path,
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["France", "official_language", "French"], "a query has a ? for its subject or for its object, one of them"),
-        (["?", "official_language", "?"], "a query has a ? for its subject or for its object, one of them"),
+        (["France", "official_language", "French"], "a query asks for its subject or for its object, one of them"),
+        (["?", "official_language", "?"], "a query asks for its subject or for its object, one of them"),
         (["France", "?", "?"], "the relation of a query cannot be asked for"),
         (["France", "official_language"], "a query is SUBJECT RELATION ? or ? RELATION OBJECT, got France official"),
         ([], "a query is SUBJECT RELATION ? or ? RELATION OBJECT, got none"),
@@ -158,7 +166,7 @@ def test_answers_of_a_file_do_not_depend_on_the_threads(run: Any, geo_run: Path,
             ["--queries", "{tmp}/short.tsv"],
             "short.tsv:1: expected subject, relation and object, one a ?, got 'France ?'",
         ),
-        (["--queries", "{tmp}/whole.tsv"], "whole.tsv:1: a query has a ? for its subject or for its object"),
+        (["--queries", "{tmp}/whole.tsv"], "whole.tsv:1: a query asks for its subject or for its object"),
         (["--queries", "{tmp}/bytes.tsv"], "bytes.tsv: expected text in UTF-8"),
         (["--queries", "{tmp}/q.tsv", "--explain"], "--explain with --queries needs --json"),
     ],

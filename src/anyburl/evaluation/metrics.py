@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.errors import InvalidOptionError
+from anyburl.evaluation.display import html_table
 from anyburl.ranking.ranks import Ranks
 
 HITS = (1, 3, 10)
@@ -82,8 +84,11 @@ class Metrics:
         return float(self.metrics["mrr"])
 
     def hits(self, k: int) -> float:
-        """Return hits@k, for k = 1, 3 or 10."""
-        return float(self.metrics[f"hits@{k}"])
+        """Return the share of queries whose answer ranks among the first `k`, with the protocol's treatment of ties."""
+        if k < 1:
+            raise InvalidOptionError("k", "at least 1", k)
+        ranks = self.ranks.of(self.protocol["ties"])
+        return float((ranks <= k).mean()) if len(ranks) else 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the single ranks as plain values."""
@@ -111,6 +116,5 @@ class Metrics:
         return f"Metrics({self})"
 
     def _repr_html_(self) -> str:
-        from anyburl.evaluation.display import html_table
-
-        return html_table(self)
+        protocol = str(self).partition("[")[2].rstrip("]")
+        return html_table(self.metrics, self.by_direction, self.by_relation, self.protocol["queries"], protocol)

@@ -165,7 +165,8 @@ def _finish(
     groups = rule_groups(ranker.rules) if prepared is None else prepared.groups
     tuning = tuning_of(ranker, dataset, groups, front, seed, run, prepared)
     reranker = TunedReranker(tuning, groups)
-    return Opened(replace(ranker, reranker=reranker), dataset, {**seconds, "tune": tuning.seconds})
+    took = {**seconds, "tune": 0.0 if tuning.stored else tuning.seconds}
+    return Opened(replace(ranker, reranker=reranker), dataset, took)
 
 
 def tuning_of(

@@ -15,6 +15,7 @@ from typing import Any
 from anyburl.errors import DataError
 from anyburl.triples.checksums import wrong_checksum
 from anyburl.triples.entries import SUFFIXES, DatasetEntry, RemoteFile
+from anyburl.triples.fetching import fetch
 from anyburl.triples.files import read_triples, write_triples
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.locks import alone
@@ -80,8 +81,6 @@ def _get(name: str, folder: Path, split: str, file: RemoteFile, progress: Progre
 
 def _fetch_checked(file: RemoteFile, partial: Path, received: Callable[[int, int | None], None]) -> None:
     """Download a file and check it; if an earlier attempt left something else behind, from its beginning."""
-    from anyburl.triples.fetching import fetch
-
     has_resumed = partial.exists()
     fetch(file.url, partial, received)
     wrong = wrong_checksum(partial, file)
