@@ -14,7 +14,7 @@ import numpy as np
 from common import save, shared, timed
 
 from anyburl.graph.arrays import index_bytes
-from anyburl.graph.index import build_graph
+from anyburl.graph.build import build_graph
 from anyburl.triples.dataset import load_dataset
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.index import build_graph
+from anyburl.graph.build import build_graph
 from anyburl.triples import TripleTable, Vocabulary
 from strategies import SmallGraph
 

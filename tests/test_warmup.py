@@ -10,7 +10,7 @@ import pytest
 
 from anyburl import LearnOptions, TripleTable
 from anyburl._jit import compiling, kernel
-from anyburl.graph.index import build_graph
+from anyburl.graph.build import build_graph
 from anyburl.learning.engines.warmup import TinyRun, warm_up
 from anyburl.warmup import MANY_RELATIONS, on_tiny_table, tiny_table
 from kernels import INTERPRETED

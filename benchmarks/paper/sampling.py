@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import anyburl
 from anyburl._jit import kernel
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.index import build_graph
+from anyburl.graph.build import build_graph
 from anyburl.graph.kernel import has_edge, steps
 from anyburl.rng import batch_state, randint
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anyburl.evaluation.metrics import Metrics
     from anyburl.explanation.explanation import Explanation
     from anyburl.explanation.record import Reason
-    from anyburl.graph.building import build_index
+    from anyburl.graph.dataset_index import build_index
     from anyburl.learning.learn import learn
     from anyburl.learning.learner import Learner, Span
     from anyburl.learning.options import LearnOptions
@@ -78,7 +78,7 @@ _HOMES = {
     "TripleTable": "triples.table",
     "UnknownLabelError": "errors",
     "Vocabulary": "triples.vocabulary",
-    "build_index": "graph.building",
+    "build_index": "graph.dataset_index",
     "evaluate": "reasoning.shortcuts",
     "explain": "reasoning.shortcuts",
     "format_rule": "rules.syntax",

@@ -16,7 +16,7 @@ from anyburl.bodies.generalisation import canonical, make_bodies
 from anyburl.bodies.kernel_binary import visiting_order
 from anyburl.bodies.kernel_sweep import mark_followers
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.index import segment_entities
+from anyburl.graph.build import segment_entities
 from anyburl.paths.profile import PathProfile
 
 MOST_SEQUENCES = 1_000_000

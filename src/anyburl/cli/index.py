@@ -39,7 +39,7 @@ def command(
     seed: UnusedSeed = None,
 ) -> None:
     """Index DATA once: every other command takes INDEX as its DATA and opens it at once."""
-    from anyburl.graph.building import build_index, check_index_output
+    from anyburl.graph.dataset_index import build_index, check_index_output
 
     notes = note_console(quiet=quiet)
     check_index_output(out.expanduser())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anyburl.errors import DataError
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.index import build_graph
+from anyburl.graph.build import build_graph
 from anyburl.mapped import open_record, save_sizes
 from anyburl.triples.table import TripleTable
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from anyburl import __version__
 from anyburl.errors import DataError, RunError
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.building import store_dataset
+from anyburl.graph.dataset_index import store_dataset
 from anyburl.graph.stored import graph_of
 from anyburl.mapped import open_array, open_record, save_record
 from anyburl.ranking.arrays import RuleIndex

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anyburl.explanation.explain import explain_triple
-from anyburl.graph.index import build_graph
+from anyburl.graph.build import build_graph
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.predicting import answer_columns

@@ -26,7 +26,7 @@ from anyburl.bodies.kernel import score
 from anyburl.cores import available_cores
 from anyburl.errors import RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.index import segment_entities
+from anyburl.graph.build import segment_entities
 from anyburl.graph.stored import graph_of
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import head_arrays
 from anyburl.graph.arrays import GraphArrays, index_bytes, inverses
-from anyburl.graph.index import _Edges, build_graph, segment_entities
+from anyburl.graph.build import _Edges, build_graph, segment_entities
 from anyburl.triples import TripleTable
 from kernels import arrays_of, examples, table_of
 from reference.graph import build, inverse
@@ -148,7 +148,7 @@ def test_ids_too_large_for_one_integer_together_are_sorted_in_blocks(monkeypatch
 @given(graphs(min_triples=1))
 def test_rows_and_segments_of_64_bits_where_32_are_too_few(graph: SmallGraph) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("anyburl.graph.index.MOST_ROWS", 0)
+        patched.setattr("anyburl.graph.build.MOST_ROWS", 0)
         wide = build_graph(table_of(graph))
     assert {wide.segment_starts.dtype, wide.segment_offsets.dtype, wide.partners.dtype} == {np.dtype(np.int64)}
     for field, same in zip(wide, arrays_of(graph), strict=True):

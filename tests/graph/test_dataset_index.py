@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anyburl import DataError, Dataset, build_index, load_dataset
-from anyburl.graph.index import build_graph
+from anyburl.graph.build import build_graph
 from anyburl.graph.stored import graph_of
 from anyburl.triples import SPLITS, building, fingerprint, write_triples
 
