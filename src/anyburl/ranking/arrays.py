@@ -139,6 +139,34 @@ class TrieWalk(NamedTuple):
     ends: NDArray[np.int64]  # stamp: entity is reached by the last step
 
 
+class Workspace(NamedTuple):
+    """What one worker writes to while it answers queries."""
+
+    walk: TrieWalk
+    candidates: CandidateArrays
+    firings: FiringArrays
+
+
+class Asked(NamedTuple):
+    """The query (s, d, ?) under way, and how bodies are walked for it."""
+
+    q: int  # its row in `QueryArrays`
+    s: int
+    d: int
+    query: int  # the number that it has in `CandidateArrays`
+    object_identity: bool
+    longest: int  # the most steps that a body has
+
+
+class Leaf(NamedTuple):
+    """The end of a body in the trie: its last step, from the entities of a level, and the rule that ends there."""
+
+    relation: int
+    side: int  # the level
+    score: int
+    rule: int
+
+
 def empty_walk(n_entities: int, longest: int) -> TrieWalk:
     """Return the buffers of one worker for bodies up to length `longest`."""
     columns = [np.zeros(longest + 1, np.int64) for _ in range(4)]

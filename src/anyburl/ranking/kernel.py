@@ -10,21 +10,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel, part
+from anyburl._jit import inlined, kernel, merged, part
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, find_segment, inverse
+from anyburl.graph.kernel import entity_rows, find_segment
 from anyburl.ranking.arrays import (
     AnswerArrays,
+    Asked,
     CandidateArrays,
     FiringArrays,
     Protocol,
     QueryArrays,
     RuleIndex,
-    TrieWalk,
+    Workspace,
 )
 from anyburl.ranking.kernel_evidence import tell_evidence
 from anyburl.ranking.kernel_fire import (
-    answers_itself,
     fire_dangling,
     fire_dangling_of_constant,
     fire_pairs,
@@ -45,18 +45,17 @@ def next_query(candidates: CandidateArrays) -> int:
 
 @part
 def exclude(
-    graph: GraphArrays, queries: QueryArrays, q: int, query: int, protocol: Protocol, candidates: CandidateArrays
+    graph: GraphArrays, queries: QueryArrays, asked: Asked, protocol: Protocol, candidates: CandidateArrays
 ) -> int:
     """Mark what is not to be ranked: known answers and, where asked for, whatever s is connected with. Count them.
 
     Targets are known answers of each other; they fire, and are left out one by one when ranks are counted.
     """
-    n_excluded = 0
-    for i in range(queries.excluded_offsets[q], queries.excluded_offsets[q + 1]):
+    s, query, n_excluded = asked.s, asked.query, 0
+    for i in range(queries.excluded_offsets[asked.q], queries.excluded_offsets[asked.q + 1]):
         candidates.excluded[queries.excluded[i]] = query
         n_excluded += 1
     if protocol.block_connected:
-        s = int(np.int64(queries.entities[q]))
         start, end = entity_rows(graph, s)
         for row in range(start, end):
             entity = int(graph.neighbours[row])
@@ -66,7 +65,7 @@ def exclude(
                 candidates.excluded[entity] = query
                 n_excluded += 1
         if protocol.keep_known:
-            segment = find_segment(graph, s, int(np.int64(queries.relations[q])))
+            segment = find_segment(graph, s, asked.d)
             if segment >= 0:
                 for row in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
                     target = int(graph.targets[row])
@@ -76,52 +75,33 @@ def exclude(
 
 
 @part
-def fire_unary(
-    graph: GraphArrays,
-    index: RuleIndex,
-    s: int,
-    d: int,
-    identity: bool,
-    query: int,
-    walk: TrieWalk,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-) -> int:
+def fire_unary(graph: GraphArrays, index: RuleIndex, asked: Asked, space: Workspace) -> int:
     """Fire every unary rule that answers (s, d, ?); return the number of firings, past the room there is if that is
     too small.
     """
-    scores, n = index.scores, 0
-    pairs, dangling, long, back = index.pairs, index.dangling, index.long, inverse(graph, d)
-    n = fire_pairs(graph, pairs, scores, s, d, d, identity, query, candidates, firings, n)
-    if answers_itself(graph, pairs.head_offsets, pairs.head_constants, d):
-        n = fire_pairs(graph, pairs, scores, s, d, back, identity, query, candidates, firings, n)
-    n = fire_dangling(graph, dangling, scores, s, d, d, identity, query, candidates, firings, n)
-    if answers_itself(graph, dangling.head_offsets, dangling.head_constants, d):
-        n = fire_dangling(graph, dangling, scores, s, d, back, identity, query, candidates, firings, n)
+    scores, long, n = index.scores, index.long, 0
+    n = fire_pairs(graph, index.pairs, scores, asked, space, n)
+    n = fire_dangling(graph, index.dangling, scores, asked, space, n)
     if len(long.rows) > 0:
-        n = fire_long(graph, long, scores, s, d, d, identity, query, walk, candidates, firings, n)
-        if answers_itself(graph, long.head_offsets, long.head_constants, d):
-            n = fire_long(graph, long, scores, s, d, back, identity, query, walk, candidates, firings, n)
-    n = fire_pairs_of_constant(graph, pairs, scores, s, back, identity, query, candidates, firings, n)
-    n = fire_dangling_of_constant(
-        graph, dangling, scores, index.edges, s, back, identity, query, candidates, firings, n
-    )
+        n = fire_long(graph, long, scores, asked, space, n)
+    n = fire_pairs_of_constant(graph, index.pairs, scores, asked, space, n)
+    n = fire_dangling_of_constant(graph, index, asked, space, n)
     if len(long.rows) > 0:
-        n = fire_long_of_constant(graph, long, scores, s, back, identity, query, walk, candidates, firings, n)
+        n = fire_long_of_constant(graph, long, scores, asked, space, n)
     return n
 
 
 @inlined
-def mark_targets(queries: QueryArrays, q: int, query: int, candidates: CandidateArrays) -> int:
+def mark_targets(queries: QueryArrays, asked: Asked, candidates: CandidateArrays) -> int:
     """Mark the targets of a query; return how many of them are excluded (blocked), but ranked all the same: as ones
     that no rule predicts.
     """
     n_blocked = 0
-    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+    for i in range(queries.target_offsets[asked.q], queries.target_offsets[asked.q + 1]):
         target = queries.targets[i]
-        if candidates.targets[target] != query and candidates.excluded[target] == query:
+        if candidates.targets[target] != asked.query and candidates.excluded[target] == asked.query:
             n_blocked += 1
-        candidates.targets[target] = query
+        candidates.targets[target] = asked.query
         candidates.reached[target] = -1
     return n_blocked
 
@@ -135,46 +115,32 @@ def note_reached(candidates: CandidateArrays, firings: FiringArrays, n: int, que
             candidates.reached[entity] = max(candidates.reached[entity], firings.scores[i])
 
 
-@inlined
+@merged
 def rank_targets(
-    queries: QueryArrays,
-    q: int,
-    query: int,
-    breaks_ties: bool,
-    floor: int,
-    n_candidates: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    out: AnswerArrays,
+    queries: QueryArrays, asked: Asked, ties: bool, floor: int, n: int, space: Workspace, out: AnswerArrays
 ) -> int:
-    """Write the ranks of the targets; return how many of them have rivals of which it is undecided who is better."""
-    n_open = 0
-    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+    """Write the ranks of the targets among `n` candidates; return how many of them have rivals of which it is undecided
+    who is better.
+    """
+    candidates, firings, n_open = space.candidates, space.firings, 0
+    for i in range(queries.target_offsets[asked.q], queries.target_offsets[asked.q + 1]):
         target = int(np.int64(queries.targets[i]))
-        out.fired[i] = candidates.stamps[target] == query
+        out.fired[i] = candidates.stamps[target] == asked.query
         if out.fired[i]:
-            better, equal, undecided = count_better(
-                candidates, firings, n_candidates, target, query, breaks_ties, floor
-            )
+            better, equal, undecided = count_better(candidates, firings, n, target, asked.query, ties, floor)
             out.better[i], out.equal[i] = better, equal
             out.target_rules[i] = best_rule(candidates, firings, target)
             n_open += undecided > 0
     return n_open
 
 
-@inlined
+@merged
 def decide(
-    queries: QueryArrays,
-    q: int,
-    query: int,
-    floor: int,
-    n_undecided: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    out: AnswerArrays,
+    queries: QueryArrays, asked: Asked, floor: int, n_undecided: int, space: Workspace, out: AnswerArrays
 ) -> None:
     """Add to the ranks of the targets what was undecided: now all scores of these candidates are known."""
-    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+    candidates, firings, query = space.candidates, space.firings, asked.query
+    for i in range(queries.target_offsets[asked.q], queries.target_offsets[asked.q + 1]):
         target = int(np.int64(queries.targets[i]))
         if not out.fired[i] or candidates.tied[target] != query:
             continue
@@ -188,34 +154,18 @@ def decide(
                 out.equal[i] += order == 0
 
 
-@inlined
-def settle_ties(
-    graph: GraphArrays,
-    index: RuleIndex,
-    queries: QueryArrays,
-    q: int,
-    query: int,
-    protocol: Protocol,
-    floor: int,
-    n_unary: int,
-    n_candidates: int,
-    walk: TrieWalk,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    out: AnswerArrays,
-) -> int:
-    """Fire all rules again, for the candidates of which it is undecided; return the number of firings."""
-    s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-    n_undecided = list_undecided(candidates, n_candidates, query)
-    n = keep_undecided(candidates, firings, n_unary, query)
-    identity, longest = protocol.object_identity, protocol.longest
-    n, _ = fire_trie(
-        graph, index, queries, q, s, d, longest, identity, False, n_undecided, query, walk, candidates, firings, n
-    )
-    if n <= len(firings.candidates):
-        link_firings(candidates, firings, n, next_query(candidates))
-        decide(queries, q, query, floor, n_undecided, candidates, firings, out)
-    return n
+@merged
+def list_best(q: int, n: int, ties: bool, space: Workspace, groups: NDArray[np.uint8], out: AnswerArrays) -> None:
+    """Write the best of `n` candidates, as many as there is room for, and what speaks for them."""
+    candidates, firings, best = space.candidates, space.firings, out.best[q]
+    out.n_best[q] = keep_best(candidates, firings, n, ties, len(best), best)
+    for i in range(out.n_best[q]):
+        entity = int(best[i])
+        out.best_keys[q, i] = candidates.keys[entity]
+        out.best_rules[q, i] = best_rule(candidates, firings, entity)
+        out.best_counts[q, i] = count_rules(candidates, firings, entity)
+        if out.evidence.shape[2] > 0:
+            tell_evidence(candidates, firings, entity, groups, out.evidence[q, i])
 
 
 @kernel
@@ -226,59 +176,49 @@ def answer(
     first: int,
     last: int,
     protocol: Protocol,
-    walk: TrieWalk,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
+    space: Workspace,
     groups: NDArray[np.uint8],
     out: AnswerArrays,
 ) -> tuple[int, int]:
     """Answer the queries from `first` to before `last`; return the next one, and the room for firings that it would
     need.
 
-    Stops early where `firings` is too small for a query; and after the first, with the number of its firings, where
-    rules are only to fire. `groups` of rules are what evidence is told by, where
-    `out` has room for it.
+    Stops early where there is too little room for the firings of a query; and after the first, with the number of its
+    firings, where rules are only to fire. `groups` of rules are what evidence is told by, where `out` has room for it.
     """
-    room, identity, longest = len(firings.candidates), protocol.object_identity, protocol.longest
+    candidates, firings, ties = space.candidates, space.firings, protocol.breaks_ties
+    room = len(firings.candidates)
     for q in range(first, last):
-        query = next_query(candidates)
         # Compiled, int() keeps 32 bits: without np.int64, kernels would be compiled once more.
         s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-        out.n_excluded[q] = exclude(graph, queries, q, query, protocol, candidates)
-        out.n_excluded[q] -= mark_targets(queries, q, query, candidates)
-        n_unary = fire_unary(graph, index, s, d, identity, query, walk, candidates, firings)
+        asked = Asked(q, s, d, next_query(candidates), protocol.object_identity, protocol.longest)
+        out.n_excluded[q] = exclude(graph, queries, asked, protocol, candidates)
+        out.n_excluded[q] -= mark_targets(queries, asked, candidates)
+        n_unary = fire_unary(graph, index, asked, space)
         if n_unary > room:
             return q, n_unary
         has_targets = queries.target_offsets[q] < queries.target_offsets[q + 1]
         prune = has_targets and protocol.top_k == 0 and protocol.n_counted == 1
         if prune:
-            note_reached(candidates, firings, n_unary, query)
-        n, floor = fire_trie(
-            graph, index, queries, q, s, d, longest, identity, prune, -1, query, walk, candidates, firings, n_unary
-        )
+            note_reached(candidates, firings, n_unary, asked.query)
+        n, floor = fire_trie(graph, index, queries, asked, prune, -1, space, n_unary)
         if n > room:
             return q, n
         if protocol.only_fires:
             return last, n
-        n_candidates = link_firings(candidates, firings, n, query)
+        n_candidates = link_firings(candidates, firings, n, asked.query)
         set_keys(candidates, firings, n_candidates, protocol.n_counted)
         out.n_candidates[q] = n_candidates if floor < 0 else -1
         out.n_firings[q] = n if floor < 0 else -1
-        ties = protocol.breaks_ties
-        if rank_targets(queries, q, query, ties, floor, n_candidates, candidates, firings, out) > 0:
-            n = settle_ties(
-                graph, index, queries, q, query, protocol, floor, n_unary, n_candidates, walk, candidates, firings, out
-            )
+        if rank_targets(queries, asked, ties, floor, n_candidates, space, out) > 0:
+            # All rules fire again, for the candidates of which it is undecided.
+            n_undecided = list_undecided(candidates, n_candidates, asked.query)
+            n = keep_undecided(candidates, firings, n_unary, asked.query)
+            n, _ = fire_trie(graph, index, queries, asked, False, n_undecided, space, n)
             if n > room:
                 return q, n
+            link_firings(candidates, firings, n, next_query(candidates))
+            decide(queries, asked, floor, n_undecided, space, out)
         if protocol.top_k > 0:
-            best = out.best[q]
-            out.n_best[q] = keep_best(candidates, firings, n_candidates, ties, protocol.top_k, best)
-            for i in range(out.n_best[q]):
-                entity = int(best[i])
-                out.best_keys[q, i] = candidates.keys[entity]
-                out.best_rules[q, i] = best_rule(candidates, firings, entity)
-                out.best_counts[q, i] = count_rules(candidates, firings, entity)
-                if out.evidence.shape[2] > 0:
-                    tell_evidence(candidates, firings, entity, groups, out.evidence[q, i])
+            list_best(q, n_candidates, ties, space, groups, out)
     return last, 0

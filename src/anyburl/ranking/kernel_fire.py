@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, part
+from anyburl._jit import inlined, merged
 from anyburl.graph.arrays import GraphArrays, Ints
-from anyburl.graph.kernel import entity_rows, lower_bound, steps
-from anyburl.ranking.arrays import CandidateArrays, FiringArrays, RelationEdges, UnaryIndex
+from anyburl.graph.kernel import entity_rows, inverse, lower_bound, steps
+from anyburl.ranking.arrays import Asked, CandidateArrays, FiringArrays, RuleIndex, UnaryIndex, Workspace
 
 
 @inlined
@@ -45,12 +45,21 @@ def find_place(offsets: NDArray[np.int64], values: Ints, relation: int, wanted: 
 
 
 @inlined
-def answers_itself(graph: GraphArrays, head_offsets: NDArray[np.int64], head_constants: Ints, d: int) -> bool:
-    """Whether there are rules h(X, self) with h read backward being d: they also answer (?, h, s), with s."""
+def n_heads(graph: GraphArrays, head_offsets: NDArray[np.int64], head_constants: Ints, d: int) -> int:
+    """Return how many head relations have rules for (s, d, ?) with X = s: d, and d read backward where there are rules
+    h(X, self) with that as h, which also answer (?, h, s), with s.
+    """
     if d < graph.n_relations:
-        return False
+        return 1
     end = int(head_offsets[d - graph.n_relations + 1])
-    return bool(end > head_offsets[d - graph.n_relations] and head_constants[end - 1] == graph.n_entities)
+    has_self = end > head_offsets[d - graph.n_relations] and head_constants[end - 1] == graph.n_entities
+    return 2 if has_self else 1
+
+
+@inlined
+def head_at(graph: GraphArrays, d: int, turn: int) -> int:
+    """Return the first or second of these head relations."""
+    return d if turn == 0 else inverse(graph, d)
 
 
 @inlined
@@ -59,14 +68,10 @@ def fire_body(
     index: UnaryIndex,
     scores: NDArray[np.int64],
     body: int,
-    s: int,
-    d: int,
     head: int,
     only: int,
-    object_identity: bool,
-    query: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
+    asked: Asked,
+    space: Workspace,
     n: int,
 ) -> int:
     """Fire the rules with the head relation `head` and a body that s satisfies. Where `head` is not d, only those with
@@ -79,57 +84,39 @@ def fire_body(
     if place < 0:
         return n
     first, last = int(index.rule_offsets[place]), int(index.rule_offsets[place + 1])
-    if head != d:  # `self` is the largest constant
+    if head != asked.d:  # `self` is the largest constant
         first = lower_bound(index.constants, first, last, graph.n_entities)
     for i in range(first, last):
         constant = int(index.constants[i])
-        if not object_identity or (constant != s and constant != only):
-            answer = as_entity(graph, s, constant)
-            n = fire(candidates, firings, n, query, answer, int(scores[index.codes[i]]), int(index.rows[i]))
+        if not asked.object_identity or (constant != asked.s and constant != only):
+            answer, score = as_entity(graph, asked.s, constant), int(scores[index.codes[i]])
+            n = fire(space.candidates, space.firings, n, asked.query, answer, score, int(index.rows[i]))
     return n
 
 
-@part
+@merged
 def fire_pairs(
-    graph: GraphArrays,
-    index: UnaryIndex,
-    scores: NDArray[np.int64],
-    s: int,
-    d: int,
-    head: int,
-    object_identity: bool,
-    query: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
+    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], asked: Asked, space: Workspace, n: int
 ) -> int:
     """U_c rules of length 1 whose body is an edge of s: under object identity s is not the head's constant."""
-    if index.body_offsets[head] == index.body_offsets[head + 1]:
-        return n
-    start, end = entity_rows(graph, s)
-    for row in range(start, end):
-        body = int(graph.partners[row])
-        n = fire_body(graph, index, scores, body, s, d, head, -1, object_identity, query, candidates, firings, n)
+    for turn in range(n_heads(graph, index.head_offsets, index.head_constants, asked.d)):
+        head = head_at(graph, asked.d, turn)
+        if index.body_offsets[head] == index.body_offsets[head + 1]:
+            continue
+        start, end = entity_rows(graph, asked.s)
+        for row in range(start, end):
+            n = fire_body(graph, index, scores, int(graph.partners[row]), head, -1, asked, space, n)
     return n
 
 
-@part
+@merged
 def fire_pairs_of_constant(
-    graph: GraphArrays,
-    index: UnaryIndex,
-    scores: NDArray[np.int64],
-    s: int,
-    head: int,
-    object_identity: bool,
-    query: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
+    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], asked: Asked, space: Workspace, n: int
 ) -> int:
-    """U_c rules with the head relation `head` and the head's constant s: all that satisfies the body, under object
-    identity but s.
+    """U_c rules whose head is d read backward, with the constant s: all that satisfies the body, under object identity
+    but s.
     """
-    place = find_place(index.head_offsets, index.head_constants, head, s)
+    place = find_place(index.head_offsets, index.head_constants, inverse(graph, asked.d), asked.s)
     if place < 0:
         return n
     for i in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
@@ -137,8 +124,9 @@ def fire_pairs_of_constant(
         score, rule = int(scores[index.head_codes[i]]), int(index.head_rows[i])
         for row in range(graph.segment_starts[body], graph.segment_starts[body + 1]):
             x = int(graph.targets[row])
-            if x < graph.n_entities and (x != s or not object_identity):  # c' itself may lead to `self`
-                n = fire(candidates, firings, n, query, x, score, rule)
+            # c' itself may lead to `self`
+            if x < graph.n_entities and (x != asked.s or not asked.object_identity):
+                n = fire(space.candidates, space.firings, n, asked.query, x, score, rule)
     return n
 
 
@@ -151,57 +139,37 @@ def only_end(graph: GraphArrays, x: int, relation: int, object_identity: bool) -
     return int(graph.targets[start]) if end - start == 1 and object_identity else -1
 
 
-@part
+@merged
 def fire_dangling(
-    graph: GraphArrays,
-    index: UnaryIndex,
-    scores: NDArray[np.int64],
-    s: int,
-    d: int,
-    head: int,
-    object_identity: bool,
-    query: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
+    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], asked: Asked, space: Workspace, n: int
 ) -> int:
     """U_d rules of length 1 whose body is a relation of s."""
-    if index.body_offsets[head] == index.body_offsets[head + 1]:
-        return n
-    for segment in range(graph.segment_offsets[s], graph.segment_offsets[s + 1]):
-        body = int(graph.segment_relations[segment])
-        only = only_end(graph, s, body, object_identity)
-        if only == -2:
+    for turn in range(n_heads(graph, index.head_offsets, index.head_constants, asked.d)):
+        head = head_at(graph, asked.d, turn)
+        if index.body_offsets[head] == index.body_offsets[head + 1]:
             continue
-        n = fire_body(graph, index, scores, body, s, d, head, only, object_identity, query, candidates, firings, n)
+        for segment in range(graph.segment_offsets[asked.s], graph.segment_offsets[asked.s + 1]):
+            body = int(graph.segment_relations[segment])
+            only = only_end(graph, asked.s, body, asked.object_identity)
+            if only != -2:
+                n = fire_body(graph, index, scores, body, head, only, asked, space, n)
     return n
 
 
-@part
-def fire_dangling_of_constant(
-    graph: GraphArrays,
-    index: UnaryIndex,
-    scores: NDArray[np.int64],
-    edges: RelationEdges,
-    s: int,
-    head: int,
-    object_identity: bool,
-    query: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
-) -> int:
+@merged
+def fire_dangling_of_constant(graph: GraphArrays, index: RuleIndex, asked: Asked, space: Workspace, n: int) -> int:
     """U_d rules of length 1 whose head's constant is s: everything that has the relation, to another than s."""
-    place = find_place(index.head_offsets, index.head_constants, head, s)
+    rules, edges, s = index.dangling, index.edges, asked.s
+    place = find_place(rules.head_offsets, rules.head_constants, inverse(graph, asked.d), s)
     if place < 0:
         return n
-    for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
-        body = int(index.head_bodies[rule])
-        score, row = int(scores[index.head_codes[rule]]), int(index.head_rows[rule])
+    for rule in range(rules.head_rule_offsets[place], rules.head_rule_offsets[place + 1]):
+        body = int(rules.head_bodies[rule])
+        score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
         for i in range(graph.domain_offsets[body], graph.domain_offsets[body + 1]):
             x = int(graph.domains[i])
             start = edges.starts[i]
             only_s = edges.starts[i + 1] == start + 1 and edges.ends[start] == s
-            if not object_identity or (x != s and not only_s):
-                n = fire(candidates, firings, n, query, x, score, row)
+            if not asked.object_identity or (x != s and not only_s):
+                n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
     return n

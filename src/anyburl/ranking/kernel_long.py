@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, part
+from anyburl._jit import inlined, merged, part
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import contains, reach
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import inverse
-from anyburl.ranking.arrays import CandidateArrays, FiringArrays, LongIndex, TrieWalk
-from anyburl.ranking.kernel_fire import as_entity, find_place, fire
+from anyburl.ranking.arrays import Asked, LongIndex, TrieWalk, Workspace
+from anyburl.ranking.kernel_fire import as_entity, find_place, fire, head_at, n_heads
 
 
 @inlined
@@ -30,7 +30,7 @@ def reverse_body(graph: GraphArrays, body: NDArray[np.int32], length: int, rever
         reversed_body[i] = inverse(graph, int(body[length - 1 - i]))
 
 
-@inlined
+@part
 def dangling_holds(
     graph: GraphArrays, index: LongIndex, rule: int, x: int, avoided: int, object_identity: bool, walk: TrieWalk
 ) -> bool:
@@ -68,11 +68,10 @@ def holds_at(
     return same or not object_identity or way_avoids(levels, side, slot, int(index.lengths[rule]) - 1, constant)
 
 
-@inlined
-def holds_for(
-    graph: GraphArrays, index: LongIndex, rule: int, s: int, constant: int, object_identity: bool, walk: TrieWalk
-) -> bool:
+@merged
+def holds_for(graph: GraphArrays, index: LongIndex, rule: int, constant: int, asked: Asked, walk: TrieWalk) -> bool:
     """Whether a rule with this head constant fires for X = s."""
+    s, object_identity = asked.s, asked.object_identity
     if index.lengths[rule] == 0:
         return constant != s
     if constant == s and object_identity:
@@ -85,53 +84,36 @@ def holds_for(
     return holds_at(walk.levels, side, int(walk.levels.slots[side, s]), index, rule, constant, object_identity)
 
 
-@part
+@merged
 def fire_long(
-    graph: GraphArrays,
-    index: LongIndex,
-    scores: NDArray[np.int64],
-    s: int,
-    d: int,
-    head: int,
-    object_identity: bool,
-    query: int,
-    walk: TrieWalk,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
+    graph: GraphArrays, index: LongIndex, scores: NDArray[np.int64], asked: Asked, space: Workspace, n: int
 ) -> int:
-    """Fire the rules with head relation `head` for X = s. Where `head` is not d, only those with the
-    constant `self`.
+    """Fire the rules with head relation d for X = s; and of those with d read backward the ones with the constant
+    `self`.
     """
-    for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
-        constant = int(index.head_constants[place])
-        if head != d and constant != graph.n_entities:
-            continue
-        answer = as_entity(graph, s, constant)
-        for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
-            if holds_for(graph, index, rule, s, constant, object_identity, walk):
-                n = fire(candidates, firings, n, query, answer, int(scores[index.codes[rule]]), int(index.rows[rule]))
+    for turn in range(n_heads(graph, index.head_offsets, index.head_constants, asked.d)):
+        head = head_at(graph, asked.d, turn)
+        for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
+            constant = int(index.head_constants[place])
+            if turn > 0 and constant != graph.n_entities:
+                continue
+            answer = as_entity(graph, asked.s, constant)
+            for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
+                if holds_for(graph, index, rule, constant, asked, space.walk):
+                    score, row = int(scores[index.codes[rule]]), int(index.rows[rule])
+                    n = fire(space.candidates, space.firings, n, asked.query, answer, score, row)
     return n
 
 
-@part
+@merged
 def fire_long_of_constant(
-    graph: GraphArrays,
-    index: LongIndex,
-    scores: NDArray[np.int64],
-    s: int,
-    head: int,
-    object_identity: bool,
-    query: int,
-    walk: TrieWalk,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
+    graph: GraphArrays, index: LongIndex, scores: NDArray[np.int64], asked: Asked, space: Workspace, n: int
 ) -> int:
-    """Fire the rules with head relation `head` whose head's constant is s: everything that satisfies the body. A rule
+    """Fire the rules whose head is d read backward, with the constant s: everything that satisfies the body. A rule
     without a body ranks nothing.
     """
-    place = find_place(index.head_offsets, index.head_constants, head, s)
+    s, object_identity, walk = asked.s, asked.object_identity, space.walk
+    place = find_place(index.head_offsets, index.head_constants, inverse(graph, asked.d), s)
     if place < 0:
         return n
     for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
@@ -145,7 +127,7 @@ def fire_long_of_constant(
                 if x == s and object_identity:
                     continue
                 if dangling_holds(graph, index, rule, x, s, object_identity, walk):
-                    n = fire(candidates, firings, n, query, x, score, row)
+                    n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
             continue
         side, n_ends = ends_of_constant(graph, index, rule, object_identity, walk)
         for slot in range(n_ends):
@@ -153,5 +135,5 @@ def fire_long_of_constant(
             if x == s and object_identity:
                 continue
             if holds_at(walk.levels, side, slot, index, rule, s, object_identity):
-                n = fire(candidates, firings, n, query, x, score, row)
+                n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
     return n

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from anyburl._jit import inlined, part
+from anyburl._jit import inlined, merged, part
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import extend_level, is_open, new_node
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import inverse, steps
-from anyburl.ranking.arrays import CandidateArrays, FiringArrays, QueryArrays, RelationEdges, RuleIndex, TrieWalk
+from anyburl.ranking.arrays import (
+    Asked,
+    CandidateArrays,
+    Leaf,
+    QueryArrays,
+    RelationEdges,
+    RuleIndex,
+    TrieWalk,
+    Workspace,
+)
 from anyburl.ranking.kernel_fire import fire
 from anyburl.ranking.kernel_rank import needed_score
 
@@ -72,21 +81,13 @@ def leaf_work(graph: GraphArrays, edges: RelationEdges, relation: int, n_nodes: 
 
 @inlined
 def push_node(
-    graph: GraphArrays,
-    start: int,
-    end: int,
-    s: int,
-    avoided: int,
-    query: int,
-    walk: TrieWalk,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
+    graph: GraphArrays, start: int, end: int, s: int, avoided: int, query: int, space: Workspace, n: int
 ) -> int:
     """List the entities of some rows that were not listed before, but for s and `avoided`; there is room for all.
 
     Without a branch that depends on the entity: half of them are new, which no processor can guess.
     """
+    walk, candidates, firings = space.walk, space.candidates, space.firings
     clock = walk.clock[0]
     for row in range(start, end):
         entity = int(graph.targets[row])
@@ -98,27 +99,16 @@ def push_node(
     return n
 
 
-@inlined
-def push_leaf(
-    graph: GraphArrays,
-    relation: int,
-    s: int,
-    object_identity: bool,
-    query: int,
-    score: int,
-    rule: int,
-    walk: TrieWalk,
-    side: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
-) -> int:
-    """Take the last step of a body from the nodes of level `side` and fire for each end: no level needs to be kept."""
+@merged
+def push_leaf(graph: GraphArrays, leaf: Leaf, asked: Asked, space: Workspace, n: int) -> int:
+    """Take the last step of a body from the nodes of a level and fire for each end: no level needs to be kept."""
+    walk, firings, relation, side = space.walk, space.firings, leaf.relation, leaf.side
     levels, n_nodes = walk.levels, int(walk.n_nodes[side])
     offset = graph.domain_offsets[relation]
     n_domain = int(graph.domain_offsets[relation + 1] - offset)
     by_domain = 2 * n_domain < n_nodes
     clock, room, first = walk.clock[0], len(firings.candidates), n
+    avoided_s = asked.s if asked.object_identity else -1
     for turn in range(n_domain if by_domain else n_nodes):
         slot = turn
         if by_domain:
@@ -126,123 +116,86 @@ def push_leaf(
                 continue
             slot = int(levels.slots[side, graph.domains[offset + turn]])
         start, end = steps(graph, int(levels.nodes[side, slot]), relation)
-        all_open = levels.full[side, slot] or not object_identity
+        all_open = levels.full[side, slot] or not asked.object_identity
         one_way = side == 1 and levels.n_witnesses[side, slot] == 1
         if (all_open or one_way) and n + end - start <= room:
             avoided = -1 if all_open else int(levels.witnesses[side, slot, 0, 0])
-            n = push_node(graph, start, end, s if object_identity else -1, avoided, query, walk, candidates, firings, n)
+            n = push_node(graph, start, end, avoided_s, avoided, asked.query, space, n)
             continue
         for row in range(start, end):
             entity = int(graph.targets[row])
-            if walk.ends[entity] == clock or (entity == s and object_identity):
+            if walk.ends[entity] == clock or entity == avoided_s:
                 continue
             if all_open or is_open(levels, side, slot, side, entity):
                 walk.ends[entity] = clock
-                n = fire(candidates, firings, n, query, entity, score, rule)
+                n = fire(space.candidates, firings, n, asked.query, entity, leaf.score, leaf.rule)
     for i in range(first, min(n, room)):
-        firings.scores[i] = score
-        firings.rules[i] = rule
+        firings.scores[i] = leaf.score
+        firings.rules[i] = leaf.rule
     return n
 
 
-@inlined
-def pull_leaf(
-    graph: GraphArrays,
-    edges: RelationEdges,
-    relation: int,
-    s: int,
-    object_identity: bool,
-    query: int,
-    score: int,
-    rule: int,
-    walk: TrieWalk,
-    side: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
-) -> int:
-    """The same from the other end: fire for each entity that `relation` leads to from some node of level `side`."""
-    levels, back = walk.levels, inverse(graph, relation)
+@merged
+def pull_leaf(graph: GraphArrays, edges: RelationEdges, leaf: Leaf, asked: Asked, space: Workspace, n: int) -> int:
+    """The same from the other end: fire for each entity that the last step leads to from some node of the level."""
+    walk, candidates, side = space.walk, space.candidates, leaf.side
+    levels, back = walk.levels, inverse(graph, leaf.relation)
     for place in range(graph.domain_offsets[back], graph.domain_offsets[back + 1]):
         entity = int(graph.domains[place])
-        if candidates.excluded[entity] == query or (entity == s and object_identity):
+        if candidates.excluded[entity] == asked.query or (entity == asked.s and asked.object_identity):
             continue
         for row in range(edges.starts[place], edges.starts[place + 1]):
             node = int(edges.ends[row])
             if levels.stamps[side, node] != walk.clocks[side]:
                 continue
-            if not object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
+            if not asked.object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
                 walk.ends[entity] = walk.clock[0]
-                n = fire(candidates, firings, n, query, entity, score, rule)
+                n = fire(candidates, space.firings, n, asked.query, entity, leaf.score, leaf.rule)
                 break
     return n
 
 
-@inlined
-def ask_leaf(
-    graph: GraphArrays,
-    relation: int,
-    s: int,
-    object_identity: bool,
-    query: int,
-    score: int,
-    rule: int,
-    walk: TrieWalk,
-    side: int,
-    n_asked: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
-) -> int:
-    """The same for the undecided candidates only: fire for those that `relation` leads to from level `side`."""
-    levels, back = walk.levels, inverse(graph, relation)
+@merged
+def ask_leaf(graph: GraphArrays, leaf: Leaf, n_asked: int, asked: Asked, space: Workspace, n: int) -> int:
+    """The same for the undecided candidates only: fire for those that the last step leads to."""
+    walk, candidates, side = space.walk, space.candidates, leaf.side
+    levels, back = walk.levels, inverse(graph, leaf.relation)
     for i in range(n_asked):
         entity = int(candidates.undecided[i])
-        if entity == s and object_identity:
+        if entity == asked.s and asked.object_identity:
             continue
         start, end = steps(graph, entity, back)
         for row in range(start, end):
             node = int(graph.targets[row])
             if levels.stamps[side, node] != walk.clocks[side]:
                 continue
-            if not object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
-                n = fire(candidates, firings, n, query, entity, score, rule)
+            if not asked.object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
+                n = fire(candidates, space.firings, n, asked.query, entity, leaf.score, leaf.rule)
                 break
     return n
 
 
-@inlined
-def fire_level(
-    walk: TrieWalk,
-    depth: int,
-    n_asked: int,
-    query: int,
-    score: int,
-    rule: int,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n: int,
-) -> int:
+@merged
+def fire_level(depth: int, score: int, rule: int, n_asked: int, query: int, space: Workspace, n: int) -> int:
     """Fire for every entity of a level, or for the undecided candidates in it."""
+    walk, candidates = space.walk, space.candidates
     levels, clock = walk.levels, walk.clocks[depth]
     for i in range(walk.n_nodes[depth] if n_asked < 0 else n_asked):
         entity = int(levels.nodes[depth, i] if n_asked < 0 else candidates.undecided[i])
         if levels.stamps[depth, entity] == clock:
             walk.ends[entity] = clock
-            n = fire(candidates, firings, n, query, entity, score, rule)
+            n = fire(candidates, space.firings, n, query, entity, score, rule)
     return n
 
 
 @inlined
-def raise_floor(
-    queries: QueryArrays, q: int, query: int, score: int, walk: TrieWalk, candidates: CandidateArrays
-) -> int:
+def raise_floor(queries: QueryArrays, asked: Asked, score: int, walk: TrieWalk, candidates: CandidateArrays) -> int:
     """Take note of the targets that were just predicted; return the highest score that all are predicted by."""
-    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+    for i in range(queries.target_offsets[asked.q], queries.target_offsets[asked.q + 1]):
         target = queries.targets[i]
-        if walk.ends[target] == walk.clock[0] and candidates.excluded[target] != query:
+        if walk.ends[target] == walk.clock[0] and candidates.excluded[target] != asked.query:
             candidates.reached[target] = max(candidates.reached[target], score)
-    return needed_score(queries, q, candidates)
+    return needed_score(queries, asked.q, candidates)
 
 
 @part
@@ -250,29 +203,22 @@ def fire_trie(
     graph: GraphArrays,
     index: RuleIndex,
     queries: QueryArrays,
-    q: int,
-    s: int,
-    d: int,
-    longest: int,
-    object_identity: bool,
+    asked: Asked,
     prune: bool,
     n_asked: int,
-    query: int,
-    walk: TrieWalk,
-    candidates: CandidateArrays,
-    firings: FiringArrays,
+    space: Workspace,
     n: int,
 ) -> tuple[int, int]:
-    """Fire the B rules with head d from s, depth first: level i of `walk` holds where the first i + 1 steps lead.
+    """Fire the B rules with head d from s, depth first: level i of the walk holds where the first i + 1 steps lead.
 
     With `prune`, rules are passed over that are worse than one that predicts the targets already; return the number of
     firings and the score from which on all rules have fired (-1: all of them). If `n_asked` is not negative, only the
     first `n_asked` of the undecided candidates matter; rules fire for others where that is less work.
     """
-    trie, edges = index.trie, index.edges
-    floor = needed_score(queries, q, candidates) if prune else -1
+    trie, edges, walk, candidates = index.trie, index.edges, space.walk, space.candidates
+    floor = needed_score(queries, asked.q, candidates) if prune else -1
     depth = 0
-    walk.next_child[0], walk.end_child[0] = trie.roots[d], trie.roots[d + 1]
+    walk.next_child[0], walk.end_child[0] = trie.roots[asked.d], trie.roots[asked.d + 1]
     while depth >= 0:
         if walk.next_child[depth] == walk.end_child[depth]:
             depth -= 1
@@ -288,48 +234,29 @@ def fire_trie(
         if trie.codes[node] >= 0:
             score = int(index.scores[trie.codes[node]])
         if depth > 0 and n_children == 0:
-            side = depth - 1
-            backward, work = leaf_work(graph, edges, relation, int(walk.n_nodes[side]))
+            leaf = Leaf(relation, depth - 1, score, rule)
+            backward, work = leaf_work(graph, edges, relation, int(walk.n_nodes[depth - 1]))
             if n_asked >= 0 and ASKING * n_asked < work:
-                n = ask_leaf(
-                    graph,
-                    relation,
-                    s,
-                    object_identity,
-                    query,
-                    score,
-                    rule,
-                    walk,
-                    side,
-                    n_asked,
-                    candidates,
-                    firings,
-                    n,
-                )
+                n = ask_leaf(graph, leaf, n_asked, asked, space, n)
             elif backward:
-                n = pull_leaf(
-                    graph, edges, relation, s, object_identity, query, score, rule, walk, side, candidates, firings, n
-                )
+                n = pull_leaf(graph, edges, leaf, asked, space, n)
             else:
-                n = push_leaf(
-                    graph, relation, s, object_identity, query, score, rule, walk, side, candidates, firings, n
-                )
+                n = push_leaf(graph, leaf, asked, space, n)
             if prune and score > floor:
-                floor = raise_floor(queries, q, query, score, walk, candidates)
+                floor = raise_floor(queries, asked, score, walk, candidates)
             continue
         if depth == 0:
-            n_reached = first_level(graph, s, relation, walk.levels, walk.clock[0])
-        elif depth == 1 and object_identity:
-            n_reached = second_level(graph, s, relation, longest - 2, walk)
+            n_reached = first_level(graph, asked.s, relation, walk.levels, walk.clock[0])
+        elif depth == 1 and asked.object_identity:
+            n_reached = second_level(graph, asked.s, relation, asked.longest - 2, walk)
         else:
-            q_more = longest - depth - 1
             n_reached, _ = extend_level(
                 graph,
                 relation,
-                s,
+                asked.s,
                 depth - 1,
-                q_more,
-                object_identity,
+                asked.longest - depth - 1,
+                asked.object_identity,
                 walk.levels,
                 depth - 1,
                 depth,
@@ -339,9 +266,9 @@ def fire_trie(
             )
         walk.n_nodes[depth] = n_reached
         if score >= floor and score >= 0:
-            n = fire_level(walk, depth, n_asked, query, score, rule, candidates, firings, n)
+            n = fire_level(depth, score, rule, n_asked, asked.query, space, n)
             if prune and score > floor:
-                floor = raise_floor(queries, q, query, score, walk, candidates)
+                floor = raise_floor(queries, asked, score, walk, candidates)
         if n_children > 0 and n_reached > 0:
             depth += 1
             walk.next_child[depth] = trie.first_children[node]

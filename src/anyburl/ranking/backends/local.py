@@ -15,6 +15,7 @@ from anyburl.ranking.arrays import (
     FiringArrays,
     Protocol,
     QueryArrays,
+    Workspace,
     empty_answers,
     empty_candidates,
     empty_firings,
@@ -29,22 +30,13 @@ from anyburl.ranking.ready import ReadyRules
 ROOM = 1 << 18  # for the firings of one query; it grows where that is too little
 
 
-class _Buffers:
-    """What one worker writes to while it answers queries."""
-
-    def __init__(self, n_entities: int, longest: int) -> None:
-        self.walk = empty_walk(n_entities, longest)
-        self.candidates = empty_candidates(n_entities)
-        self.firings = empty_firings(ROOM)
-
-
 class LocalBackend:
     """Answers queries on `threads` threads; buffers are made when they are first needed."""
 
     def __init__(self, ready: ReadyRules, threads: int | None = None) -> None:
         self.threads = threads or available_cores()
         self._ready = ready
-        self._spare: SimpleQueue[_Buffers | None] = SimpleQueue()
+        self._spare: SimpleQueue[Workspace | None] = SimpleQueue()
         for _ in range(self.threads):
             self._spare.put(None)
 
@@ -79,52 +71,40 @@ class LocalBackend:
         return out
 
     def fire(self, entity: int, relation: int) -> FiringArrays:
-        buffers = self._take()
+        ready, space = self._ready, self._take()
         query, out = single_query(entity, relation, np.empty(0, np.int32)), empty_answers(1, 0, 0)
         protocol = self._ready.protocol(Maximum("max"), 0, only_fires=True)
         try:
             while True:
-                place, n = self._answer(query, 0, 1, protocol, buffers, NO_GROUPS, out)
+                place, n = answer(ready.graph, ready.index, query, 0, 1, protocol, space, NO_GROUPS, out)
                 if place == 1:
-                    found = {name: column[:n].copy() for name, column in buffers.firings._asdict().items()}
-                    return buffers.firings._replace(**found)
-                buffers.firings = empty_firings(2 * n)
+                    found = {name: column[:n].copy() for name, column in space.firings._asdict().items()}
+                    return space.firings._replace(**found)
+                space = space._replace(firings=empty_firings(2 * n))
         finally:
-            self._spare.put(buffers)
+            self._spare.put(space)
 
     def close(self) -> None:
         """Nothing was started."""
 
-    def _take(self) -> _Buffers:
-        return self._spare.get() or _Buffers(self._ready.graph.n_entities, self._ready.longest)
+    def _take(self) -> Workspace:
+        n_entities, longest = self._ready.graph.n_entities, self._ready.longest
+        return self._spare.get() or Workspace(
+            empty_walk(n_entities, longest), empty_candidates(n_entities), empty_firings(ROOM)
+        )
 
     def _run(
         self, queries: QueryArrays, first: int, protocol: Protocol, groups: NDArray[np.uint8], out: AnswerArrays
     ) -> int:
         """Answer one batch, with more room for firings where a query needs it; return how many queries there were."""
-        buffers = self._take()
+        ready, space = self._ready, self._take()
         try:
             last = min(first + QUERIES_AT_A_TIME, len(queries.entities))
             place = first
             while place < last:
-                place, needed = self._answer(queries, place, last, protocol, buffers, groups, out)
+                place, needed = answer(ready.graph, ready.index, queries, place, last, protocol, space, groups, out)
                 if needed:
-                    buffers.firings = empty_firings(2 * needed)
+                    space = space._replace(firings=empty_firings(2 * needed))
             return last - first
         finally:
-            self._spare.put(buffers)
-
-    def _answer(
-        self,
-        queries: QueryArrays,
-        first: int,
-        last: int,
-        protocol: Protocol,
-        buffers: _Buffers,
-        groups: NDArray[np.uint8],
-        out: AnswerArrays,
-    ) -> tuple[int, int]:
-        graph, index, walk = self._ready.graph, self._ready.index, buffers.walk
-        return answer(
-            graph, index, queries, first, last, protocol, walk, buffers.candidates, buffers.firings, groups, out
-        )
+            self._spare.put(space)
