@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from anyburl.ranking.ray import RayRanker
 from learned import ENOUGH, counted
 
 from anyburl import (
@@ -20,15 +20,16 @@ from anyburl import (
     LearnOptions,
     MissingExtraError,
     OptionError,
+    Reasoner,
     RuleSet,
     TripleTable,
     evaluate,
     learn,
     load_dataset,
-    make_ranker,
 )
 from anyburl.learning.engines.ray import RayEngine
 from anyburl.learning.learner import Span
+from anyburl.ranking.backends.ray import RayBackend
 from anyburl.ranking.queries import make_queries
 from anyburl.tuning.evidence import rule_groups
 from kernels import random_graph, table_of
@@ -223,21 +224,22 @@ def test_queries_have_the_same_answers_on_both_engines_also_when_a_worker_is_los
 
     dataset = load_dataset("geo")
     rules = learn(dataset, paths=1, max_cyclic=2, seed=1)
-    ranker = make_ranker(rules, dataset, threads=2, aggregation="noisy-or-top:3")
+    ranker = Reasoner(rules, dataset, threads=2, aggregation="noisy-or-top:3").ranker
     queries, _ = make_queries(dataset.test.triples, [dataset.train.triples], dataset.vocabulary.n_relations)
     groups = rule_groups(rules)
     expected = ranker.answer(queries, top_k=5, groups=groups)
     notes: list[str] = []
     answered: list[int] = []
-    with_ray = RayRanker(ranker, None, notes.append)
+    backend = RayBackend(ranker.ready, 2, None, notes.append)
+    with_ray = replace(ranker, backend=backend)
 
     def lose_one(n_answered: int) -> None:
         if not answered:
-            ray.kill(next(iter(with_ray._crew.workers.values())))
+            ray.kill(next(iter(backend._crew.workers.values())))
         answered.append(n_answered)
 
     found = with_ray.answer(queries, top_k=5, groups=groups, progress=lose_one)
-    with_ray.close()
+    backend.close()
     for name, column in expected._asdict().items():
         assert np.array_equal(getattr(found, name), column), name
     assert sum(answered) == len(queries.entities) > 32

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from anyburl.tuning.ranker import TunedRanker, make_ranker
 
 import anyburl
-from anyburl import DataError, Dataset, RankOptions, RuleSet
-from anyburl.evaluation.rankings import write_rankings
+from anyburl import DataError, Dataset, RankOptions, Reasoner, RuleSet
+from anyburl.explanation.explain import explain_triple
+from anyburl.graph.stored import graph_of
 from anyburl.ranking.queries import make_queries
-from anyburl.ranking.ranker import fixed_ranker
+from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.ranking.ranks import target_ranks
 from anyburl.tuning import train
 from anyburl.tuning.evidence import evidence_row, lists_of, rule_groups
-from anyburl.tuning.train import TOP_K, tune
+from anyburl.tuning.reranker import TunedReranker
+from anyburl.tuning.train import TOP_K, Tuning, tune
 
 pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
 
@@ -35,14 +37,27 @@ def rules(data: Dataset) -> RuleSet:
 
 
 @pytest.fixture(scope="module")
-def ranker(rules: RuleSet, data: Dataset) -> TunedRanker:
-    made = make_ranker(rules, data, TUNED)
-    assert isinstance(made, TunedRanker)
-    return made
+def reasoner(rules: RuleSet, data: Dataset) -> Reasoner:
+    return Reasoner(rules, data, TUNED)
+
+
+@pytest.fixture(scope="module")
+def ranker(reasoner: Reasoner) -> Ranker:
+    return reasoner.ranker
+
+
+def plain_ranker(rules: RuleSet, data: Dataset, options: RankOptions) -> Ranker:
+    """A ranker without a re-ranker; nothing is blocked on geo."""
+    return make_ranker(graph_of(data.train), rules, options, block_connected=False)
+
+
+def tuning_of(ranker: Ranker) -> Tuning:
+    assert isinstance(ranker.reranker, TunedReranker)
+    return ranker.reranker.tuning
 
 
 def test_the_kernel_tells_the_evidence_of_all_rules_that_fire(rules: RuleSet, data: Dataset) -> None:
-    ranker = fixed_ranker(rules, data, RankOptions(aggregation="noisy-or"))
+    ranker = plain_ranker(rules, data, RankOptions(aggregation="noisy-or"))
     queries, _ = make_queries(data.test.triples[::40], [], data.vocabulary.n_relations)
     groups = rule_groups(rules)
     answers = ranker.answer(queries, top_k=10, groups=groups)
@@ -61,16 +76,16 @@ def test_groups_are_types_and_lengths(rules: RuleSet) -> None:
     assert set(groups.tolist()) == set(range(len(set(kinds.tolist()))))
 
 
-def test_a_model_beats_the_fixed_aggregations(ranker: TunedRanker, rules: RuleSet, data: Dataset) -> None:
-    tuned = anyburl.evaluate(rules, data, ranker=ranker)
-    fixed = [anyburl.evaluate(rules, data, aggregation=name) for name in ("max", "noisy-or", "noisy-or-top:5")]
-    assert ranker.tuning.model is not None
+def test_a_model_beats_the_fixed_aggregations(reasoner: Reasoner) -> None:
+    tuned = reasoner.evaluate()
+    fixed = [reasoner.with_aggregation(name).evaluate() for name in ("max", "noisy-or", "noisy-or-top:5")]
+    assert tuning_of(reasoner.ranker).model is not None
     assert tuned.metrics["mrr"] > max(metrics.metrics["mrr"] for metrics in fixed)
     assert tuned.protocol["aggregation"] == "tuned"
     assert tuned.protocol["tuned"]["chosen"] == "model"
 
 
-def test_ranks_count_the_candidates_before_the_target(ranker: TunedRanker, data: Dataset) -> None:
+def test_ranks_count_the_candidates_before_the_target(ranker: Ranker, data: Dataset) -> None:
     """The order that `best` tells and the ranks that are counted are the same order."""
     known = [data.train.triples, data.valid.triples, data.test.triples]
     queries, _ = make_queries(data.test.triples[:100], known, data.vocabulary.n_relations)
@@ -98,82 +113,78 @@ def test_ranks_count_the_candidates_before_the_target(ranker: TunedRanker, data:
     assert n_checked > 100
 
 
-def test_batches_do_not_matter(ranker: TunedRanker, data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_do_not_matter(ranker: Ranker, data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     queries, _ = make_queries(data.test.triples[:50], [], data.vocabulary.n_relations)
     whole = ranker.answer(queries, top_k=5)
-    monkeypatch.setattr("anyburl.tuning.ranker.QUESTIONS_AT_A_TIME", 7)
+    monkeypatch.setattr("anyburl.tuning.reranker.QUESTIONS_AT_A_TIME", 7)
     for name, values in ranker.answer(queries, top_k=5)._asdict().items():
         assert np.array_equal(values, getattr(whole, name)), name
 
 
-def test_predictions_rankings_and_explanations_agree(
-    ranker: TunedRanker, rules: RuleSet, data: Dataset, tmp_path: Path
-) -> None:
-    answers = anyburl.predict(rules, data, "France", "official_language", None, top=3, ranker=ranker)
+def test_predictions_rankings_and_explanations_agree(reasoner: Reasoner, tmp_path: Path) -> None:
+    answers = reasoner.predict("France", "official_language", None, top=3)
     for answer in answers:
-        explanation = anyburl.explain(rules, data, answer.triple, ranker=ranker)
+        explanation = reasoner.explain(answer.triple)
         assert explanation.score == pytest.approx(answer.score)
         assert explanation.aggregation == "tuned"
         assert explanation.reasons[0].contribution != 0
-    write_rankings(tmp_path / "ranks.parquet", ranker, data)
+    reasoner.save_rankings(tmp_path / "ranks.parquet")
     frame = pl.read_parquet(tmp_path / "ranks.parquet")
-    ranks = anyburl.evaluate(rules, data, ranker=ranker).ranks
+    ranks = reasoner.evaluate().ranks
     assert frame["rank"].mean() == pytest.approx(ranks.realistic.mean())
     first = frame.filter(pl.col("direction") == "object").row(0, named=True)
     triple = (first["subject"], first["relation"], first["object"])
-    assert anyburl.explain(rules, data, triple, ranker=ranker).rank == first["rank"]
+    assert reasoner.explain(triple).rank == first["rank"]
 
 
-def test_a_contribution_is_what_would_be_lost_without_the_rule(
-    ranker: TunedRanker, rules: RuleSet, data: Dataset
-) -> None:
+def test_a_contribution_is_what_would_be_lost_without_the_rule(ranker: Ranker, rules: RuleSet, data: Dataset) -> None:
     """The same model, without the rule: it is left out of the index, and so of the candidate's evidence only if no
     other candidate of the query has it. The rule is the best of a triple whose query has one candidate by it."""
     triple = ("Bangladesh", "time_zone", "Asia/Dhaka")
-    before = anyburl.explain(rules, data, triple, ranker=ranker, top=1)
+    before = explain_triple(ranker, data, triple, top=1)
     rows = [str(rules.rule(row)) != str(before.reasons[0].rule) for row in range(len(rules))]
     fewer = rules.take(np.flatnonzero(rows))
-    after = anyburl.explain(
-        fewer, data, triple, ranker=TunedRanker(fixed_ranker(fewer, data, TUNED), ranker.tuning), top=1
-    )
+    reranker = TunedReranker(tuning_of(ranker), rule_groups(fewer))
+    after = explain_triple(replace(plain_ranker(fewer, data, TUNED), reranker=reranker), data, triple, top=1)
     assert before.rank == after.rank
     assert before.reasons[0].contribution == pytest.approx(1 - after.score / before.score, abs=1e-6)
 
 
 def test_below_what_the_model_puts_in_order_contributions_are_those_of_the_fixed_aggregation(
-    ranker: TunedRanker, rules: RuleSet, data: Dataset, monkeypatch: pytest.MonkeyPatch
+    reasoner: Reasoner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anyburl.tuning.ranker.TOP_K", 0)
-    triple, fixed = ("Bangladesh", "time_zone", "Asia/Dhaka"), ranker.with_aggregation(ranker.fixed_aggregation)
-    found, expected = (anyburl.explain(rules, data, triple, ranker=one) for one in (ranker, fixed))
+    monkeypatch.setattr("anyburl.tuning.reranker.lists_of", lambda answers, longest: lists_of(answers, 0))
+    triple, fixed = ("Bangladesh", "time_zone", "Asia/Dhaka"), tuning_of(reasoner.ranker).aggregation
+    found, expected = (one.explain(triple) for one in (reasoner, reasoner.with_aggregation(fixed)))
     assert (found.rank, found.score) == (expected.rank, expected.score)
     assert [reason.contribution for reason in found] == [reason.contribution for reason in expected]
     assert sum(reason.contribution for reason in found) > 0
 
 
 def test_the_same_seed_gives_the_same_model_and_test_is_not_looked_at(
-    ranker: TunedRanker, rules: RuleSet, data: Dataset
+    ranker: Ranker, rules: RuleSet, data: Dataset
 ) -> None:
-    without_test = Dataset("geo", data.train, data.valid, data.valid)
-    again = tune(fixed_ranker(rules, without_test, TUNED), without_test)
-    assert again.validation == ranker.tuning.validation
+    without_test, tuning = Dataset("geo", data.train, data.valid, data.valid), tuning_of(ranker)
+    again = tune(plain_ranker(rules, without_test, TUNED), without_test, rule_groups(rules))
+    assert again.validation == tuning.validation
     assert again.model is not None
-    assert ranker.tuning.model is not None
-    assert again.model.booster.model_to_string() == ranker.tuning.model.booster.model_to_string()
+    assert tuning.model is not None
+    for name, column in again.model.forest._asdict().items():
+        assert np.array_equal(column, getattr(tuning.model.forest, name)), name
 
 
 def test_with_little_to_learn_from_the_best_fixed_aggregation_is_taken(
     rules: RuleSet, data: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(train, "FEWEST_ANSWERS", 10**9)
-    ranker = make_ranker(rules, data, TUNED)
-    assert isinstance(ranker, TunedRanker)
-    assert ranker.tuning.model is None
-    chosen = ranker.tuning.aggregation
-    assert chosen == max(train.FIXED, key=lambda name: ranker.tuning.validation[name])
-    tuned, fixed = (anyburl.evaluate(rules, data, ranker=made) for made in (ranker, ranker.with_aggregation(chosen)))
+    reasoner = Reasoner(rules, data, TUNED)
+    tuning = tuning_of(reasoner.ranker)
+    assert tuning.model is None
+    chosen = tuning.aggregation
+    assert chosen == max(train.FIXED, key=lambda name: tuning.validation[name])
+    tuned, fixed = (made.evaluate() for made in (reasoner, reasoner.with_aggregation(chosen)))
     assert tuned.metrics["mrr"] == fixed.metrics["mrr"]
-    explanation = anyburl.explain(rules, data, ("Bangladesh", "time_zone", "Asia/Dhaka"), ranker=ranker)
+    explanation = reasoner.explain(("Bangladesh", "time_zone", "Asia/Dhaka"))
     assert explanation.score == pytest.approx(
         anyburl.explain(rules, data, explanation.triple, options=RankOptions(aggregation=chosen)).score
     )
@@ -182,4 +193,4 @@ def test_with_little_to_learn_from_the_best_fixed_aggregation_is_taken(
 def test_without_a_validation_split_there_is_nothing_to_tune_on(rules: RuleSet, data: Dataset) -> None:
     alone = Dataset.from_triples(data.train.to_polars(), name="alone")
     with pytest.raises(DataError, match="learns from the valid split, and alone has none"):
-        make_ranker(rules, alone, TUNED)
+        Reasoner(rules, alone, TUNED)

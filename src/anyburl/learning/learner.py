@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from anyburl.errors import RunError
 from anyburl.learning.engines.base import by_profile
 from anyburl.learning.engines.make import make_engine
 from anyburl.learning.engines.warmup import warm_up
@@ -43,8 +44,16 @@ class Span:
 
     @property
     def rules(self) -> RuleSet:
-        """All rules found so far."""
-        return self.store.rules()
+        """All rules found up to the end of this span, also while learning goes on; unless a cap has dropped some of
+        them since.
+        """
+        if self.store.n_dropped != self.n_dropped:
+            raise RunError(
+                f"the rules of span {self.number} are no longer there: max_rules has dropped some since; look at them "
+                "before the next span, or call Learner.rules for the newest"
+            )
+        rules = self.store.rules()
+        return rules if len(rules) == self.n_rules else rules.slice(0, self.n_rules)
 
     @property
     def saturation(self) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import InvalidOptionError, OptionError
+from anyburl.errors import InvalidOptionError, OptionError, RunError
 from anyburl.graph.stored import graph_of
 from anyburl.learning.options import ENGINES
 from anyburl.ranking.backends.base import Backend
@@ -111,10 +111,11 @@ def open_run(
     try:
         prepared = open_prepared(run)
     except NotPreparedError as error:
-        if not prepare or not can_prepare(run):
-            rules, dataset = load()
+        rules, dataset = load()
+        made = _try_to_prepare(run, rules, dataset, front, f"{error}") if prepare and can_prepare(run) else None
+        if made is None:
             return open_rules(rules, dataset, options, engine, front, seed=seed)
-        prepared = make_prepared(run, load, front, f"{error}")
+        prepared = made
     ranker = make_ranker(
         prepared.graph,
         prepared.rules,
@@ -128,8 +129,17 @@ def open_run(
     return _finish(ranker, prepared.dataset, seconds, engine, front, seed, run, prepared)
 
 
+def _try_to_prepare(run: Path, rules: RuleSet, dataset: Dataset, front: Front, reason: str) -> Prepared | None:
+    """Prepare a run; where its folder cannot be written to, say so."""
+    try:
+        return make_prepared(run, lambda: (rules, dataset), front, reason)
+    except (RunError, NotPreparedError) as error:
+        front.say(f"{run} is used without being prepared: {error}")
+        return None
+
+
 def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front: Front, reason: str = "") -> Prepared:
-    """Index the rules of a run and write them to its folder, to be mapped from there; if that fails, use them here."""
+    """Index the rules of a run and write them to its folder, to be mapped from there."""
     rules, dataset = load()
     matched, n_left_out = rules.with_vocabulary(dataset.vocabulary)
     if reason:
@@ -194,7 +204,12 @@ def tuning_of(
     with front.watch("tuning on the valid split", "tuned on the valid split"):
         tuning = tune(ranker, dataset, groups, seed=seed)
     if run and key:
-        save_tuning(run, tuning, key)
+        try:
+            save_tuning(run, tuning, key)
+        except RunError as error:
+            if again:
+                raise
+            front.say(f"the tuned model is not kept: {error}")
     return tuning
 
 

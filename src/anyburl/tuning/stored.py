@@ -40,7 +40,10 @@ class TuningKey:
 def save_tuning(run: Path, tuning: Tuning, key: TuningKey) -> Path:
     """Write what tuning chose; return the file."""
     path = run / TUNED / key.name
-    path.parent.mkdir(exist_ok=True)
+    try:
+        path.parent.mkdir(exist_ok=True)
+    except OSError as refusal:
+        raise RunError(f"{path.parent}: the folder cannot be written ({refusal.strerror or refusal})") from refusal
     about = {
         "rules": key.rules,
         "data": key.data,

@@ -31,8 +31,9 @@ def test_answers_are_a_list(answers: Answers) -> None:
 
 def test_answers_are_a_frame(answers: Answers) -> None:
     frame = answers.to_polars()
-    assert frame.columns == ["rank", "entity", "score", "known", "rule"]
-    assert frame["known"].to_list() == [True, False]
+    assert frame.columns == ["rank", "entity", "score", "known", "rule", "rules"]
+    assert frame["known"].to_list() == ["train", ""]
+    assert frame["rules"].to_list() == [2, 1]
     assert frame["rule"].to_list() == ["speaks(X,Y) <= lives(X,A), lang(A,Y)"] * 2
 
 
