@@ -133,7 +133,7 @@ def test_answers_of_a_file_do_not_depend_on_the_threads(run: Any, geo_run: Path,
     [
         (["France", "official_language", "French"], "a query has a ? for its subject or for its object, one of them"),
         (["?", "official_language", "?"], "a query has a ? for its subject or for its object, one of them"),
-        (["France", "?", "?"], "the relation of a query cannot be asked for"),
+        (["France", "?", "?"], "a query cannot ask for its relation"),
         (["France", "official_language"], "a query is SUBJECT RELATION ? or ? RELATION OBJECT, got France official"),
         ([], "a query is SUBJECT RELATION ? or ? RELATION OBJECT, got none"),
         (
@@ -156,7 +156,7 @@ def test_answers_of_a_file_do_not_depend_on_the_threads(run: Any, geo_run: Path,
         ),
         (
             ["--queries", "{tmp}/short.tsv"],
-            "short.tsv:1: expected subject, relation and object, one a ?, got 'France ?'",
+            "short.tsv:1: expected subject, relation and object, one of them a ?, got 'France ?'",
         ),
         (["--queries", "{tmp}/whole.tsv"], "whole.tsv:1: a query has a ? for its subject or for its object"),
         (["--queries", "{tmp}/bytes.tsv"], "bytes.tsv: expected text in UTF-8"),

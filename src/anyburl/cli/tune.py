@@ -34,11 +34,11 @@ def command(
     object_identity: RankingIdentity = DEFAULTS.object_identity,
     prepare: Prepare = True,
     threads: Threads = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed for training.")] = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Train the tuned aggregation on the valid split, again if it was trained before, and keep it in the run folder.
+    """Train the tuned aggregation on the valid split and keep the model in the run folder, replacing an older one.
 
     Commands with --aggregation tuned and the same options and seed then use it.
     """
@@ -56,7 +56,7 @@ def command(
     )
     source = Source(run, None, note_console(quiet=quiet), prepare=prepare)
     if not source.path.is_dir():
-        raise RunError(f"{run} is not a run folder: there is nowhere to keep a model")
+        raise RunError(f"{run} is not a run folder: the model is kept in the run folder")
     if find_spec("lightgbm") is None:
         raise MissingExtraError("anyburl tune", "tuned")
     with source.open(options, seed=seed) as reasoner:

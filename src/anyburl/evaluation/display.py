@@ -15,7 +15,7 @@ DIRECTIONS = {"object": "(subject, relation, ?)", "subject": "(?, relation, obje
 
 
 def html_table(metrics: Metrics) -> str:
-    """Return the figures, by ties, direction and relation, with the protocol below."""
+    """Return the metrics by ties, direction and relation, with the protocol below."""
     found, n = metrics.metrics, metrics.protocol["queries"]
     rows = [_row("all", found, n)]
     rows += [_row(f"{ties} ties", found[ties]) for ties in ("optimistic", "pessimistic", "random")]

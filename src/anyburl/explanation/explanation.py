@@ -50,7 +50,7 @@ class Reason:
         return f"Reason({str(self.rule)!r}, confidence={self.confidence:.3f}, groundings={len(self.groundings)})"
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
+        """Return plain values for `json.dumps`."""
         return {
             "rule": str(self.rule),
             "type": str(self.type),
@@ -66,7 +66,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class NearMiss:
-    """The strongest rule that lacks one fact only.
+    """The strongest rule that lacks only one fact.
 
     `facts` hold, in the order of the body without the missing atom (`place` counts from 0). In the missing fact, None
     stands for any entity: the rule does not say which.
@@ -81,7 +81,7 @@ class NearMiss:
     place: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
+        """Return plain values for `json.dumps`."""
         return {
             "rule": str(self.rule),
             "type": str(self.rule.type),
@@ -95,7 +95,7 @@ class NearMiss:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Why rules predict a triple, or that none does.
+    """Why rules predict a triple, or what is missing if none does.
 
     `known` names the splits that hold it. `rank` is its object's filtered rank among the candidates of (s, r, ?), ties
     counted half; `rank_subject` its subject's among those of (?, r, o); None if no rule gives it as a candidate, or
@@ -136,7 +136,7 @@ class Explanation:
                 yield from (term.label for term in (atom.subject, atom.object) if isinstance(term, Constant))
 
     def to_json(self, names: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Return what `json.dumps` takes; with `names`, also the names of all labels that have one."""
+        """Return plain values for `json.dumps`; with `names`, also the names of all labels that have one."""
         named = {} if not names else {"names": {label: names[label] for label in self.labels() if label in names}}
         return {
             **named,

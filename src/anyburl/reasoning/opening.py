@@ -32,17 +32,17 @@ from anyburl.tuning.stored import TuningKey, load_tuning, save_tuning
 from anyburl.tuning.train import Tuning, tune
 
 Watch = Callable[[str, str], AbstractContextManager[object]]
-"""Is told what is about to be done, and how to say that it was; returns a context that lasts as long."""
+"""Called with what is about to be done, and how to report that it was; returns a context for its duration."""
 
 
 def warn(note: str) -> None:
-    """Tell a user of the Python interface."""
+    """Warn a user of the Python interface."""
     warnings.warn(note, stacklevel=4)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Front:
-    """Where notes go, and who watches what takes its time."""
+    """Where notes go, and what shows progress."""
 
     say: Callable[[str], None] = warn
     watch: Watch = field(default=lambda doing, done: nullcontext())
@@ -59,7 +59,7 @@ class Engine:
         if self.name not in ENGINES:
             raise InvalidOptionError("engine", f"one of {', '.join(ENGINES)}", self.name)
         if self.address is not None and self.name != "ray":
-            raise OptionError(f"an address is for the engine ray, got engine {self.name!r}")
+            raise OptionError(f"an address needs the engine ray, got engine {self.name!r}")
 
     def start(self, ready: ReadyRules, options: RankOptions, front: Front) -> Backend:
         """Return the backend, ready to answer."""
@@ -132,7 +132,7 @@ def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front:
     rules, dataset = load()
     matched, n_left_out = rules.with_vocabulary(dataset.vocabulary)
     why = f" ({reason})" if reason else ""
-    with front.watch(f"preparing {run}{why}", f"prepared {run}: from now on it opens at once;"):
+    with front.watch(f"preparing {run}{why}", f"prepared {run}, which now opens at once,"):
         graph = graph_of(dataset.train)
         ranker = make_ranker(graph, matched, RankOptions(), block_connected=False)
         write_prepared(run, dataset, graph, matched, ranker.index, n_left_out)
@@ -140,7 +140,7 @@ def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front:
 
 
 def left_out_note(n: int, dataset: Dataset) -> str:
-    """Say that rules were left out."""
+    """Report that rules were left out."""
     rules = "1 rule uses labels" if n == 1 else f"{n:,} rules use labels"
     return f"{rules} that are not in {dataset.name}: left out"
 
@@ -184,7 +184,7 @@ def tuning_of(
         key = TuningKey(rules_digest, dataset.fingerprint, _tuning_options(ranker, seed))
     found = load_tuning(run, key, ranker.backend.threads) if run and key and not again else ""
     if isinstance(found, Tuning):
-        front.say(f"using the tuned model that is kept in {run}")
+        front.say(f"using the tuned model in {run}")
         return found
     why = f" again: {found}" if found else ""
     with front.watch(f"tuning on the valid split{why}", "tuned on the valid split"):
