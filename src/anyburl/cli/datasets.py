@@ -44,7 +44,7 @@ def command(
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """List the data sets that can be given as DATA by name, or download one; others are downloaded on first use."""
+    """List the data sets that DATA can name, or download one now instead of on first use."""
     if action not in ACTIONS:
         raise OptionError(f"datasets takes list or get NAME, got {action!r}")
     if (action == "get") != (name is not None):

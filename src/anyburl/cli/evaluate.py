@@ -57,7 +57,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the best candidates of every query: Parquet, or text in AnyBURL's format (also .gz), by suffix.",
+            help="Write the best candidates of every query: .parquet, or text in AnyBURL's format, also .gz.",
         ),
     ] = None,
     top_k: Annotated[

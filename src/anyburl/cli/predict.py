@@ -62,8 +62,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Answer the queries in a file: tab-separated lines of subject, relation and object, with a ? for the subject "
-            "or the object. Answers are printed as tab-separated lines or, with --json, one object per query.",
+            help="Answer the queries in a file: tab-separated lines of subject, relation and object, with a ? for the "
+            "subject or the object. Answers are printed as tab-separated lines or, with --json, one object per query.",
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of answers.")] = 10,

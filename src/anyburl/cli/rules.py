@@ -42,8 +42,8 @@ def command(
         int,
         typer.Option(
             min=0,
-            help="Sort by confidence as support / (predictions + SMOOTHING), so that 500 of 510 comes before 2 of 2. The "
-            "confidence shown is not smoothed.",
+            help="Sort by confidence as support / (predictions + SMOOTHING), so that 500 of 510 comes before "
+            "2 of 2. The confidence shown is not smoothed.",
         ),
     ] = SMOOTHING,
     names: Names = None,

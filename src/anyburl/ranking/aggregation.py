@@ -57,7 +57,7 @@ class Maximum(Aggregation):
 
     pattern = r"max"
     written = example = "max"
-    help = "the best rule decides, then the next best"
+    help = "the best rule decides, the next best breaks ties"
 
     n_counted: int | None = 1
     breaks_ties: bool = True

@@ -144,8 +144,8 @@ class Reasoner:
         top: int = 10,
         include_known: bool = False,
     ) -> Answers | pl.DataFrame:
-        """Return the `top` best answers to (subject, relation, ?) or (?, relation, object), with None for what is asked;
-        or to many queries, given as tuples or a frame with these columns, as a frame with one row per answer.
+        """Return the `top` best answers to (subject, relation, ?) or (?, relation, object), with None for the ?; or to
+        many queries, given as tuples or a frame with these columns, as a frame with one row per answer.
 
         Answers that the train split states are left out, unless `include_known`.
         """
