@@ -45,7 +45,7 @@ def _open_session(ray: Any, address: str | None, cores: int | None) -> bool:
         try:
             ray.init(address="local", num_cpus=cores or available_cores(), **own, **quiet)
         except Exception as error:  # Ray raises no narrower one where its processes do not come up in time
-            raise RunError(f"Ray does not start on this machine: {_last_line(error)}") from error
+            raise RunError(f"cannot start Ray on this machine: {_last_line(error)}") from error
         return True
     _check_answers(address)
     try:
@@ -110,9 +110,11 @@ class Crew:
             if first is not None and now - first > SECONDS_TO_FOLLOW:
                 return
             if first is None and now - started > SECONDS_TO_START:
-                raise RunError(f"no Ray worker has started in {now - started:.0f} s: has the cluster a free core?")
+                raise RunError(
+                    f"no Ray worker has started in {now - started:.0f} s: does the cluster have a free core?"
+                )
             if first is None and self._n_made - n_before > STARTS * expected:
-                raise RunError(f"Ray workers do not start: {_last_line(self._last_loss)}")
+                raise RunError(f"cannot start Ray workers: {_last_line(self._last_loss)}")
             time.sleep(POLL)
             self.refresh()
 
@@ -133,7 +135,7 @@ class Crew:
         if version is None:
             return False
         if version != __version__:
-            raise RunError(f"this is anyburl {__version__}, and a node of the Ray cluster has {version}")
+            raise RunError(f"this is anyburl {__version__}, but a node of the Ray cluster has {version}")
         self.workers[number] = worker
         return True
 

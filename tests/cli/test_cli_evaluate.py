@@ -132,7 +132,7 @@ def test_data_that_changed_since_learning_is_remarked(run: Any, geo_run: Path, t
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nowhere"], "there is no run folder and no file of rules at 'nowhere'"),
+        (["nowhere"], "there is no run folder or file of rules at 'nowhere'"),
         (["{tmp}/rules.txt"], "give --data DATA: only a run folder remembers its data"),
         (["{tmp}/rules.txt", "--data", "nowhere"], "there is no data set, folder or file 'nowhere'"),
         (["{tmp}/rules.txt", "--data", "{tmp}/train.txt"], "train has no triples in its test split"),
@@ -153,11 +153,11 @@ def test_data_that_changed_since_learning_is_remarked(run: Any, geo_run: Path, t
         (["{run}", "--at", ""], "--at takes the seconds of snapshots such as 10,50,100, got ''"),
         (["{run}", "--at", "7"], "has no snapshot at 7 seconds; it has none"),
         (["{tmp}/rules.txt", "--data", "geo", "--at", "7"], "--at asks for snapshots of a run folder"),
-        (["{run}", "--rankings", "{tmp}"], "rankings are written to a file, and this is a folder"),
+        (["{run}", "--rankings", "{tmp}"], "is a folder: give a file for the rankings"),
         (["{run}", "--rankings", "{tmp}/no/file.txt"], "there is no folder"),
         (
             ["{run}", "--rankings", "{tmp}/r.txt", "--at", "1,2"],
-            "--rankings writes one file: give one moment with --at",
+            "--rankings writes one file: give one snapshot with --at",
         ),
     ],
 )

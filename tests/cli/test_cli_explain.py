@@ -55,7 +55,7 @@ def test_without_a_reason_the_nearest_rule_is_shown(run: Any, run_json: Any, pap
 def test_without_any_rule_it_says_so(run: Any, paper: list[object]) -> None:
     shown = run("explain", *paper, "ed", "lives", "france").stdout
     assert "no rule predicts it" in shown
-    assert shown.endswith("nor is there a rule that lacks one fact only\n")
+    assert shown.endswith("nor is there a rule that lacks only one fact\n")
 
 
 def test_a_page_is_written(run: Any, run_json: Any, geo_run: Path, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_the_score_follows_the_options(run_json: Any, paper: list[object]) -> No
         (["edd", "speaks", "dutch"], "unknown entity 'edd'; did you mean 'ed'"),
         (["ed", "speeks", "dutch"], "unknown relation 'speeks'; did you mean 'speaks'"),
         (["ed", "speaks", "duch"], "unknown entity 'duch'; did you mean 'dutch'"),
-        (["ed", "speaks", "dutch", "--html", "{tmp}"], "a page is written to a file, and this is a folder"),
+        (["ed", "speaks", "dutch", "--html", "{tmp}"], "is a folder: give a file for the page"),
         (["ed", "speaks", "dutch", "--html", "{tmp}/no/page.html"], "there is no folder"),
         (["ed", "speaks", "dutch", "--aggregation", "tuned"], "--aggregation tuned learns from the valid split"),
         (["ed", "speaks", "dutch", "--top", "0"], "Invalid value for '--top'"),

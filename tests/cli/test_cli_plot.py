@@ -42,7 +42,7 @@ def test_without_a_test_split_what_needs_none_is_drawn(run: Any, tmp_path: Path)
     write_triples([(f"p{i}", relation, f"c{i % 5}") for i in range(20) for relation in "ab"], tmp_path / "train.txt")
     run("learn", tmp_path, "--paths", 200, "--out", tmp_path / "run", "--quiet")
     drawn = run("plot", tmp_path / "run", "--out", tmp_path / "pictures")
-    assert "has no triples in its test split: no anytime and no calibration" in drawn.stderr
+    assert "has no triples in its test split: leaving out anytime and calibration" in drawn.stderr
     assert [line.rpartition("/")[2] for line in drawn.stdout.split()[1::2]] == ["rules.png", "rewards.png", "cores.png"]
     wrong = run("plot", tmp_path / "run", "--out", tmp_path / "pictures", "--what", "calibration", code=2)
     assert "has no triples in its test split" in wrong.stderr
@@ -52,9 +52,9 @@ def test_without_a_test_split_what_needs_none_is_drawn(run: Any, tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--out", "a.txt"], "a.txt: a picture ends in one of .png, .svg, .pdf; a folder has no suffix"),
+        (["--out", "a.txt"], "a.txt: a plot file ends in one of .png, .svg, .pdf; a folder has no suffix"),
         (["--out", "no/such/a.png"], "there is no folder no/such"),
-        (["--out", "a", "--what", "roc"], "--what takes anytime, rules, rewards, cores, calibration, with commas"),
+        (["--out", "a", "--what", "roc"], "--what takes anytime, rules, rewards, cores, calibration, separated"),
         (["--out", "a", "--metric", "auc"], "--metric takes mrr, hits@1, hits@3, hits@10, got 'auc'"),
         (["--out", "a", "--split", "dev"], "split must be train, valid or test, got 'dev'"),
     ],
@@ -66,4 +66,4 @@ def test_what_cannot_be_drawn_is_refused(run: Any, geo_run: Path, arguments: lis
 def test_without_matplotlib_the_extra_is_named(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     wrong = run("plot", tmp_path, "--out", tmp_path / "a.png", code=2)
-    assert wrong.stderr == "error: a plot needs an extra: pip install 'anyburl[plot]'\n"
+    assert wrong.stderr == "error: plotting needs an extra: pip install 'anyburl[plot]'\n"

@@ -164,7 +164,7 @@ def test_answers_of_a_file_do_not_depend_on_the_threads(run: Any, geo_run: Path,
         ),
         (
             ["--queries", "{tmp}/short.tsv"],
-            "short.tsv:1: expected subject, relation and object, one a ?, got 'France ?'",
+            "short.tsv:1: expected subject, relation and object, one of them a ?, got 'France ?'",
         ),
         (["--queries", "{tmp}/whole.tsv"], "whole.tsv:1: a query asks for its subject or for its object"),
         (["--queries", "{tmp}/bytes.tsv"], "bytes.tsv: expected text in UTF-8"),

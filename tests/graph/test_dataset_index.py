@@ -140,7 +140,7 @@ def cut(path: Path) -> None:
 def test_a_damaged_index_is_refused(file: Path, tmp_path: Path, name: str, harm: Callable[[Path], object]) -> None:
     build_index(file, tmp_path / "out")
     harm(tmp_path / "out" / name)
-    with pytest.raises(DataError, match=r"out: this index is damaged \(.+\): build it again by `anyburl index`"):
+    with pytest.raises(DataError, match=r"out: this index is damaged \(.+\): build it again with `anyburl index`"):
         load_dataset(tmp_path / "out")
 
 
@@ -163,7 +163,7 @@ def test_counts_that_differ_are_damage(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "anyburl": "0", "name": "x"}', '{"a": 1}', "\x00"])
 def test_a_foreign_folder_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "index.json").write_text(text)
-    with pytest.raises(DataError, match=r"index\.json: expected what `anyburl index` wrote, got something else"):
+    with pytest.raises(DataError, match=r"index\.json: this was not written by `anyburl index`"):
         load_dataset(tmp_path)
 
 

@@ -147,7 +147,7 @@ def test_pictures_are_written_as_their_suffix_says(tmp_path: Path, rules: RuleSe
 
 
 def test_another_suffix_is_refused(tmp_path: Path, rules: RuleSet) -> None:
-    with pytest.raises(DataError, match=r"a picture ends in one of \.png, \.svg, \.pdf"):
+    with pytest.raises(DataError, match=r"a plot file ends in one of \.png, \.svg, \.pdf"):
         save(plot_rules(rules).figure, tmp_path / "rules.txt")
 
 
@@ -157,5 +157,5 @@ def test_counts_are_shortened() -> None:
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, rules: RuleSet) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"a plot needs an extra: pip install 'anyburl\[plot\]'"):
+    with pytest.raises(MissingExtraError, match=r"plotting needs an extra: pip install 'anyburl\[plot\]'"):
         plot_rules(rules)

@@ -83,7 +83,7 @@ def test_no_rules_are_no_work() -> None:
 
 def test_the_rules_of_another_vocabulary_are_refused() -> None:
     rules = rule_set(table_of((9, 5, [(0, 0, 1)])), [("Uc", 4, 8, (4,), 8)])
-    with pytest.raises(RuleError, match="another vocabulary than the triples: use with_vocabulary first"):
+    with pytest.raises(RuleError, match="the triples have different vocabularies: use with_vocabulary first"):
         rescore(rules, table_of((2, 1, [(0, 0, 1)])))
 
 

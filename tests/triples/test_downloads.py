@@ -214,7 +214,7 @@ def test_a_folder_that_cannot_be_written_is_named(
     offer()
     (tmp_path / "file").touch()
     monkeypatch.setenv("ANYBURL_CACHE", str(tmp_path / "file"))
-    assert refusal("fb15k-237").endswith("cannot be written (Not a directory): let ANYBURL_CACHE name another folder")
+    assert refusal("fb15k-237").endswith("cannot be written (Not a directory): set ANYBURL_CACHE to another folder")
 
 
 def test_a_built_in_address_is_asked_for_when_its_name_is_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

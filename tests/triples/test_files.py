@@ -194,7 +194,7 @@ def test_lines_are_numbered_across_pieces(tmp_path: Path) -> None:
     assert read_in_pieces(written(tmp_path, "\n".join(lines)), 40) == [("a", "b", "c")] * 50
     for wrong, message in (
         (b"d\te", "expected 3 tab-separated fields, got 2: 'd\\te'"),
-        (b"d\te\t\xe9", "expected text in UTF-8, got bytes that are not"),
+        (b"d\te\t\xe9", "expected UTF-8 text, got other bytes"),
         (b"d\te\tf\0", "expected 3 tab-separated fields, got text with a NUL character: 'd\\te\\tf\\x00'"),
     ):
         content = "\n".join(lines[:33]).encode() + b"\n" + wrong + b"\n"
@@ -247,9 +247,9 @@ def test_an_empty_file_is_refused(tmp_path: Path, text: str) -> None:
 def test_bytes_that_are_not_utf_8_are_refused_with_their_line(tmp_path: Path, packed: bool) -> None:
     content = "a\tb\t\ufffd\n\n".encode() + "é\tr\tü\n".encode("latin-1")
     path = written(tmp_path, gzip.compress(content) if packed else content)
-    assert refusal(path) == "train.txt:3: expected text in UTF-8, got bytes that are not"
+    assert refusal(path) == "train.txt:3: expected UTF-8 text, got other bytes"
     utf_16 = written(tmp_path, "a\tb\tc\n".encode("utf-16"))
-    assert refusal(utf_16) == "train.txt:1: expected text in UTF-8, got bytes that are not"
+    assert refusal(utf_16) == "train.txt:1: expected UTF-8 text, got other bytes"
     no_mark = written(tmp_path, "a\tb\tc\n".encode("utf-16-le"))
     assert refusal(no_mark).startswith("train.txt:1: expected 3 tab-separated fields, got text with a NUL character")
 
@@ -264,7 +264,7 @@ def test_a_wrong_line_in_a_zstd_file_is_named(tmp_path: Path) -> None:
     short = written(tmp_path, zstd(b"a\tb\tc\n\na\tb"), "t.zst")
     assert refusal(short) == "t.zst:3: expected 3 tab-separated fields, got 2: 'a\\tb'"
     latin = written(tmp_path, zstd(b"a\tb\tc\n\n\nd\tr\t\xe9\n"), "t.zst")
-    assert refusal(latin) == "t.zst:4: expected text in UTF-8, got bytes that are not"
+    assert refusal(latin) == "t.zst:4: expected UTF-8 text, got other bytes"
 
 
 @pytest.mark.parametrize("name", ["t.gz", "t.zst"])
@@ -288,7 +288,7 @@ def test_a_changed_byte_in_a_gzip_file_is_noticed(tmp_path: Path) -> None:
 
 
 def test_binary_junk_is_refused(tmp_path: Path) -> None:
-    assert refusal(written(tmp_path, bytes(range(256)) * 9)).startswith("train.txt:2: expected text in UTF-8")
+    assert refusal(written(tmp_path, bytes(range(256)) * 9)).startswith("train.txt:2: expected UTF-8 text")
 
 
 def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:

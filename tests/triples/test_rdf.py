@@ -64,7 +64,7 @@ def test_a_folder_may_hold_rdf(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "bad.nt").write_text(f"<{EX}ed> <{EX}speaks> <{EX}dutch> .\n<{EX}ed> speaks .\n")
-    with pytest.raises(DataError, match=r"bad\.nt:2: expected N-TRIPLES, got what is not"):
+    with pytest.raises(DataError, match=r"bad\.nt:2: expected N-TRIPLES, cannot read it"):
         read_triples(tmp_path / "bad.nt")
     (tmp_path / "empty.ttl").write_text("# nothing\n")
     with pytest.raises(DataError, match="there are no triples in it"):

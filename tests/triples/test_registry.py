@@ -133,7 +133,7 @@ SHA256, BLOB = "0" * 64, "0" * 40
     [
         ("[a", "cannot be read as TOML"),
         ("a = 1", r"expected a table \[a\], got 1"),
-        ('["../a"]\nentities = 1', "the name of a data set must do for a folder, got '../a'"),
+        ('["../a"]\nentities = 1', "the name of a data set must be a valid folder name, got '../a'"),
         ("[a]\nsize = 3", r"\[a\] has unknown fields: size"),
         ("[a]\ntriples = 3", r"\[a\] triples must be the counts of train, valid and test, got 3"),
         ("[a]\ntriples = [1, 2]", r"triples must be the counts of train, valid and test, got \[1, 2\]"),
@@ -147,7 +147,7 @@ SHA256, BLOB = "0" * 64, "0" * 40
         ('[a.files]\ntrain = {url = "x", blob = "y"}', "blob must be 40 hexadecimal digits, got 'y'"),
         (f'[a.files]\ntrain = {{url = "x", blob = "{BLOB}", bytes = "1"}}', "bytes must be a number, got '1'"),
         (f'[a.files]\ntrain = {{url = "ftp://x.txt", sha256 = "{SHA256}"}}', "url must start with https://"),
-        (f'[a.files]\ntrain = {{url = "http://x y.txt", sha256 = "{SHA256}"}}', "have no blanks in it"),
+        (f'[a.files]\ntrain = {{url = "http://x y.txt", sha256 = "{SHA256}"}}', "contain no spaces"),
         (f'[a.files]\ntrain = {{url = "http://x.zip", sha256 = "{SHA256}"}}', r"url must end in one of \.txt, "),
         (
             f'[a.files]\ntrain = {{url = "http://x.txt", blob = "{BLOB}", columns = ["object", "subject"]}}',

@@ -1,7 +1,7 @@
 """The command line: its commands, and how it ends.
 
-Exit codes: 0 done, 1 internal error, 2 wrong input or usage, 130 interrupted. Whatever was wrong with the input is said
-in one sentence. Commands import what they need when they run, so that `anyburl --help` is there at once.
+Exit codes: 0 done, 1 internal error, 2 wrong input or usage, 130 interrupted. Wrong input is reported
+in one sentence. Commands import what they need when they run, so that `anyburl --help` appears at once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class AnyburlGroup(TyperGroup):
             what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             _fail(what, WRONG_INPUT, error)
         except MemoryError as error:
-            _fail("there is not enough memory for this", INTERNAL_ERROR, error)
+            _fail("not enough memory", INTERNAL_ERROR, error)
         except Exception as error:
             if _is_control(error):
                 raise
@@ -76,7 +76,7 @@ class AnyburlGroup(TyperGroup):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """Parse the command line and run it; wrong usage is said in one sentence, too."""
+        """Parse the command line and run it; wrong usage is reported in one sentence, too."""
         try:
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
         except Exception as error:
@@ -84,7 +84,7 @@ class AnyburlGroup(TyperGroup):
                 raise
             message = error.format_message().strip()
             if "unexpected extra argument" in message:
-                message += ": a label with blanks needs quotes"
+                message += ": a label with spaces needs quotes"
             print_error(f"{message}{'' if message.endswith(('.', '?')) else '.'} See `{_help_of(error)}`.")
             code = WRONG_INPUT
         if standalone_mode:
@@ -95,7 +95,7 @@ class AnyburlGroup(TyperGroup):
 app = typer.Typer(
     name="anyburl",
     cls=AnyburlGroup,
-    help="Learn rules from a knowledge graph, anytime, and see what they say.",
+    help="Learn rules from a knowledge graph, anytime, and use them to predict and explain facts.",
     epilog="Start here:  anyburl demo\n\nYour own data:  anyburl learn DATA --out RUN, then anyburl evaluate RUN",
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,

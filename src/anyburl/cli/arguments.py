@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options shared by several commands."""
 
 from __future__ import annotations
 
@@ -18,30 +18,33 @@ Rules = Annotated[
     str, typer.Argument(metavar="RULES", help="A run folder, a .parquet file, or a text file in AnyBURL's format.")
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else there.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks, no summary.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="How many threads to use; all cores if left out.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, remarks or summary.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads; one per core if left out.")]
 Escaped = Annotated[
-    bool, typer.Option("--escaped", help="Text carries labels that it could not carry otherwise as %28 and the like.")
+    bool, typer.Option("--escaped", help="Escape special characters of labels in text as %28 and the like.")
 ]
 ObjectIdentity = Annotated[bool, typer.Option(help=OBJECT_IDENTITY)]
 Data = Annotated[
     str | None,
     typer.Option(
         metavar="DATA",
-        help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an index; a run folder "
-        "knows its own.",
+        help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an index; left "
+        "out, a run folder's own data.",
         autocompletion=complete_data,
     ),
 ]
-At = Annotated[float | None, typer.Option(metavar="SECONDS", help="The run's snapshot after this many seconds.")]
+At = Annotated[float | None, typer.Option(metavar="SECONDS", help="Use the run's snapshot after this many seconds.")]
 
 # Every command takes these, so that scripts can pass them along; here they change nothing.
 UnusedThreads = Annotated[int | None, typer.Option("--threads", hidden=True)]
 UnusedSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
 
 Engine = Annotated[
-    str, typer.Option(metavar="NAME", help=f"What answers: {' or '.join(ENGINES)}.", autocompletion=one_of(*ENGINES))
+    str,
+    typer.Option(
+        metavar="NAME", help=f"What answers the questions: {' or '.join(ENGINES)}.", autocompletion=one_of(*ENGINES)
+    ),
 ]
 Address = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="The Ray cluster to run on; this machine if left out.")
@@ -53,7 +56,7 @@ Aggregation = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="What the rules behind an answer add up to: "
+        help="How the rules behind an answer are combined: "
         + "; ".join(f"{kind.written} ({kind.help})" for kind in AGGREGATIONS)
         + ".",
         rich_help_panel=RANKING,
@@ -76,8 +79,8 @@ BlockConnected = Annotated[
     str,
     typer.Option(
         metavar="|".join(BLOCK_CHOICES),
-        help="Leave out answers that any fact joins with the query's entity; auto does so if no valid triple joins "
-        "such entities.",
+        help="Leave out answers that any fact connects with the query's entity; auto does so if no valid triple "
+        "joins connected entities.",
         rich_help_panel=RANKING,
         autocompletion=one_of(*BLOCK_CHOICES),
     ),
@@ -86,6 +89,6 @@ RankingIdentity = Annotated[bool, typer.Option(help=OBJECT_IDENTITY, rich_help_p
 Names = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Readable names, shown and understood: lines of label, tab, name; or RDF with rdfs:label."
+        metavar="FILE", help="Readable names to show and understand: lines of label, tab, name; or RDF with rdfs:label."
     ),
 ]

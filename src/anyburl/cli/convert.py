@@ -1,4 +1,4 @@
-"""`anyburl convert`: from Parquet to text and back."""
+"""`anyburl convert`: between Parquet and text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def command(
     rules: Rules,
     target: Annotated[
         Path,
-        typer.Argument(metavar="RULES2", help="The file to write: .parquet, or .txt or .tsv, also with .gz or .zst."),
+        typer.Argument(
+            metavar="RULES2", help="The file to write: .parquet, or text as .txt or .tsv, also with .gz or .zst."
+        ),
     ],
     at: At = None,
     escaped: Escaped = False,
@@ -35,7 +37,7 @@ def command(
     check_rules_output(target)
     found, report = read_rules_argument(rules, notes, at=at, escaped=escaped)
     if not len(found) and not _is_native(rules):
-        raise RuleError(f"{rules}: there is no rule in this file")
+        raise RuleError(f"{rules}: no rules in this file")
     with Slow(notes, f"writing {len(found):,} rules", f"wrote {len(found):,} rules"):
         found.save(target, escaped=escaped)
     if json:
@@ -46,5 +48,5 @@ def command(
 
 
 def _is_native(rules: str) -> bool:
-    """A run folder or a Parquet file may well hold no rules; text without any is taken for a mistake."""
+    """A run folder or a Parquet file may hold no rules; text without any is probably a mistake."""
     return Path(rules).is_dir() or rules.lower().endswith(".parquet")

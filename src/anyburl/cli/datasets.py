@@ -1,4 +1,4 @@
-"""`anyburl datasets`: what can be loaded by name, and downloading it."""
+"""`anyburl datasets`: list data sets, and download them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NAME = "datasets"
 EXAMPLE = "Example:  anyburl datasets get WN18RR\n\nYour own folder of data sets:  ANYBURL_DATA=~/data anyburl datasets"
 ACTIONS = ("list", "get")
-COLUMNS = ("name", "state", "train", "valid", "test", "entities", "relations", "licence", "what it is about")
+COLUMNS = ("name", "state", "train", "valid", "test", "entities", "relations", "licence", "description")
 DROPPED = ("licence", "relations", "entities", "valid", "test")  # where a terminal is narrow, in this order
 LEAST_ABOUT, GAP = 36, 3
 
@@ -44,7 +44,7 @@ def command(
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """List the data sets that DATA may name, or download one of them; a name works whether it is downloaded or not."""
+    """List the data sets that DATA can name, or download one now instead of on first use."""
     if action not in ACTIONS:
         raise OptionError(f"datasets takes list or get NAME, got {action!r}")
     if (action == "get") != (name is not None):
@@ -67,8 +67,8 @@ def _list(*, json: bool, quiet: bool) -> None:
     out = result_console(quiet=quiet)
     print_whole(fitting_table(rows, out.width if out.is_terminal else None))
     out.say(f"to download: on first use, or with anyburl datasets get NAME, into {cache}", "dim")
-    out.say("to add: anyburl cannot download it; put train, valid and test into $ANYBURL_DATA/NAME", "dim")
-    out.say(f"ANYBURL_DATA is {home}" if home else "ANYBURL_DATA may name a folder with your own data sets", "dim")
+    out.say("to add: not downloaded by anyburl; put train, valid and test into $ANYBURL_DATA/NAME", "dim")
+    out.say(f"ANYBURL_DATA is {home}" if home else "set ANYBURL_DATA to a folder with your own data sets", "dim")
 
 
 def _entries() -> list[DatasetEntry]:

@@ -1,4 +1,4 @@
-"""`anyburl demo`: rules from the built-in data, what they predict and why, in under a minute."""
+"""`anyburl demo`: learn from the built-in data, predict and explain, in under a minute."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ def _show_rules(session: Session, best: dict[str, RuleSet], out: PlainConsole) -
     out.print(counts_table(session.rules.counts_by_length()))
     out.say(f"{len(session.rules):,} rules in {session.learner.elapsed:.1f} s. Read the rule")
     out.say("    h(X,Y) <= b(X,A), c(A,Y)")
-    out.say("as: X and Y are related by h if b leads from X to some A, and c from there to Y.")
+    out.say("as: h holds between X and Y if b leads from X to some A, and c from A to Y.")
     out.say("Its confidence is the share of what it predicts (predictions) that is known to be true (support).")
     for name, rules in best.items():
         out.say("")
         out.say(f"{name} rules: {TYPES[name]}", "bold")
         if not len(rules):
-            out.say("    none were found")
+            out.say("    none found")
             continue
         result_console(quiet=out.quiet, least_width=table_width(rules)).print(rules_table(rules))
 

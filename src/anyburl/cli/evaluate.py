@@ -1,4 +1,4 @@
-"""`anyburl evaluate`: how well rules answer queries whose answer is known."""
+"""`anyburl evaluate`: how well rules answer questions with known answers."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def command(
     asked: Asked,
     rules: Rules,
     data: Data = None,
-    split: Annotated[str, typer.Option(metavar="test|valid|train", help="The triples to ask for.")] = "test",
+    split: Annotated[str, typer.Option(metavar="test|valid|train", help="The triples to ask about.")] = "test",
     at: Annotated[
-        str | None, typer.Option(metavar="10,50,100", help="The run's snapshots after these many seconds.")
+        str | None, typer.Option(metavar="10,50,100", help="Evaluate the run's snapshots after these seconds.")
     ] = None,
     rankings: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the best candidates of every query: .parquet, else text in AnyBURL's format, also .gz.",
+            help="Write the best candidates of every query: .parquet, or text in AnyBURL's format, also .gz.",
         ),
     ] = None,
     top_k: Annotated[
         int,
-        typer.Option(help="Candidates in --rankings; and the rank beyond which the MRR's lower bound counts nothing."),
+        typer.Option(help="Candidates per query in --rankings; the lower bound of the MRR ignores ranks beyond it."),
     ] = RankOptions.top_k,
     engine: Engine = "threads",
     address: Address = None,
@@ -55,7 +55,7 @@ def command(
     """Ask for the subject and the object of every test triple and report where RULES rank the right answer."""
     options = asked.options(top_k=top_k)
     if address is not None and engine != "ray":
-        raise OptionError(f"--address is for the engine ray, got engine {engine!r}")
+        raise OptionError(f"--address needs --engine ray, got engine {engine!r}")
     moments = parse_moments(at)
     _check_rankings(rankings, options, moments)
     _check_snapshots(rules, moments)
@@ -104,9 +104,9 @@ def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[f
     if rankings is None:
         return
     if len(moments) > 1:
-        raise OptionError(f"--rankings writes one file: give one moment with --at, got {len(moments)}")
+        raise OptionError(f"--rankings writes one file: give one snapshot with --at, got {len(moments)}")
     if rankings.is_dir():
-        raise DataError(f"{rankings}: rankings are written to a file, and this is a folder")
+        raise DataError(f"{rankings} is a folder: give a file for the rankings")
     if not rankings.parent.is_dir():
         raise DataError(f"{rankings}: there is no folder {rankings.parent}")
     if not os.access(rankings.parent, os.W_OK):
@@ -116,7 +116,7 @@ def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[f
 def _evaluate(
     source: Source, options: RankOptions, split: str, at: float | None, rankings: Path | None, seed: int
 ) -> tuple[Metrics, dict[str, float]]:
-    """Evaluate the rules, or one snapshot, in sight; return the metrics and how long everything took."""
+    """Evaluate the rules, or one snapshot, showing progress; return the metrics and how long everything took."""
     from anyburl.triples.dataset import SPLITS
 
     if split not in SPLITS:

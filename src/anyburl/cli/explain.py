@@ -1,4 +1,4 @@
-"""`anyburl explain`: why a triple is predicted, or what is lacking."""
+"""`anyburl explain`: why a triple is predicted, or which fact is missing."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def command(
     relation: Annotated[str, typer.Argument(metavar="RELATION", help="A relation.")],
     object: Annotated[str, typer.Argument(metavar="OBJECT", help="An entity.")],
     data: Data = None,
-    top: Annotated[int, typer.Option(min=1, help="How many rules to show.")] = 5,
-    groundings: Annotated[int, typer.Option(min=0, help="How many ways to show in which facts make a rule fire.")] = 3,
+    top: Annotated[int, typer.Option(min=1, help="Number of rules to show.")] = 5,
+    groundings: Annotated[int, typer.Option(min=0, help="How many sets of facts to show for each rule.")] = 3,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with the proofs drawn as graphs.")
     ] = None,
@@ -59,7 +59,7 @@ def _check_page(html: Path | None) -> None:
     if html is None:
         return
     if html.is_dir():
-        raise DataError(f"{html}: a page is written to a file, and this is a folder")
+        raise DataError(f"{html} is a folder: give a file for the page")
     if not html.parent.is_dir():
         raise DataError(f"{html}: there is no folder {html.parent}")
 
@@ -70,6 +70,6 @@ def _print_tree(found: Explanation, names: NamesByLabel, html: Path | None) -> N
     out = result_console()
     print_whole(to_tree(found, names))
     if not found.n_reasons and found.near_miss is None:
-        out.say("nor is there a rule that lacks one fact only")
+        out.say("nor is there a rule that lacks only one fact")
     if html is not None:
         out.say(f"the page is in {html}", "dim")

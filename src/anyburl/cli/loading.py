@@ -24,7 +24,7 @@ def existing_rules(rules: str) -> Path:
     """Return the path of RULES; what is not there is refused, with what is beside it and like it."""
     path = Path(rules).expanduser()
     if not path.exists():
-        raise RuleError(f"there is no run folder and no file of rules at {rules!r}{_names_beside(path)}")
+        raise RuleError(f"there is no run folder or file of rules at {rules!r}{_names_beside(path)}")
     if path.is_dir() and not (path / "options.json").exists():
         _refuse_data(path)
     return path
@@ -63,7 +63,7 @@ def read_rules_argument(
         found, report = RuleSet.read(path, at=at, escaped=escaped)
     if not len(found) and report.rejected:
         number, reason = report.rejected[0]
-        raise RuleError(f"{rules}: there is no rule in this file; line {number}: {reason}")
+        raise RuleError(f"{rules}: no rules in this file; line {number}: {reason}")
     _remark_rejected(rules, report, notes)
     return found, report
 
@@ -103,7 +103,7 @@ def download_data_argument(data: str, notes: PlainConsole) -> None:
 
 
 def read_names_argument(path: Path | None) -> Names:
-    """Read the names of --names; without any, labels stand for themselves."""
+    """Read the file of --names; without one, labels stand for themselves."""
     from anyburl.triples import names
 
     return names.Names() if path is None else names.read_names(path)
@@ -129,7 +129,7 @@ def check_rules_output(path: Path) -> None:
     from anyburl.ruleset.files.choose import check_suffix
 
     if path.is_dir():
-        raise RuleError(f"{path}: rules are written to a file, and this is a folder")
+        raise RuleError(f"{path} is a folder: give a file for the rules")
     check_suffix(path)
     if not path.parent.is_dir():
         raise RuleError(f"{path}: there is no folder {path.parent}")

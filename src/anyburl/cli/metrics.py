@@ -20,7 +20,7 @@ N_RELATIONS = 10
 
 
 def metrics_table(metrics: Metrics, names: Mapping[str, str] | None = None) -> Table:
-    """Return everything that one evaluation found out."""
+    """Return all metrics of one evaluation."""
     table = _table("")
     n_queries, figures = metrics.protocol["queries"], metrics.metrics
     _add(table, Text("all", "bold"), figures, n_queries, style="bold")
@@ -79,7 +79,7 @@ def _add(table: Table, label: Text | str, figures: Mapping[str, float], n_querie
 
 
 def protocol_line(metrics: Metrics, *, with_rules: bool = True) -> str:
-    """Return in one line how the figures came about."""
+    """Return in one line how the metrics were measured."""
     protocol = metrics.protocol
     weights = "".join(f", {name} x {factor:g}" for name, factor in protocol["weights"].items() if factor != 1)
     rules = f"{counted(protocol['rules'], 'rule')}, " if with_rules else ""

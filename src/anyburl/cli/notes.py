@@ -1,4 +1,4 @@
-"""Remarks on what takes its time."""
+"""Remarks on what takes a while."""
 
 from __future__ import annotations
 

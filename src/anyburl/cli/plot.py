@@ -1,4 +1,4 @@
-"""`anyburl plot`: pictures of runs."""
+"""`anyburl plot`: plots of runs."""
 
 from __future__ import annotations
 
@@ -37,19 +37,22 @@ def command(
     asked: Asked,
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="Run folders: `anytime` compares them, the others show the first."),
+        typer.Argument(metavar="RUN", help="Run folders: `anytime` compares them, the other plots show the first."),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER|FILE", help="A folder for one picture each, or one .png, .svg or .pdf.")
+        Path,
+        typer.Option(metavar="FOLDER|FILE", help="A folder for one file per plot, or a .png, .svg or .pdf for all."),
     ],
     what: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help=f"What to draw: {', '.join(PLOTS)}; all if left out.")
+        str | None, typer.Option(metavar="NAME,...", help=f"Plots to draw: {', '.join(PLOTS)}; all if left out.")
     ] = None,
-    metric: Annotated[str, typer.Option(metavar="mrr|hits@1|hits@3|hits@10", help="What `anytime` shows.")] = "mrr",
-    split: Annotated[str, typer.Option(metavar="test|valid", help="The triples to ask for.")] = "test",
+    metric: Annotated[
+        str, typer.Option(metavar="mrr|hits@1|hits@3|hits@10", help="The metric that `anytime` shows.")
+    ] = "mrr",
+    split: Annotated[str, typer.Option(metavar="test|valid", help="The triples to ask about.")] = "test",
     data: Data = None,
 ) -> None:
-    """Draw runs: quality over time, rules by type and confidence, reward and cores per profile, calibration."""
+    """Plot runs: quality over time, rules by type and confidence, reward and cores per profile, calibration."""
     from anyburl.plotting.style import new_figure
 
     new_figure()
@@ -72,7 +75,7 @@ def _chosen(what: str | None) -> list[str]:
         return list(PLOTS)
     names = [name.strip() for name in what.split(",") if name.strip()]
     if not names or set(names) - set(PLOTS):
-        raise OptionError(f"--what takes {', '.join(PLOTS)}, with commas between them, got {what!r}")
+        raise OptionError(f"--what takes {', '.join(PLOTS)}, separated by commas, got {what!r}")
     return names
 
 
@@ -81,7 +84,7 @@ def _check_out(out: Path) -> None:
     from anyburl.plotting.style import SUFFIXES
 
     if out.suffix and out.suffix.lower() not in SUFFIXES and not out.is_dir():
-        raise DataError(f"{out}: a picture ends in one of {', '.join(SUFFIXES)}; a folder has no suffix")
+        raise DataError(f"{out}: a plot file ends in one of {', '.join(SUFFIXES)}; a folder has no suffix")
     if out.suffix and not out.parent.is_dir():
         raise DataError(f"{out}: there is no folder {out.parent}")
 
@@ -126,7 +129,7 @@ class Plots:
         if len(dataset.split(self.split)):
             return True
         self.notes.say(
-            f"{dataset.name} has no triples in its {self.split} split: no {' and no '.join(RANKED)}", "yellow"
+            f"{dataset.name} has no triples in its {self.split} split: leaving out {' and '.join(RANKED)}", "yellow"
         )
         return False
 
@@ -176,7 +179,7 @@ class Plots:
         source = self._source(self.runs[0])
         with (
             source.open(self.options) as reasoner,
-            Slow(self.notes, "comparing predictions with the split", "compared predictions"),
+            Slow(self.notes, "comparing predictions with the split", "compared predictions with the split"),
         ):
             table = calibration_table(reasoner, split=self.split, seed=self.seed)
         return lambda axes: plot_calibration(table, split=self.split, axes=axes)

@@ -1,4 +1,4 @@
-"""`anyburl predict`: the best answers of a query, or of a file of queries."""
+"""`anyburl predict`: the best answers to a query, or to a file of queries."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Answer a file of queries: lines of subject, relation, object, tab-separated, one of them ?. The "
-            "answers are lines, too: tab-separated, or with --json an object for each query.",
+            help="Answer the queries in a file: tab-separated lines of subject, relation and object, with a ? for the "
+            "subject or the object. Answers are printed as tab-separated lines or, with --json, one object per query.",
         ),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="How many answers.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Number of answers.")] = 10,
     explain: Annotated[bool, typer.Option("--explain", help="Show the reasons for each answer.")] = False,
     include_known: Annotated[
-        bool, typer.Option("--include-known", help="Keep answers that the train split states already.")
+        bool, typer.Option("--include-known", help="Keep answers that the train split states.")
     ] = False,
 ) -> None:
-    """Rank the answers of SUBJECT RELATION ? or ? RELATION OBJECT (a ? needs quotes in some shells)."""
+    """Rank the answers to SUBJECT RELATION ? or ? RELATION OBJECT (some shells need quotes around the ?)."""
     options = asked.options()
     if explain and queries and not asked.json:
-        raise OptionError("--explain with --queries needs --json: reasons do not fit into a line")
+        raise OptionError("--explain with --queries needs --json")
     one = _one_query([subject, relation, object], queries)
     source = asked.source(rules, data)
     check_tunable(options, source)
@@ -95,7 +95,7 @@ def _one_query(words: list[str | None], queries: Path | None) -> Query | None:
 
 
 def _check_queries(one: Query | None, queries: Path | None, source: Source) -> None:
-    """Refuse labels that the data do not have before rules are made ready, where that takes long."""
+    """Refuse unknown labels before rules are made ready, where that takes long."""
     from anyburl.reasoning.prepared import PREPARED
     from anyburl.reasoning.queries import encode_query, read_queries
 
@@ -114,7 +114,7 @@ def _read_queries(path: Path, reasoner: Reasoner) -> Questions:
 
 
 class _Answering:
-    """How queries are answered, and what is told of the answers."""
+    """How queries are answered, and what is shown of the answers."""
 
     def __init__(self, reasoner: Reasoner, top: int, include_known: bool, explains: bool) -> None:
         self.reasoner, self.names = reasoner, reasoner.names
@@ -154,7 +154,7 @@ class _Answering:
         return told
 
     def answer_file(self, questions: Questions, source: Source, *, as_json: bool) -> None:
-        """Write the answers of each query as soon as they are there."""
+        """Write the answers to each query as soon as they are known."""
         done = f"answered {counted(len(questions), 'query', 'queries')}"
         with Slow(source.notes, "answering queries", done, total=len(questions)) as bar:
             if as_json:
@@ -227,7 +227,7 @@ def _table(answers: Answers, answering: _Answering) -> Table:
 
 
 def _remarks(query: Query, answers: Answers, answering: _Answering) -> str:
-    """Return what was counted and what was left out."""
+    """Return how many candidates there are, and what was left out."""
     reasoner, given = answering.reasoner, answering.names.get(query.given)
     parts = []
     if answers:

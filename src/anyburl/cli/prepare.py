@@ -21,10 +21,9 @@ def command(
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """Write what questions need into a run folder, as arrays that are memory-mapped: it then opens at once.
+    """Prepare a run folder, so that commands that ask questions open it at once.
 
-    Every command that asks questions of a run does this when it is needed; the smoothing, the weights and the
-    aggregation may be chosen later.
+    The first of these commands does this as well. Smoothing, weights and aggregation can still be chosen per command.
     """
     from anyburl.cli.loading import load_rules_argument
     from anyburl.reasoning.opening import make_prepared
@@ -33,7 +32,7 @@ def command(
     notes = note_console(quiet=quiet)
     source = Source(run, None, notes)
     if not source.path.is_dir():
-        raise RunError(f"{run} is not a run folder: only those can be prepared")
+        raise RunError(f"{run} is not a run folder: only run folders can be prepared")
     if not can_prepare(source.path):
         raise RunError(f"{run} is still being learned, or was interrupted: continue it with --resume first")
     started = time.monotonic()
@@ -56,6 +55,6 @@ def command(
     if json:
         print_json(told)
     elif not quiet:
-        size = f"{told['rules']:,} rules, {n_bytes / 1e6:,.1f} MB, {told['bytes_per_rule']:g} bytes a rule"
-        state = "was ready already" if was_ready else f"ready after {told['seconds']:.1f} s"
+        size = f"{told['rules']:,} rules, {n_bytes / 1e6:,.1f} MB, {told['bytes_per_rule']:g} bytes per rule"
+        state = "was already prepared" if was_ready else f"prepared in {told['seconds']:.1f} s"
         result_console().say(f"{run} {state}: {size}")

@@ -1,4 +1,4 @@
-"""Rules made ready to answer queries: what the commands that ask questions share."""
+"""Rules made ready to answer queries: shared by the commands that ask questions."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Source:
         return Front(say=lambda note: self.notes.say(note, "yellow"), note=self.notes.say, watch=watch)
 
     def compile(self, *, explaining: bool) -> None:
-        """Compile the kernels of answering and explaining in sight, if this machine has not done so yet."""
+        """Compile the kernels for answering and explaining, if this machine has not yet, and report it."""
         from anyburl._jit import is_compiled
 
         needed = ["kernel.answer", *(["kernel.find_walks"] if explaining else [])]

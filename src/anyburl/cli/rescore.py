@@ -1,4 +1,4 @@
-"""`anyburl rescore`: count again what rules predict, on any data."""
+"""`anyburl rescore`: count predictions and support of rules again, on any data."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ def command(
     rules: Rules,
     out: Annotated[Path, typer.Option(metavar="RULES2", help="The file to write: .parquet, .txt or .txt.gz.")],
     data: Annotated[
-        str | None, typer.Option(metavar="DATA", help="What to count on (its train split); a run folder knows its own.")
+        str | None,
+        typer.Option(metavar="DATA", help="Count on the train split of this data; left out, a run folder's own data."),
     ] = None,
     object_identity: ObjectIdentity = LearnOptions.object_identity,
-    exact: Annotated[bool, typer.Option("--exact", help="Count everything, however long it takes.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Count exactly, however long it takes.")] = False,
     budget: Annotated[
         int,
-        typer.Option(min=1, help="Without --exact: edges to touch for one body, beyond which counts are estimated."),
+        typer.Option(
+            min=1, help="Without --exact: edges to visit for one body; beyond that, its counts are estimated."
+        ),
     ] = LearnOptions.budget,
     at: At = None,
     escaped: Escaped = False,
@@ -44,14 +47,14 @@ def command(
     json: Json = False,
     seed: UnusedSeed = None,
 ) -> None:
-    """Count predictions and support of RULES again on DATA's train split; the order of the rules stays."""
+    """Count predictions and support of RULES again on DATA's train split, keeping the order of the rules."""
     notes = note_console(quiet=quiet)
     check_rules_output(out)
     source = data_of_rules(rules, data)
     old = load_rules_argument(rules, notes, at=at, escaped=escaped)
     table = load_data_argument(source, notes).train
     if not len(table):
-        raise DataError(f"{source}: there is no triple to count on")
+        raise DataError(f"{source} has no triples to count on")
     moved, table = _under_one_vocabulary(old, table, notes)
     limits = {"object_identity": object_identity, "budget": None if exact else budget, "threads": threads}
     new, seconds = _count(moved, table, limits, notes)
@@ -95,5 +98,9 @@ def _report(rules: RuleSet, seconds: float, out: Path, *, json: bool, quiet: boo
         counts = {"rules": len(rules), "exact": n_estimated == 0, "estimated": n_estimated}
         print_json({**counts, "seconds": round(seconds, 4), "rules_per_second": round(speed, 1), "out": str(out)})
     elif not quiet:
-        how = "all counts exact" if not n_estimated else f"{n_estimated:,} with estimated counts (--exact counts all)"
+        how = (
+            "all counts exact"
+            if not n_estimated
+            else f"{n_estimated:,} with estimated counts (use --exact to count them)"
+        )
         result_console().say(f"{counted(len(rules), 'rule')} rescored in {seconds:.1f} s, {how}; written to {out}")

@@ -25,7 +25,7 @@ SMOOTHING = 5
 
 def command(
     rules: Rules,
-    top: Annotated[int, typer.Option(min=1, help="How many rules to show.")] = 20,
+    top: Annotated[int, typer.Option(min=1, help="Number of rules to show.")] = 20,
     relation: Annotated[str | None, typer.Option(help="Rules that predict this relation.")] = None,
     type: Annotated[str | None, typer.Option(metavar="B|Uc|Ud|Z", help="Rules of this type.")] = None,
     length: Annotated[int | None, typer.Option(min=0, help="Rules with this many body atoms.")] = None,
@@ -42,7 +42,7 @@ def command(
         int,
         typer.Option(
             min=0,
-            help="Sorting by confidence takes support / (predictions + SMOOTHING), so that 500 of 510 comes before "
+            help="Sort by confidence as support / (predictions + SMOOTHING), so that 500 of 510 comes before "
             "2 of 2. The confidence shown is not smoothed.",
         ),
     ] = SMOOTHING,
@@ -54,7 +54,7 @@ def command(
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """Show the best rules of RULES as a table. ~ marks counts that are estimates."""
+    """Show the best rules of RULES as a table. ~ marks estimated counts."""
     if sort not in ORDERS:
         raise InvalidOptionError("sort", f"one of {', '.join(ORDERS)}", sort)
     readable = read_names_argument(names)
@@ -99,7 +99,7 @@ def _order(sort: str, smoothing: int) -> str:
 def _print_table(best: RuleSet, names: NamesByLabel, n_matching: int, n_rules: int, order: str) -> None:
     out = result_console(least_width=table_width(best, names))
     if not len(best):
-        out.say("there are no rules" if not n_rules else f"none of the {n_rules:,} rules matches")
+        out.say("there are no rules" if not n_rules else f"none of the {n_rules:,} rules match")
         return
     out.print(rules_table(best, names))
     of = f" (of {n_rules:,})" if n_matching < n_rules else ""

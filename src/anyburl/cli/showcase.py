@@ -1,4 +1,4 @@
-"""What the demo shows of ranking: figures on the test split, and some predictions with their proofs."""
+"""What the demo shows of ranking: metrics on the test split, and some predictions with their proofs."""
 
 from __future__ import annotations
 
@@ -102,16 +102,19 @@ def _first_by(reasoner: Reasoner) -> NDArray[np.int32]:
 
 
 def show(showcase: Showcase | None, n_facts: int, out: PlainConsole) -> None:
-    """Print the figures and the predictions, if there are any."""
+    """Print the metrics and the predictions, if there are any."""
     from anyburl.explanation.render import to_tree
 
     if showcase is None:
         return
     out.say("")
     out.say("How good are the rules? They are asked for the subject and the object", "bold")
-    out.say(f"of {n_facts:,} facts that they have not seen. hits@1 is the share of right answers at rank 1.")
+    out.say(f"of {n_facts:,} facts that were not used for learning. hits@1 is the share of right answers at rank 1.")
     print_whole(results_table(list(showcase.metrics.items()), "scores by"))
-    out.say("Why? Some of these facts, the rules that predict them, and the facts that make the rules fire:", "bold")
+    out.say(
+        "Why? Here are some of these facts, the rules that predict them, and the facts that make the rules fire:",
+        "bold",
+    )
     for explanation in showcase.predictions:
         out.say("")
         print_whole(to_tree(explanation))

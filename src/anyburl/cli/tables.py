@@ -1,4 +1,4 @@
-"""Tables of rules and of how many there are."""
+"""Tables of rules and of their numbers."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ EXAMPLE = "Example:  anyburl tune runs/geo, then anyburl evaluate runs/geo --agg
 
 @asking("names", "aggregation", "escaped")
 def command(asked: Asked, run: Run) -> None:
-    """Train the tuned aggregation on the valid split, again if it was trained before, and keep it in the run folder.
+    """Train the tuned aggregation on the valid split and keep the model in the run folder, replacing an older one.
 
     Commands with --aggregation tuned and the same options and seed then use it.
     """
@@ -25,7 +25,7 @@ def command(asked: Asked, run: Run) -> None:
 
     source = asked.source(run, None)
     if not source.path.is_dir():
-        raise RunError(f"{run} is not a run folder: there is nowhere to keep a model")
+        raise RunError(f"{run} is not a run folder: the model is kept in the run folder")
     if find_spec("lightgbm") is None:
         raise MissingExtraError("anyburl tune", "tuned")
     with source.open(asked.options(), seed=asked.seed) as reasoner:

@@ -27,7 +27,7 @@ def evaluate_split(
 ) -> Metrics:
     """Rank both queries of every triple of `split` and return the filtered metrics.
 
-    `seconds` tell what making the ranker took; `progress` is told how many different questions were answered.
+    `seconds` holds how long it took to make the ranker; `progress` is called with the number of questions answered.
     """
     table = dataset.split(split)
     if not len(table):
@@ -63,7 +63,7 @@ def summarise_ranks(
     seconds: dict[str, float],
     tuning: Tuning | None = None,
 ) -> Metrics:
-    """Put the figures and their protocol together."""
+    """Put the metrics and their protocol together."""
     options, table = ranker.options, dataset.split(split)
     realistic = ranks.of("realistic")
     n = len(table)

@@ -1,4 +1,4 @@
-"""Ranks turned into the figures that people compare."""
+"""Ranks turned into the metrics that people compare."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def grouped(ranks: NDArray[np.float64], groups: Sequence[Any] | NDArray[Any]) ->
 
 @dataclass(frozen=True, repr=False)
 class Metrics:
-    """The figures of one evaluation, never without the protocol behind them."""
+    """The metrics of one evaluation, with the protocol behind them."""
 
     protocol: dict[str, Any]
     metrics: dict[str, Any]

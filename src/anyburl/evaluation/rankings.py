@@ -61,7 +61,7 @@ def write_rankings(
 ) -> None:
     """Rank the queries of `split` and write the `top_k` best candidates of each, as Parquet if the name ends so.
 
-    Text may be compressed (.gz). `progress` is told how many triples were written.
+    Text may be compressed (.gz). `progress` is called with the number of triples written.
     """
     if not len(dataset.split(split)):
         raise DataError(f"{dataset.name} has no triples in its {split} split")

@@ -21,7 +21,7 @@ from anyburl.tuning.reranker import TunedReranker
 
 
 def explain_triple(ranker: Ranker, dataset: Dataset, triple: Fact, *, top: int = 5, groundings: int = 3) -> Explanation:
-    """Say which rules predict `triple` (subject, relation, object), which need not be known or true.
+    """Return the rules that predict `triple` (subject, relation, object), which may be known or new, true or false.
 
     The `top` best rules are given, each with up to `groundings` ways in which facts of the train split make it fire.
     If none fires, `near_miss` is the strongest rule that lacks one fact.

@@ -19,7 +19,7 @@ from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.vocabulary import Vocabulary
 
 MOST_TRIED = 200_000
-"""Once there is a grounding, others are looked for among so many entities."""
+"""Once there is a grounding, others are looked for among this many entities."""
 
 
 class Task(NamedTuple):

@@ -18,10 +18,10 @@ from anyburl.ranking.scores import to_scores
 from anyburl.rules.types import RuleType
 
 MOST_RULES = 2000
-"""So many rules, the strongest, are tried."""
+"""How many of the strongest rules are tried."""
 
 MOST_TRIED = 2000
-"""So many entities are tried for each rule and missing atom."""
+"""How many entities are tried for each rule and missing atom."""
 
 FEW_RULES = 100_000
 """Up to this many rules are searched one by one; beyond, through the ranker's indexes."""

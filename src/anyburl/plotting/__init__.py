@@ -1,4 +1,4 @@
-"""Pictures of runs and rules (extra `plot`): each function draws into Matplotlib axes that it is given, or makes some.
+"""Plots of runs and rules (extra `plot`): each function draws on the Matplotlib axes it is given, or creates them.
 
 from anyburl.plotting import plot_rules
 

@@ -36,7 +36,7 @@ def anytime_points(
     options: RankOptions | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> list[AnytimePoint]:
-    """Evaluate the snapshots of a run and its last state; `progress` is told the seconds of each before it begins."""
+    """Evaluate the snapshots of a run and its last state; `progress` is called with the seconds of each beforehand."""
     points = []
     for seconds, name in _moments(run):
         if progress:

@@ -25,7 +25,7 @@ def new_figure(width: float = SIZE[0], height: float = SIZE[1]) -> Figure:
     try:
         figure: Figure = import_module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
     except ImportError as error:
-        raise MissingExtraError("a plot", "plot") from error
+        raise MissingExtraError("plotting", "plot") from error
     return figure
 
 
@@ -44,7 +44,7 @@ def ready_axes(axes: Axes | None, title: str, x: str, y: str) -> Axes:
 
 
 def say_nothing(axes: Axes, why: str) -> None:
-    """Say in the picture why there is nothing to see."""
+    """Say in the plot why there is nothing to see."""
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=TEXT)
     axes.set_xticks([])
     axes.set_yticks([])
@@ -61,5 +61,5 @@ def short(n: int) -> str:
 def save(figure: Figure, path: Path) -> None:
     """Write a figure to a file whose suffix says how."""
     if path.suffix.lower() not in SUFFIXES:
-        raise DataError(f"{path}: a picture ends in one of {', '.join(SUFFIXES)}")
+        raise DataError(f"{path}: a plot file ends in one of {', '.join(SUFFIXES)}")
     figure.savefig(path, dpi=DOTS_PER_INCH)

@@ -30,7 +30,7 @@ def trace_table(trace: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def plot_rewards(trace: Iterable[Mapping[str, Any]], *, axes: Axes | None = None) -> Axes:
-    """Draw the reward that each profile earned a second, span by span, on a logarithmic scale."""
+    """Draw the reward per second of each profile, span by span, on a logarithmic scale."""
     axes = ready_axes(axes, "reward per profile", "seconds", "reward a second")
     table = trace_table(trace).filter(pl.col("reward") > 0)
     if not len(table):

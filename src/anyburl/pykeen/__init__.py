@@ -1,4 +1,4 @@
-"""PyKEEN and anyburl on the same data (extra `pykeen`; torch's CPU build suffices, nothing here needs a GPU).
+"""PyKEEN and anyburl on the same data (extra `pykeen`; the CPU build of torch is enough).
 
 from anyburl.pykeen import compare, dataset_from_pykeen
 

@@ -33,12 +33,12 @@ def compare(
     seed: int = 0,
     **pipeline: Any,
 ) -> pl.DataFrame:
-    """Rank both queries of every triple of a split by our rules and by PyKEEN's models; return one row for each.
+    """Rank both queries of every triple of a split with our rules and with PyKEEN's models; return one row for each.
 
-    A `model` is the name of one, which is trained here on the train split for some `epochs` (more arguments go to
-    PyKEEN's `pipeline`), or a trained one, whose ids are those of `triples_factories(data)`. All ranks are filtered
-    against train, valid and test, with realistic ties. Connected pairs are not blocked unless `options` ask for it:
-    the models know nothing of such a restriction.
+    A `model` is a name, which is trained on the train split for some `epochs` (further arguments go to PyKEEN's
+    `pipeline`), or a trained model with the ids of `triples_factories(data)`. All ranks are filtered
+    against train, valid and test, with realistic ties. Connected pairs are not blocked unless `options` ask for it,
+    since the models do not block either.
     """
     import_pykeen("compare", "pykeen.pipeline")
     chosen = options or RankOptions(block_connected="off")
@@ -91,7 +91,7 @@ def _check_ids(model: Any, data: Dataset) -> None:
     words = data.vocabulary
     if (model.num_entities, model.num_real_relations) != (words.n_entities, words.n_relations):
         raise DataError(
-            f"expected a model of {words.n_entities} entities and {words.n_relations} relations, as in {data.name}, "
+            f"expected a model with {words.n_entities} entities and {words.n_relations} relations, as in {data.name}, "
             f"got {model.num_entities} and {model.num_real_relations}: train it on triples_factories(data)"
         )
 

@@ -33,9 +33,9 @@ def evaluate_with_pykeen(
     evaluator: Evaluator | None = None,
     **keywords: Unpack[RankKeywords],
 ) -> MetricResults:
-    """Let PyKEEN's evaluator rank and filter what the rules say about both queries of every triple of a split.
+    """Let PyKEEN's evaluator rank and filter the rules' scores for both queries of every triple of a split.
 
-    Without an `evaluator`, PyKEEN's `RankBasedEvaluator` is used; its figures are those of `anyburl.evaluate`, and
+    Without an `evaluator`, PyKEEN's `RankBasedEvaluator` is used; its metrics equal those of `anyburl.evaluate`, and
     many more. `options`, or the fields of `RankOptions` as keywords, say how candidates are ranked.
     """
     evaluation = import_pykeen("evaluate_with_pykeen", "pykeen.evaluation")

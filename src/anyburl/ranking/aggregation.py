@@ -1,4 +1,4 @@
-"""What the rules behind a candidate add up to: everything about an aggregation stands in its class.
+"""How the rules behind a candidate are combined: everything about an aggregation is in its class.
 
 A rule's score is -log(1 - confidence), a whole number. Kernels give each candidate a *key*, the sum of its `n_counted`
 highest scores (None: of all), and order candidates by it; where keys are equal and `breaks_ties`, by their scores, the
@@ -57,7 +57,7 @@ class Maximum(Aggregation):
 
     pattern = r"max"
     written = example = "max"
-    help = "the best rule decides, ties go by the next best"
+    help = "the best rule decides, the next best breaks ties"
 
     n_counted: int | None = 1
     breaks_ties: bool = True
@@ -75,7 +75,7 @@ class NoisyOr(Aggregation):
 
     pattern = r"noisy-or"
     written = example = "noisy-or"
-    help = "all rules add up as if they were independent"
+    help = "all rules, as if they were independent"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class NoisyOrTop(Aggregation):
     pattern = r"noisy-or-top:([1-9]\d*)"
     written = "noisy-or-top:H"
     example = "noisy-or-top:5"
-    help = "the H best rules add up"
+    help = "the same for the H best rules"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How candidates are ranked. Imports no compiler, so that the command line takes its defaults and choices from here."""
+"""How candidates are ranked. Imports no compiler, so the command line takes its defaults and choices from here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WEIGHTS = f"a factor from 0 to 1 for each of {', '.join(RuleType)}"
 
 @dataclass(frozen=True, kw_only=True)
 class RankOptions:
-    """Options of ranking; checked when made.
+    """Options of ranking, checked on creation.
 
     `aggregation` is "max" (best rule first, ties by the next best), "noisy-or", "noisy-or-top:H" (of the H best
     rules), or "tuned" (a model trained on the valid split). `weights` are factors on confidences by rule type:

@@ -1,4 +1,4 @@
-"""The answers of one query: a list that shows itself as a table."""
+"""The answers to one query: a list that is shown as a table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEADINGS = ("rank", "answer", "score", "known in", "best rule", "rules")
 class Answer:
     """One candidate: `known` names the splits that hold the triple, `rule` is the best of the `n_rules` behind it.
 
-    Its `explanation` and `reasons` are looked up when they are first asked for.
+    Its `explanation` and `reasons` are computed on first use.
     """
 
     entity: str
@@ -55,9 +55,9 @@ class Answer:
 
 
 class Answers(list[Answer]):
-    """What `predict` returns for one query: its answers, best first, shown as a table in notebooks.
+    """The answers that `predict` returns for one query, best first; shown as a table in notebooks.
 
-    `n_candidates` counts all candidates, `n_known` the answers in train that were left out.
+    `n_candidates` is the number of all candidates, `n_known` that of the answers in train that were left out.
     """
 
     n_candidates: int = 0

@@ -32,11 +32,11 @@ from anyburl.tuning.stored import TuningKey, load_tuning, save_tuning
 from anyburl.tuning.train import Tuning, tune
 
 Watch = Callable[[str, str], AbstractContextManager[object]]
-"""Is told what is about to be done, and how to say that it was; returns a context that lasts as long."""
+"""Called with what is about to be done, and how to report that it was; returns a context for its duration."""
 
 
 def warn(note: str) -> None:
-    """Tell a user of the Python interface."""
+    """Warn a user of the Python interface."""
     warnings.warn(note, stacklevel=4)
 
 
@@ -60,7 +60,7 @@ class Engine:
         if self.name not in ENGINES:
             raise InvalidOptionError("engine", f"one of {', '.join(ENGINES)}", self.name)
         if self.address is not None and self.name != "ray":
-            raise OptionError(f"an address is for the engine ray, got engine {self.name!r}")
+            raise OptionError(f"an address needs the engine ray, got engine {self.name!r}")
 
     def start(self, ready: ReadyRules, options: RankOptions, front: Front) -> Backend:
         """Return the backend, ready to answer."""
@@ -152,7 +152,7 @@ def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front:
 
 
 def left_out_note(n: int, dataset: Dataset) -> str:
-    """Say that rules were left out."""
+    """Report that rules were left out."""
     rules = "1 rule uses labels" if n == 1 else f"{n:,} rules use labels"
     return f"{rules} that are not in {dataset.name}: left out"
 

@@ -111,11 +111,11 @@ def open_prepared(run: Path) -> Prepared:
     """Map what was prepared; `NotPreparedError` if there is nothing, or if it is stale or damaged."""
     folder = run / PREPARED
     if not (folder / CARD).is_file():
-        raise NotPreparedError("it was not prepared before")
+        raise NotPreparedError("it was not prepared yet")
     try:
         card = json.loads((folder / CARD).read_text("utf-8"))
         if card["format"] != FORMAT or card["layout"] != layout(RuleIndex):
-            raise NotPreparedError(f"it was prepared by anyburl {card['anyburl']}, in another format")
+            raise NotPreparedError(f"it was prepared by anyburl {card['anyburl']} in another format")
         refreshed = [_check_files(folder, card), _check_rules(run, card), _check_data(card)]
         dataset = _open_data(folder, card)
         opened = Prepared(
@@ -131,7 +131,7 @@ def open_prepared(run: Path) -> Prepared:
             n_left_out=int(card["rules"]["left_out"]),
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError, DataError) as error:
-        raise NotPreparedError(f"what was prepared is damaged ({' '.join(str(error).split())[:200]})") from error
+        raise NotPreparedError(f"the prepared files are damaged ({' '.join(str(error).split())[:200]})") from error
     if any(refreshed) and os.access(folder, os.W_OK):
         replace_text(folder / CARD, json.dumps(card, indent=1))
     return opened
@@ -155,7 +155,7 @@ def _check_files(folder: Path, card: dict[str, Any]) -> bool:
 
 def _check_rules(run: Path, card: dict[str, Any]) -> bool:
     if not can_prepare(run):
-        raise NotPreparedError("the run has gone on since")
+        raise NotPreparedError("the run was continued since")
     if stamp(run / RULES) == tuple(card["rules"]["stamp"]):
         return False
     if digest(run / RULES) != card["rules"]["digest"]:
@@ -174,7 +174,7 @@ def _check_data(card: dict[str, Any]) -> bool:
     if found == {name: tuple(given) for name, given in data["files"].items()}:
         return False
     if load_dataset(data["source"]).fingerprint != data["fingerprint"]:
-        raise NotPreparedError("the data have changed since")
+        raise NotPreparedError("the data has changed since")
     data["files"] = found
     return True
 

@@ -1,4 +1,4 @@
-"""Queries as people write them: (subject, relation, ?) or (?, relation, object), one or many."""
+"""Queries as people write them: (subject, relation, ?) or (?, relation, object)."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def make_query(subject: str | None, relation: str, object: str | None) -> Query:
     subject, object = (None if entity == ASKED else entity for entity in (subject, object))
     if (subject is None) == (object is None):
         given = f"{subject or ASKED} {relation} {object or ASKED}"
-        raise OptionError(f"a query asks for its subject or for its object, one of them, got {given!r}")
+        raise OptionError(f"a query must ask for either its subject or its object, got {given!r}")
     if relation == ASKED:
-        raise OptionError("the relation of a query cannot be asked for")
+        raise OptionError("a query cannot ask for its relation")
     return Query(subject, relation, object)
 
 
@@ -88,16 +88,14 @@ def encode_queries(queries: Any, vocabulary: Vocabulary, names: Names | None = N
     """Return the ids of many queries.
 
     `queries` are tuples (subject, relation, object) or a frame with these columns; None, null or a question mark stands
-    for what is asked. What is wrong with a query is told with its number, from 1 on.
+    for what is asked. Errors name the number of the query, from 1.
     """
     frame = _query_frame(queries)
     asks_subject, asks_object = (_is_asked(frame[name]) for name in ("subject", "object"))
     wrong = np.flatnonzero(asks_subject == asks_object)
     if len(wrong):
         shown = " ".join(str(label) for label in frame.row(int(wrong[0])))
-        raise DataError(
-            f"query {wrong[0] + 1}: expected a ? for the subject or for the object, one of them, got {shown!r}"
-        )
+        raise DataError(f"query {wrong[0] + 1}: expected a ? for either the subject or the object, got {shown!r}")
     given = frame["subject"].zip_with(pl.Series(asks_object), frame["object"])
     entities = vocabulary.encode_entities(given)
     relations = vocabulary.encode_relations(frame["relation"])
@@ -116,7 +114,7 @@ def _query_frame(queries: Any) -> pl.DataFrame:
     if isinstance(queries, pl.DataFrame):
         missing = [name for name in COLUMNS if name not in queries.columns]
         if missing:
-            raise DataError(f"expected queries in columns {', '.join(COLUMNS)}, got no column {', '.join(missing)}")
+            raise DataError(f"queries need the columns {', '.join(COLUMNS)}: {', '.join(missing)} is missing")
         return queries.select(pl.col(name).cast(pl.String) for name in COLUMNS)
     if hasattr(queries, "itertuples"):  # a pandas frame: what is missing is not a number
         chosen = queries[list(COLUMNS)].astype(object)
@@ -124,7 +122,9 @@ def _query_frame(queries: Any) -> pl.DataFrame:
     if isinstance(queries, Iterable):
         rows = [tuple(query) for query in queries]
         if any(len(row) != 3 for row in rows):
-            raise DataError("expected queries of three parts: subject, relation and object, one of them None")
+            raise DataError(
+                "expected queries with three parts: subject, relation and object, with None for what is asked"
+            )
         return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
     raise DataError(f"expected queries as tuples or a frame, got {type(queries).__name__}")
 
@@ -157,7 +157,7 @@ def read_queries(path: str | os.PathLike[str], vocabulary: Vocabulary, names: Na
 def _parse_line(line: str, place: str) -> Query:
     fields = line.strip("\r").split("\t") if "\t" in line else line.split()
     if len(fields) != 3:
-        raise DataError(f"{place}: expected subject, relation and object, one a ?, got {line.strip()!r}")
+        raise DataError(f"{place}: expected subject, relation and object, one of them a ?, got {line.strip()!r}")
     try:
         return make_query(*fields)
     except OptionError as error:

@@ -39,11 +39,11 @@ PathLike = str | os.PathLike[str]
 class Reasoner:
     """Rules on data: predicts, ranks, evaluates and explains.
 
-    `rules` are a `RuleSet`, or a file or folder of rules; `data` is whatever `load_dataset` takes. `options`, or the
-    fields of `RankOptions` as keywords, say how candidates are ranked. Rules of another vocabulary are matched by
+    `rules` is a `RuleSet`, a file of rules or a run folder; `data` is whatever `load_dataset` takes. `options`, or the
+    fields of `RankOptions` as keywords, define how candidates are ranked. Rules of another vocabulary are matched by
     label; those that cannot be matched are left out, with a warning. With `names`, questions may use readable names.
-    With `engine="ray"`, the workers of the Ray cluster at `address`, or of one on this machine, answer. `seed` matters
-    to `aggregation="tuned"` only. A reasoner is a context manager: `close` ends what an engine has started.
+    With `engine="ray"`, the questions are answered on the Ray cluster at `address`, or on this machine. `seed` is used
+    by `aggregation="tuned"` only. A reasoner is a context manager: `close` stops what the engine started.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class Reasoner:
         front: Front | None = None,
         **keywords: Unpack[RankKeywords],
     ) -> Self:
-        """Open a run folder on its own data, as it was prepared: at once.
+        """Open a run folder on its own data: at once, if it was prepared.
 
-        Where it was not prepared, it is now, in its folder, unless `prepare` is false. On other `data` nothing is kept.
+        If not, it is prepared now, in its folder, unless `prepare` is false. With other `data`, nothing is kept.
         """
         folder, chosen, told = Path(run).expanduser(), choose_options(options, keywords), front or Front()
         engine_chosen = Engine(name=engine, address=address)
@@ -94,7 +94,7 @@ class Reasoner:
 
         if data is None:
             if source is None:
-                raise RunError(f"{run} does not say where its data came from: give data")
+                raise RunError(f"{run} does not record where its data came from: give data")
             opened = open_run(folder, load, chosen, engine_chosen, told, seed=seed, prepare=prepare)
         else:
             dataset = data if isinstance(data, Dataset) else load_dataset(data)
@@ -103,7 +103,7 @@ class Reasoner:
 
     @classmethod
     def of(cls, opened: Opened, names: Names | None = None) -> Self:
-        """Return a reasoner of parts that were made ready."""
+        """Return a reasoner made of parts that are ready."""
         made = cls.__new__(cls)
         made._set(opened, names)
         return made
@@ -145,10 +145,10 @@ class Reasoner:
         top: int = 10,
         include_known: bool = False,
     ) -> Answers | pl.DataFrame:
-        """Return the `top` best answers of (subject, relation, ?) or (?, relation, object), the missing one given as
-        None; or of many queries, tuples or a frame with these columns, as a frame with one row per answer.
+        """Return the `top` best answers to (subject, relation, ?) or (?, relation, object), with None for the ?; or to
+        many queries, given as tuples or a frame with these columns, as a frame with one row per answer.
 
-        Answers that the train split states already are left out, unless `include_known`.
+        Answers that the train split states are left out, unless `include_known`.
         """
         if relation is None:
             frames = list(self.predict_frames(subject, top=top, include_known=include_known))
@@ -163,9 +163,9 @@ class Reasoner:
         include_known: bool = False,
         progress: Progress | None = None,
     ) -> Iterator[pl.DataFrame]:
-        """Yield the answers of many queries in frames, as `predict` gives them: memory does not grow with the output.
+        """Yield the answers to many queries in frames, as `predict` returns them: memory does not grow with the output.
 
-        `progress` is told how many queries were answered. There is at least one frame, if an empty one.
+        `progress` is called with the number of queries answered. There is always at least one frame.
         """
         if not isinstance(queries, Questions):
             queries = encode_queries(queries, self.vocabulary, self.names)
@@ -209,7 +209,7 @@ class Reasoner:
     def rank_frames(
         self, split: str = "test", *, top_k: int | None = None, progress: Progress | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Yield what `rank` returns in frames; `progress` is told how many triples were ranked."""
+        """Yield what `rank` returns in frames; `progress` is called with the number of triples ranked."""
         yield from ranking_frames(self.ranker, self.dataset, split, top_k or self.options.top_k, progress)
 
     def save_rankings(
@@ -221,12 +221,12 @@ class Reasoner:
     def evaluate(self, split: str = "test", *, progress: Progress | None = None) -> Metrics:
         """Rank both queries of every triple of `split` and return the filtered metrics.
 
-        `progress` is told how many different questions were answered.
+        `progress` is called with the number of questions answered.
         """
         return evaluate_split(self.ranker, self.dataset, split, self.seconds, progress)
 
     def explain(self, triple: Fact, *, top: int = 5, groundings: int = 3) -> Explanation:
-        """Say which rules predict `triple` (subject, relation, object), which need not be known or true.
+        """Return the rules that predict `triple` (subject, relation, object), which may be known or new, true or false.
 
         The `top` best rules are given, each with up to `groundings` ways in which facts of the train split make it
         fire. If none fires, `near_miss` is the strongest rule that lacks one fact.
@@ -247,7 +247,7 @@ class Reasoner:
         return Reasoner.of(Opened(ranker, self.dataset, self.seconds), self.names)
 
     def close(self) -> None:
-        """End what the engine has started."""
+        """Stop what the engine started."""
         self.ranker.backend.close()
 
     def __enter__(self) -> Self:
@@ -269,5 +269,5 @@ class Reasoner:
 def choose_options(options: RankOptions | None, keywords: RankKeywords) -> RankOptions:
     """Return the options of ranking, given as one object or as keywords, not both."""
     if options is not None and keywords:
-        raise OptionError(f"give options, or {' and '.join(keywords)} as keywords, not both")
+        raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
     return options or replace(RankOptions(), **keywords)

@@ -1,4 +1,4 @@
-"""The verbs of a `Reasoner` as functions, for one call; who asks more than once makes a reasoner."""
+"""The verbs of a `Reasoner` as functions, for a single call; to ask more than once, make a reasoner."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def predict(
     seed: int = 0,
     **keywords: Unpack[RankKeywords],
 ) -> Answers:
-    """Return the best answers of one query, see `Reasoner.predict`."""
+    """Return the best answers to one query, see `Reasoner.predict`."""
     chosen = _reasoner(rules, data, options, reasoner, seed, keywords)
     return chosen.predict(subject, relation, object, top=top, include_known=include_known)
 
@@ -68,7 +68,7 @@ def explain(
     seed: int = 0,
     **keywords: Unpack[RankKeywords],
 ) -> Explanation:
-    """Say which rules predict a triple, see `Reasoner.explain`."""
+    """Return the rules that predict a triple, see `Reasoner.explain`."""
     chosen = _reasoner(rules, data, options, reasoner, seed, keywords)
     return chosen.explain(triple, top=top, groundings=groundings)
 
@@ -83,13 +83,13 @@ def _reasoner(
     engine: str = "threads",
     address: str | None = None,
 ) -> Reasoner:
-    """Return the reasoner that was given, if it is one of these rules and data, or else a new one."""
+    """Return the reasoner that was given, if it has these rules and data, or a new one."""
     if reasoner is None:
         return Reasoner(rules, data, options, engine=engine, address=address, seed=seed, **keywords)
     if options is not None or keywords or engine != "threads" or address is not None:
-        raise OptionError("a reasoner has its own options and engine: give it alone, or make another one")
+        raise OptionError("a reasoner has its own options and engine: give either a reasoner or options, not both")
     if data is not reasoner.dataset:
-        raise OptionError("the reasoner was made of other data: give those, or no reasoner")
+        raise OptionError("the reasoner was made with other data")
     if rules is not reasoner.rules and rules is not reasoner.given_rules:
-        raise OptionError("the reasoner was made of other rules: give those, or no reasoner")
+        raise OptionError("the reasoner was made with other rules")
     return reasoner

@@ -49,7 +49,7 @@ def rescore(
     `progress` is told how many rules were done.
     """
     if not rules.vocabulary.same_labels(table.vocabulary):
-        raise RuleError("the rules have another vocabulary than the triples: use with_vocabulary first")
+        raise RuleError("the rules and the triples have different vocabularies: use with_vocabulary first")
     graph = graph_of(table)
     heads = head_arrays(graph)
     predictions, support = np.zeros(len(rules), np.int64), np.zeros(len(rules), np.int32)

@@ -46,7 +46,7 @@ def download(entry: DatasetEntry, progress: Progress = quiet) -> Path:
     except OSError as error:
         reason = error.strerror or error
         raise DataError(
-            f"{error.filename or folder} cannot be written ({reason}): let ANYBURL_CACHE name another folder"
+            f"{error.filename or folder} cannot be written ({reason}): set ANYBURL_CACHE to another folder"
         ) from error
     return folder
 

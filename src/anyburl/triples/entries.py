@@ -54,7 +54,7 @@ class DatasetEntry:
 def read_entry(name: str, fields: Mapping[str, Any], where: str, before: DatasetEntry | None = None) -> DatasetEntry:
     """Check a table of a file and put it on top of what was known before."""
     if re.search(r"[/\\]|^\.", name):
-        raise DataError(f"{where}: the name of a data set must do for a folder, got {name!r}")
+        raise DataError(f"{where}: the name of a data set must be a valid folder name, got {name!r}")
     unknown = fields.keys() - DatasetEntry.__dataclass_fields__.keys()
     if unknown:
         raise DataError(f"{where}: [{name}] has unknown fields: {', '.join(sorted(unknown))}")
@@ -107,7 +107,7 @@ def _remote(file: Any, where: str) -> RemoteFile:
 
 def _check_url(url: str, where: str) -> None:
     if not re.fullmatch("https?://[!-~]+", url):
-        raise DataError(f"{where}: url must start with https:// or http:// and have no blanks in it, got {url!r}")
+        raise DataError(f"{where}: url must start with https:// or http:// and contain no spaces, got {url!r}")
     if not url.lower().endswith(SUFFIXES):
         raise DataError(f"{where}: url must end in one of {', '.join(SUFFIXES)}, got {url!r}")
 

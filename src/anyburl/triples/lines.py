@@ -43,7 +43,7 @@ def _read_zstd(path: Path, size: int) -> Iterator[bytes]:
             yield (batch.select(pl.col("line").str.join("\n")).item() + "\n").encode()
     except pl.exceptions.PolarsError as error:
         number = _first_replaced_line(path)
-        raise DataError(f"{path}:{number}: expected text in UTF-8, got bytes that are not") from error
+        raise DataError(f"{path}:{number}: expected UTF-8 text, got other bytes") from error
 
 
 class LineParser:
@@ -89,7 +89,7 @@ class LineParser:
             lines = numbered_lines(block, self._n_lines + 1)
         except pl.exceptions.PolarsError as error:
             number = self._n_lines + _first_undecodable_line(block)
-            raise DataError(f"{self._path}:{number}: expected text in UTF-8, got bytes that are not") from error
+            raise DataError(f"{self._path}:{number}: expected UTF-8 text, got other bytes") from error
         first = pl.col("number") == self._n_lines + 1
         return lines.with_columns(
             pl.when(first).then(pl.col("line").str.strip_prefix(BYTE_ORDER_MARK)).otherwise("line").alias("line")

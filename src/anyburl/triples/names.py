@@ -104,9 +104,7 @@ def _lines(path: Path) -> pl.DataFrame:
     try:
         lines = numbered_lines(path)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(
-            f"{path}: expected text in UTF-8, plain, .gz or .zst, got what cannot be read as such"
-        ) from error
+        raise DataError(f"{path}: expected UTF-8 text, plain, .gz or .zst, and cannot read it") from error
     text = pl.col("line").str.strip_suffix("\r")
     first = pl.col("number") == 1
     return lines.with_columns(pl.when(first).then(text.str.strip_prefix(BYTE_ORDER_MARK)).otherwise(text).alias("line"))

@@ -42,7 +42,7 @@ def read_rdf(path: Path, rows: int) -> Iterator[pl.DataFrame]:
             yield pl.DataFrame(batch, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
     except SyntaxError as error:
         place = f"{path}:{error.lineno}" if error.lineno else str(path)
-        raise DataError(f"{place}: expected {kind.replace('_', '-')}, got what is not: {error.msg}") from error
+        raise DataError(f"{place}: expected {kind.replace('_', '-')}, cannot read it: {error.msg}") from error
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: the file cannot be read ({error})") from error
     if not n_read:

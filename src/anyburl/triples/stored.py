@@ -54,7 +54,7 @@ class IndexCard:
             if written[0] == FORMAT:
                 return cls(**described)
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise DataError(f"{folder / INDEX}: expected what `anyburl index` wrote, got something else") from error
+            raise DataError(f"{folder / INDEX}: this was not written by `anyburl index`") from error
         raise DataError(
             f"{folder} was written by anyburl {written[1]} in format {written[0]}, and this is format {FORMAT}: "
             "build the index again by `anyburl index`"
@@ -84,7 +84,7 @@ def open_index(folder: Path) -> StoredTables:
         ]
     except (OSError, ValueError, TypeError, KeyError, EOFError, pl.exceptions.PolarsError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise DataError(f"{folder}: this index is damaged ({reason}): build it again by `anyburl index`") from error
+        raise DataError(f"{folder}: this index is damaged ({reason}): build it again with `anyburl index`") from error
     return StoredTables(card, tables)
 
 

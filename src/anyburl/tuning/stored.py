@@ -71,7 +71,7 @@ def load_tuning(run: Path, key: TuningKey, threads: int) -> Tuning | str:
             if about["rules"] != key.rules:
                 return "the rules have changed"
             if about["data"] != key.data:
-                return "the data have changed"
+                return "the data has changed"
             model = None
             if about["has_model"]:
                 model = TunedModel(ForestArrays(*(stored[name] for name in ForestArrays._fields)), threads)

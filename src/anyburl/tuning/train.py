@@ -52,7 +52,7 @@ def tune(ranker: Ranker, dataset: Dataset, groups: NDArray[np.uint8], *, seed: i
 
     `groups` are those of the rules, which evidence is told by.
 
-    Only train and valid are looked at: filtering with test triples would leak. The model's own figure comes from two
+    Only train and valid are looked at: filtering with test triples would leak. The model's own MRR comes from two
     halves, split by question, each ranked by a model trained on the other: the same question may be asked in test.
     """
     started = time.perf_counter()

@@ -53,7 +53,7 @@ class RankWorker:
 class RayBackend:
     """Leaves queries to the workers of a Ray cluster, at `address` or on this machine; a few are answered here.
 
-    `say` is told which workers were lost; what they were asked is asked again. `close` ends the workers.
+    `say` is called when a worker is lost; its questions are asked again. `close` ends the workers.
     """
 
     def __init__(
