@@ -15,6 +15,14 @@ from typer.testing import CliRunner
 
 from anyburl.cli.app import app
 
+NEVER = 3600.0  # seconds
+PROGRAM = """
+from anyburl.cli import app, index, notes
+notes.SECONDS_UNTIL_SAID = index.SECONDS_UNTIL_SAID = {never}
+{first}
+app.main()
+"""
+
 Run = Callable[..., Any]
 Spawn = Callable[..., "subprocess.Popen[str]"]
 
@@ -51,6 +59,13 @@ def geo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
+def nothing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave remarks on what is slow to the tests of them: a busy machine makes anything slow."""
+    for module in ("notes", "index"):
+        monkeypatch.setattr(f"anyburl.cli.{module}.SECONDS_UNTIL_SAID", NEVER)
+
+
+@pytest.fixture(autouse=True)
 def quick_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train on a few questions: how good a model is, is for the tests of tuning."""
     monkeypatch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 600)
@@ -58,11 +73,10 @@ def quick_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def spawn() -> Spawn:
-    """Return the function that starts a command as a process of its own, by a `program` if that is not anyburl."""
+    """Return the function that starts a command as a process of its own, which runs the code `first` before."""
 
-    def start(*arguments: object, program: str = "", **variables: str) -> subprocess.Popen[str]:
-        call = ["-c", program] if program else ["-m", "anyburl"]
-        command = [sys.executable, *call, *map(str, arguments)]
+    def start(*arguments: object, first: str = "", **variables: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", PROGRAM.format(first=first, never=NEVER), *map(str, arguments)]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", **variables}
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", env=environment

@@ -12,10 +12,7 @@ import pytest
 
 from anyburl import RunDirectory
 
-PARTS_AT_ONCE = (
-    "from anyburl.learning import recorder; recorder.SECONDS_BETWEEN_PARTS = 0.1; "
-    "from anyburl.cli.app import main; main()"
-)
+PARTS_AT_ONCE = "from anyburl.learning import recorder; recorder.SECONDS_BETWEEN_PARTS = 0.1"
 LONG_RUN = ["geo", "--seconds", 100, "--max-cyclic", 6, "--span", 0.2, "--quiet", "--json"]
 
 
@@ -46,7 +43,7 @@ def test_a_stopped_run_saves_its_rules_and_gives_130(
 
 def test_a_killed_run_opens_and_goes_on(spawn: Any, run_json: Any, geo_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    with spawn("learn", *LONG_RUN, "--out", out, program=PARTS_AT_ONCE) as process:
+    with spawn("learn", *LONG_RUN, "--out", out, first=PARTS_AT_ONCE) as process:
         wait_for(lambda: list((out / "parts").glob("*.columns")), process)
         process.kill()
         process.communicate(timeout=60)

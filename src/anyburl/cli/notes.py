@@ -36,14 +36,15 @@ class Slow:
         console: PlainConsole,
         doing: str,
         done: str,
-        after: float = SECONDS_UNTIL_SAID,
+        after: float | None = None,
         *,
         total: int | None = None,
     ) -> None:
-        self._console, self._doing, self._done, self._after = console, doing, done, after
+        self._console, self._doing, self._done = console, doing, done
+        self._after = SECONDS_UNTIL_SAID if after is None else after
         self._total, self._n_done = total, 0
         self._lock = Lock()
-        self._timer = Timer(after, self._show)
+        self._timer = Timer(self._after, self._show)
         self._timer.daemon = True
         self._spinner: Progress | None = None
         self._is_shown = self._is_over = False
