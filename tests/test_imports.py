@@ -18,9 +18,6 @@ EXTRAS = {"lightgbm", "matplotlib", "pandas", "pykeen", "pyoxigraph", "ray", "to
 NEED_EXTRAS = {"anyburl.ranking.backends.ray"}
 """Modules of ours that import such a library at their top."""
 
-TEMPORARY_INSIDE_FUNCTIONS = {"explanation/explanation.py", "learning/options.py"}
-"""TEMPORARY, to be emptied: files that still import modules of anyburl inside functions."""
-
 UNSTABLE = {"collect_batches", "read_lines", "register_io_source", "scan_lines", "sink_batches"}
 """What Polars calls unstable and we have a use for."""
 
@@ -63,7 +60,7 @@ def test_imports_stand_at_the_top_but_for_extras_and_commands() -> None:
         for name, names in found.items()
         if any(module.split(".")[0] not in EXTRAS for module in names - NEED_EXTRAS)
     }
-    assert inside == TEMPORARY_INSIDE_FUNCTIONS
+    assert inside == set()
 
 
 def test_imports_for_types_hide_no_ring() -> None:

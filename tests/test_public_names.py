@@ -16,6 +16,7 @@ PUBLIC = [
     "Dataset",
     "Explanation",
     "GeneratedGraph",
+    "InvalidOptionError",
     "LearnOptions",
     "Learner",
     "Metrics",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from anyburl.errors import (
         AnyburlError,
         DataError,
+        InvalidOptionError,
         MissingExtraError,
         OptionError,
         RuleError,
@@ -58,6 +59,7 @@ _HOMES = {
     "Dataset": "triples.dataset",
     "Explanation": "explanation.explanation",
     "GeneratedGraph": "synthetic.generate",
+    "InvalidOptionError": "errors",
     "LearnOptions": "learning.options",
     "Learner": "learning.learner",
     "Metrics": "evaluation.metrics",
@@ -101,6 +103,7 @@ __all__ = [
     "Dataset",
     "Explanation",
     "GeneratedGraph",
+    "InvalidOptionError",
     "LearnOptions",
     "Learner",
     "Metrics",

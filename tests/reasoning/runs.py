@@ -50,10 +50,11 @@ class Heard:
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.doing: list[str] = []
+        self.remarks: list[str] = []
 
     @property
     def front(self) -> Front:
-        return Front(say=self.notes.append, watch=self._watch)
+        return Front(say=self.notes.append, note=self.remarks.append, watch=self._watch)
 
     def _watch(self, doing: str, done: str) -> AbstractContextManager[object]:
         self.doing.append(doing)
@@ -62,7 +63,7 @@ class Heard:
     @property
     def prepared(self) -> list[str]:
         """What was said when a run was prepared: once for each time."""
-        return [doing for doing in self.doing if doing.startswith("preparing")]
+        return [remark for remark in self.remarks if remark.startswith("preparing")]
 
     @property
     def tuned(self) -> list[str]:

@@ -62,7 +62,7 @@ def test_a_prepared_run_says_the_same_as_rules_in_memory(run: Path, options: dic
 def test_a_run_is_prepared_when_it_is_first_opened_and_never_again(run: Path) -> None:
     shutil.rmtree(run / "prepared")
     _, heard = open_run(run)
-    assert heard.prepared == [f"preparing {run} (it was not prepared before)"]
+    assert heard.prepared == [f"preparing {run}, so that it opens at once from now on: it was not prepared yet"]
     assert is_used(run)
 
 
@@ -164,15 +164,15 @@ def change_layout(run: Path) -> None:
 
 DAMAGES: dict[Callable[[Path], None], str] = {
     change_rules: "the rules have changed since",
-    change_data: "the data have changed since",
-    remove_a_split: "the data have changed since",
-    truncate: "is damaged (rules/head.npy has",
-    flip_bytes: "is damaged (index/pairs/codes.npy has changed)",
-    delete_a_file: "is damaged (",
-    delete_the_data: "is damaged (",
-    write_garbage: "is damaged (",
-    write_another_card: "is damaged (",
-    change_format: "it was prepared by anyburl 0.0.1, in another format",
+    change_data: "the data has changed since",
+    remove_a_split: "the data has changed since",
+    truncate: "are damaged (rules/head.npy has",
+    flip_bytes: "are damaged (index/pairs/codes.npy has changed)",
+    delete_a_file: "are damaged (",
+    delete_the_data: "are damaged (",
+    write_garbage: "are damaged (",
+    write_another_card: "are damaged (",
+    change_format: "it was prepared by anyburl 0.0.1 in another format",
     change_layout: "in another format",
 }
 
@@ -212,7 +212,7 @@ def test_a_run_that_is_still_learned_is_not_prepared_and_what_was_is_not_used(ru
     expected = told(open_run(run)[0])
     RunDirectory.open(run).write_part([rules[:3]])
     assert not can_prepare(run)
-    with pytest.raises(NotPreparedError, match="the run has gone on since"):
+    with pytest.raises(NotPreparedError, match="the run was continued since"):
         open_prepared(run)
     reasoner, heard = open_run(run)
     assert not heard.prepared

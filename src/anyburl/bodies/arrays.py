@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import count_relations
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import MAX_LENGTH, RuleType
 
 # The kind of a body is the code of the type of its rules, and one more: GROUNDED is a U_c body whose heads have its own
 # constant (from a cyclic path), CONSTANT one whose heads have another (from an acyclic path).
@@ -41,8 +41,6 @@ GROUNDING = np.dtype(
 """How far the grounding of a body is: the record in `Scratch.grounding`."""
 
 NO_LIMIT = 2**62  # of work
-
-MAX_LENGTH = 7  # of a body: the witnesses of a longer way would not fit the bits of one integer
 
 
 class BodyArrays(NamedTuple):

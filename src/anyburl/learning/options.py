@@ -9,6 +9,7 @@ from typing import Any, TypedDict, Unpack
 
 from anyburl.errors import InvalidOptionError
 from anyburl.paths.profile import PathProfile
+from anyburl.rules.types import MAX_LENGTH
 
 POLICIES = ("weighted", "greedy", "random", "saturation")
 REWARDS = ("support", "support-confidence", "length-discounted")
@@ -157,8 +158,6 @@ class LearnOptions:
 
 def _bounds() -> Iterator[tuple[str, type, float, float | None]]:
     """Yield the options that are numbers: name, whole or real, the least and the greatest value."""
-    from anyburl.bodies.arrays import MAX_LENGTH  # here, so that `anyburl learn --help` loads no compiler
-
     yield from (("seconds", Real, 0, None), ("paths", Integral, 1, None))
     yield from ((name, Integral, 0, MAX_LENGTH) for name in ("max_cyclic", "max_acyclic", "max_grounded"))
     yield from ((name, Integral, 1, None) for name in ("min_support", "budget", "max_rules", "threads"))

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.bodies.arrays import MAX_LENGTH
 from anyburl.errors import RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.lookup import find_segments
 from anyburl.ranking.arrays import LongIndex, RelationEdges, RuleIndex, UnaryIndex, offsets_of
 from anyburl.ranking.kernel_index import copy_steps, count_sort, count_steps, find_best_below, number_counts
 from anyburl.ranking.trie import build_trie
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import MAX_LENGTH, RuleType
 from anyburl.ruleset.ruleset import RuleSet
 
 FEW_CODES = 1 << 10  # room for an eighth of the different counts that are looked for first

@@ -22,5 +22,8 @@ class RuleType(StrEnum):
         return _CODES[self]
 
 
+MAX_LENGTH = 7
+"""Of a body that rules are learned with or applied: the witnesses of a longer way would not fit into one integer."""
+
 # They are in the folders of runs that did not end: a change makes these unreadable.
 _CODES = {RuleType.BINARY: 0, RuleType.UNARY_CONSTANT: 1, RuleType.UNARY_DANGLING: 2, RuleType.ZERO: 3}
