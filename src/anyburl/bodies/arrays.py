@@ -97,6 +97,14 @@ class Limits(NamedTuple):
     start: int
 
 
+class Batch(NamedTuple):
+    """What one kernel call works on."""
+
+    heads: HeadArrays
+    bodies: BodyArrays
+    limits: Limits
+
+
 class HeadArrays(NamedTuple):
     """Which heads are wanted. A unary head d(X, c) has a dense number: the segment of c for d read backward."""
 

@@ -11,6 +11,7 @@ from anyburl.bodies.arrays import (
     CONSTANT,
     DANGLING,
     GROUNDED,
+    Batch,
     BodyArrays,
     HarvestArrays,
     HeadArrays,
@@ -71,14 +72,13 @@ def is_own_reversal(graph: GraphArrays, body: NDArray[np.int32], length: int) ->
 
 
 @merged
-def ground(
-    graph: GraphArrays, heads: HeadArrays, bodies: BodyArrays, k: int, limits: Limits, allowed: int, scratch: Scratch
-) -> tuple[bool, int]:
+def ground(graph: GraphArrays, batch: Batch, k: int, allowed: int, scratch: Scratch) -> tuple[bool, int]:
     """Ground body `k`, or continue with it, until `allowed` is spent; return whether it is done, and the work."""
+    bodies, limits = batch.bodies, batch.limits
     body, length, key = bodies.relations[k], bodies.relations.shape[1], bodies.keys[k]
     kind = int(bodies.kinds[k])
     if not scratch.grounding[0].under_way:
-        prepare(graph, heads, body, length, kind, scratch)
+        prepare(graph, batch.heads, body, length, kind, scratch)
     if kind == BINARY:
         return ground_binary(graph, length, limits, allowed, key, scratch)
     if kind == DANGLING:
@@ -99,20 +99,12 @@ def prepare(
 
 
 @part
-def emit_binary(
-    graph: GraphArrays,
-    heads: HeadArrays,
-    bodies: BodyArrays,
-    k: int,
-    limits: Limits,
-    scratch: Scratch,
-    out: HarvestArrays,
-    n_rows: int,
-) -> int:
+def emit_binary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: HarvestArrays, n_rows: int) -> int:
     """Emit the B rules of body `k`, which was grounded; return the number of rows.
 
     A head read backward is the forward head over the reversed body: those rules refer to body k + n.
     """
+    heads, bodies, limits = batch.heads, batch.bodies, batch.limits
     body, length, state = bodies.relations[k], bodies.relations.shape[1], scratch.grounding[0]
     pairs, counted, total = state.found, state.counted, state.starts
     mirrored = is_own_reversal(graph, body, length)
@@ -135,17 +127,9 @@ def emit_binary(
 
 
 @part
-def emit_unary(
-    graph: GraphArrays,
-    heads: HeadArrays,
-    bodies: BodyArrays,
-    k: int,
-    limits: Limits,
-    scratch: Scratch,
-    out: HarvestArrays,
-    n_rows: int,
-) -> int:
+def emit_unary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: HarvestArrays, n_rows: int) -> int:
     """Emit the unary rules of body `k`, which was grounded; return the number of rows."""
+    heads, bodies, limits = batch.heads, batch.bodies, batch.limits
     state = scratch.grounding[0]
     n_members, counted, total, clock = state.found, state.counted, state.starts, state.clock
     kind, length, constant = int(bodies.kinds[k]), bodies.relations.shape[1], int(bodies.constants[k])
@@ -188,16 +172,17 @@ def harvest(
     continue with it. `out` has room for at least all segments and all directed relations, so one body always fits.
     """
     most = max(len(graph.segment_relations), 2 * graph.n_relations)
+    batch = Batch(heads, bodies, limits)
     n_rows, work, k = 0, 0, first
     while k < len(bodies.kinds) and work <= limits.work and n_rows + most <= len(out.heads):
-        done, spent = ground(graph, heads, bodies, k, limits, limits.work - work, scratch)
+        done, spent = ground(graph, batch, k, limits.work - work, scratch)
         work += spent + 1
         if not done:
             break
         if bodies.kinds[k] == BINARY:
-            n_rows = emit_binary(graph, heads, bodies, k, limits, scratch, out, n_rows)
+            n_rows = emit_binary(graph, batch, k, scratch, out, n_rows)
         else:
-            n_rows = emit_unary(graph, heads, bodies, k, limits, scratch, out, n_rows)
+            n_rows = emit_unary(graph, batch, k, scratch, out, n_rows)
         k += 1
     return k, n_rows
 
@@ -219,9 +204,10 @@ def score(
     `out.heads` and `out.head_constants` say which; B heads are directed as the body runs. Returns the next body, as
     `harvest` does.
     """
+    batch = Batch(heads, bodies, limits)
     work, k = 0, first
     while k < len(bodies.kinds) and work <= limits.work:
-        done, spent = ground(graph, heads, bodies, k, limits, limits.work - work, scratch)
+        done, spent = ground(graph, batch, k, limits.work - work, scratch)
         work += spent + 1
         if not done:
             break

@@ -1,4 +1,4 @@
-"""What a search for groundings writes to."""
+"""What a search for groundings is told, and what it writes to."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ class SearchArrays(NamedTuple):
     taken: NDArray[np.int32]  # the same entities in the order in which they were chosen
     next_rows: NDArray[np.int64]  # depth -> the next choice to try
     end_rows: NDArray[np.int64]
+
+
+class Sought(NamedTuple):
+    """What a walk is to look like."""
+
+    start: int
+    end: int  # an entity, `self`, or -1 for anywhere
+    avoided: int  # an entity that may only be the end
+    object_identity: bool
 
 
 def empty_search(longest: int) -> SearchArrays:

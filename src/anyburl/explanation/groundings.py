@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.explanation.arrays import empty_search
+from anyburl.explanation.arrays import Sought, empty_search
 from anyburl.explanation.kernel import count_steps, find_walks
 from anyburl.explanation.record import Fact, Grounding, OpenFact
 from anyburl.graph.arrays import inverses
@@ -61,8 +61,8 @@ def _walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
     body, start, end = (
         (backward, task.end, task.start) if from_end else (np.ascontiguousarray(task.body), task.start, task.end)
     )
-    identity = ranker.options.object_identity
-    n = find_walks(graph, body, start, end, task.avoided, identity, MOST_TRIED, empty_search(length), out)
+    sought = Sought(start, end, task.avoided, ranker.options.object_identity)
+    n = find_walks(graph, body, sought, MOST_TRIED, empty_search(length), out)
     walks = out[:n, ::-1] if from_end else out[:n]
     return [[int(entity) for entity in walk] for walk in walks]
 

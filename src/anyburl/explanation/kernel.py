@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
-from anyburl.explanation.arrays import SearchArrays
+from anyburl._jit import inlined, kernel, part
+from anyburl.explanation.arrays import SearchArrays, Sought
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import has_edge, inverse, steps
 
@@ -22,11 +22,11 @@ def count_steps(graph: GraphArrays, entity: int, relation: int) -> int:
 
 
 @inlined
-def is_free(taken: NDArray[np.int32], n: int, entity: int, end: int, avoided: int, object_identity: bool) -> bool:
+def is_free(taken: NDArray[np.int32], n: int, entity: int, sought: Sought) -> bool:
     """Whether one more variable may stand for `entity`, after the first `n` of `taken`."""
-    if not object_identity:
+    if not sought.object_identity:
         return True
-    if entity in (end, avoided):
+    if entity in (sought.end, sought.avoided):
         return False
     for i in range(n):
         if taken[i] == entity:
@@ -38,20 +38,16 @@ def is_free(taken: NDArray[np.int32], n: int, entity: int, end: int, avoided: in
 def find_walks(
     graph: GraphArrays,
     body: NDArray[np.int32],
-    start: int,
-    end: int,
-    avoided: int,
-    object_identity: bool,
+    sought: Sought,
     most_tried: int,
     search: SearchArrays,
     out: NDArray[np.int32],
 ) -> int:
-    """Write walks along `body` from `start` to `end` (an entity, `self`, or -1 for anywhere); return how many.
+    """Write walks along `body`; return how many.
 
-    No place but the end holds `avoided`. Stops when the rows of `out` are full, or with what there is (if anything)
-    after `most_tried` entities.
+    Stops when the rows of `out` are full, or with what there is (if anything) after `most_tried` entities.
     """
-    length = len(body)
+    length, start, end = len(body), sought.start, sought.end
     n_walked = length if end < 0 else length - 1  # a step to a given end is looked up, not walked
     if n_walked == 0:
         if length > 0 and has_edge(graph, start, int(body[0]), end):
@@ -78,7 +74,7 @@ def find_walks(
         n_tried += 1
         if n_found > 0 and n_tried > most_tried:
             return n_found
-        if not is_free(search.nodes, depth + 1, entity, end, avoided, object_identity):
+        if not is_free(search.nodes, depth + 1, entity, sought):
             continue
         search.nodes[depth + 1] = entity
         if depth + 1 < n_walked:
@@ -134,23 +130,15 @@ def open_choice(
         search.next_rows[depth], search.end_rows[depth] = rows
 
 
-@kernel
+@part
 def holds_but_for(
-    graph: GraphArrays,
-    body: NDArray[np.int32],
-    start: int,
-    end: int,
-    avoided: int,
-    object_identity: bool,
-    missing: int,
-    most_tried: int,
-    search: SearchArrays,
+    graph: GraphArrays, body: NDArray[np.int32], sought: Sought, missing: int, most_tried: int, search: SearchArrays
 ) -> bool:
     """Whether all atoms of `body` but the one at `missing` can hold; `search.nodes` is then the path.
 
     An end that is free stands as -1 if only the missing atom leads there. Gives up after `most_tried` entities.
     """
-    length = len(body)
+    length, start, end = len(body), sought.start, sought.end
     is_open = end < 0 and missing == length - 1
     n_choices = length if end < 0 and not is_open else length - 1
     search.nodes[0], search.nodes[length] = start, end
@@ -171,7 +159,7 @@ def holds_but_for(
             return False
         from_domain = end < 0 and depth == missing
         entity = int(graph.domains[row]) if from_domain else int(graph.targets[row])
-        if not is_free(search.taken, depth + 1, entity, end, avoided, object_identity):
+        if not is_free(search.taken, depth + 1, entity, sought):
             continue
         search.nodes[chosen_place(length, end, missing, depth)] = entity
         search.taken[depth + 1] = entity
@@ -199,18 +187,9 @@ def first_near_miss(
     """
     for i in range(len(lengths)):
         body = bodies[i, : lengths[i]]
+        sought = Sought(int(np.int64(starts[i])), int(np.int64(ends[i])), int(np.int64(avoided[i])), object_identity)
         for back in range(lengths[i]):
             missing = int(lengths[i]) - 1 - back
-            if holds_but_for(
-                graph,
-                body,
-                int(starts[i]),
-                int(ends[i]),
-                int(avoided[i]),
-                object_identity,
-                missing,
-                most_tried,
-                search,
-            ):
+            if holds_but_for(graph, body, sought, missing, most_tried, search):
                 return i, missing
     return -1, -1

@@ -8,17 +8,9 @@ from html import escape
 from pathlib import Path
 
 from anyburl.errors import DataError
+from anyburl.explanation import words
 from anyburl.explanation.drawing import draw_near_miss, draw_reason
 from anyburl.explanation.record import ExplanationRecord, NearMiss, OpenFact, Reason
-from anyburl.explanation.words import (
-    ANYTHING,
-    contribution_text,
-    counts_text,
-    known_text,
-    rest_text,
-    rule_text,
-    score_text,
-)
 from anyburl.triples.names import Names
 
 STYLE = """
@@ -85,11 +77,11 @@ def to_fragment(explanation: ExplanationRecord, names: Mapping[str, str] | None 
     parts = [_reason(reason, explanation, chosen) for reason in explanation.reasons]
     if explanation.near_miss:
         parts.append(_near_miss(explanation.near_miss, explanation, chosen))
-    rest = rest_text(explanation)
+    rest = words.rest_text(explanation)
     return (
         f'<div class="anyburl"><style>{STYLE}</style>'
         f"<h1>{_fact(explanation.triple, chosen)}</h1>"
-        f"<p>{escape(known_text(explanation))}</p><p>{escape(score_text(explanation, chosen))}</p>\n"
+        f"<p>{escape(words.known_text(explanation))}</p><p>{escape(words.score_text(explanation, chosen))}</p>\n"
         f"{''.join(parts)}{f'<p>{rest}</p>' if rest else ''}</div>"
     )
 
@@ -99,21 +91,21 @@ def _names(names: Mapping[str, str] | None) -> Names:
 
 
 def _reason(reason: Reason, explanation: ExplanationRecord, names: Names) -> str:
-    details = f"{reason.type}, {counts_text(reason)}, {contribution_text(reason, explanation.aggregation)}"
+    details = f"{reason.type}, {words.counts_text(reason)}, {words.contribution_text(reason, explanation.aggregation)}"
     facts = "".join(f"<li>{_facts(grounding, names)}</li>" for grounding in reason.groundings)
     listed = f"<ol>{facts}</ol>" if facts else "<p>needs no facts: the rule has no body</p>" * (not reason.rule.body)
     return (
-        f"<section><h2><b>{reason.confidence:.3f}</b><code>{escape(rule_text(reason.rule, names))}</code></h2>"
+        f"<section><h2><b>{reason.confidence:.3f}</b><code>{escape(words.rule_text(reason.rule, names))}</code></h2>"
         f"<p>{escape(details)}</p><figure>{draw_reason(reason, explanation.triple, names)}</figure>{listed}</section>\n"
     )
 
 
 def _near_miss(near_miss: NearMiss, explanation: ExplanationRecord, names: Names) -> str:
-    details = f"{near_miss.rule.type}, {counts_text(near_miss)}"
+    details = f"{near_miss.rule.type}, {words.counts_text(near_miss)}"
     facts = "".join(f"<li>{_fact(fact, names)}</li>" for fact in near_miss.facts)
     return (
         '<section class="near"><p>the strongest rule that lacks one fact only</p>'
-        f"<h2><b>{near_miss.confidence:.3f}</b><code>{escape(rule_text(near_miss.rule, names))}</code></h2>"
+        f"<h2><b>{near_miss.confidence:.3f}</b><code>{escape(words.rule_text(near_miss.rule, names))}</code></h2>"
         f"<p>{escape(details)}</p><figure>{draw_near_miss(near_miss, explanation.triple, names)}</figure>"
         f'<ul>{facts}<li class="lack">missing: {_fact(near_miss.missing, names)}</li></ul></section>\n'
     )
@@ -124,5 +116,5 @@ def _facts(facts: Sequence[OpenFact], names: Names) -> str:
 
 
 def _fact(fact: OpenFact, names: Names) -> str:
-    subject, relation, object = (escape(ANYTHING if label is None else names.get(label)) for label in fact)
+    subject, relation, object = (escape(words.ANYTHING if label is None else names.get(label)) for label in fact)
     return f"{subject} <i>{relation}</i> {object}"

@@ -7,16 +7,8 @@ from collections.abc import Mapping, Sequence
 from rich.text import Text
 from rich.tree import Tree
 
+from anyburl.explanation import words
 from anyburl.explanation.record import ExplanationRecord, NearMiss, OpenFact, Reason
-from anyburl.explanation.words import (
-    ANYTHING,
-    contribution_text,
-    counts_text,
-    known_text,
-    rest_text,
-    rule_text,
-    score_text,
-)
 from anyburl.triples.names import Names
 
 LONGEST_LINE = 100
@@ -26,12 +18,12 @@ def to_tree(explanation: ExplanationRecord, names: Mapping[str, str] | None = No
     """Return the triple with what is known of it, below it the rules, and below each rule its facts."""
     chosen = names if isinstance(names, Names) else Names(names)
     title = _fact(explanation.triple, chosen, "bold")
-    for line in (known_text(explanation), score_text(explanation, chosen)):
+    for line in (words.known_text(explanation), words.score_text(explanation, chosen)):
         title.append(f"\n{line}", "dim")
     tree = Tree(title, guide_style="dim")
     for reason in explanation.reasons:
         _add_reason(tree, reason, explanation.aggregation, chosen)
-    if rest := rest_text(explanation):
+    if rest := words.rest_text(explanation):
         tree.add(Text(rest, "dim"))
     if explanation.near_miss:
         _add_near_miss(tree, explanation.near_miss, chosen)
@@ -39,7 +31,7 @@ def to_tree(explanation: ExplanationRecord, names: Mapping[str, str] | None = No
 
 
 def _add_reason(tree: Tree, reason: Reason, aggregation: str, names: Names) -> None:
-    label = _rule_line(reason, names, "green", contribution_text(reason, aggregation))
+    label = _rule_line(reason, names, "green", words.contribution_text(reason, aggregation))
     branch = tree.add(label)
     for grounding in reason.groundings:
         branch.add(_facts(grounding, names))
@@ -58,8 +50,8 @@ def _add_near_miss(tree: Tree, near_miss: NearMiss, names: Names) -> None:
 def _rule_line(reason: Reason | NearMiss, names: Names, style: str, remark: str) -> Text:
     """Return two lines: confidence and rule; type, counts and what it contributes."""
     line = Text(f"{reason.confidence:.3f}", f"bold {style}")
-    line.append(f"  {rule_text(reason.rule, names)}")
-    details = [str(reason.rule.type), counts_text(reason), *([remark] if remark else [])]
+    line.append(f"  {words.rule_text(reason.rule, names)}")
+    details = [str(reason.rule.type), words.counts_text(reason), *([remark] if remark else [])]
     line.append(f"\n       {', '.join(details)}", "dim")
     return line
 
@@ -71,7 +63,7 @@ def _facts(facts: Sequence[OpenFact], names: Names) -> Text:
 
 
 def _fact(fact: OpenFact, names: Names, style: str = "") -> Text:
-    subject, relation, object = (ANYTHING if label is None else names.get(label) for label in fact)
+    subject, relation, object = (words.ANYTHING if label is None else names.get(label) for label in fact)
     text = Text(subject, style)
     text.append(" ─", "dim").append(relation, "cyan").append("→ ", "dim")
     return text.append(object)

@@ -7,28 +7,26 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.random import Generator
 
 from anyburl.errors import InvalidOptionError
 from anyburl.learning.history import SpanRecord, last_values
 from anyburl.paths.profile import PathProfile
 
+History = Sequence[SpanRecord]
+Profiles = Sequence[PathProfile]
+
 
 class Policy(Protocol):
     """Divides the cores between the profiles."""
 
-    def allocate(
-        self,
-        history: Sequence[SpanRecord],
-        profiles: Sequence[PathProfile],
-        cores: int,
-        rng: np.random.Generator,
-    ) -> list[PathProfile]:
+    def allocate(self, history: History, profiles: Profiles, cores: int, rng: Generator) -> list[PathProfile]:
         """Return one of `profiles` (those not exhausted, never empty) for each core."""
         ...
 
 
 def _untried_first(
-    history: Sequence[SpanRecord], profiles: Sequence[PathProfile], cores: int
+    history: History, profiles: Profiles, cores: int
 ) -> tuple[list[PathProfile], dict[PathProfile, float]]:
     """Give a core to each profile that has no value yet, the shortest first; return those, and the known values.
 
@@ -47,13 +45,7 @@ class EpsilonGreedy:
 
     epsilon: float = 0.1
 
-    def allocate(
-        self,
-        history: Sequence[SpanRecord],
-        profiles: Sequence[PathProfile],
-        cores: int,
-        rng: np.random.Generator,
-    ) -> list[PathProfile]:
+    def allocate(self, history: History, profiles: Profiles, cores: int, rng: Generator) -> list[PathProfile]:
         """Return a profile for each core."""
         if self.epsilon >= 1:
             return [profiles[i] for i in rng.integers(len(profiles), size=cores)]
@@ -77,13 +69,7 @@ class Weighted:
 
     epsilon: float = 0.1
 
-    def allocate(
-        self,
-        history: Sequence[SpanRecord],
-        profiles: Sequence[PathProfile],
-        cores: int,
-        rng: np.random.Generator,
-    ) -> list[PathProfile]:
+    def allocate(self, history: History, profiles: Profiles, cores: int, rng: Generator) -> list[PathProfile]:
         """Return a profile for each core."""
         chosen, values = _untried_first(history, profiles, cores)
         weights = np.array([values.get(profile, 0.0) for profile in profiles])
@@ -105,13 +91,7 @@ class Saturation:
 
     boundary: float = 0.99
 
-    def allocate(
-        self,
-        history: Sequence[SpanRecord],
-        profiles: Sequence[PathProfile],
-        cores: int,
-        rng: np.random.Generator,
-    ) -> list[PathProfile]:
+    def allocate(self, history: History, profiles: Profiles, cores: int, rng: Generator) -> list[PathProfile]:
         """Return the same profile for all cores."""
         cyclic_turn = len(history) % 2 == 0
         for cyclic in (cyclic_turn, not cyclic_turn):
@@ -122,7 +102,7 @@ class Saturation:
                 return [PathProfile(cyclic, length)] * cores
         return [profiles[0]] * cores
 
-    def current_length(self, history: Sequence[SpanRecord], cyclic: bool) -> int:
+    def current_length(self, history: History, cyclic: bool) -> int:
         """Return the length reached by the spans so far, skipping lengths that have no body left."""
         length = 1
         exhausted: set[PathProfile] = set()

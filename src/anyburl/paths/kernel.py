@@ -98,59 +98,37 @@ def close(graph: GraphArrays, paths: PathArrays, row: int, state: NDArray[np.uin
 
 
 @kernel
-def sample_cyclic(
+def sample(
     graph: GraphArrays,
     triples: NDArray[np.int32],
+    cyclic: bool,
     attempts: int,
     mixed: bool,
     state: NDArray[np.uint64],
     visited: NDArray[np.int32],
     paths: PathArrays,
 ) -> int:
-    """Fill `paths` (room for `attempts`) with straight cyclic paths; return how many of the attempts gave one.
+    """Fill `paths` (room for `attempts`) with straight paths, cyclic or acyclic; return how many of the attempts gave
+    one.
 
     Steps are uniform over edges; `mixed`, every other path's are uniform over relations.
 
     `visited` is scratch with room for the entities of one path.
     """
-    n_paths = 0
-    length = paths.relations.shape[1]
+    n_paths, length = 0, paths.relations.shape[1]
+    n_steps = length - 1 if cyclic else length
     for attempt in range(attempts):
         by_relation = mixed and attempt & 1 == 1
         start, head, other = sample_head(graph, triples, state)
-        if other == graph.n_entities and length > 1:
+        if cyclic and other == graph.n_entities and length > 1:
             continue
         paths.starts[n_paths], paths.heads[n_paths], paths.others[n_paths] = start, head, other
-        if walk(graph, paths, n_paths, length - 1, by_relation, state, visited) and close(graph, paths, n_paths, state):
-            n_paths += 1
-    return n_paths
-
-
-@kernel
-def sample_acyclic(
-    graph: GraphArrays,
-    triples: NDArray[np.int32],
-    attempts: int,
-    mixed: bool,
-    state: NDArray[np.uint64],
-    visited: NDArray[np.int32],
-    paths: PathArrays,
-) -> int:
-    """Fill `paths` (room for `attempts`) with straight acyclic paths; return how many of the attempts gave one.
-
-    Steps are drawn as for cyclic paths.
-
-    `visited` is scratch with room for the entities of one path.
-    """
-    n_paths = 0
-    length = paths.relations.shape[1]
-    for attempt in range(attempts):
-        by_relation = mixed and attempt & 1 == 1
-        start, head, other = sample_head(graph, triples, state)
-        paths.starts[n_paths], paths.heads[n_paths], paths.others[n_paths] = start, head, other
-        if walk(graph, paths, n_paths, length, by_relation, state, visited):
-            if paths.ends[n_paths] == graph.n_entities:
-                # h(self, c) says the same as h(c, self): keep the forward reading.
-                paths.relations[n_paths, length - 1] %= graph.n_relations
-            n_paths += 1
+        if not walk(graph, paths, n_paths, n_steps, by_relation, state, visited):
+            continue
+        if cyclic and not close(graph, paths, n_paths, state):
+            continue
+        if not cyclic and paths.ends[n_paths] == graph.n_entities:
+            # h(self, c) says the same as h(c, self): keep the forward reading.
+            paths.relations[n_paths, length - 1] %= graph.n_relations
+        n_paths += 1
     return n_paths

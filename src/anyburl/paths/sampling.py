@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays
 from anyburl.paths.arrays import PathArrays, empty_paths
-from anyburl.paths.kernel import sample_acyclic, sample_cyclic
+from anyburl.paths.kernel import sample
 from anyburl.paths.profile import PathProfile
 
 
@@ -26,7 +26,6 @@ def sample_paths(
     every other path's are uniform over relations, which finds more bodies where entities have very many edges.
     """
     paths = empty_paths(attempts, profile.rule_length)
-    sample = sample_cyclic if profile.cyclic else sample_acyclic
     visited = np.empty(profile.rule_length + 2, np.int32)
-    n_paths = sample(graph, triples, attempts, mixed, state, visited, paths)
+    n_paths = sample(graph, triples, profile.cyclic, attempts, mixed, state, visited, paths)
     return PathArrays(*(column[:n_paths] for column in paths))

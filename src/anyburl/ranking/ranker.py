@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anyburl.graph.arrays import GraphArrays
 from anyburl.ranking.aggregation import Aggregation, parse_aggregation
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays, RuleIndex
-from anyburl.ranking.backends.base import NO_GROUPS, Backend, Progress
+from anyburl.ranking.backends.base import NO_GROUPS, Backend, Progress, Wanted
 from anyburl.ranking.backends.local import LocalBackend
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ready import ReadyRules
@@ -77,12 +77,10 @@ class Ranker:
         groups: NDArray[np.uint8] = NO_GROUPS,
         progress: Progress | None = None,
     ) -> AnswerArrays:
-        """Rank the targets of `queries` and keep the `top_k` best candidates of each, see `Backend.answer`."""
+        """Rank the targets of `queries` and keep the `top_k` best candidates of each, see `Wanted`."""
         if self.reranker is not None:
             return self.reranker.answer(self.lister(), queries, top_k=top_k, keep_known=keep_known, progress=progress)
-        return self.backend.answer(
-            queries, self.aggregation, top_k=top_k, keep_known=keep_known, groups=groups, progress=progress
-        )
+        return self.backend.answer(queries, Wanted(self.aggregation, top_k, keep_known, groups), progress)
 
     def fire(self, entity: int, relation: int) -> FiringArrays:
         """Return every firing for the query (entity, directed relation, ?), known answers included."""

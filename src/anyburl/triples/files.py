@@ -11,6 +11,7 @@ from typing import Literal
 import polars as pl
 
 from anyburl.errors import DataError
+from anyburl.reading import first_bytes
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.triples.lines import BLOCK, GZIP, ZSTD, LineParser, read_blocks
 from anyburl.triples.rdf import is_rdf, read_rdf
@@ -33,7 +34,7 @@ def read_triples(path: str | os.PathLike[str]) -> pl.DataFrame:
 def read_batches(path: str | os.PathLike[str], size: int = BLOCK) -> Iterator[pl.DataFrame]:
     """Yield what `read_triples` returns in pieces of about `size` bytes of text: no more is in memory at a time."""
     path = Path(path)
-    start = _first_bytes(path)
+    start = first_bytes(path, "triples", DataError)
     if is_rdf(path):
         yield from read_rdf(path, max(1, size // 64))
         return
@@ -69,17 +70,3 @@ def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[st
             compression=compressions.get(path.suffix, "uncompressed"),
             check_extension=False,
         )
-
-
-def _first_bytes(path: Path) -> bytes:
-    if path.is_dir():
-        raise DataError(f"{path}: expected a file of triples, got a folder")
-    if not path.exists():
-        raise DataError(f"{path}: there is no such file")
-    if not path.is_file():
-        raise DataError(f"{path}: expected a regular file of triples, got a device or a pipe")
-    try:
-        with path.open("rb") as stream:
-            return stream.read(4)
-    except OSError as error:
-        raise DataError(f"{path}: the file cannot be read ({error.strerror})") from error

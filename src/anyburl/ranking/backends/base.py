@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -18,26 +19,27 @@ NO_GROUPS = np.empty(0, np.uint8)
 QUERIES_AT_A_TIME = 32
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What the answers are to be: ranks by `aggregation`, and the `top_k` best candidates of each query.
+
+    With `keep_known`, answers that the graph states are not blocked where connected pairs are. If `groups` puts every
+    rule into a group, the evidence for each of the best is told as well.
+    """
+
+    aggregation: Aggregation
+    top_k: int = 0
+    keep_known: bool = False
+    groups: NDArray[np.uint8] = field(default_factory=lambda: NO_GROUPS)
+
+
 class Backend(Protocol):
     """Answers queries with rules that it was made with."""
 
     threads: int
 
-    def answer(
-        self,
-        queries: QueryArrays,
-        aggregation: Aggregation,
-        *,
-        top_k: int = 0,
-        keep_known: bool = False,
-        groups: NDArray[np.uint8] = NO_GROUPS,
-        progress: Progress | None = None,
-    ) -> AnswerArrays:
-        """Rank the targets of `queries` and keep the `top_k` best candidates of each.
-
-        With `keep_known`, answers that the graph states are not blocked where connected pairs are. If `groups` puts
-        every rule into a group, the evidence for each of the best is told as well.
-        """
+    def answer(self, queries: QueryArrays, wanted: Wanted, progress: Progress | None = None) -> AnswerArrays:
+        """Rank the targets of `queries` and keep the best candidates of each."""
         ...
 
     def fire(self, entity: int, relation: int) -> FiringArrays:

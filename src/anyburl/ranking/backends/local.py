@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.cores import available_cores
-from anyburl.ranking.aggregation import Aggregation, Maximum
+from anyburl.ranking.aggregation import Maximum
 from anyburl.ranking.arrays import (
     AnswerArrays,
     FiringArrays,
@@ -21,7 +21,7 @@ from anyburl.ranking.arrays import (
     empty_firings,
     empty_walk,
 )
-from anyburl.ranking.backends.base import NO_GROUPS, QUERIES_AT_A_TIME, Progress
+from anyburl.ranking.backends.base import NO_GROUPS, QUERIES_AT_A_TIME, Progress, Wanted
 from anyburl.ranking.kernel import answer
 from anyburl.ranking.kernel_evidence import n_columns
 from anyburl.ranking.queries import single_query
@@ -40,19 +40,11 @@ class LocalBackend:
         for _ in range(self.threads):
             self._spare.put(None)
 
-    def answer(
-        self,
-        queries: QueryArrays,
-        aggregation: Aggregation,
-        *,
-        top_k: int = 0,
-        keep_known: bool = False,
-        groups: NDArray[np.uint8] = NO_GROUPS,
-        progress: Progress | None = None,
-    ) -> AnswerArrays:
+    def answer(self, queries: QueryArrays, wanted: Wanted, progress: Progress | None = None) -> AnswerArrays:
         n_queries = len(queries.entities)
-        out = empty_answers(n_queries, len(queries.targets), top_k, n_columns(groups))
-        protocol = self._ready.protocol(aggregation, top_k, keep_known=keep_known)
+        groups = wanted.groups
+        out = empty_answers(n_queries, len(queries.targets), wanted.top_k, n_columns(groups))
+        protocol = self._ready.protocol(wanted.aggregation, wanted.top_k, keep_known=wanted.keep_known)
         batches = range(0, n_queries, QUERIES_AT_A_TIME)
         if len(batches) <= 1 or self.threads == 1:
             for first in batches:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anyburl import __version__
 from anyburl.cluster import Crew
 from anyburl.errors import RunError
-from anyburl.ranking.aggregation import Aggregation, Maximum
+from anyburl.ranking.aggregation import Maximum
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays
-from anyburl.ranking.backends.base import NO_GROUPS, QUERIES_AT_A_TIME, Progress
+from anyburl.ranking.backends.base import QUERIES_AT_A_TIME, Progress, Wanted
 from anyburl.ranking.backends.local import LocalBackend
 from anyburl.ranking.queries import single_query, take_queries
 from anyburl.ranking.ready import ReadyRules
@@ -30,24 +30,17 @@ class RankWorker:
     def __init__(self, ready: ReadyRules) -> None:
         self._backend = LocalBackend(ready, threads=1)
         query = single_query(0, 0, np.empty(0, np.int32))
-        self._backend.answer(query, Maximum("max"), top_k=1)  # compiles, or loads, the kernels
+        self._backend.answer(query, Wanted(Maximum("max"), top_k=1))  # compiles, or loads, the kernels
 
     def ready(self) -> str:
         """Return the version, once kernels are compiled and memory is there."""
         return __version__
 
-    def answer(
-        self,
-        queries: QueryArrays,
-        aggregation: Aggregation,
-        top_k: int,
-        keep_known: bool,
-        groups: NDArray[np.uint8],
-    ) -> AnswerArrays:
+    def answer(self, queries: QueryArrays, wanted: Wanted) -> AnswerArrays:
         """Answer some queries; see `Backend.answer`."""
         # Copies can be written to, as where queries are asked at home: kernels are compiled for that.
         own = queries._replace(**{name: column.copy() for name, column in queries._asdict().items()})
-        return self._backend.answer(own, aggregation, top_k=top_k, keep_known=keep_known, groups=groups.copy())
+        return self._backend.answer(own, replace(wanted, groups=wanted.groups.copy()))
 
 
 class RayBackend:
@@ -73,27 +66,16 @@ class RayBackend:
             self.close()
             raise
 
-    def answer(
-        self,
-        queries: QueryArrays,
-        aggregation: Aggregation,
-        *,
-        top_k: int = 0,
-        keep_known: bool = False,
-        groups: NDArray[np.uint8] = NO_GROUPS,
-        progress: Progress | None = None,
-    ) -> AnswerArrays:
+    def answer(self, queries: QueryArrays, wanted: Wanted, progress: Progress | None = None) -> AnswerArrays:
         n_queries = len(queries.entities)
         if n_queries <= QUERIES_AT_A_TIME:
-            return self._here.answer(
-                queries, aggregation, top_k=top_k, keep_known=keep_known, groups=groups, progress=progress
-            )
+            return self._here.answer(queries, wanted, progress)
         size = min(max(QUERIES_AT_A_TIME, n_queries // (CHUNKS * len(self._crew.workers) or 1)), MOST_QUERIES)
-        shared = self._crew.put(groups)
+        shared = self._crew.put(wanted)
 
         def ask(worker: Any, start: int) -> Any:
             chunk = take_queries(queries, np.arange(start, min(start + size, n_queries)))
-            return worker.answer.remote(chunk, aggregation, top_k, keep_known, shared)
+            return worker.answer.remote(chunk, shared)
 
         parts = self._ask_all(ask, range(0, n_queries, size), progress)
         return AnswerArrays(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -29,7 +29,7 @@ def read_text(
     path: PathLike, vocabulary: Vocabulary | None = None, *, escaped: bool = False
 ) -> tuple[RuleColumns, ReadReport]:
     """Read rules in the order of their lines. Scores are taken as sampled, since the text does not say."""
-    first_bytes(Path(path))
+    first_bytes(path)
     batches = [parse_lines(frame, escaped=escaped) for frame in _numbered_lines(path)]
     n_comments = sum(batch.n_comments for batch in batches)
     rejected = sorted(pair for batch in batches for pair in batch.rejected)

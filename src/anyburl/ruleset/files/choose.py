@@ -54,6 +54,6 @@ def read_rules(
         return known, ReadReport(len(known), n_unknown=n_unknown)
     if at is not None:
         raise OptionError(f"at asks for a snapshot of a run folder, got the file {os.fspath(path)!r}")
-    if first_bytes(Path(path)) == b"PAR1" or os.fspath(path).lower().endswith(PARQUET):
+    if first_bytes(path) == b"PAR1" or os.fspath(path).lower().endswith(PARQUET):
         return read_parquet(path, vocabulary)
     return read_text(path, vocabulary, escaped=escaped)

@@ -30,7 +30,7 @@ def write_parquet(rules: RuleColumns, path: PathLike) -> None:
 
 def read_parquet(path: PathLike, vocabulary: Vocabulary | None = None) -> tuple[RuleColumns, ReadReport]:
     """Read rules row group by row group."""
-    first_bytes(Path(path))
+    first_bytes(path)
     try:
         reader = FrameReader(pl.scan_parquet(Path(path), glob=False), os.fspath(path))
         batches = frame_batches(reader.frames, SLICE_ROWS)

@@ -1,0 +1,22 @@
+"""How a file starts, or why it cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from anyburl.errors import AnyburlError
+
+
+def first_bytes(path: Path, content: str, error: type[AnyburlError]) -> bytes:
+    """Return the first four bytes of a file of `content`; where it cannot be read, raise an `error` that says why."""
+    if path.is_dir():
+        raise error(f"{path}: expected a file of {content}, got a folder")
+    if not path.exists():
+        raise error(f"{path}: there is no such file")
+    if not path.is_file():
+        raise error(f"{path}: expected a regular file of {content}, got a device or a pipe")
+    try:
+        with path.open("rb") as stream:
+            return stream.read(4)
+    except OSError as refused:
+        raise error(f"{path}: the file cannot be read ({refused.strerror})") from refused
