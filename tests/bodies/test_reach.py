@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.bodies.arrays import MAX_LENGTH, NO_LIMIT, empty_scratch
+from anyburl.bodies.arrays import NO_LIMIT, empty_scratch
 from anyburl.graph.arrays import GraphArrays
+from anyburl.rules.types import MAX_LENGTH
 from called import reach
 from kernels import arrays_of, examples, random_graphs
 from reference.graph import Body, build

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.bodies.arrays import MAX_LENGTH, LevelArrays, empty_levels
+from anyburl.bodies.arrays import LevelArrays, empty_levels
+from anyburl.rules.types import MAX_LENGTH
 
 
 class UnaryIndex(NamedTuple):
