@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import anyburl
 from anyburl import Reasoner
 from anyburl.reasoning.opening import Front
+from anyburl.reasoning.prepared import CARD, PREPARED
 
 Triple = tuple[str, str, str]
 
@@ -42,6 +44,15 @@ def make_run(folder: Path) -> Path:
     data = write_data(folder / "data")
     anyburl.learn(data, paths=2000, max_cyclic=2, seed=1, threads=1, out=folder / "run")
     return folder / "run"
+
+
+def copy_run(run: Path, folder: Path) -> Path:
+    """Copy a prepared run and its data to another folder, with their times; return the copy of the run."""
+    shutil.copytree(run.parent, folder)
+    copied = folder / run.name
+    for file in (copied / "options.json", copied / PREPARED / CARD):  # the copy is a run on the copied data
+        file.write_text(file.read_text().replace(str(run.parent), str(folder)))
+    return copied
 
 
 class Heard:

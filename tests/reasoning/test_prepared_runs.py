@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import make_run, open_run, people, told, write_data
+from runs import copy_run, make_run, open_run, people, told, write_data
 
 import anyburl
 from anyburl import Reasoner, RuleSet, RunDirectory
@@ -28,11 +28,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(original: Path, tmp_path: Path) -> Path:
     """A copy of it, with its times, on a copy of the data."""
-    shutil.copytree(original.parent, tmp_path / "copy")
-    copied = tmp_path / "copy" / "run"
-    for file in (copied / "options.json", copied / "prepared" / CARD):
-        file.write_text(file.read_text().replace(str(original.parent), str(copied.parent)))
-    return copied
+    return copy_run(original, tmp_path / "copy")
 
 
 def is_used(run: Path) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.errors import DataError, OptionError, UnknownLabelError
+from anyburl.errors import DataError, OptionError
 from anyburl.triples.names import Names
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -97,14 +97,14 @@ def encode_queries(queries: Any, vocabulary: Vocabulary, names: Names | None = N
         shown = " ".join(str(label) for label in frame.row(int(wrong[0])))
         raise DataError(f"query {wrong[0] + 1}: expected a ? for either the subject or the object, got {shown!r}")
     given = frame["subject"].zip_with(pl.Series(asks_object), frame["object"])
-    entities = vocabulary.encode_entities(given)
-    relations = vocabulary.encode_relations(frame["relation"])
+    entities = vocabulary.encode_entities(given).copy()
+    relations = vocabulary.encode_relations(frame["relation"]).copy()
     for row in np.flatnonzero((entities < 0) | (relations < 0)).tolist():
         query = Query(*(None if label in (None, ASKED) else label for label in frame.row(row)))  # type: ignore[arg-type]
         try:
             entities[row], relations[row] = encode_query(query, vocabulary, names)
             relations[row] %= vocabulary.n_relations
-        except UnknownLabelError as error:
+        except DataError as error:  # an unknown label, an ambiguous name
             raise DataError(f"query {row + 1}: {error}") from error
     return Questions(entities, (relations + asks_subject * vocabulary.n_relations).astype(np.int32))
 

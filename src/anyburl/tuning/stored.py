@@ -66,7 +66,7 @@ def load_tuning(run: Path, key: TuningKey, threads: int) -> Tuning | str:
     if not path.is_file():
         return ""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             about = json.loads(str(stored["about"]))
             if about["rules"] != key.rules:
                 return "the rules have changed"

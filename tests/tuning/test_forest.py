@@ -1,0 +1,99 @@
+"""The trees of a model, walked without LightGBM, give LightGBM's own scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from anyburl.tuning import model
+from anyburl.tuning.kernel import ForestArrays
+from anyburl.tuning.model import PARAMETERS, TunedModel, fit, to_forest
+from kernels import examples
+
+lightgbm: Any = pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
+
+N_COLUMNS = 7
+
+
+def evidence(seed: int, n_rows: int) -> NDArray[np.float32]:
+    """Columns as evidence has them: many zeros, counts, logarithms, very small and very large numbers."""
+    rng = np.random.default_rng(seed)
+    rows = rng.gamma(0.5, 3.0, (n_rows, N_COLUMNS)).astype(np.float32)
+    rows[rng.random(rows.shape) < 0.3] = 0
+    rows[:, 1] = rng.integers(0, 5, n_rows)
+    rows[:, 2] = -np.log1p(rows[:, 2])
+    rows[:, 3] *= np.float32(1e-30)
+    rows[:, 4] *= np.float32(1e20)
+    return rows
+
+
+def trained(seed: int, **parameters: Any) -> tuple[Any, NDArray[np.float32]]:
+    rows, rng = evidence(seed, 3000), np.random.default_rng(seed)
+    labels = (rows[:, 0] + rows[:, 1] + rng.random(len(rows)) > 3).astype(np.int8)
+    data = lightgbm.Dataset(rows, labels, group=np.full(100, 30))
+    chosen = {**PARAMETERS, "min_data_in_leaf": 20, "num_threads": 1, "seed": seed, **parameters}
+    return lightgbm.train(chosen, data, num_boost_round=30), rows
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_are_exactly_those_of_lightgbm(seed: int) -> None:
+    booster, rows = trained(seed)
+    forest = to_forest(booster)
+    thresholds = np.zeros((len(forest.thresholds), N_COLUMNS), np.float32)
+    thresholds[np.arange(len(thresholds)), forest.columns] = forest.thresholds
+    near = np.concatenate([np.nextafter(thresholds, np.float32(way)) for way in (-np.inf, np.inf)])
+    asked = np.concatenate([rows, evidence(seed + 100, 500), thresholds, near])[:: examples(1, 20)]
+    assert TunedModel(forest, threads=1).scores(asked).tolist() == booster.predict(asked).tolist()
+
+
+@pytest.mark.kernel
+def test_threads_and_parts_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    booster, rows = trained(1)
+    asked = rows[:: examples(1, 20)]
+    monkeypatch.setattr(model, "ROWS_AT_A_TIME", 7)
+    for threads in (1, 3):
+        assert TunedModel(to_forest(booster), threads).scores(asked).tolist() == booster.predict(asked).tolist()
+    assert TunedModel(to_forest(booster), 2).scores(rows[:0]).tolist() == []
+
+
+@pytest.mark.kernel
+def test_a_tree_may_be_a_single_leaf() -> None:
+    booster, rows = trained(1, min_data_in_leaf=10**6)
+    forest = to_forest(booster)
+    assert len(forest.columns) == 0
+    assert TunedModel(forest, 1).scores(rows[:9]).tolist() == booster.predict(rows[:9]).tolist()
+
+
+def test_fit_gives_the_forest_of_what_lightgbm_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, boosters = evidence(3, 3000), list[Any]()
+    labels = rows[:, 0] > 2
+    train = lightgbm.train
+
+    def keep(*arguments: Any, **keywords: Any) -> Any:
+        boosters.append(train(*arguments, **keywords))
+        return boosters[-1]
+
+    monkeypatch.setattr(lightgbm, "train", keep)
+    found = fit(rows, labels, np.full(100, 30), seed=2, threads=2)
+    assert found.scores(rows).tolist() == boosters[0].predict(rows).tolist()
+    assert len(found.forest.roots) == boosters[0].num_trees() > 1
+
+
+def test_trees_that_compare_no_numbers_are_refused() -> None:
+    class Categories:
+        def dump_model(self) -> dict[str, Any]:
+            leaf = {"leaf_value": 1.0}
+            tree = {"split_feature": 0, "threshold": "1||2", "decision_type": "==", "left_child": leaf}
+            return {"tree_info": [{"tree_structure": {**tree, "right_child": leaf}}]}
+
+    with pytest.raises(ValueError, match="expected trees that compare numbers, got '=='"):
+        to_forest(Categories())
+
+
+def test_a_forest_names_its_columns() -> None:
+    """The file of a model holds one array for each: a name that changes makes old files unreadable."""
+    assert ForestArrays._fields == ("roots", "columns", "thresholds", "left", "right", "leaves")
