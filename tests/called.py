@@ -8,6 +8,7 @@ from anyburl import rng
 from anyburl._jit import kernel
 from anyburl.bodies import kernel as harvesting
 from anyburl.bodies import kernel_reach
+from anyburl.bodies.arrays import Batch
 from anyburl.graph import kernel as graphs
 
 
@@ -78,4 +79,4 @@ def reach(
 
 @kernel
 def ground(graph: Any, heads: Any, bodies: Any, k: Any, limits: Any, allowed: Any, scratch: Any) -> Any:
-    return harvesting.ground(graph, heads, bodies, k, limits, allowed, scratch)
+    return harvesting.ground(graph, Batch(heads, bodies, limits), k, allowed, scratch)

@@ -29,6 +29,8 @@ from anyburl.ranking.kernel_fire import (
     fire_dangling_of_constant,
     fire_pairs,
     fire_pairs_of_constant,
+    head_at,
+    n_heads,
 )
 from anyburl.ranking.kernel_long import fire_long, fire_long_of_constant
 from anyburl.ranking.kernel_order import UNDECIDED, best_rule, compare, count_rules, link_firings, set_keys
@@ -79,12 +81,15 @@ def fire_unary(graph: GraphArrays, index: RuleIndex, asked: Asked, space: Worksp
     """Fire every unary rule that answers (s, d, ?); return the number of firings, past the room there is if that is
     too small.
     """
-    scores, long, n = index.scores, index.long, 0
-    n = fire_pairs(graph, index.pairs, scores, asked, space, n)
-    n = fire_dangling(graph, index.dangling, scores, asked, space, n)
+    scores, pairs, dangling, long, n = index.scores, index.pairs, index.dangling, index.long, 0
+    for turn in range(n_heads(graph, pairs.head_offsets, pairs.head_constants, asked.d)):
+        n = fire_pairs(graph, pairs, scores, head_at(graph, asked.d, turn), asked, space, n)
+    for turn in range(n_heads(graph, dangling.head_offsets, dangling.head_constants, asked.d)):
+        n = fire_dangling(graph, dangling, scores, head_at(graph, asked.d, turn), asked, space, n)
     if len(long.rows) > 0:
-        n = fire_long(graph, long, scores, asked, space, n)
-    n = fire_pairs_of_constant(graph, index.pairs, scores, asked, space, n)
+        for turn in range(n_heads(graph, long.head_offsets, long.head_constants, asked.d)):
+            n = fire_long(graph, long, scores, head_at(graph, asked.d, turn), asked, space, n)
+    n = fire_pairs_of_constant(graph, pairs, scores, asked, space, n)
     n = fire_dangling_of_constant(graph, index, asked, space, n)
     if len(long.rows) > 0:
         n = fire_long_of_constant(graph, long, scores, asked, space, n)

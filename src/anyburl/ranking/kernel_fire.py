@@ -96,16 +96,14 @@ def fire_body(
 
 @merged
 def fire_pairs(
-    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], asked: Asked, space: Workspace, n: int
+    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], head: int, asked: Asked, space: Workspace, n: int
 ) -> int:
     """U_c rules of length 1 whose body is an edge of s: under object identity s is not the head's constant."""
-    for turn in range(n_heads(graph, index.head_offsets, index.head_constants, asked.d)):
-        head = head_at(graph, asked.d, turn)
-        if index.body_offsets[head] == index.body_offsets[head + 1]:
-            continue
-        start, end = entity_rows(graph, asked.s)
-        for row in range(start, end):
-            n = fire_body(graph, index, scores, int(graph.partners[row]), head, -1, asked, space, n)
+    if index.body_offsets[head] == index.body_offsets[head + 1]:
+        return n
+    start, end = entity_rows(graph, asked.s)
+    for row in range(start, end):
+        n = fire_body(graph, index, scores, int(graph.partners[row]), head, -1, asked, space, n)
     return n
 
 
@@ -141,18 +139,16 @@ def only_end(graph: GraphArrays, x: int, relation: int, object_identity: bool) -
 
 @merged
 def fire_dangling(
-    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], asked: Asked, space: Workspace, n: int
+    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], head: int, asked: Asked, space: Workspace, n: int
 ) -> int:
     """U_d rules of length 1 whose body is a relation of s."""
-    for turn in range(n_heads(graph, index.head_offsets, index.head_constants, asked.d)):
-        head = head_at(graph, asked.d, turn)
-        if index.body_offsets[head] == index.body_offsets[head + 1]:
-            continue
-        for segment in range(graph.segment_offsets[asked.s], graph.segment_offsets[asked.s + 1]):
-            body = int(graph.segment_relations[segment])
-            only = only_end(graph, asked.s, body, asked.object_identity)
-            if only != -2:
-                n = fire_body(graph, index, scores, body, head, only, asked, space, n)
+    if index.body_offsets[head] == index.body_offsets[head + 1]:
+        return n
+    for segment in range(graph.segment_offsets[asked.s], graph.segment_offsets[asked.s + 1]):
+        body = int(graph.segment_relations[segment])
+        only = only_end(graph, asked.s, body, asked.object_identity)
+        if only != -2:
+            n = fire_body(graph, index, scores, body, head, only, asked, space, n)
     return n
 
 

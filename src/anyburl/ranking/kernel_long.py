@@ -11,7 +11,7 @@ from anyburl.bodies.kernel_reach import contains, reach
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import inverse
 from anyburl.ranking.arrays import Asked, LongIndex, TrieWalk, Workspace
-from anyburl.ranking.kernel_fire import as_entity, find_place, fire, head_at, n_heads
+from anyburl.ranking.kernel_fire import as_entity, find_place, fire
 
 
 @inlined
@@ -86,22 +86,20 @@ def holds_for(graph: GraphArrays, index: LongIndex, rule: int, constant: int, as
 
 @merged
 def fire_long(
-    graph: GraphArrays, index: LongIndex, scores: NDArray[np.int64], asked: Asked, space: Workspace, n: int
+    graph: GraphArrays, index: LongIndex, scores: NDArray[np.int64], head: int, asked: Asked, space: Workspace, n: int
 ) -> int:
-    """Fire the rules with head relation d for X = s; and of those with d read backward the ones with the constant
-    `self`.
+    """Fire the rules with head relation `head` for X = s. Where `head` is not d, only those with the
+    constant `self`.
     """
-    for turn in range(n_heads(graph, index.head_offsets, index.head_constants, asked.d)):
-        head = head_at(graph, asked.d, turn)
-        for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
-            constant = int(index.head_constants[place])
-            if turn > 0 and constant != graph.n_entities:
-                continue
-            answer = as_entity(graph, asked.s, constant)
-            for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
-                if holds_for(graph, index, rule, constant, asked, space.walk):
-                    score, row = int(scores[index.codes[rule]]), int(index.rows[rule])
-                    n = fire(space.candidates, space.firings, n, asked.query, answer, score, row)
+    for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
+        constant = int(index.head_constants[place])
+        if head != asked.d and constant != graph.n_entities:
+            continue
+        answer = as_entity(graph, asked.s, constant)
+        for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
+            if holds_for(graph, index, rule, constant, asked, space.walk):
+                score, row = int(scores[index.codes[rule]]), int(index.rows[rule])
+                n = fire(space.candidates, space.firings, n, asked.query, answer, score, row)
     return n
 
 
