@@ -22,7 +22,7 @@ from anyburl.tuning.train import Tuning
 
 pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
 
-USED = "using the tuned model that is kept in {run}"
+USED = "using the tuned model kept in {run}"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def open_tuned(run: Path, **options: Any) -> tuple[Reasoner, Heard]:
 @pytest.mark.usefixtures("no_training")
 def test_the_second_opening_trains_nothing(run: Path) -> None:
     reasoner, heard = open_tuned(run)
-    assert heard.notes == [USED.format(run=run)]
+    assert heard.remarks == [USED.format(run=run)]
     assert tuning_of(reasoner).stored
     assert reasoner.seconds["tune"] == 0.0
 
@@ -66,7 +66,7 @@ def test_the_second_opening_trains_nothing(run: Path) -> None:
 @pytest.mark.usefixtures("no_training")
 def test_threads_and_weights_that_change_nothing_are_the_same_options(run: Path) -> None:
     _, heard = open_tuned(run, threads=2, top_k=7, weights={"Ud": 1.0})
-    assert heard.notes == [USED.format(run=run)]
+    assert heard.remarks == [USED.format(run=run)]
 
 
 def change_rules(run: Path) -> None:
@@ -102,8 +102,8 @@ def empty(run: Path) -> None:
 
 
 DAMAGES: dict[Callable[[Path], None], str] = {
-    change_rules: "tuning on the valid split again: the rules have changed",
-    change_data: "tuning on the valid split again: the data have changed",
+    change_rules: "tuning again: the rules have changed",
+    change_data: "tuning again: the data has changed",
     truncate: "is damaged (",
     flip_bytes: "is damaged (",
     write_garbage: "is damaged (",
@@ -116,7 +116,7 @@ def test_what_is_stale_or_damaged_is_trained_again_and_kept(run: Path, damage: C
     damage(run)
     reasoner, heard = open_tuned(run)
     assert len(heard.tuned) == 1
-    assert DAMAGES[damage] in heard.tuned[0]
+    assert DAMAGES[damage] in heard.remarks[-1]
     assert not tuning_of(reasoner).stored
     again, heard = open_tuned(run)
     assert heard.tuned == []

@@ -171,10 +171,10 @@ def test_progress_counts_every_query(reasoner: Reasoner) -> None:
     [
         ([QUERIES[0], ("edd", "speaks", None)], "query 2: unknown entity 'edd'; did you mean 'ed'"),
         ([("ed", "speak", None)], "query 1: unknown relation 'speak'"),
-        ([("ed", "speaks", "dutch")], "query 1: expected a ? for the subject or for the object"),
+        ([("ed", "speaks", "dutch")], "query 1: expected a ? for either the subject or the object"),
         ([QUERIES[0], QUERIES[1], (None, "speaks", None)], "query 3: expected a ?"),
-        ([("ed", "speaks")], "expected queries of three parts"),
-        (pl.DataFrame({"subject": ["ed"], "relation": ["speaks"]}), "got no column object"),
+        ([("ed", "speaks")], "expected queries with three parts"),
+        (pl.DataFrame({"subject": ["ed"], "relation": ["speaks"]}), "object is missing"),
         (7, "expected queries as tuples or a frame, got int"),
     ],
 )

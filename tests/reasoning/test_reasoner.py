@@ -101,9 +101,9 @@ def test_a_reasoner_of_other_rules_or_data_is_refused(data: Dataset) -> None:
         lambda rules, data: anyburl.explain(rules, data, ("lisa", "speaks", "dutch"), reasoner=reasoner),
     ]
     for call in calls:
-        with pytest.raises(OptionError, match="the reasoner was made of other rules"):
+        with pytest.raises(OptionError, match="the reasoner was made with other rules"):
             call(other, data)
-        with pytest.raises(OptionError, match="the reasoner was made of other data"):
+        with pytest.raises(OptionError, match="the reasoner was made with other data"):
             call(rules, again)
         for own in (rules, reasoner.rules):
             call(own, data)
@@ -119,7 +119,7 @@ def test_a_reasoner_and_options_of_its_own_are_refused_together(data: Dataset, c
 
 
 def test_options_and_keywords_are_refused_together(data: Dataset, tmp_path: Path) -> None:
-    rules, sentence = make_rules(RULES), "give options, or smoothing and top_k as keywords, not both"
+    rules, sentence = make_rules(RULES), r"give either options or keywords \(smoothing, top_k\), not both"
     for call in (Reasoner, anyburl.evaluate):
         with pytest.raises(OptionError, match=sentence):
             call(rules, data, options=RankOptions(), smoothing=1.0, top_k=3)
@@ -171,7 +171,7 @@ def test_a_reasoner_is_a_context_manager_and_shows_itself(data: Dataset) -> None
 
 def test_a_run_that_does_not_know_its_data_asks_for_them(data: Dataset, tmp_path: Path) -> None:
     anyburl.learn(data, paths=100, threads=1, out=tmp_path / "run")
-    with pytest.raises(RunError, match="does not say where its data came from: give data"):
+    with pytest.raises(RunError, match="does not record where its data came from: give data"):
         Reasoner.open(tmp_path / "run")
     assert Reasoner.open(tmp_path / "run", data).dataset is data
 
