@@ -44,9 +44,7 @@ def known_answers(graph: GraphArrays, entity: int, relation: int) -> Ints:
 
 def all_known_answers(graph: GraphArrays, entities: Ints, relations: Ints) -> tuple[NDArray[np.int64], Ints]:
     """Return what directed relations lead to from many entities: where the answers of each start, and the answers."""
-    segments = find_segments(graph, entities, relations)
-    starts = graph.segment_starts[np.maximum(segments, 0)].astype(np.int64)
-    sizes = np.where(segments >= 0, graph.segment_starts[np.maximum(segments, 0) + 1] - starts, 0)
+    starts, sizes = _segment_rows(graph, find_segments(graph, entities, relations))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
     return offsets, _spell_out_self(graph, np.repeat(entities, sizes), graph.targets[rows])
@@ -54,10 +52,13 @@ def all_known_answers(graph: GraphArrays, entities: Ints, relations: Ints) -> tu
 
 def answer_counts(graph: GraphArrays, entities: Ints, relations: Ints) -> NDArray[np.int64]:
     """Return how many answers the graph holds to each query (entity, directed relation, ?)."""
-    segments = find_segments(graph, entities, relations)
-    places = np.maximum(segments, 0)
-    sizes = graph.segment_starts[places + 1].astype(np.int64) - graph.segment_starts[places]
-    return np.where(segments >= 0, sizes, 0)
+    return _segment_rows(graph, find_segments(graph, entities, relations))[1]
+
+
+def _segment_rows(graph: GraphArrays, segments: Ints) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the targets of each segment start, and how many there are; the segment -1 has none."""
+    starts = graph.segment_starts[segments].astype(np.int64)
+    return starts, np.where(segments >= 0, graph.segment_starts[segments + 1] - starts, 0)
 
 
 def degrees(graph: GraphArrays, entities: Ints) -> NDArray[np.int64]:

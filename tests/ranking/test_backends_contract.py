@@ -1,0 +1,145 @@
+"""What every backend does: the same answers, firings, counts and progress, for all aggregations.
+
+The Ray backend leaves more than 32 queries to workers, and answers fewer here: both ways are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anyburl.ranking.aggregation import parse_aggregation
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays
+from anyburl.ranking.backends.base import QUERIES_AT_A_TIME, Backend
+from anyburl.ranking.backends.local import LocalBackend
+from anyburl.ranking.queries import make_queries, take_queries
+from anyburl.ranking.ready import ReadyRules
+from anyburl.tuning.evidence import rule_groups
+from kernels import random_graph
+from ranked import AGGREGATIONS, Case, Judge, Scored, all_queries, as_table, assert_answers, make_ranker, read_answers
+
+BACKENDS = ("one thread", "three threads", "ray")
+N = 30
+GRAPH = random_graph(3, N, 3, 120)
+
+
+def some_rules() -> list[Scored]:
+    """All types, lengths 1 to 3, with few different counts."""
+    found = {}
+    for i in range(30):
+        for rule, support in [
+            (("Uc", i % 6, i, ((i + 1) % 6,), (7 * i + 3) % N), 1 + i % 3),
+            (("Uc", i % 3, N, (i % 3,), N - i), 1 + i % 2),
+            (("Ud", (i + 3) % 6, (3 * i) % N, (i % 5, (i + 1) % 6), None), 1 + i % 5),
+            (("Ud", i % 3, i, (i % 6,), None), 1 + i % 3),
+            (("B", i % 3, None, (i % 6, i // 6 % 6, (i + 2) % 5)[: 1 + i % 3], None), 1 + i % 4),
+            (("Z", i % 6, (11 * i) % N, (), None), 1),
+        ]:
+            found.setdefault(rule, Scored(rule, support, 8))
+    return list(found.values())
+
+
+CASE = Case(GRAPH, some_rules(), [], sorted({*GRAPH[2][::2], *((s, r, (o + 1) % N) for s, r, o in GRAPH[2][::3])}))
+
+
+def ready(*, block: bool) -> ReadyRules:
+    return make_ranker(CASE.graph, CASE.scored, block=block).ready
+
+
+def questions() -> QueryArrays:
+    return make_queries(as_table(CASE.test), [as_table(GRAPH[2]), as_table(CASE.test)], GRAPH[1])[0]
+
+
+@pytest.fixture(scope="module")
+def ray_session() -> Iterator[None]:
+    ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 'anyburl[ray]'")
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    if request.param == "ray":
+        request.getfixturevalue("ray_session")
+    return str(request.param)
+
+
+def start(kind: str, rules: ReadyRules) -> Backend:
+    if kind == "ray":
+        from anyburl.ranking.backends.ray import RayBackend
+
+        return RayBackend(rules, 2)
+    return LocalBackend(rules, 1 if kind == "one thread" else 3)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["open", "blocked"])
+def blocked(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest.fixture(scope="module")
+def backend(kind: str, blocked: bool) -> Iterator[Backend]:
+    made = start(kind, ready(block=blocked))
+    yield made
+    made.close()
+    made.close()  # does no harm
+
+
+@pytest.fixture(scope="module")
+def plain(blocked: bool) -> Backend:
+    """What the others are compared with; itself compared with the reference."""
+    return LocalBackend(ready(block=blocked), 1)
+
+
+def assert_same(left: AnswerArrays, right: AnswerArrays) -> None:
+    for name, column in left._asdict().items():
+        assert np.array_equal(column, getattr(right, name)), name
+        assert column.dtype == getattr(right, name).dtype, name
+
+
+@pytest.mark.parametrize("name", [*AGGREGATIONS, "tuned"])
+@pytest.mark.parametrize("top_k", [0, 5])
+def test_answers_do_not_depend_on_the_backend(backend: Backend, plain: Backend, name: str, top_k: int) -> None:
+    asked, aggregation = questions(), parse_aggregation(name)
+    assert len(asked.entities) > 2 * QUERIES_AT_A_TIME
+    for queries in (asked, take_queries(asked, np.arange(3)), take_queries(asked, np.arange(0))):
+        assert_same(backend.answer(queries, aggregation, top_k=top_k), plain.answer(queries, aggregation, top_k=top_k))
+
+
+@pytest.mark.parametrize("name", AGGREGATIONS)
+def test_answers_are_those_of_the_reference(backend: Backend, blocked: bool, name: str) -> None:
+    judge, asked = Judge(CASE), questions()
+    found = read_answers(asked, backend.answer(asked, parse_aggregation(name), top_k=4), N)
+    expected = {query: judge.answer(query, targets, name, blocked, 4) for query, targets in judge.targets().items()}
+    assert_answers(found, expected, may_prune=False)
+
+
+def test_evidence_and_known_answers_do_not_depend_on_the_backend(backend: Backend, plain: Backend) -> None:
+    asked, groups = questions(), rule_groups(make_ranker(CASE.graph, CASE.scored).rules)
+    chosen: dict[str, Any] = {"top_k": 5, "groups": groups, "keep_known": True}
+    asked = asked._replace(excluded_offsets=np.zeros_like(asked.excluded_offsets), excluded=np.empty(0, np.int32))
+    found = backend.answer(asked, parse_aggregation("noisy-or"), **chosen)
+    assert found.evidence.any()
+    assert_same(found, plain.answer(asked, parse_aggregation("noisy-or"), **chosen))
+
+
+def test_firings_do_not_depend_on_the_backend(backend: Backend, plain: Backend) -> None:
+    for query in all_queries(GRAPH)[::5]:
+        left, right = backend.fire(*query), plain.fire(*query)
+        assert left.candidates.tolist() == right.candidates.tolist()
+        assert left.rules.tolist() == right.rules.tolist()
+        assert left.scores.tolist() == right.scores.tolist()
+
+
+def test_progress_counts_every_query_once(backend: Backend) -> None:
+    asked, done = questions(), list[int]()
+    backend.answer(asked, parse_aggregation("max"), progress=done.append)
+    assert sum(done) == len(asked.entities)
+
+
+def test_a_backend_tells_its_threads(backend: Backend, kind: str) -> None:
+    assert backend.threads == {"one thread": 1, "three threads": 3, "ray": 2}[kind]
