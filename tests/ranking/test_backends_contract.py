@@ -13,7 +13,7 @@ import pytest
 
 from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.backends.base import QUERIES_AT_A_TIME, Backend
+from anyburl.ranking.backends.base import QUERIES_AT_A_TIME, Backend, Wanted
 from anyburl.ranking.backends.local import LocalBackend
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ready import ReadyRules
@@ -107,13 +107,14 @@ def test_answers_do_not_depend_on_the_backend(backend: Backend, plain: Backend, 
     asked, aggregation = questions(), parse_aggregation(name)
     assert len(asked.entities) > 2 * QUERIES_AT_A_TIME
     for queries in (asked, take_queries(asked, np.arange(3)), take_queries(asked, np.arange(0))):
-        assert_same(backend.answer(queries, aggregation, top_k=top_k), plain.answer(queries, aggregation, top_k=top_k))
+        wanted = Wanted(aggregation, top_k=top_k)
+        assert_same(backend.answer(queries, wanted), plain.answer(queries, wanted))
 
 
 @pytest.mark.parametrize("name", AGGREGATIONS)
 def test_answers_are_those_of_the_reference(backend: Backend, blocked: bool, name: str) -> None:
     judge, asked = Judge(CASE), questions()
-    found = read_answers(asked, backend.answer(asked, parse_aggregation(name), top_k=4), N)
+    found = read_answers(asked, backend.answer(asked, Wanted(parse_aggregation(name), top_k=4)), N)
     expected = {query: judge.answer(query, targets, name, blocked, 4) for query, targets in judge.targets().items()}
     assert_answers(found, expected, may_prune=False)
 
@@ -122,9 +123,10 @@ def test_evidence_and_known_answers_do_not_depend_on_the_backend(backend: Backen
     asked, groups = questions(), rule_groups(make_ranker(CASE.graph, CASE.scored).rules)
     chosen: dict[str, Any] = {"top_k": 5, "groups": groups, "keep_known": True}
     asked = asked._replace(excluded_offsets=np.zeros_like(asked.excluded_offsets), excluded=np.empty(0, np.int32))
-    found = backend.answer(asked, parse_aggregation("noisy-or"), **chosen)
+    wanted = Wanted(parse_aggregation("noisy-or"), **chosen)
+    found = backend.answer(asked, wanted)
     assert found.evidence.any()
-    assert_same(found, plain.answer(asked, parse_aggregation("noisy-or"), **chosen))
+    assert_same(found, plain.answer(asked, wanted))
 
 
 def test_firings_do_not_depend_on_the_backend(backend: Backend, plain: Backend) -> None:
@@ -137,7 +139,7 @@ def test_firings_do_not_depend_on_the_backend(backend: Backend, plain: Backend) 
 
 def test_progress_counts_every_query_once(backend: Backend) -> None:
     asked, done = questions(), list[int]()
-    backend.answer(asked, parse_aggregation("max"), progress=done.append)
+    backend.answer(asked, Wanted(parse_aggregation("max")), done.append)
     assert sum(done) == len(asked.entities)
 
 
