@@ -37,7 +37,7 @@ else:
     anyburl.evaluate(few.rules, data, split="valid", ranker=few)
     ranker = anyburl.make_ranker(rules, data, options)
     evaluate = lambda: anyburl.evaluate(rules, data, ranker=ranker)
-found = [evaluate() for _ in range(3)]
+found = [evaluate() for _ in range(2)]
 print(json.dumps({"seconds": [m.seconds["rank"] for m in found], "mrr": found[0].mrr, "rules": len(rules)}))
 """
 
@@ -86,7 +86,7 @@ def run_script(python: str, script: str, *arguments: Any) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def first_answers(python: str, run: Path, query: tuple[str, str], *more: str) -> list[float]:
+def first_answers(python: str, run: Path, query: tuple[str, str], *more: str, rounds: int = ROUNDS) -> list[float]:
     """Return the seconds from starting the command to its end, with files in the page cache."""
     words = [word.format(run=run, subject=query[0], relation=query[1]) for word in FIRST_ANSWER]
     command = [str(Path(python).parent / "anyburl"), *words, *more]
@@ -95,7 +95,7 @@ def first_answers(python: str, run: Path, query: tuple[str, str], *more: str) ->
         subprocess.run(command, capture_output=True, check=True)
 
     work()
-    return [timed(work)[0] for _ in range(ROUNDS)]
+    return [timed(work)[0] for _ in range(rounds)]
 
 
 def prepared(run: Path, before: str | None) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def prepared(run: Path, before: str | None) -> dict[str, Any]:
             "many": [run_script(sys.executable, MANY, copy, top, 2000) for top in (100, 300)],
         }
         if before:
-            result["before_first_answer_seconds"] = first_answers(before, copy, query)
+            result["before_first_answer_seconds"] = first_answers(before, copy, query, rounds=2)
         command = [str(Path(sys.executable).parent / "anyburl"), "tune", str(copy), "--json", "--quiet"]
         result["tune"] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         result["first_answer_tuned_seconds"] = first_answers(sys.executable, copy, query, "--aggregation", "tuned")

@@ -30,6 +30,12 @@ def existing_rules(rules: str) -> Path:
     return path
 
 
+def require_run(run: str) -> None:
+    """Refuse what is not a run folder, for a command that writes into it."""
+    if not existing_rules(run).is_dir():
+        raise RunError(f"{run} is not a run folder: this command writes into one")
+
+
 def _names_beside(path: Path) -> str:
     """Return a hint to what is beside a path that is not there, and like it."""
     beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []

@@ -7,6 +7,7 @@ from typing import Any
 
 from anyburl.cli.arguments import Json, Quiet, Run, UnusedSeed, UnusedThreads
 from anyburl.cli.consoles import note_console, print_json, result_console
+from anyburl.cli.loading import load_rules_argument, require_run
 from anyburl.cli.reasoning import Source
 from anyburl.errors import RunError
 
@@ -25,14 +26,12 @@ def command(
 
     The first of these commands does this as well. Smoothing, weights and aggregation can still be chosen per command.
     """
-    from anyburl.cli.loading import load_rules_argument
     from anyburl.reasoning.opening import make_prepared
     from anyburl.reasoning.prepared import PREPARED, NotPreparedError, can_prepare, open_prepared
 
+    require_run(run)
     notes = note_console(quiet=quiet)
     source = Source(run, None, notes)
-    if not source.path.is_dir():
-        raise RunError(f"{run} is not a run folder: only run folders can be prepared")
     if not can_prepare(source.path):
         raise RunError(f"{run} is still being learned, or was interrupted: continue it with --resume first")
     started = time.monotonic()

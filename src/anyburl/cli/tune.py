@@ -8,7 +8,8 @@ from typing import Any
 from anyburl.cli.arguments import Run
 from anyburl.cli.asking import Asked, asking
 from anyburl.cli.consoles import print_json, result_console
-from anyburl.errors import DataError, MissingExtraError, RunError
+from anyburl.cli.loading import require_run
+from anyburl.errors import DataError, MissingExtraError
 
 NAME = "tune"
 EXAMPLE = "Example:  anyburl tune runs/geo, then anyburl evaluate runs/geo --aggregation tuned"
@@ -23,9 +24,8 @@ def command(asked: Asked, run: Run) -> None:
     from anyburl.reasoning.opening import tuning_of
     from anyburl.tuning.evidence import rule_groups
 
+    require_run(run)
     source = asked.source(run, None)
-    if not source.path.is_dir():
-        raise RunError(f"{run} is not a run folder: the model is kept in the run folder")
     if find_spec("lightgbm") is None:
         raise MissingExtraError("anyburl tune", "tuned")
     with source.open(asked.options(), seed=asked.seed) as reasoner:
