@@ -21,7 +21,7 @@ def test_demo_tells_what_geo_is_and_shows_rules_of_each_type(run: Any, geo_run: 
 
 def test_demo_tests_the_rules_and_explains_predictions(run: Any, geo_run: Path) -> None:
     shown = run("demo", "--seconds", 60).stdout
-    for part in ("1,117 facts that they have not seen", "hits@10", "noisy-or-top:5", "Why?", "anyburl predict"):
+    for part in ("1,117 facts that were not used for learning", "hits@10", "noisy-or-top:5", "Why?", "anyburl predict"):
         assert part in shown
     assert shown.count("known already: in test") == 3
     assert run("demo", "--seconds", 0.2, "--quiet").stdout == ""
