@@ -38,7 +38,8 @@ else:
     ranker = anyburl.make_ranker(rules, data, options)
     evaluate = lambda: anyburl.evaluate(rules, data, ranker=ranker)
 found = [evaluate() for _ in range(2)]
-print(json.dumps({"seconds": [m.seconds["rank"] for m in found], "mrr": found[0].mrr, "rules": len(rules)}))
+ranked = [m.seconds["rank"] for m in found]
+print(json.dumps({"index": found[0].seconds["index"], "rank": ranked, "mrr": found[0].mrr, "rules": len(rules)}))
 """
 
 OPEN = """
@@ -105,6 +106,7 @@ def prepared(run: Path, before: str | None) -> dict[str, Any]:
         shutil.copytree(run, copy, ignore=shutil.ignore_patterns("prepared", "tuned"))
         command = [str(Path(sys.executable).parent / "anyburl"), "prepare", str(copy), "--json"]
         told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        del told["run"]
         test = _first_test_triple(copy)
         query = test[0], test[1]
         result = {
@@ -117,6 +119,7 @@ def prepared(run: Path, before: str | None) -> dict[str, Any]:
             result["before_first_answer_seconds"] = first_answers(before, copy, query, rounds=2)
         command = [str(Path(sys.executable).parent / "anyburl"), "tune", str(copy), "--json", "--quiet"]
         result["tune"] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        del result["tune"]["run"]
         result["first_answer_tuned_seconds"] = first_answers(sys.executable, copy, query, "--aggregation", "tuned")
         return result
 
