@@ -18,7 +18,7 @@ from anyburl.cli.loading import (
     read_names_argument,
 )
 from anyburl.cli.notes import Slow
-from anyburl.cli.session import compile_kernels, require_engine
+from anyburl.cli.session import compile_kernels, require_engine, silence_engine
 from anyburl.errors import DataError, MissingExtraError, OptionError
 from anyburl.ranking.options import RankOptions
 
@@ -87,6 +87,7 @@ class Source:
         from anyburl.ruleset.ruleset import RuleSet
 
         self.compile(explaining=explaining)
+        silence_engine(self.engine)
         front, engine = self.front(), Engine(name=self.engine, address=self.address)
 
         def load() -> tuple[RuleSet, Dataset]:

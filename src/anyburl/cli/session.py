@@ -108,12 +108,17 @@ def require_engine(engine: str) -> None:
         raise MissingExtraError("--engine ray", "ray")
 
 
-def starting(engine: str, notes: PlainConsole) -> Slow:
-    """Report that an engine is starting if that takes a while; Ray itself is silenced."""
+def silence_engine(engine: str) -> None:
+    """Keep Ray from printing."""
     if engine == "ray":
         from anyburl.cluster import silence
 
         silence()
+
+
+def starting(engine: str, notes: PlainConsole) -> Slow:
+    """Report that an engine is starting if that takes a while; Ray itself is silenced."""
+    silence_engine(engine)
     return Slow(notes, f"starting the engine {engine}", f"started the engine {engine}")
 
 

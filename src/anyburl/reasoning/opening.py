@@ -22,6 +22,7 @@ from anyburl.ranking.blocking import blocks_connected
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.ranking.ready import ReadyRules
+from anyburl.ranking.rule_index import build_rule_index
 from anyburl.reasoning.prepared import NotPreparedError, Prepared, can_prepare, digest, open_prepared, write_prepared
 from anyburl.ruleset.files.run_folder import RULES
 from anyburl.ruleset.ruleset import RuleSet
@@ -146,8 +147,7 @@ def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front:
         front.note(f"preparing {run}, so that it opens at once from now on: {reason}")
     with front.watch(f"preparing {run}", f"prepared {run}"):
         graph = graph_of(dataset.train)
-        ranker = make_ranker(graph, matched, RankOptions(), block_connected=False)
-        write_prepared(run, dataset, graph, matched, ranker.index, n_left_out)
+        write_prepared(run, dataset, graph, matched, build_rule_index(graph, matched), n_left_out)
     return open_prepared(run)
 
 
