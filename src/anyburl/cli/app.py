@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from anyburl import __version__
 from anyburl.cli import (
+    complete,
     convert,
     datasets,
     demo,
@@ -107,6 +108,7 @@ MODULES = (
     evaluate,
     predict,
     explain,
+    complete,
     prepare,
     tune,
     rescore,

@@ -79,14 +79,20 @@ class Source:
         return self._dataset
 
     def open(
-        self, options: RankOptions, at: float | None = None, *, explaining: bool = False, seed: int = 0
+        self,
+        options: RankOptions,
+        at: float | None = None,
+        *,
+        explaining: bool = False,
+        completing: bool = False,
+        seed: int = 0,
     ) -> Reasoner:
         """Make RULES, or the run's snapshot `at` some seconds, ready to be asked; tune them if asked to."""
         from anyburl.reasoning.opening import Engine, open_rules, open_run
         from anyburl.reasoning.reasoner import Reasoner
         from anyburl.ruleset.ruleset import RuleSet
 
-        self.compile(explaining=explaining)
+        self.compile(explaining=explaining, completing=completing)
         silence_engine(self.engine)
         front, engine = self.front(), Engine(name=self.engine, address=self.address)
 
@@ -112,16 +118,18 @@ class Source:
 
         return Front(say=lambda note: self.notes.say(note, "yellow"), note=self.notes.say, watch=watch)
 
-    def compile(self, *, explaining: bool) -> None:
-        """Compile the kernels for answering and explaining, if this machine has not yet, and report it."""
+    def compile(self, *, explaining: bool, completing: bool = False) -> None:
+        """Compile the kernels for answering, explaining and completing, if this machine has not yet, and report it."""
         from anyburl._jit import is_compiled
 
-        needed = ["kernel.answer", *(["kernel.find_walks"] if explaining else [])]
+        needed = ["kernel.answer"]
+        needed += ["kernel.find_walks"] if explaining else []
+        needed += ["kernel.find_facts"] if completing else []
         if not all(map(is_compiled, needed)):
             from anyburl.reasoning.warmup import warm_up
 
             n_relations = self.dataset.vocabulary.n_relations
-            compile_kernels(lambda: warm_up(n_relations, explaining=explaining), self.notes)
+            compile_kernels(lambda: warm_up(n_relations, explaining=explaining, completing=completing), self.notes)
 
     def _remark_changed_data(self, dataset: Dataset) -> None:
         from anyburl.ruleset.files.run_folder import described_run

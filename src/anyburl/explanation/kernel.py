@@ -101,6 +101,25 @@ def find_walks(
     return n_found
 
 
+@kernel
+def find_first_walks(
+    graph: GraphArrays,
+    bodies: NDArray[np.int32],
+    lengths: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    avoided: NDArray[np.int32],
+    object_identity: bool,
+    search: SearchArrays,
+    out: NDArray[np.int32],
+) -> None:
+    """Write the first walk along each body; -1 where there is none."""
+    for i in range(len(lengths)):
+        out[i] = -1
+        sought = Sought(int(np.int64(starts[i])), int(np.int64(ends[i])), int(np.int64(avoided[i])), object_identity)
+        find_walks(graph, bodies[i, : lengths[i]], sought, 0, search, out[i : i + 1])
+
+
 @inlined
 def chosen_place(length: int, end: int, missing: int, depth: int) -> int:
     """Return the place that is filled at `depth`: those before the missing atom first.

@@ -45,6 +45,21 @@ def next_query(candidates: CandidateArrays) -> int:
     return int(candidates.clock[0])
 
 
+@inlined
+def exclude_connected(graph: GraphArrays, s: int, query: int, candidates: CandidateArrays) -> int:
+    """Mark whatever s is connected with as not to be ranked; return how many more that are."""
+    n_excluded = 0
+    start, end = entity_rows(graph, s)
+    for row in range(start, end):
+        entity = int(graph.neighbours[row])
+        if entity == graph.n_entities:  # a reflexive triple joins s with itself
+            entity = s
+        if candidates.excluded[entity] != query:
+            candidates.excluded[entity] = query
+            n_excluded += 1
+    return n_excluded
+
+
 @part
 def exclude(
     graph: GraphArrays, queries: QueryArrays, asked: Asked, protocol: Protocol, candidates: CandidateArrays
@@ -58,14 +73,7 @@ def exclude(
         candidates.excluded[queries.excluded[i]] = query
         n_excluded += 1
     if protocol.block_connected:
-        start, end = entity_rows(graph, s)
-        for row in range(start, end):
-            entity = int(graph.neighbours[row])
-            if entity == graph.n_entities:  # a reflexive triple joins s with itself
-                entity = s
-            if candidates.excluded[entity] != query:
-                candidates.excluded[entity] = query
-                n_excluded += 1
+        n_excluded += exclude_connected(graph, s, query, candidates)
         if protocol.keep_known:
             segment = find_segment(graph, s, asked.d)
             if segment >= 0:

@@ -16,7 +16,15 @@ Ints = NDArray[np.int32]
 
 
 def build_trie(rules: RuleSet, codes: Ints, rows: Rows) -> TrieIndex:
-    """Build the tries level by level; a rule stands in the tries of both its readings."""
+    """Build the tries of the B rules at `rows`; a rule stands in the tries of both its readings."""
+    heads, bodies, read = readings(rules, rows)
+    keys = np.column_stack([heads, bodies])
+    order = np.lexsort(keys.T[::-1])
+    return cut_levels(keys[order], read[order], codes, 2 * rules.vocabulary.n_relations)
+
+
+def readings(rules: RuleSet, rows: Rows) -> tuple[Ints, Ints, Rows]:
+    """Return directed heads, bodies and rows of the B rules at `rows`, read forward, then all read backward."""
     n_relations = rules.vocabulary.n_relations
     lengths = rules.lengths[rows]
     width = max(int(lengths.max(initial=1)), 1)
@@ -24,13 +32,11 @@ def build_trie(rules: RuleSet, codes: Ints, rows: Rows) -> TrieIndex:
     places = lengths[:, None] - 1 - np.arange(width)[None, :]
     reversed_bodies = np.take_along_axis(bodies, np.maximum(places, 0), axis=1)
     backward = np.where(places >= 0, inverses(reversed_bodies, n_relations), -1)
-    forward_keys = np.column_stack([rules.head[rows], bodies])
-    keys = np.vstack([forward_keys, np.column_stack([rules.head[rows] + n_relations, backward])])
-    order = np.lexsort(keys.T[::-1])
-    return _levels(keys[order], np.concatenate([rows, rows])[order], codes, 2 * n_relations)
+    heads = np.concatenate([rules.head[rows], rules.head[rows] + n_relations])
+    return heads, np.vstack([bodies, backward]), np.concatenate([rows, rows])
 
 
-def _levels(keys: Ints, rows: Rows, codes: Ints, n_heads: int) -> TrieIndex:
+def cut_levels(keys: Ints, rows: Rows, codes: Ints, n_heads: int) -> TrieIndex:
     """Cut sorted keys (head, step, step, ...) into nodes, level by level: a node is a run with the same beginning."""
     n, width = keys.shape
     changed = np.ones((n, width), np.bool_)

@@ -12,6 +12,8 @@ from typing import Any, Self, Unpack, overload
 
 import polars as pl
 
+from anyburl.completion.complete import complete_graph
+from anyburl.completion.options import CompleteKeywords, CompleteOptions
 from anyburl.errors import OptionError, RunError
 from anyburl.evaluation.evaluate import evaluate_split
 from anyburl.evaluation.metrics import Metrics
@@ -37,7 +39,7 @@ PathLike = str | os.PathLike[str]
 
 
 class Reasoner:
-    """Rules on data: predicts, ranks, evaluates and explains.
+    """Rules on data: predicts, ranks, evaluates, explains and completes.
 
     `rules` is a `RuleSet`, a file of rules or a run folder; `data` is whatever `load_dataset` takes. `options`, or the
     fields of `RankOptions` as keywords, define how candidates are ranked. Rules of another vocabulary are matched by
@@ -238,6 +240,25 @@ class Reasoner:
             self.names.label_of(object, vocabulary.entities, "entity"),
         )
         return explain_triple(self.ranker, self.dataset, meant, top=top, groundings=groundings)
+
+    def complete(
+        self,
+        options: CompleteOptions | None = None,
+        *,
+        progress: Progress | None = None,
+        **keywords: Unpack[CompleteKeywords],
+    ) -> Iterator[pl.DataFrame]:
+        """Yield every fact that no split states and that the rules imply with a high enough score, in frames.
+
+        `options`, or the fields of `CompleteOptions` as keywords, say which; by default those with a score of at least
+        0.8. A fact's score is what it has as an answer to (s, r, ?) or to (?, r, o), whichever is higher. Memory does
+        not grow with the number of facts, and there is always at least one frame. `progress` is called with the number
+        of entities asked about.
+        """
+        if options is not None and keywords:
+            raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
+        wanted = options or CompleteOptions(**keywords)
+        return complete_graph(self.ranker, self.dataset, wanted, names=self.names, progress=progress)
 
     def with_aggregation(self, aggregation: str) -> Reasoner:
         """Return a reasoner on the same index that combines rules in another way; not for "tuned"."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anyburl.completion.complete import complete_graph
+from anyburl.completion.options import CompleteOptions
 from anyburl.explanation.explain import explain_triple
 from anyburl.graph.build import build_graph
 from anyburl.ranking.options import RankOptions
@@ -20,9 +22,9 @@ from anyburl.triples.vocabulary import Vocabulary
 from anyburl.warmup import on_tiny_table
 
 
-def warm_up(n_relations: int, *, explaining: bool = False) -> None:
-    """Compile the kernels of answering, and of `explaining`, for data with `n_relations`, or load them."""
-    on_tiny_table(TinyQuestion(explaining), n_relations)
+def warm_up(n_relations: int, *, explaining: bool = False, completing: bool = False) -> None:
+    """Compile the kernels of answering, `explaining` and `completing`, for data with `n_relations`, or load them."""
+    on_tiny_table(TinyQuestion(explaining, completing), n_relations)
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class TinyQuestion:
     """One question, answered by one rule."""
 
     explaining: bool
+    completing: bool
 
     def __call__(self, table: TripleTable) -> None:
         dataset, rules = load_dataset(table), _one_rule(table.vocabulary)
@@ -39,6 +42,8 @@ class TinyQuestion:
             relation = table.vocabulary.relation_label(0)
             for subject, object in (("b", "a"), ("a", "b")):  # the rule predicts one, and lacks a fact for the other
                 explain_triple(ranker, dataset, (subject, relation, object))
+        if self.completing:
+            list(complete_graph(ranker, dataset, CompleteOptions(min_score=0, reasons=self.explaining)))
 
 
 def _one_rule(vocabulary: Vocabulary) -> RuleSet:

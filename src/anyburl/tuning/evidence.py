@@ -11,7 +11,7 @@ from anyburl.graph.arrays import inverses
 from anyburl.graph.lookup import answer_counts, degrees, relation_counts
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.kernel_evidence import N_BEST, PER_GROUP, UNIT
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ready import ReadyRules
 from anyburl.ruleset.ruleset import RuleSet
 
 LONGEST_GROUP = 3
@@ -66,7 +66,7 @@ def lists_of(answers: AnswerArrays, longest: int) -> Lists:
     return Lists(sizes, answers.best[kept], answers.evidence[kept])
 
 
-def rows_of(ranker: Ranker, queries: QueryArrays, answers: AnswerArrays, lists: Lists) -> Floats:
+def rows_of(ready: ReadyRules, queries: QueryArrays, answers: AnswerArrays, lists: Lists) -> Floats:
     """Return one row for each candidate: the evidence for it, how that compares, and how common all of it is."""
     evidence, questions = lists.evidence, lists.questions
     sums = evidence[:, N_BEST + 1 :: PER_GROUP].sum(axis=1)
@@ -74,9 +74,9 @@ def rows_of(ranker: Ranker, queries: QueryArrays, answers: AnswerArrays, lists: 
     best = np.full(len(lists.sizes), -np.inf, np.float32)
     np.maximum.at(best, questions, sums)
     relations = queries.relations[questions]
-    graph, back = ranker.graph, inverses(queries.relations, ranker.graph.n_relations)
+    graph, back = ready.graph, inverses(queries.relations, ready.graph.n_relations)
     counts = answer_counts(graph, lists.candidates, back[questions])
-    edges, answers_of, askers_of = (figures[relations] for figures in relation_counts(graph, ranker.index.edges.starts))
+    edges, answers_of, askers_of = (figures[relations] for figures in relation_counts(graph, ready.index.edges.starts))
     context = [
         sums,
         best[questions] - sums,

@@ -83,7 +83,7 @@ class TunedReranker:
     ) -> NDArray[np.float64]:
         """Return what the model says of the listed candidates."""
         assert self.model is not None
-        return self.model.scores(rows_of(lister, queries, answers, lists))
+        return self.model.scores(rows_of(lister.ready, queries, answers, lists))
 
 
 def _copy(part: AnswerArrays, out: AnswerArrays, queries: slice, targets: slice, top_k: int) -> None:

@@ -93,7 +93,7 @@ def _train(
     answers = ranker.answer(queries, top_k=TOP_K, groups=groups)
     validation = {own_name: _mrr(queries, answers, ranker)}
     lists = lists_of(answers, TOP_K)
-    rows, targets = rows_of(ranker, queries, answers, lists), find_answers(lists, queries)
+    rows, targets = rows_of(ranker.ready, queries, answers, lists), find_answers(lists, queries)
     if (targets >= 0).sum() < FEWEST_ANSWERS:
         return None, validation
     half = np.random.default_rng(seed + 1).permutation(len(lists.sizes)) % 2

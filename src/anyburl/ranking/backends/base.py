@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ Progress = Callable[[int], None]
 
 NO_GROUPS = np.empty(0, np.uint8)
 QUERIES_AT_A_TIME = 32
+PARTS_AHEAD = 4  # for each worker: those under way, and those that wait for the ones before them
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,13 @@ class Backend(Protocol):
 
     def fire(self, entity: int, relation: int) -> FiringArrays:
         """Return every firing for the query (entity, directed relation, ?), known answers included."""
+        ...
+
+    def map(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
+        """Yield what `work` makes of each part, in their order; it may run in several places at once.
+
+        Few parts are under way or waiting to be taken at any time.
+        """
         ...
 
     def close(self) -> None:

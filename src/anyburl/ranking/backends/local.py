@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +24,7 @@ from anyburl.ranking.arrays import (
     empty_firings,
     empty_walk,
 )
-from anyburl.ranking.backends.base import NO_GROUPS, QUERIES_AT_A_TIME, Progress, Wanted
+from anyburl.ranking.backends.base import NO_GROUPS, PARTS_AHEAD, QUERIES_AT_A_TIME, Progress, Wanted
 from anyburl.ranking.kernel import answer
 from anyburl.ranking.kernel_evidence import n_columns
 from anyburl.ranking.queries import single_query
@@ -75,6 +78,19 @@ class LocalBackend:
                 space = space._replace(firings=empty_firings(2 * n))
         finally:
             self._spare.put(space)
+
+    def map(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
+        waiting: deque[Future[Any]] = deque()
+        pool = ThreadPoolExecutor(self.threads)
+        try:
+            for part in parts:
+                waiting.append(pool.submit(work, part))
+                if len(waiting) > PARTS_AHEAD * self.threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # Ctrl-C: what is under way ends, what is waiting is dropped
+            pool.shutdown(cancel_futures=True)
 
     def close(self) -> None:
         """Nothing was started."""

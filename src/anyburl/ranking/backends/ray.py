@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from anyburl.cluster import Crew
 from anyburl.errors import RunError
 from anyburl.ranking.aggregation import Maximum
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays
-from anyburl.ranking.backends.base import QUERIES_AT_A_TIME, Progress, Wanted
+from anyburl.ranking.backends.base import PARTS_AHEAD, QUERIES_AT_A_TIME, Progress, Wanted
 from anyburl.ranking.backends.local import LocalBackend
 from anyburl.ranking.queries import single_query, take_queries
 from anyburl.ranking.ready import ReadyRules
@@ -31,6 +32,7 @@ class RankWorker:
         self._backend = LocalBackend(ready, threads=1)
         query = single_query(0, 0, np.empty(0, np.int32))
         self._backend.answer(query, Wanted(Maximum("max"), top_k=1))  # compiles, or loads, the kernels
+        self._work: tuple[int, Callable[[Any], Any]] | None = None
 
     def ready(self) -> str:
         """Return the version, once kernels are compiled and memory is there."""
@@ -41,6 +43,12 @@ class RankWorker:
         # Copies can be written to, as where queries are asked at home: kernels are compiled for that.
         own = queries._replace(**{name: column.copy() for name, column in queries._asdict().items()})
         return self._backend.answer(own, replace(wanted, groups=wanted.groups.copy()))
+
+    def do(self, number: int, work: Callable[[Any], Any], part: Any) -> Any:
+        """Return what the work of that number makes of a part; what it needs for itself it keeps between parts."""
+        if self._work is None or self._work[0] != number:
+            self._work = number, work
+        return self._work[1](part)
 
 
 class RayBackend:
@@ -59,6 +67,7 @@ class RayBackend:
         self._here = LocalBackend(ready, threads)
         self.threads = self._here.threads
         self._say = say
+        self._n_works = 0
         self._crew = Crew(address, threads)
         try:
             self._crew.start(RankWorker, self._crew.put(ready))
@@ -77,41 +86,57 @@ class RayBackend:
             chunk = take_queries(queries, np.arange(start, min(start + size, n_queries)))
             return worker.answer.remote(chunk, shared)
 
-        parts = self._ask_all(ask, range(0, n_queries, size), progress)
-        return AnswerArrays(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        found: list[AnswerArrays] = []
+        for answers in self._ask_all(ask, range(0, n_queries, size)):
+            found.append(answers)
+            if progress:
+                progress(len(answers.n_best))
+        return AnswerArrays(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
 
     def fire(self, entity: int, relation: int) -> FiringArrays:
         return self._here.fire(entity, relation)
+
+    def map(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
+        shared = self._crew.put(work)
+        self._n_works += 1
+        number = self._n_works
+        yield from self._ask_all(lambda worker, part: worker.do.remote(number, shared, part), parts)
 
     def close(self) -> None:
         """End the workers, and Ray if it was started here."""
         self._crew.close()
 
-    def _ask_all(self, ask: Callable[[Any, int], Any], starts: range, progress: Progress | None) -> list[AnswerArrays]:
-        """Ask every chunk, each worker one at a time; return the answers in the order of `starts`."""
-        waiting, parts = deque(starts), dict[int, AnswerArrays]()
-        calls, asked = dict[Any, int](), dict[int, int]()
-        n_lost = 0
-        while waiting or calls:
+    def _ask_all(self, ask: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
+        """Yield what workers make of each part, in order; each has one at a time, and few run ahead of the others."""
+        coming, again, results = enumerate(parts), deque[tuple[int, Any]](), dict[int, Any]()
+        calls, asked = dict[Any, int](), dict[int, tuple[int, Any]]()
+        n_taken, n_given, n_lost, is_last = 0, 0, 0, False
+        while asked or again or not is_last:
             for number, worker in self._crew.workers.items():
-                if waiting and number not in asked:
-                    asked[number] = waiting.popleft()
-                    calls[ask(worker, asked[number])] = number
-            found: dict[int, AnswerArrays] = {}
+                if number in asked:
+                    continue
+                if not again and not is_last and n_taken - n_given < PARTS_AHEAD * len(self._crew.workers):
+                    again.extend(islice(coming, 1))
+                    is_last = not again
+                    n_taken += not is_last
+                if again:
+                    asked[number] = again.popleft()
+                    calls[ask(worker, asked[number][1])] = number
+            found: dict[int, Any] = {}
             if calls:
                 self._crew.collect(calls, found, at_least=1)
-            for number, answers in found.items():
+            for number, result in found.items():
                 n_lost = 0
-                parts[asked.pop(number)] = answers
-                if progress:
-                    progress(len(answers.n_best))
+                results[asked.pop(number)[0]] = result
+            while n_given in results:
+                yield results.pop(n_given)
+                n_given += 1
             for number in asked.keys() - self._crew.workers.keys():
                 n_lost += 1
-                waiting.appendleft(asked.pop(number))
+                again.appendleft(asked.pop(number))
                 self._say(f"lost 1 Ray worker: its questions are asked again, {len(self._crew.workers)} left")
             if n_lost >= LOSSES:
                 raise RunError(f"{n_lost} Ray workers were lost without an answer: give them more memory")
             self._crew.refresh()
             if not self._crew.workers:
                 self._crew.wait_for_workers()
-        return [parts[start] for start in starts]

@@ -1,0 +1,207 @@
+"""`anyburl complete`: every missing fact that the rules imply."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from anyburl.cli.arguments import Address, Data, Engine, Rules
+from anyburl.cli.asking import Asked, asking
+from anyburl.cli.completion import one_of
+from anyburl.cli.consoles import counted, print_json, print_whole, result_console
+from anyburl.cli.notes import Slow
+from anyburl.cli.reasoning import check_tunable
+from anyburl.completion.options import AUTO, MIN_SCORE, PER_CHOICES, CompleteOptions
+from anyburl.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from anyburl.completion.files import FactFile, FactStream
+    from anyburl.reasoning.reasoner import Reasoner
+    from anyburl.triples.names import Names
+
+NAME = "complete"
+EXAMPLE = (
+    "Example:  anyburl complete runs/geo --out missing.tsv --min-score 0.5 --reasons\n\n"
+    "The best of each relation:  anyburl complete runs/geo --out missing.parquet --top 10"
+)
+N_SHOWN = 15  # relations
+
+WANTED = "Which facts"
+
+
+@asking()
+def command(
+    asked: Asked,
+    rules: Rules,
+    out: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="Where facts go: .parquet, .tsv, .jsonl, .nt, .ttl (text also .gz), or -."),
+    ],
+    data: Data = None,
+    min_score: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SCORE",
+            help=f"The least score; {MIN_SCORE} unless --top or --min-probability is given.",
+            rich_help_panel=WANTED,
+        ),
+    ] = None,
+    min_probability: Annotated[
+        float | None,
+        typer.Option(
+            metavar="CHANCE", help="The least calibrated probability (see `calibrate`).", rich_help_panel=WANTED
+        ),
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(metavar="N", help="Keep the N best facts, see --per.", rich_help_panel=WANTED)
+    ] = None,
+    per: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(PER_CHOICES),
+            help="What --top counts by; a question is (subject, relation, ?).",
+            rich_help_panel=WANTED,
+            autocompletion=one_of(*PER_CHOICES),
+        ),
+    ] = "relation",
+    relations: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Facts of these relations only.", rich_help_panel=WANTED)
+    ] = None,
+    subjects: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Facts about these subjects only: one label in a line.", rich_help_panel=WANTED
+        ),
+    ] = None,
+    functional: Annotated[
+        str | None,
+        typer.Option(
+            metavar=f"A,B|{AUTO}",
+            help="These relations have one object for each subject: facts of subjects that have one are left out, and "
+            f"of several the best is kept. {AUTO}: the relations for which the data shows it.",
+            rich_help_panel=WANTED,
+        ),
+    ] = None,
+    types: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RELATION",
+            help="Subject and object must have a type, as this relation states it, that was seen at their place.",
+            rich_help_panel=WANTED,
+        ),
+    ] = None,
+    reasons: Annotated[
+        bool, typer.Option("--reasons", help="Tell the facts that make the best rule predict each fact.")
+    ] = False,
+    engine: Engine = "threads",
+    address: Address = None,
+) -> None:
+    """Write every fact that no split states and that RULES imply with a high enough score."""
+    from anyburl.completion.files import STANDARD_OUTPUT, open_facts
+
+    if asked.json and out == STANDARD_OUTPUT:
+        raise OptionError("--json and --out - both write to standard output: give a file")
+    if address is not None and engine != "ray":
+        raise OptionError(f"--address needs --engine ray, got engine {engine!r}")
+    wanted = CompleteOptions(
+        min_score=min_score,
+        min_probability=min_probability,
+        top=top,
+        per=per,
+        relations=_labels(relations, "--relations"),
+        subjects=None if subjects is None else _read_lines(subjects),
+        functional=AUTO if functional == AUTO else _labels(functional, "--functional") or (),
+        types=types,
+        reasons=reasons,
+    )
+    options, target = asked.options(), open_facts(out)
+    source = asked.source(rules, data, engine=engine, address=address)
+    check_tunable(options, source)
+    with source.open(options, explaining=reasons, completing=True, seed=asked.seed) as reasoner:
+        found = _Found(reasoner, out)
+        total = len(reasoner.vocabulary.entities) if top is None or per != "relation" else None
+        with target, Slow(source.notes, "looking for missing facts", "looked for missing facts", total=total) as bar:
+            found.write(wanted, target, bar)
+    if asked.json:
+        print_json(found.to_json())
+    elif out != STANDARD_OUTPUT and not asked.quiet:
+        found.show(source.names)
+
+
+def _labels(text: str | None, flag: str) -> list[str] | None:
+    """Return the labels behind a text such as a,b."""
+    if text is None:
+        return None
+    labels = [label.strip() for label in text.split(",") if label.strip()]
+    if not labels:
+        raise OptionError(f"{flag} takes labels such as a,b, got {text!r}")
+    return labels
+
+
+def _read_lines(path: Path) -> list[str]:
+    """Return the labels in a file, one in a line."""
+    if not path.is_file():
+        raise DataError(f"{path}: expected a file of subjects, got {'a folder' if path.is_dir() else 'no such file'}")
+    try:
+        lines = path.read_text("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: expected text in UTF-8") from error
+    labels = [line.strip("\r") for line in lines if line.strip()]
+    if not labels:
+        raise DataError(f"{path}: expected subjects, one in a line, got an empty file")
+    return labels
+
+
+class _Found:
+    """What was found, counted while it is written."""
+
+    def __init__(self, reasoner: Reasoner, out: str) -> None:
+        self._reasoner, self._out = reasoner, out
+        self._counts: Counter[str] = Counter()
+        self._best: dict[str, float] = {}
+        self._started, self._seconds = time.monotonic(), 0.0
+
+    def write(self, wanted: CompleteOptions, target: FactFile | FactStream, bar: Slow) -> None:
+        """Find facts and hand them on."""
+        import polars as pl
+
+        for facts in self._reasoner.complete(wanted, progress=bar.advance):
+            target.add(facts)
+            told = facts.group_by("relation").agg(pl.len().alias("n"), pl.max("score"))
+            for relation, n, score in told.iter_rows():
+                self._counts[relation] += n
+                self._best[relation] = max(self._best.get(relation, 0.0), score)
+        self._seconds = time.monotonic() - self._started
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "facts": self._counts.total(),
+            "seconds": round(self._seconds, 3),
+            "out": self._out,
+            "by_relation": [
+                {"relation": relation, "facts": n, "highest_score": self._best[relation]}
+                for relation, n in self._counts.most_common()
+            ],
+        }
+
+    def show(self, names: Names) -> None:
+        """Print how many facts there are, by relation."""
+        console = result_console()
+        console.say(f"{counted(self._counts.total(), 'missing fact')} in {self._out}, in {self._seconds:.1f} s")
+        if not self._counts:
+            return
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("relation", overflow="fold")
+        table.add_column("facts", justify="right", no_wrap=True)
+        table.add_column("highest score", justify="right", no_wrap=True)
+        for relation, n in self._counts.most_common(N_SHOWN):
+            table.add_row(names.get(relation), f"{n:,}", f"{self._best[relation]:.3f}")
+        print_whole(table)
+        if len(self._counts) > N_SHOWN:
+            console.say(f"and {counted(len(self._counts) - N_SHOWN, 'more relation')}", "dim")

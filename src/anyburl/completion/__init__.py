@@ -1,0 +1,1 @@
+"""Every new fact that the rules imply, with its score."""

@@ -1,0 +1,111 @@
+"""Facts to files: whole parts while they are found, one file at the end."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Self
+
+import polars as pl
+
+from anyburl.completion.texts import to_json_lines, to_rdf_lines, to_tab_separated
+from anyburl.errors import DataError, OptionError
+from anyburl.writing import replacing
+
+STANDARD_OUTPUT = "-"
+PARQUET = ".parquet"
+TEXTS: dict[str, Callable[[pl.DataFrame, bool], str]] = {
+    ".tsv": to_tab_separated,
+    ".jsonl": to_json_lines,
+    ".nt": to_rdf_lines,
+    ".ttl": to_rdf_lines,
+}
+SUFFIXES = (PARQUET, *TEXTS)
+
+
+class FactFile:
+    """A file of facts; its suffix is its format, and text may be compressed (.gz).
+
+    Facts come in parts, which are kept in a folder beside the file, NAME.parts: a process that is killed leaves whole
+    parts there, as Parquet. `close` puts them into the file, which takes the place of an older one in a single step.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.n_parts = path, 0
+        self._suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+        self._packed = path.name.lower().endswith(".gz")
+        self._check()
+        self._folder = path.with_name(f"{path.name}.parts")
+
+    def _check(self) -> None:
+        if self._suffix not in SUFFIXES or (self._packed and self._suffix == PARQUET):
+            raise OptionError(
+                f"expected a file name that ends in {', '.join(SUFFIXES)}, or {STANDARD_OUTPUT}, got {str(self.path)!r}"
+            )
+        if self.path.is_dir():
+            raise DataError(f"{self.path} is a folder: give a file for the facts")
+        if not self.path.parent.is_dir():
+            raise DataError(f"{self.path}: there is no folder {self.path.parent}")
+
+    def __enter__(self) -> Self:
+        shutil.rmtree(self._folder, ignore_errors=True)  # of a process that was killed
+        try:
+            self._folder.mkdir()
+        except OSError as refusal:
+            raise DataError(f"{self._folder}: the folder cannot be made ({refusal.strerror or refusal})") from refusal
+        return self
+
+    def add(self, facts: pl.DataFrame) -> None:
+        """Keep one more part."""
+        with replacing(self._folder / f"{self.n_parts:06}{PARQUET}") as unfinished:
+            facts.write_parquet(unfinished, compression="zstd")
+        self.n_parts += 1
+
+    def __exit__(self, *error: object) -> None:
+        """Put the parts together, also those of work that was interrupted."""
+        if self.n_parts:
+            with replacing(self.path) as unfinished:
+                self._join(unfinished)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _join(self, unfinished: Path) -> None:
+        parts = [self._folder / f"{number:06}{PARQUET}" for number in range(self.n_parts)]
+        if self._suffix == PARQUET:
+            pl.scan_parquet(parts).sink_parquet(unfinished, compression="zstd")
+            return
+        with gzip.open(unfinished, "wb") if self._packed else unfinished.open("wb") as file:
+            _write_texts((pl.read_parquet(part) for part in parts), TEXTS[self._suffix], file)
+
+
+class FactStream:
+    """Standard output: tab-separated lines, at once."""
+
+    def __init__(self) -> None:
+        self.n_parts = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, facts: pl.DataFrame) -> None:
+        """Write one more part."""
+        sys.stdout.write(to_tab_separated(facts, self.n_parts == 0))
+        sys.stdout.flush()
+        self.n_parts += 1
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is left to be done."""
+
+
+def open_facts(out: str) -> FactFile | FactStream:
+    """Return where facts go to: a file, or standard output."""
+    return FactStream() if out == STANDARD_OUTPUT else FactFile(Path(out).expanduser())
+
+
+def _write_texts(
+    frames: Iterator[pl.DataFrame], to_text: Callable[[pl.DataFrame, bool], str], file: IO[bytes] | gzip.GzipFile
+) -> None:
+    for number, frame in enumerate(frames):
+        file.write(to_text(frame, number == 0).encode())

@@ -1,0 +1,71 @@
+"""Which missing facts are wanted. Imports no compiler, so the command line takes its defaults and choices from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+from anyburl.errors import InvalidOptionError, OptionError
+
+PER_CHOICES = ("relation", "subject", "question")
+MIN_SCORE = 0.8  # where nothing else says how many facts there will be
+AUTO = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompleteOptions:
+    """Options of completion, checked on creation.
+
+    Facts have a score of at least `min_score` (0.8 if nothing else limits them) and a calibrated probability of at
+    least `min_probability`; of these, the `top` best are kept `per` relation, subject, or question (subject, relation,
+    ?). `relations` and `subjects` are labels, by default all. `functional` relations get one object for each subject,
+    and none where one is stated: labels, or "auto" for those that the data shows to be so. With `types`, the relation
+    that states them, subject and object must have a type that was seen at their place. With `reasons`, the facts behind
+    each fact are told.
+    """
+
+    min_score: float | None = None
+    min_probability: float | None = None
+    top: int | None = None
+    per: str = "relation"
+    relations: Sequence[str] | None = None
+    subjects: Sequence[str] | None = None
+    functional: Sequence[str] | str = ()
+    types: str | None = None
+    reasons: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("min_score", "min_probability"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise InvalidOptionError(name, "from 0 to 1", value)
+        if self.top is not None and self.top < 1:
+            raise InvalidOptionError("top", "at least 1", self.top)
+        if self.per not in PER_CHOICES:
+            raise InvalidOptionError("per", f"one of {', '.join(PER_CHOICES)}", self.per)
+        for name in ("relations", "subjects", "functional"):
+            value = getattr(self, name)
+            if isinstance(value, str) and (name, value) != ("functional", AUTO):
+                raise OptionError(f"{name} is a list of labels, got the text {value!r}")
+
+    @property
+    def least(self) -> float:
+        """The least score that is asked for."""
+        if self.min_score is not None:
+            return self.min_score
+        return MIN_SCORE if self.top is None and self.min_probability is None else 0.0
+
+
+class CompleteKeywords(TypedDict, total=False):
+    """The fields of `CompleteOptions` as keywords."""
+
+    min_score: float | None
+    min_probability: float | None
+    top: int | None
+    per: str
+    relations: Sequence[str] | None
+    subjects: Sequence[str] | None
+    functional: Sequence[str] | str
+    types: str | None
+    reasons: bool
