@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anyburl.completion.facts import FactColumns
+from anyburl.completion.search import make_search
 from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.backends.base import QUERIES_AT_A_TIME, Backend, Wanted
@@ -145,3 +147,38 @@ def test_progress_counts_every_query_once(backend: Backend) -> None:
 
 def test_a_backend_tells_its_threads(backend: Backend, kind: str) -> None:
     assert backend.threads == {"one thread": 1, "three threads": 3, "ray": 2}[kind]
+
+
+class Facts:
+    """Facts of all subjects, as work that a backend does in parts."""
+
+    def __init__(self, name: str, *, block: bool) -> None:
+        self.ranker = make_ranker(CASE.graph, CASE.scored, block=block, aggregation=name)
+        self.search = make_search(self.ranker, np.full(GRAPH[1], 0.2))
+
+    def by(self, backend: Backend, size: int) -> list[tuple[object, ...]]:
+        parts = [np.arange(i, min(i + size, N), dtype=np.int32) for i in range(0, N, size)]
+        found = FactColumns.concat(list(backend.map(self.search, parts)))
+        return [(*triple, score) for triple, score in zip(found.triples.tolist(), found.scores, strict=True)]
+
+
+@pytest.mark.parametrize("name", ["max", "noisy-or-top:2"])
+def test_facts_do_not_depend_on_the_backend(backend: Backend, plain: Backend, blocked: bool, name: str) -> None:
+    """Whatever the parts are, and whatever work came before."""
+    facts = Facts(name, block=blocked)
+    expected = facts.by(plain, N)
+    assert len(expected) > 20
+    assert facts.by(backend, 1) == facts.by(backend, 7) == expected
+
+
+def test_parts_come_in_order_and_may_be_left(backend: Backend) -> None:
+    assert list(backend.map(str, range(100))) == [str(number) for number in range(100)]
+    taken = backend.map(str, iter(range(10**9)))
+    assert [next(taken) for _ in range(3)] == ["0", "1", "2"]
+    taken.close()  # type: ignore[attr-defined]
+    assert list(backend.map(str, [])) == []
+
+
+def test_an_error_of_the_work_is_raised(backend: Backend) -> None:
+    with pytest.raises(Exception, match="invalid literal"):
+        list(backend.map(int, ["1", "two"]))

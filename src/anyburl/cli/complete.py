@@ -109,13 +109,14 @@ def command(
         raise OptionError("--json and --out - both write to standard output: give a file")
     if address is not None and engine != "ray":
         raise OptionError(f"--address needs --engine ray, got engine {engine!r}")
+    about = {} if subjects is None else _read_subjects(subjects)
     wanted = CompleteOptions(
         min_score=min_score,
         min_probability=min_probability,
         top=top,
         per=per,
         relations=_labels(relations, "--relations"),
-        subjects=None if subjects is None else _read_lines(subjects),
+        subjects=None if subjects is None else list(about.values()),
         functional=AUTO if functional == AUTO else _labels(functional, "--functional") or (),
         types=types,
         reasons=reasons,
@@ -124,6 +125,7 @@ def command(
     source = asked.source(rules, data, engine=engine, address=address)
     check_tunable(options, source)
     with source.open(options, explaining=reasons, completing=True, seed=asked.seed) as reasoner:
+        _check_subjects(subjects, about, reasoner)
         found = _Found(reasoner, out)
         total = len(reasoner.vocabulary.entities) if top is None or per != "relation" else None
         with target, Slow(source.notes, "looking for missing facts", "looked for missing facts", total=total) as bar:
@@ -144,18 +146,28 @@ def _labels(text: str | None, flag: str) -> list[str] | None:
     return labels
 
 
-def _read_lines(path: Path) -> list[str]:
-    """Return the labels in a file, one in a line."""
+def _read_subjects(path: Path) -> dict[int, str]:
+    """Return the labels in a file, one in a line, by the number of the line."""
     if not path.is_file():
         raise DataError(f"{path}: expected a file of subjects, got {'a folder' if path.is_dir() else 'no such file'}")
     try:
         lines = path.read_text("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: expected text in UTF-8") from error
-    labels = [line.strip("\r") for line in lines if line.strip()]
+    labels = {number: line.strip("\r") for number, line in enumerate(lines, 1) if line.strip()}
     if not labels:
         raise DataError(f"{path}: expected subjects, one in a line, got an empty file")
     return labels
+
+
+def _check_subjects(path: Path | None, labels: dict[int, str], reasoner: Reasoner) -> None:
+    """Refuse labels that are not in the data; the error names the line."""
+    vocabulary = reasoner.vocabulary
+    for number, label in labels.items():
+        try:
+            vocabulary.entity_id(reasoner.names.label_of(label, vocabulary.entities, "entity"))
+        except DataError as error:
+            raise DataError(f"{path}:{number}: {error}") from error
 
 
 class _Found:

@@ -1,0 +1,219 @@
+"""`Reasoner.complete`: which facts, in which frames, with which reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import anyburl
+from anyburl import DataError, Dataset, OptionError, Reasoner, RuleSet
+from anyburl.completion import complete, selection
+from anyburl.completion.complete import complete_graph
+from anyburl.completion.options import CompleteOptions
+from anyburl.errors import InvalidOptionError
+from anyburl.triples.names import Names
+
+TRAIN = [
+    ("ed", "lives", "holland"),
+    ("lisa", "lives", "holland"),
+    ("jan", "lives", "france"),
+    ("mia", "lives", "france"),
+    ("holland", "lang", "dutch"),
+    ("france", "lang", "french"),
+    ("ed", "speaks", "dutch"),
+    ("jan", "knows", "jan"),
+    *((person, "type", "person") for person in ("ed", "lisa", "jan")),
+    ("dutch", "type", "language"),
+    ("french", "type", "language"),
+]
+VALID = [("jan", "speaks", "french")]
+TEST = [("ed", "knows", "ed")]
+RULES = """10\t8\t0.8\tspeaks(X,Y) <= lives(X,A), lang(A,Y)
+10\t5\t0.5\tspeaks(X,dutch) <= lives(X,A)
+10\t9\t0.9\tknows(X,me_myself_i) <= lives(X,A)
+10\t4\t0.4\tspeaks(X,Y) <= lives(X,Y)
+"""
+COLUMNS = ["subject", "relation", "object", "score", "probability", "closed_world", "rule", "rules"]
+BY_COUNTRY = "speaks(X,Y) <= lives(X,A), lang(A,Y)"
+
+
+@pytest.fixture
+def dataset() -> Dataset:
+    return Dataset.from_triples(TRAIN, VALID, TEST, name="speakers")
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> RuleSet:
+    (tmp_path / "rules.txt").write_text(RULES)
+    return RuleSet.load(tmp_path / "rules.txt")
+
+
+@pytest.fixture
+def reasoner(rules: RuleSet, dataset: Dataset) -> Reasoner:
+    return Reasoner(rules, dataset, smoothing=0, block_connected="off", threads=1)
+
+
+def facts(reasoner: Reasoner, **options: Any) -> dict[tuple[str, str, str], float]:
+    frame = pl.concat(list(reasoner.complete(**options)))
+    return {(s, r, o): score for s, r, o, score in frame.select(COLUMNS[:4]).iter_rows()}
+
+
+def test_facts_that_no_split_states(reasoner: Reasoner) -> None:
+    assert facts(reasoner) == {
+        ("lisa", "speaks", "dutch"): 0.8,
+        ("mia", "speaks", "french"): 0.8,
+        ("lisa", "knows", "lisa"): 0.9,
+        ("mia", "knows", "mia"): 0.9,
+    }
+
+
+def test_what_is_said_of_a_fact(reasoner: Reasoner) -> None:
+    (frame,) = reasoner.complete(min_score=0.5, subjects=["lisa"], relations=["speaks"])
+    assert frame.columns == COLUMNS
+    assert frame.rows() == [("lisa", "speaks", "dutch", 0.8, None, None, BY_COUNTRY, 2)]
+
+
+def test_with_max_rules_below_the_least_score_are_not_grounded(reasoner: Reasoner) -> None:
+    (frame,) = reasoner.complete(min_score=0.8, subjects=["lisa"], relations=["speaks"])
+    assert frame["rules"].to_list() == [1]
+
+
+def test_a_frame_without_facts(reasoner: Reasoner) -> None:
+    (frame,) = reasoner.complete(min_score=0.95, reasons=True)
+    assert frame.columns == [*COLUMNS, "facts"]
+    assert not len(frame)
+
+
+def test_frames_come_in_parts(reasoner: Reasoner, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = pl.concat(list(reasoner.complete(min_score=0, reasons=True)))
+    monkeypatch.setattr(complete, "FACTS_AT_A_TIME", 1)
+    monkeypatch.setattr(anyburl.completion.missing, "SUBJECTS_AT_A_TIME", 1)
+    parts = list(reasoner.complete(min_score=0, reasons=True))
+    assert len(parts) > 3
+    assert pl.concat(parts).equals(whole)
+
+
+@pytest.mark.parametrize("per", ["relation", "subject", "question"])
+@pytest.mark.parametrize("top", [1, 2, 100])
+@pytest.mark.parametrize("aggregation", ["max", "noisy-or"])
+def test_the_best_of_each(reasoner: Reasoner, per: str, top: int, aggregation: str) -> None:
+    reasoner = reasoner.with_aggregation(aggregation)
+    found = pl.concat(list(reasoner.complete(top=top, per=per, min_score=0.1)))
+    keys = {"relation": ["relation"], "subject": ["subject"], "question": ["subject", "relation"]}[per]
+    every = pl.concat(list(reasoner.complete(min_score=0.1)))
+    best = every.sort("score", descending=True).group_by(keys).head(top)
+    assert found.group_by(keys).agg(pl.len()).sort(keys).equals(best.group_by(keys).agg(pl.len()).sort(keys))
+    assert sorted(found["score"]) == sorted(best["score"])
+
+
+def test_the_best_of_each_relation_among_many(reasoner: Reasoner, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = facts(reasoner, top=2)
+    monkeypatch.setattr(selection, "FACTS_AT_A_TIME", 1)
+    monkeypatch.setattr(anyburl.completion.missing, "SUBJECTS_AT_A_TIME", 1)
+    assert facts(reasoner, top=2) == whole
+
+
+def test_functional_relations_get_one_object(reasoner: Reasoner) -> None:
+    every = facts(reasoner, min_score=0.1, relations=["speaks"])
+    assert every[("ed", "speaks", "holland")] == 0.4
+    assert every[("mia", "speaks", "dutch")] == 0.5
+    assert facts(reasoner, min_score=0.1, functional=["speaks"], relations=["speaks"]) == {
+        ("lisa", "speaks", "dutch"): 0.8,  # ed and, in valid, jan speak something already
+        ("mia", "speaks", "french"): 0.8,
+    }
+
+
+def test_functional_relations_are_learned_from_the_data() -> None:
+    train = [(f"p{i}", "lives", f"c{i % 3}") for i in range(30)] + [(f"p{i}", "likes", f"c{i % 5}") for i in range(30)]
+    train += [(f"p{i}", "likes", f"c{(i + 1) % 5}") for i in range(30)] + [("c0", "mayor", "p1")]
+    dataset = Dataset.from_triples(train)
+    found = anyburl.completion.filters.functional_relations(dataset)
+    assert [dataset.vocabulary.relation_label(int(relation)) for relation in found] == ["lives"]
+
+
+def test_types_that_were_seen_at_their_place(reasoner: Reasoner) -> None:
+    """Only persons speak, and only languages are spoken; mia has no type."""
+    assert set(facts(reasoner, min_score=0.1, types="type", relations=["speaks"])) == {
+        ("lisa", "speaks", "dutch"),
+        ("jan", "speaks", "dutch"),
+    }
+
+
+@pytest.mark.parametrize("object_identity", [True, False])
+@pytest.mark.parametrize("aggregation", ["max", "noisy-or"])
+def test_reasons_are_facts_of_train_that_ground_the_rule(object_identity: bool, aggregation: str) -> None:
+    data = anyburl.load_dataset("geo")
+    rules = anyburl.learn(data, paths=3000, seed=1)
+    reasoner = Reasoner(rules, data, aggregation=aggregation, object_identity=object_identity)
+    frame = pl.concat(list(reasoner.complete(top=3, per="subject", min_score=0.2, reasons=True)))
+    train = set(data.train.to_polars().rows())
+    assert len(frame) > 100
+    for subject, relation, object, rule, told in frame.select(*COLUMNS[:3], "rule", "facts").sample(60, seed=1).rows():
+        assert {tuple(fact) for fact in told} <= train
+        explanation = reasoner.explain((subject, relation, object), top=1, groundings=1)
+        assert str(explanation.reasons[0].rule) == rule
+        assert len(explanation.reasons[0].groundings[0]) == len(told)
+        assert {subject, object} & {entity for fact in told for entity in (fact[0], fact[2])}
+
+
+def test_names_are_understood_and_told(rules: RuleSet, dataset: Dataset) -> None:
+    names = Names({"lisa": "Lisa B.", "speaks": "can speak"})
+    reasoner = Reasoner(rules, dataset, names=names, smoothing=0, block_connected="off")
+    (frame,) = reasoner.complete(subjects=["Lisa B."], relations=["can speak"])
+    told = frame.select("subject", "relation", "subject_name", "relation_name", "object_name").rows()
+    assert told == [("lisa", "speaks", "Lisa B.", "can speak", "dutch")]
+
+
+class HalfAsSure:
+    """A calibration: half the score, unknown for one relation; all that is under the closed world is unknown."""
+
+    def probabilities(self, relations: Any, scores: Any) -> Any:
+        return np.where(relations == relations.min(), scores / 2, np.nan)
+
+    def closed_world(self, relations: Any, scores: Any) -> Any:
+        return np.full(len(scores), np.nan)
+
+    def least_scores(self, probability: float) -> Any:
+        return np.full(5, 2 * probability)
+
+
+def test_probabilities_are_told_and_asked_for(reasoner: Reasoner) -> None:
+    wanted = CompleteOptions(min_probability=0.42)
+    (frame,) = complete_graph(reasoner.ranker, reasoner.dataset, wanted, calibration=HalfAsSure())
+    assert set(frame["relation"]) == {"knows"}
+    assert frame["probability"].to_list() == [0.45] * len(frame)
+    assert frame["closed_world"].null_count() == len(frame)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_score": 1.5}, "min_score must be from 0 to 1"),
+        ({"min_score": float("nan")}, "min_score must be from 0 to 1"),
+        ({"min_probability": -1}, "min_probability must be from 0 to 1"),
+        ({"top": 0}, "top must be at least 1"),
+        ({"per": "object"}, "per must be one of relation, subject, question"),
+        ({"relations": "speaks"}, "relations is a list of labels"),
+        ({"functional": "speaks"}, "functional is a list of labels"),
+    ],
+)
+def test_wrong_options_are_refused(reasoner: Reasoner, options: dict[str, Any], message: str) -> None:
+    with pytest.raises((OptionError, InvalidOptionError), match=message):
+        reasoner.complete(**options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"relations": ["speak"]}, {"subjects": ["lise"]}, {"functional": ["x"]}, {"types": "x"}]
+)
+def test_unknown_labels_are_refused(reasoner: Reasoner, options: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match=r"unknown (entity|relation)"):
+        list(reasoner.complete(**options))
+
+
+def test_a_probability_needs_a_calibration(reasoner: Reasoner) -> None:
+    with pytest.raises(OptionError, match="calibrate"):
+        list(reasoner.complete(min_probability=0.5))

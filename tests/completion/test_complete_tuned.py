@@ -1,0 +1,74 @@
+"""Completion by a model: what asking every question gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import anyburl
+from anyburl import Dataset, Reasoner
+from anyburl.completion import search
+from anyburl.ranking.kernel_evidence import n_columns
+from anyburl.reasoning.opening import Opened
+from anyburl.tuning import reranker
+from anyburl.tuning.evidence import rule_groups
+from anyburl.tuning.kernel import ForestArrays
+from anyburl.tuning.model import TunedModel
+from anyburl.tuning.reranker import TunedReranker
+from anyburl.tuning.train import Tuning
+from reasoning.runs import people
+
+N_CONTEXT = 12  # columns beside the evidence
+
+
+def some_model(n_columns: int) -> TunedModel:
+    """Thirty trees of one question each."""
+    rng = np.random.default_rng(1)
+    columns, thresholds = np.arange(30) % n_columns, rng.random(30) ** 2 * 3
+    leaves = np.arange(60, dtype=np.int32)
+    forest = ForestArrays(
+        np.arange(30, dtype=np.int32),
+        columns.astype(np.int32),
+        thresholds,
+        -1 - leaves[::2],
+        -1 - leaves[1::2],
+        rng.normal(0.1, 0.3, 60),
+    )
+    return TunedModel(forest, 1)
+
+
+@pytest.fixture(scope="module", params=["open", "blocked"])
+def tuned(request: pytest.FixtureRequest) -> Iterator[Reasoner]:
+    """A model that orders the five best candidates; those after them may be facts, too."""
+    triples = people()
+    data = Dataset.from_triples(triples[::2] + triples[1::4], triples[3::8], triples[7::8])
+    rules = anyburl.learn(data, paths=2000, max_cyclic=2, seed=1, threads=1)
+    groups, blocked = rule_groups(rules), "on" if request.param == "blocked" else "off"
+    plain = Reasoner(rules, data, aggregation="noisy-or-top:5", block_connected=blocked, threads=2)
+    tuning = Tuning(some_model(n_columns(groups) + N_CONTEXT), "noisy-or-top:5", {}, 0, 0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (reranker, search):
+            patch.setattr(module, "TOP_K", 5)
+        ranker = replace(plain.ranker, reranker=TunedReranker(tuning, groups))
+        yield Reasoner.of(Opened(ranker, data, {}))
+
+
+@pytest.mark.parametrize("least", [0.0, 0.3, 0.6, 0.9])
+def test_every_question_asked(tuned: Reasoner, least: float) -> None:
+    """Of both questions of a fact, the higher score counts."""
+    entities, relations = tuned.vocabulary.entities.to_list(), tuned.vocabulary.relations.to_list()
+    questions = [(e, r, None) for e in entities for r in relations] + [
+        (None, r, e) for e in entities for r in relations
+    ]
+    answers = tuned.predict(questions, top=len(entities)).filter((pl.col("known") == "") & (pl.col("score") >= least))
+    expected = answers.group_by("subject", "relation", "object").agg(pl.max("score"))
+    found = pl.concat(list(tuned.complete(min_score=least)))
+    keys = ["subject", "relation", "object"]
+    both = found.select(*keys, "score").join(expected, on=keys, how="full", suffix="_asked")
+    assert len(both) == len(found) == len(expected)
+    assert len(found) > 20 or least == 0.9
+    assert both.filter((pl.col("score") - pl.col("score_asked")).abs() > 1e-9).is_empty()
