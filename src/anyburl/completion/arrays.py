@@ -40,6 +40,8 @@ class FindSpace(NamedTuple):
 
     answering: Workspace
     shelf: ShelfArrays
+    weights: NDArray[np.int64]  # entity -> its stamp, highest score, sum and number of scores: (entities, 4)
+    gathered: FiringArrays  # the scores and rules of each chosen candidate side by side
     stopped: NDArray[np.int64]  # where the kernel stopped, see `Stopped`
 
 
@@ -52,6 +54,7 @@ class Stopped(NamedTuple):
     questions: int = 3  # how many lists
     firings: int = 4  # the room that they would need, 0 if there is enough
     ends: int = 5
+    gathered: int = 6
 
 
 class FactArrays(NamedTuple):

@@ -76,7 +76,9 @@ class Finder:
             n_entities, longest = self.ready.graph.n_entities, self.ready.longest
             answering = Workspace(empty_walk(n_entities, longest), empty_candidates(n_entities), empty_firings(ROOM))
             shelf = empty_shelf(self.bodies, 2 * self.ready.graph.n_relations, empty_firings(ROOM))
-            return FindSpace(answering, shelf, np.zeros(len(Stopped()), np.int64))
+            gathered = empty_firings(max(ROOM, self.longest_list))
+            weights = np.zeros((n_entities + 1, 4), np.int64)
+            return FindSpace(answering, shelf, weights, gathered, np.zeros(len(Stopped()), np.int64))
 
     def __reduce__(self) -> Any:
         fields = self.ready, self.bodies, self.aggregation, self.heads, self.least, self.groups, self.longest_list
@@ -91,6 +93,8 @@ def _enlarged(space: FindSpace) -> FindSpace:
     if space.stopped[AT.ends]:
         ends = empty_firings(2 * int(space.stopped[AT.ends]))
         space = space._replace(shelf=space.shelf._replace(ends=ends))
+    if space.stopped[AT.gathered]:
+        space = space._replace(gathered=empty_firings(2 * int(space.stopped[AT.gathered])))
     return space
 
 

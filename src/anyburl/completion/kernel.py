@@ -9,11 +9,19 @@ from anyburl._jit import inlined, kernel, part
 from anyburl.completion.arrays import BodyRules, FactArrays, FindSpace, ListArrays, ShelfArrays, Stopped
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import find_segment
-from anyburl.ranking.arrays import Asked, CandidateArrays, Protocol, QueryArrays, RuleIndex, Workspace
+from anyburl.ranking.arrays import (
+    Asked,
+    CandidateArrays,
+    FiringArrays,
+    Protocol,
+    QueryArrays,
+    RuleIndex,
+    Workspace,
+)
 from anyburl.ranking.kernel import exclude_connected, fire_unary, next_query
-from anyburl.ranking.kernel_evidence import tell_evidence
-from anyburl.ranking.kernel_order import MOST_EVIDENCE, best_rule, count_rules, link_firings, set_keys
-from anyburl.ranking.kernel_rank import find_least_key, keep_best, keep_undecided
+from anyburl.ranking.kernel_evidence import add_evidence
+from anyburl.ranking.kernel_order import FEW, MOST_EVIDENCE, add_up, sort_down
+from anyburl.ranking.kernel_rank import find_least_key, keep_best
 from anyburl.ranking.kernel_trie import fire_trie
 
 AT = Stopped()
@@ -40,19 +48,22 @@ def fill_shelf(bodies: BodyRules, shelf: ShelfArrays, n_ends: int) -> None:
 
 
 @inlined
-def weigh(candidates: CandidateArrays, entity: int, score: int, number: int, n: int) -> int:
+def weigh(weights: NDArray[np.int64], listed: NDArray[np.int32], entity: int, score: int, number: int, n: int) -> int:
     """Add a score to those of a candidate; return how many candidates there are then.
 
-    The highest score is its key, their sum what it may reach: no aggregation gives a candidate more.
+    The sum of its scores is what it may reach: no aggregation gives a candidate more.
     """
-    is_new = candidates.stamps[entity] != number
-    candidates.stamps[entity] = number
-    candidates.listed[n] = entity
-    best = -1 if is_new else candidates.keys[entity]
-    total = 0 if is_new else candidates.reached[entity]
-    candidates.keys[entity] = max(best, score)
-    candidates.reached[entity] = min(total + score, MOST_EVIDENCE)
-    return int(n + is_new)
+    listed[n] = entity
+    if weights[entity, 0] != number:
+        weights[entity, 0] = number
+        weights[entity, 1] = score
+        weights[entity, 2] = score
+        weights[entity, 3] = 1
+        return n + 1
+    weights[entity, 1] = max(weights[entity, 1], score)
+    weights[entity, 2] = min(weights[entity, 2] + score, MOST_EVIDENCE)
+    weights[entity, 3] += 1
+    return n
 
 
 @part
@@ -64,11 +75,13 @@ def weigh_all(
     number: int,
     asked: Asked,
     space: Workspace,
+    weights: NDArray[np.int64],
 ) -> int:
     """Weigh the candidates of a question: of the unary rules that fired, and of the ends of bodies; return how many."""
     candidates, firings, query, n = space.candidates, space.firings, asked.query, 0
+    listed = candidates.listed
     for i in range(n_unary):
-        n = weigh(candidates, int(np.int64(firings.candidates[i])), int(firings.scores[i]), number, n)
+        n = weigh(weights, listed, int(np.int64(firings.candidates[i])), int(firings.scores[i]), number, n)
     if shelf.stamps[asked.d] != shelf.stamps[-1]:
         return n
     rule = int(shelf.firsts[asked.d])
@@ -77,56 +90,131 @@ def weigh_all(
         for i in range(shelf.starts[bodies.bodies[rule]], shelf.stops[bodies.bodies[rule]]):
             end = int(np.int64(shelf.ends.candidates[i]))
             if candidates.excluded[end] != query:
-                n = weigh(candidates, end, score, number, n)
+                n = weigh(weights, listed, end, score, number, n)
         rule = int(shelf.following[rule])
-    return n
-
-
-@inlined
-def choose(candidates: CandidateArrays, n_candidates: int, least: int, number: int) -> int:
-    """Mark the candidates that may reach `least`; return how many there are."""
-    n = 0
-    for c in range(n_candidates):
-        entity = candidates.listed[c]
-        if candidates.reached[entity] >= least:
-            candidates.tied[entity] = number
-            n += 1
     return n
 
 
 @part
-def fire_shelf(
+def choose(
+    candidates: CandidateArrays,
+    weights: NDArray[np.int64],
+    n_candidates: int,
+    n_counted: int,
+    least: int,
+    number: int,
+) -> tuple[int, int]:
+    """List only the candidates that may reach `least`, and give each a place for its firings; return how many there
+    are, and their firings.
+
+    Of `n_counted` scores, none is higher than the highest.
+    """
+    n, n_firings, least_best = 0, 0, (least + n_counted - 1) // n_counted
+    for c in range(n_candidates):
+        entity = candidates.listed[c]
+        if weights[entity, 2] >= least and weights[entity, 1] >= least_best:
+            candidates.tied[entity] = number
+            candidates.listed[n] = entity
+            candidates.keys[entity] = weights[entity, 1]
+            candidates.list_sizes[entity] = weights[entity, 3]
+            candidates.list_starts[entity] = n_firings
+            candidates.firsts[entity] = n_firings
+            n += 1
+            n_firings += int(weights[entity, 3])
+    return n, n_firings
+
+
+@inlined
+def put(candidates: CandidateArrays, gathered: FiringArrays, entity: int, score: int, rule: int, number: int) -> None:
+    """Put a firing beside the others of its candidate, if that was chosen."""
+    if candidates.tied[entity] == number:
+        place = candidates.firsts[entity]
+        gathered.scores[place] = score
+        gathered.rules[place] = rule
+        candidates.firsts[entity] = place + 1
+
+
+@part
+def gather(
     bodies: BodyRules,
     scores: NDArray[np.int64],
     shelf: ShelfArrays,
+    n_unary: int,
     number: int,
     asked: Asked,
     space: Workspace,
-    n: int,
-) -> int:
-    """Fire the B rules with head d for the chosen candidates among the ends of their bodies; return the number of
-    firings, past the room there is if that is too small.
-    """
-    if shelf.stamps[asked.d] != shelf.stamps[-1]:
-        return n
+    gathered: FiringArrays,
+) -> None:
+    """Gather the firings of the chosen candidates."""
     candidates, firings = space.candidates, space.firings
-    room = len(firings.candidates)
+    for i in range(n_unary):
+        entity, rule = int(np.int64(firings.candidates[i])), int(np.int64(firings.rules[i]))
+        put(candidates, gathered, entity, int(firings.scores[i]), rule, number)
+    if shelf.stamps[asked.d] != shelf.stamps[-1]:
+        return
     rule = int(shelf.firsts[asked.d])
     while rule >= 0:
-        score, row = int(scores[bodies.codes[rule]]), int(bodies.rows[rule])
-        start, stop = int(shelf.starts[bodies.bodies[rule]]), int(shelf.stops[bodies.bodies[rule]])
-        if n + stop - start <= room:
-            for i in range(start, stop):
-                end = shelf.ends.candidates[i]
-                firings.candidates[n] = end
-                firings.scores[n] = score
-                firings.rules[n] = row
-                n += candidates.tied[end] == number
-        else:
-            for i in range(start, stop):
-                n += candidates.tied[shelf.ends.candidates[i]] == number
+        score, row = int(scores[bodies.codes[rule]]), int(np.int64(bodies.rows[rule]))
+        for i in range(shelf.starts[bodies.bodies[rule]], shelf.stops[bodies.bodies[rule]]):
+            put(candidates, gathered, int(np.int64(shelf.ends.candidates[i])), score, row, number)
         rule = int(shelf.following[rule])
-    return n
+
+
+@inlined
+def sort_scores(candidates: CandidateArrays, gathered: FiringArrays, entity: int) -> None:
+    """Put the scores of a chosen candidate into `gathered.lists`, the highest first."""
+    start, size = int(candidates.list_starts[entity]), int(candidates.list_sizes[entity])
+    for i in range(start, start + size):
+        gathered.lists[i] = gathered.scores[i]
+    sort_down(gathered.lists, start, size)
+
+
+@inlined
+def pick_scores(gathered: FiringArrays, start: int, size: int, n_best: int) -> None:
+    """Put the `n_best` highest of some scores, which are few, into `gathered.lists`: each finds its place from the
+    end.
+    """
+    best = gathered.lists
+    for i in range(start, start + size):
+        score, n = gathered.scores[i], min(i - start, n_best)
+        if n == n_best and score <= best[start + n - 1]:
+            continue
+        place = min(n, n_best - 1)
+        while place > 0 and best[start + place - 1] < score:
+            best[start + place] = best[start + place - 1]
+            place -= 1
+        best[start + place] = score
+
+
+@part
+def set_key(
+    candidates: CandidateArrays, weights: NDArray[np.int64], gathered: FiringArrays, entity: int, n_counted: int
+) -> None:
+    """Give a chosen candidate the sum of its `n_counted` highest scores as key; of one, the key stands."""
+    start, size = int(candidates.list_starts[entity]), int(candidates.list_sizes[entity])
+    if n_counted == 1:
+        return
+    if size <= n_counted:
+        candidates.keys[entity] = weights[entity, 2]
+        return
+    if n_counted > FEW:
+        sort_scores(candidates, gathered, entity)
+    else:
+        pick_scores(gathered, start, size, n_counted)
+    candidates.keys[entity] = add_up(gathered.lists, start, n_counted)
+
+
+@inlined
+def best_gathered(candidates: CandidateArrays, gathered: FiringArrays, entity: int) -> int:
+    """Return the rule with the highest score that predicts a chosen candidate, of equals the first of the rule set."""
+    start, size = int(candidates.list_starts[entity]), int(candidates.list_sizes[entity])
+    best = start
+    for i in range(start + 1, start + size):
+        if gathered.scores[i] > gathered.scores[best] or (
+            gathered.scores[i] == gathered.scores[best] and gathered.rules[i] < gathered.rules[best]
+        ):
+            best = i
+    return int(np.int64(gathered.rules[best]))
 
 
 @inlined
@@ -140,25 +228,34 @@ def exclude_known(graph: GraphArrays, s: int, d: int, query: int, candidates: Ca
 
 
 @inlined
-def note_fact(asked: Asked, entity: int, n: int, space: Workspace, out: FactArrays) -> int:
+def note_fact(
+    asked: Asked, candidates: CandidateArrays, gathered: FiringArrays, entity: int, n: int, out: FactArrays
+) -> int:
     """Write one fact; return how many there are then."""
-    candidates, firings = space.candidates, space.firings
     out.entities[n] = asked.s
     out.relations[n] = asked.d
     out.candidates[n] = entity
     out.keys[n] = candidates.keys[entity]
-    out.rules[n] = best_rule(candidates, firings, entity)
-    out.n_rules[n] = count_rules(candidates, firings, entity)
+    out.rules[n] = best_gathered(candidates, gathered, entity)
+    out.n_rules[n] = candidates.list_sizes[entity]
     return n + 1
 
 
 @part
-def note_above(asked: Asked, least: int, n_candidates: int, space: Workspace, n: int, out: FactArrays) -> int:
-    """Write the candidates with a key of at least `least`; return how many facts there are then."""
-    for c in range(n_candidates):
-        entity = int(space.candidates.listed[c])
-        if space.candidates.keys[entity] >= least:
-            n = note_fact(asked, entity, n, space, out)
+def note_above(
+    asked: Asked,
+    least: int,
+    n_chosen: int,
+    candidates: CandidateArrays,
+    gathered: FiringArrays,
+    n: int,
+    out: FactArrays,
+) -> int:
+    """Write the chosen candidates with a key of at least `least`; return how many facts there are then."""
+    for c in range(n_chosen):
+        entity = int(np.int64(candidates.listed[c]))
+        if candidates.keys[entity] >= least:
+            n = note_fact(asked, candidates, gathered, entity, n, out)
     return n
 
 
@@ -166,29 +263,36 @@ def note_above(asked: Asked, least: int, n_candidates: int, space: Workspace, n:
 def note_list(
     asked: Asked,
     least: int,
-    n_candidates: int,
+    n_chosen: int,
     protocol: Protocol,
     groups: NDArray[np.uint8],
     best: NDArray[np.int32],
-    space: Workspace,
+    candidates: CandidateArrays,
+    gathered: FiringArrays,
     stopped: NDArray[np.int64],
     out: FactArrays,
     lists: ListArrays,
 ) -> None:
     """Write the best candidates with their evidence, then those after them with a key of at least `least`."""
-    candidates, firings, n = space.candidates, space.firings, int(stopped[AT.facts])
-    n_best = keep_best(candidates, firings, n_candidates, protocol.breaks_ties, protocol.top_k, best)
+    n, number = int(stopped[AT.facts]), candidates.clock[0]
+    if protocol.breaks_ties:
+        for c in range(n_chosen):
+            sort_scores(candidates, gathered, int(np.int64(candidates.listed[c])))
+    n_best = keep_best(candidates, gathered, n_chosen, protocol.breaks_ties, protocol.top_k, best)
     for i in range(n_best):
         entity = int(np.int64(best[i]))
-        candidates.targets[entity] = candidates.clock[0]
-        tell_evidence(candidates, firings, entity, groups, out.evidence[n])
-        n = note_fact(asked, entity, n, space, out)
+        candidates.targets[entity] = number
+        out.evidence[n, :] = 0.0
+        start = int(candidates.list_starts[entity])
+        for place in range(start, start + candidates.list_sizes[entity]):
+            add_evidence(out.evidence[n], int(gathered.scores[place]), int(groups[gathered.rules[place]]))
+        n = note_fact(asked, candidates, gathered, entity, n, out)
     n_listed = n
-    if n_candidates > n_best:
-        for c in range(n_candidates):
-            entity = int(candidates.listed[c])
-            if candidates.keys[entity] >= least and candidates.targets[entity] != candidates.clock[0]:
-                n = note_fact(asked, entity, n, space, out)
+    if n_chosen > n_best:
+        for c in range(n_chosen):
+            entity = int(np.int64(candidates.listed[c]))
+            if candidates.keys[entity] >= least and candidates.targets[entity] != number:
+                n = note_fact(asked, candidates, gathered, entity, n, out)
     place = stopped[AT.questions]
     lists.entities[place] = asked.s
     lists.relations[place] = asked.d
@@ -219,7 +323,7 @@ def find_facts(
     Without groups of rules, those with a key of at least `least[d]` are facts; with groups, the best are listed.
     Begins at `space.stopped`, and stops there where room runs out.
     """
-    stopped, answering, shelf = space.stopped, space.answering, space.shelf
+    stopped, answering, shelf, gathered = space.stopped, space.answering, space.shelf, space.gathered
     candidates, firings, walk = answering.candidates, answering.firings, answering.walk
     listing = Workspace(walk, candidates, shelf.ends)
     has_lists = len(groups) > 0
@@ -227,6 +331,7 @@ def find_facts(
     stopped[AT.questions] = 0
     stopped[AT.firings] = 0
     stopped[AT.ends] = 0
+    stopped[AT.gathered] = 0
     for place in range(stopped[AT.subject], len(subjects)):
         s = int(np.int64(subjects[place]))
         entity = next_query(candidates)
@@ -250,28 +355,30 @@ def find_facts(
                 stopped[AT.firings] = n_unary
                 return
             number = next_query(candidates)
-            n_candidates = weigh_all(bodies, index.scores, shelf, n_unary, number, asked, answering)
+            n_candidates = weigh_all(bodies, index.scores, shelf, n_unary, number, asked, answering, space.weights)
             needed = int(least[d])
             if has_lists:
                 candidates.list_end[0] = 0
-                needed = min(needed, find_least_key(candidates, firings, n_candidates, protocol.top_k))
-            n_chosen = choose(candidates, n_candidates, needed, number)
+                for c in range(n_candidates):
+                    candidates.keys[candidates.listed[c]] = space.weights[candidates.listed[c], 1]
+                needed = min(needed, find_least_key(candidates, gathered, n_candidates, protocol.top_k))
+            n_chosen, n_gathered = choose(candidates, space.weights, n_candidates, protocol.n_counted, needed, number)
             if n_chosen == 0:
                 continue
             if stopped[AT.facts] + n_chosen > len(out.keys) or stopped[AT.questions] == len(lists.sizes):
                 return
-            n = keep_undecided(candidates, firings, n_unary, number)
-            n = fire_shelf(bodies, index.scores, shelf, number, asked, answering, n)
-            if n > len(firings.candidates):
-                stopped[AT.firings] = n
+            if n_gathered > len(gathered.scores):
+                stopped[AT.gathered] = n_gathered
                 return
-            link_firings(candidates, firings, n, next_query(candidates))
-            set_keys(candidates, firings, n_chosen, protocol.n_counted)
+            gather(bodies, index.scores, shelf, n_unary, number, asked, answering, gathered)
+            candidates.list_end[0] = n_gathered
+            for c in range(n_chosen):
+                set_key(candidates, space.weights, gathered, int(np.int64(candidates.listed[c])), protocol.n_counted)
             if has_lists:
                 lists.n_candidates[stopped[AT.questions]] = n_candidates
-                note_list(asked, least[d], n_chosen, protocol, groups, best, answering, stopped, out, lists)
+                note_list(asked, least[d], n_chosen, protocol, groups, best, candidates, gathered, stopped, out, lists)
             else:
-                stopped[AT.facts] = note_above(asked, least[d], n_chosen, answering, stopped[AT.facts], out)
+                stopped[AT.facts] = note_above(asked, least[d], n_chosen, candidates, gathered, stopped[AT.facts], out)
             stopped[AT.head] = turn + 1
         stopped[AT.head] = 0
         stopped[AT.subject] = place + 1
