@@ -12,6 +12,7 @@ PUBLIC = [
     "Answers",
     "AnyburlError",
     "Atom",
+    "CompleteOptions",
     "DataError",
     "Dataset",
     "Explanation",

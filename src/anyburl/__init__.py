@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from anyburl.completion.options import CompleteOptions
     from anyburl.errors import (
         AnyburlError,
         DataError,
@@ -55,6 +56,7 @@ _HOMES = {
     "Answers": "reasoning.answers",
     "AnyburlError": "errors",
     "Atom": "rules.rule",
+    "CompleteOptions": "completion.options",
     "DataError": "errors",
     "Dataset": "triples.dataset",
     "Explanation": "explanation.explanation",
@@ -99,6 +101,7 @@ __all__ = [
     "Answers",
     "AnyburlError",
     "Atom",
+    "CompleteOptions",
     "DataError",
     "Dataset",
     "Explanation",
