@@ -86,6 +86,7 @@ class FrameWriter:
                 "support": part.support,
                 "exact": part.exact,
                 "confidence": part.confidence(),
+                **{name: getattr(part, name) for name in part.measures},
             }
         )
 
