@@ -24,7 +24,7 @@ from harvesting import (
     rule_of,
 )
 from kernels import arrays_of, examples, random_graphs
-from reference.measures import measures
+from reference.measures import Measurer
 from reference.scoring import Rule
 from strategies import SmallGraph, graphs
 
@@ -32,7 +32,11 @@ pytestmark = pytest.mark.kernel
 
 
 def judged(
-    arrays: GraphArrays, bodies: BodyArrays, object_identity: bool = True, work: int = UNLIMITED, budget: int = UNLIMITED
+    arrays: GraphArrays,
+    bodies: BodyArrays,
+    object_identity: bool = True,
+    work: int = UNLIMITED,
+    budget: int = UNLIMITED,
 ) -> dict[Rule, int]:
     """Harvest all bodies, call by call; return what the assumption can judge of each rule's predictions."""
     heads, scratch = head_arrays(arrays), empty_scratch(arrays, bodies.relations.shape[1], pca=True)
@@ -61,14 +65,13 @@ def test_a_harvest_judges_what_the_reference_does(
     graph: SmallGraph, length: int, object_identity: bool, data: st.DataObject
 ) -> None:
     n_entities, n_relations, triples = graph
+    reference = Measurer(triples, n_entities, n_relations, object_identity)
     arrays = arrays_of(graph)
     bodies = every_body(arrays, length)
     order = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(len(bodies.kinds))[:60]
     bodies = distinct(bodies.take(order))
     found = judged(arrays, bodies, object_identity)
-    assert found == {
-        rule: measures(triples, n_entities, n_relations, rule, object_identity).pca_predictions for rule in found
-    }
+    assert found == {rule: reference.measures(rule).pca_predictions for rule in found}
     assert judged(arrays, bodies, object_identity, work=0) == found
     assert found.keys() == harvested(arrays, bodies, limits(object_identity=object_identity)).keys()
 

@@ -1,8 +1,8 @@
 """Count predictions under the partial completeness assumption (PCA) of AMIE.
 
-It takes a relation to be known completely for an entity that has a fact of it, as subject or as object, whichever is
-the more functional direction. So of the pairs (x, y) that a rule predicts, it can judge those whose x (or whose y) has a
-fact of the head's relation; about the others it says nothing.
+It takes a relation to be known completely for an entity that has a fact of it: as its subject or as its object,
+whichever is the more functional direction. So of the pairs (x, y) that a rule predicts, it can judge those whose x (or
+whose y) has a fact of the head's relation; about the others it says nothing.
 """
 
 from __future__ import annotations

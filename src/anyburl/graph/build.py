@@ -158,9 +158,7 @@ def owners(graph: GraphArrays, relation: int) -> NDArray[np.int32]:
     return entities[entities < graph.n_entities]
 
 
-def find_segments(
-    graph: GraphArrays, entities: NDArray[np.int32], relations: NDArray[np.int32]
-) -> NDArray[np.int64]:
+def find_segments(graph: GraphArrays, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the segment of each entity for each directed relation beside it, or -1 where it has none."""
     n_directed = 2 * graph.n_relations
     owners = segment_entities(graph, np.arange(len(graph.segment_relations)))

@@ -67,8 +67,8 @@ class RuleColumns:
     """How many times likelier the head is where the body holds than anywhere; None unless measured."""
 
     def __post_init__(self) -> None:
-        types = {"bodies": np.int32, **COLUMN_TYPES, **dict.fromkeys(self.measures, np.float64)}
-        for name, dtype in types.items():
+        measured = ((name, np.float64) for name in self.measures)
+        for name, dtype in (("bodies", np.int32), *COLUMN_TYPES.items(), *measured):
             object.__setattr__(self, name, _read_only(_converted(name, getattr(self, name), dtype)))
         self._check_shapes()
         self._check_ids()
@@ -151,7 +151,11 @@ class RuleColumns:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for name in ("bodies", *COLUMN_TYPES, *self.measures):  # an array forgets it when it is copied to another process
+        for name in (
+            "bodies",
+            *COLUMN_TYPES,
+            *self.measures,
+        ):  # an array forgets it when it is copied to another process
             state[name].flags.writeable = False
 
     def _at(self, rows: Rows) -> Self:

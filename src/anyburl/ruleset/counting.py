@@ -98,7 +98,10 @@ def count_rules(
     """Count predictions and support of rules on a graph; `progress` is told how many rules were done."""
     n_rules = len(rules)
     counts = Counts(
-        np.zeros(n_rules, np.int64), np.zeros(n_rules, np.int32), np.ones(n_rules, np.bool_), np.zeros(n_rules, np.int64)
+        np.zeros(n_rules, np.int64),
+        np.zeros(n_rules, np.int32),
+        np.ones(n_rules, np.bool_),
+        np.zeros(n_rules, np.int64),
     )
     wanted = head_arrays(graph)
     _score_zero(graph, wanted, rules, limits.object_identity, counts)

@@ -190,7 +190,7 @@ def _exact(frame: pl.DataFrame) -> NDArray[np.bool_]:
     return frame["exact"].cast(pl.Boolean).fill_null(False).to_numpy()
 
 
-def _measures(frame: pl.DataFrame) -> dict[str, NDArray[np.float64]]:
+def _measures(frame: pl.DataFrame) -> dict[str, Any]:
     """Return the measures that the frame has, NaN for null."""
     names = (name for name in MEASURES if name in frame.columns)
     return {name: frame[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in names}

@@ -38,4 +38,4 @@ def head_coverage(support: Counts, head_facts: Counts) -> NDArray[np.float64]:
 
 def lift(support: Counts, predictions: Counts, head_probability: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how many times likelier the head is where the body holds than anywhere, 0 where it never holds."""
-    return confidence(support, predictions) / np.where(support > 0, head_probability, np.inf)
+    return confidence(support, predictions) / np.where(head_probability > 0, head_probability, np.inf)
