@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl import Dataset, RuleSet, learn, load_dataset, measure, rescore
+from anyburl.graph.build import build_graph
+from anyburl.ruleset.counting import count_rules, counting_limits
 from anyburl.ruleset.measures import MEASURES
 from kernels import examples, table_of
 from reference.measures import Measurer, Measures
@@ -126,7 +128,10 @@ def test_every_rule_gets_the_measures_of_the_reference(
     table = table_of(graph)
     found = rescore(rule_set(table, wanted), table, object_identity=object_identity, measures=True, threads=1)
     reference = Measurer(triples, n_entities, n_relations, object_identity)
-    assert_as_expected(found, [reference.measures(rule) for rule in wanted])
+    expected = [reference.measures(rule) for rule in wanted]
+    assert_as_expected(found, expected)
+    counts = count_rules(found, build_graph(table), counting_limits(object_identity, None, pca=True), threads=1)
+    assert counts.pca_predictions.tolist() == [one.pca_predictions for one in expected]
     again = measure(found.replace(**dict.fromkeys(MEASURES)), table, object_identity=object_identity)
     assert counted(again) == counted(found)
 

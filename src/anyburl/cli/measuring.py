@@ -35,11 +35,13 @@ class Measuring:
             return rules.replace(**{name: [] for name in missing})
         moved, table = under_one_vocabulary(rules, self._train(), self._notes)
         options: dict[str, Any] = {"object_identity": self._object_identity(), "budget": LearnOptions.budget}
-        if "pca_confidence" in missing:
+        counts = "pca_confidence" in missing
+        if counts:
             few = table.from_ids(table.triples[:1], table.vocabulary)
             compile_kernels(lambda: measure(moved.slice(0, 1), few, only=["pca_confidence"], **options), self._notes)
         n_rules = counted(len(rules), "rule")
-        with Slow(self._notes, f"measuring {n_rules}", f"measured {n_rules}", total=len(rules)) as slow:
+        words = f"measuring {n_rules}", f"measured {n_rules}"
+        with Slow(self._notes, *words, total=len(rules) if counts else None) as slow:
             found = measure(moved, table, only=missing, **options, threads=self._threads, progress=slow.advance)
         return rules.replace(**{name: getattr(found, name) for name in missing})
 
