@@ -131,18 +131,18 @@ def data_of_rules(rules: str, data: str | None) -> str:
     return str(source)
 
 
-def under_one_vocabulary(rules: RuleSet, table: TripleTable, notes: PlainConsole) -> tuple[RuleSet, TripleTable]:
-    """Give rules and triples the same ids. Labels that are not in the data are kept: no triple has them."""
+def under_one_vocabulary(rules: RuleSet, table: TripleTable) -> tuple[RuleSet, TripleTable, int]:
+    """Give rules and triples the same ids; also return how many rules have labels that are not in the data.
+
+    These rules are kept: no triple has such a label.
+    """
     from anyburl.ruleset.combine import join_vocabularies
 
     moved, n_unknown = rules.with_vocabulary(table.vocabulary)
     if not n_unknown:
-        return moved, table
-    verb = "uses" if n_unknown == 1 else "use"
-    rules_kept = f"{counted(n_unknown, 'rule')} {verb} labels that are not in the data"
-    notes.say(f"{rules_kept}: kept, with a support of 0", "yellow")
+        return moved, table, 0
     joint = join_vocabularies([table.vocabulary, rules.vocabulary])
-    return rules.with_vocabulary(joint)[0], table.from_frame(table.to_polars(), joint)
+    return rules.with_vocabulary(joint)[0], table.from_frame(table.to_polars(), joint), n_unknown
 
 
 def check_rules_output(path: Path) -> None:

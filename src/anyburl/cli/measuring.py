@@ -33,7 +33,7 @@ class Measuring:
         missing = [name for name in names if name not in rules.measures]
         if not missing or not len(rules):
             return rules.replace(**{name: [] for name in missing})
-        moved, table = under_one_vocabulary(rules, self._train(), self._notes)
+        moved, table, _ = under_one_vocabulary(rules, self._train())
         options: dict[str, Any] = {"object_identity": self._object_identity(), "budget": LearnOptions.budget}
         counts = "pca_confidence" in missing
         if counts:

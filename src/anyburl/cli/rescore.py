@@ -67,7 +67,11 @@ def command(
     table = load_data_argument(source, notes).train
     if not len(table):
         raise DataError(f"{source} has no triples to count on")
-    moved, table = under_one_vocabulary(old, table, notes)
+    moved, table, n_unknown = under_one_vocabulary(old, table)
+    if n_unknown:
+        verb = "uses" if n_unknown == 1 else "use"
+        rules_kept = f"{counted(n_unknown, 'rule')} {verb} labels that are not in the data"
+        notes.say(f"{rules_kept}: kept, with a support of 0", "yellow")
     wanted = {"object_identity": object_identity, "budget": None if exact else budget, "measures": measures}
     new, seconds = _count(moved, table, {**wanted, "threads": threads}, notes)
     with Slow(notes, f"writing {len(new):,} rules", f"wrote {len(new):,} rules"):

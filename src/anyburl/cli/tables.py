@@ -58,7 +58,7 @@ def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
 
 
 def _measure_text(name: str, value: float) -> str:
-    """Return a measure in words; a lift has no upper bound."""
+    """Return a measure as text; a lift has no upper bound."""
     return f"{value:,.1f}" if name == "lift" and value >= 10 else f"{value:.4f}"
 
 
