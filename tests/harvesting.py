@@ -134,6 +134,8 @@ def assert_clean(scratch: Scratch) -> None:
     """Between bodies no count may be left."""
     assert not scratch.relation_counts.any()
     assert not scratch.segment_counts.any()
+    assert not scratch.pca.having.any()
+    assert not scratch.pca.end_pairs.any()
 
 
 def _row(graph: GraphArrays, bodies: BodyArrays, out: HarvestArrays, row: int) -> tuple[Rule, Scores]:

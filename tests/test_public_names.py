@@ -46,6 +46,7 @@ PUBLIC = [
     "generate_graph",
     "learn",
     "load_dataset",
+    "measure",
     "parse_rule",
     "predict",
     "rescore",

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.rules.types import RuleType
     from anyburl.ruleset.counting import rescore
+    from anyburl.ruleset.measuring import measure
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.synthetic.generate import GeneratedGraph, generate_graph
     from anyburl.synthetic.planted import PlantedRule
@@ -89,6 +90,7 @@ _HOMES = {
     "generate_graph": "synthetic.generate",
     "learn": "learning.learn",
     "load_dataset": "triples.dataset",
+    "measure": "ruleset.measuring",
     "parse_rule": "rules.syntax",
     "predict": "reasoning.shortcuts",
     "rescore": "ruleset.counting",
@@ -135,6 +137,7 @@ __all__ = [
     "generate_graph",
     "learn",
     "load_dataset",
+    "measure",
     "parse_rule",
     "predict",
     "rescore",

@@ -15,6 +15,7 @@ from anyburl.learning.store import RuleStore
 from clock import TickingClock
 from kernels import random_graph
 from reference import search
+from reference.measures import Measurer
 from reference.scoring import Rule
 
 GRAPH = random_graph(1, 8, 3, 30)
@@ -124,17 +125,23 @@ def test_saturation_reward_and_best_profile_come_from_the_profiles(spans: list[S
 
 
 def test_the_reward_of_a_profile_is_that_of_its_new_rules() -> None:
-    """Rule by rule with the reference's sums, for each of the three rewards and each profile of the first span."""
+    """Rule by rule with the reference's sums, for each reward and each profile of the first span."""
     functions = {
         "support": search.support,
         "support-confidence": search.support_confidence,
         "length-discounted": search.length_discounted,
+        "support-pca": search.support_confidence,
     }
+    reference = Measurer(GRAPH[2], *GRAPH[:2])
     for reward, function in functions.items():
         for span in make_learner(GRAPH, reward=reward, paths=1).spans():
             for entry in span.profiles:
                 found = [
-                    (support, support / predictions, len(rule.body))
+                    (
+                        support,
+                        reference.measures(rule).pca_confidence if "pca" in reward else support / predictions,
+                        len(rule.body),
+                    )
                     for rules in span.found
                     for rule, (predictions, support) in counted(rules).items()
                     if len(rule.body) == entry.profile.rule_length and is_of(rule, entry.profile)

@@ -1,4 +1,4 @@
-"""Rewards: the paper's three sums (section 3.3), on numbers worked out by hand and against the reference."""
+"""Rewards: the paper's three sums (section 3.3) and one more, on numbers worked out by hand and by the reference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from anyburl.errors import OptionError
 from anyburl.learning.options import REWARDS
-from anyburl.learning.reward import LengthDiscounted, Reward, Support, SupportConfidence, make_reward
+from anyburl.learning.reward import LengthDiscounted, Reward, Support, SupportConfidence, SupportPca, make_reward
 from reference import search
 
 # Predictions and support of three rules; confidences 1/2, 1/4 and 1.
@@ -20,6 +20,7 @@ REFERENCE = {
     "support": search.support,
     "support-confidence": search.support_confidence,
     "length-discounted": search.length_discounted,
+    "support-pca": search.support_confidence,  # of the predictions that the assumption can judge
 }
 
 counts = st.tuples(st.integers(1, 10**6), st.integers(1, 10**6)).map(lambda pair: (max(pair), min(pair)))
@@ -63,7 +64,12 @@ def test_large_supports_do_not_overflow(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("support", Support), ("support-confidence", SupportConfidence), ("length-discounted", LengthDiscounted)],
+    [
+        ("support", Support),
+        ("support-confidence", SupportConfidence),
+        ("length-discounted", LengthDiscounted),
+        ("support-pca", SupportPca),
+    ],
 )
 def test_a_reward_is_made_by_its_name(name: str, kind: type[Reward]) -> None:
     assert type(make_reward(name)) is kind

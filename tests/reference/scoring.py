@@ -69,7 +69,7 @@ def predicted(
     triples: Iterable[Triple], n_entities: int, n_relations: int, rule: RuleLike, object_identity: bool = True
 ) -> set[tuple[int, int]]:
     """The distinct pairs (x, y) for which the rule says `x -head-> y`; y is the constant of a unary head."""
-    return _predicted(build(triples, n_entities, n_relations), Rule(*rule), object_identity)
+    return pairs_of(build(triples, n_entities, n_relations), Rule(*rule), object_identity)
 
 
 def score(
@@ -77,11 +77,12 @@ def score(
 ) -> Counts:
     """(predictions, support): how many pairs the rule predicts, and how many of them are triples."""
     graph = build(triples, n_entities, n_relations)
-    pairs = _predicted(graph, Rule(*rule), object_identity)
+    pairs = pairs_of(graph, Rule(*rule), object_identity)
     return len(pairs), sum(y in graph.steps.get((x, rule[1]), ()) for x, y in pairs)
 
 
-def _predicted(graph: Graph, rule: Rule, object_identity: bool) -> set[tuple[int, int]]:
+def pairs_of(graph: Graph, rule: Rule, object_identity: bool) -> set[tuple[int, int]]:
+    """`predicted` on an indexed graph."""
     entities = range(graph.n_entities)
     if rule.type == "B":
         found = {walk for x in entities for walk in walks(graph, rule.body, x, object_identity)}

@@ -35,6 +35,8 @@ GROUNDING = np.dtype(
         ("clock", np.int64),  # of the stamps
         ("side", np.int64),  # of `levels` with the members
         ("most_through", np.int64),  # members that satisfy the body only through one entity
+        ("ended", np.int64),  # entities that pairs end in
+        ("noted", np.int64),  # in `PcaArrays.members`
     ],
     align=True,
 )
@@ -79,6 +81,7 @@ class HarvestArrays(NamedTuple):
     predictions: NDArray[np.int64]
     supports: NDArray[np.int32]
     exact: NDArray[np.bool_]
+    pca_predictions: NDArray[np.int64]  # without room unless they are counted, see `Limits.pca`
 
 
 class Limits(NamedTuple):
@@ -86,7 +89,8 @@ class Limits(NamedTuple):
 
     `budget` is the number of edges that grounding one body may touch before its counts are estimated from the start
     entities visited so far; one that takes more than `start` edges alone is left out, and the counts are estimated
-    from the others. `work` bounds one kernel call.
+    from the others. `work` bounds one kernel call. With `pca`, the predictions that the partial completeness assumption
+    can judge are counted as well.
     """
 
     min_support: int
@@ -95,6 +99,7 @@ class Limits(NamedTuple):
     budget: int
     work: int
     start: int
+    pca: bool = False
 
 
 class Batch(NamedTuple):
@@ -110,6 +115,7 @@ class HeadArrays(NamedTuple):
 
     wanted: NDArray[np.bool_]  # directed relation -> whether rules with this head are wanted
     edge_counts: NDArray[np.int64]  # directed relation -> its edges
+    functional: NDArray[np.bool_]  # directed relation -> whether it is the more functional direction of its relation
 
 
 class LevelArrays(NamedTuple):
@@ -126,6 +132,17 @@ class LevelArrays(NamedTuple):
     witnesses: NDArray[np.int32]  # (levels, room, most witnesses and one candidate, longest way)
     chosen: NDArray[np.int64]  # (2, 16): stacks of the search for a hitting set
     cut: NDArray[np.int32]  # entities that all ways share
+
+
+class PcaArrays(NamedTuple):
+    """What counting under the partial completeness assumption takes: which entities have a fact of which relation."""
+
+    having: NDArray[np.int64]  # (2, directed relations): pairs whose start (0) or end (1) has it; zero between bodies
+    end_pairs: NDArray[np.int32]  # entity -> pairs that end in it; zero between bodies
+    ended: NDArray[np.int32]  # the entities that pairs end in
+    members: NDArray[np.int32]  # of a unary body, those that satisfy it only through some entity
+    earlier: NDArray[np.int32]  # place in `members` -> that of the member before, for the same entity; or -1
+    latest: NDArray[np.int32]  # entity -> place of its last one; counts only where `Scratch.through` does
 
 
 class Scratch(NamedTuple):
@@ -148,6 +165,7 @@ class Scratch(NamedTuple):
     swapped: NDArray[np.bool_]  # whether a B body is walked from its far end
     grounding: np.recarray[Any, Any]  # one record of type GROUNDING: how far the grounding of the body is
     levels: LevelArrays
+    pca: PcaArrays
 
 
 class SeenArrays(NamedTuple):
@@ -164,8 +182,8 @@ def types_of(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.where(kinds == GROUNDED, np.uint8(CONSTANT), kinds)
 
 
-def empty_harvest(room: int) -> HarvestArrays:
-    """Return room for `room` rules."""
+def empty_harvest(room: int, *, pca: bool = False) -> HarvestArrays:
+    """Return room for `room` rules, with `pca` also for what the partial completeness assumption can judge."""
     return HarvestArrays(
         np.empty(room, np.int32),
         np.empty(room, np.int32),
@@ -173,6 +191,7 @@ def empty_harvest(room: int) -> HarvestArrays:
         np.empty(room, np.int64),
         np.empty(room, np.int32),
         np.empty(room, np.bool_),
+        np.empty(room if pca else 0, np.int64),
     )
 
 
@@ -184,13 +203,24 @@ def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) 
         wanted[np.concatenate([relations, relations + graph.n_relations])] = True
     edge_counts: NDArray[np.int64] = np.zeros(2 * graph.n_relations, np.int64)
     count_relations(graph.neighbour_relations, edge_counts)
-    for column in (wanted, edge_counts):
+    subjects, objects = np.split(n_owners(graph), 2)
+    functional = np.concatenate([subjects >= objects, subjects < objects])
+    for column in (wanted, edge_counts, functional):
         column.setflags(write=False)  # as in an object store: one compilation serves both
-    return HeadArrays(wanted, edge_counts)
+    return HeadArrays(wanted, edge_counts, functional)
 
 
-def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True) -> Scratch:
-    """Return one worker's buffers for bodies up to length `longest`; `witnessed` if ways longer than 3 are walked."""
+def n_owners(graph: GraphArrays) -> NDArray[np.int64]:
+    """Return for each directed relation how many entities have it: a relation's subjects, then its objects."""
+    owners: NDArray[np.int64] = np.zeros(2 * graph.n_relations, np.int64)
+    count_relations(graph.segment_relations[: graph.segment_offsets[graph.n_entities]], owners)
+    return owners
+
+
+def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, pca: bool = False) -> Scratch:
+    """Return one worker's buffers for bodies up to length `longest`: `witnessed` if ways longer than 3 are walked, with
+    `pca` if the partial completeness assumption is counted with.
+    """
     entities, segments = graph.n_entities + 1, len(graph.segment_relations)
     return Scratch(
         clock=np.zeros(1, np.int64),
@@ -210,6 +240,19 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True) -
         swapped=np.zeros(1, np.bool_),
         grounding=np.zeros(1, GROUNDING).view(np.recarray),
         levels=empty_levels(entities, longest if witnessed else 1),
+        pca=empty_pca(entities if pca else 0, graph.n_relations, longest),
+    )
+
+
+def empty_pca(entities: int, n_relations: int, longest: int) -> PcaArrays:
+    """Room for unary bodies up to length `longest`: a member can need at most as many entities."""
+    return PcaArrays(
+        having=np.zeros((2, 2 * n_relations), np.int64),
+        end_pairs=np.zeros(entities, np.int32),
+        ended=np.zeros(entities, np.int32),
+        members=np.zeros(entities * longest, np.int32),
+        earlier=np.zeros(entities * longest, np.int32),
+        latest=np.zeros(entities, np.int32),
     )
 
 

@@ -19,6 +19,7 @@ from anyburl.bodies.arrays import (
     Scratch,
 )
 from anyburl.bodies.kernel_binary import ground_binary, orient
+from anyburl.bodies.kernel_pca import note_facts_of_ends, pca_of_members, pca_of_pairs
 from anyburl.bodies.kernel_unary import (
     ground_constant,
     ground_dangling,
@@ -108,6 +109,8 @@ def emit_binary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out:
     body, length, state = bodies.relations[k], bodies.relations.shape[1], scratch.grounding[0]
     pairs, counted, total = state.found, state.counted, state.starts
     mirrored = is_own_reversal(graph, body, length)
+    if limits.pca:
+        note_facts_of_ends(graph, scratch)
     for joining in range(2 * graph.n_relations):
         support = scratch.relation_counts[joining]
         if support == 0:
@@ -118,11 +121,16 @@ def emit_binary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out:
             continue
         if bodies.heads[k] >= 0 and bodies.heads[k] != head:
             continue
+        before = n_rows
         if head < graph.n_relations:
             n_rows = emit(out, n_rows, limits, k, head, -1, pairs, support, counted, total)
         elif not mirrored:
             flipped, reversed_body = head - graph.n_relations, k + len(bodies.kinds)
             n_rows = emit(out, n_rows, limits, reversed_body, flipped, -1, pairs, support, counted, total)
+        if limits.pca and n_rows > before:
+            out.pca_predictions[before] = scaled(pca_of_pairs(graph, heads, joining, scratch), counted, total)
+    if limits.pca:
+        scratch.pca.having[:] = 0
     return n_rows
 
 
@@ -151,7 +159,13 @@ def emit_unary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: 
         if only_head >= 0 and (head != only_head or head_constant != only_constant):
             continue
         predictions = unary_predictions(n_members, head_constant, kind, limits.object_identity, clock, scratch)
+        before, identity = n_rows, limits.object_identity
         n_rows = emit(out, n_rows, limits, k, head, head_constant, predictions, support, counted, total)
+        if limits.pca and n_rows > before:
+            judged = pca_of_members(graph, heads, head, head_constant, predictions, kind, identity, scratch)
+            out.pca_predictions[before] = scaled(judged, counted, total)
+    if limits.pca:
+        scratch.pca.having[:] = 0
     return n_rows
 
 
@@ -212,45 +226,54 @@ def score(
         if not done:
             break
         if bodies.kinds[k] == BINARY:
-            score_binary(graph, k, offsets, scratch, out)
+            score_binary(graph, batch, k, offsets, scratch, out)
         else:
-            score_unary(graph, int(bodies.kinds[k]), k, offsets, limits, scratch, out)
+            score_unary(graph, batch, k, offsets, scratch, out)
         k += 1
     return k
 
 
 @part
-def score_binary(graph: GraphArrays, k: int, offsets: NDArray[np.int64], scratch: Scratch, out: HarvestArrays) -> None:
+def score_binary(
+    graph: GraphArrays, batch: Batch, k: int, offsets: NDArray[np.int64], scratch: Scratch, out: HarvestArrays
+) -> None:
     """Score the wanted heads of B body `k`, which was grounded."""
-    state = scratch.grounding[0]
+    state, pca = scratch.grounding[0], batch.limits.pca
+    if pca:
+        note_facts_of_ends(graph, scratch)
     for row in range(offsets[k], offsets[k + 1]):
         head = int(out.heads[row])
         joining = inverse(graph, head) if scratch.swapped[0] else head
         out.predictions[row] = scaled(state.found, state.counted, state.starts)
         out.supports[row] = scaled(int(scratch.relation_counts[joining]), state.counted, state.starts)
         out.exact[row] = state.counted == state.starts
+        if pca:
+            judged = pca_of_pairs(graph, batch.heads, joining, scratch)
+            out.pca_predictions[row] = scaled(judged, state.counted, state.starts)
     scratch.relation_counts[:] = 0
+    if pca:
+        scratch.pca.having[:] = 0
 
 
 @part
 def score_unary(
-    graph: GraphArrays,
-    kind: int,
-    k: int,
-    offsets: NDArray[np.int64],
-    limits: Limits,
-    scratch: Scratch,
-    out: HarvestArrays,
+    graph: GraphArrays, batch: Batch, k: int, offsets: NDArray[np.int64], scratch: Scratch, out: HarvestArrays
 ) -> None:
     """Score the wanted heads of unary body `k`, which was grounded."""
-    state = scratch.grounding[0]
+    state, pca = scratch.grounding[0], batch.limits.pca
+    kind, identity = int(batch.bodies.kinds[k]), batch.limits.object_identity
     for row in range(offsets[k], offsets[k + 1]):
-        head_constant = int(out.head_constants[row])
-        segment = find_segment(graph, head_constant, inverse(graph, int(out.heads[row])))
+        head, head_constant = int(out.heads[row]), int(out.head_constants[row])
+        segment = find_segment(graph, head_constant, inverse(graph, head))
         support = int(scratch.segment_counts[segment]) if segment >= 0 else 0
-        predictions = unary_predictions(state.found, head_constant, kind, limits.object_identity, state.clock, scratch)
+        predictions = unary_predictions(state.found, head_constant, kind, identity, state.clock, scratch)
         out.predictions[row] = scaled(predictions, state.counted, state.starts)
         out.supports[row] = scaled(support, state.counted, state.starts)
         out.exact[row] = state.counted == state.starts
+        if pca:
+            judged = pca_of_members(graph, batch.heads, head, head_constant, predictions, kind, identity, scratch)
+            out.pca_predictions[row] = scaled(judged, state.counted, state.starts)
     for i in range(state.touched):
         scratch.segment_counts[scratch.touched[i]] = 0
+    if pca:
+        scratch.pca.having[:] = 0

@@ -11,6 +11,7 @@ from anyburl.bodies.arrays import (
     Limits,
     Scratch,
 )
+from anyburl.bodies.kernel_pca import note_ends, note_facts
 from anyburl.bodies.kernel_reach import reach
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, inverse, joins, steps
@@ -44,7 +45,7 @@ def begin_grounding(total: int, key: np.uint64, scratch: Scratch) -> None:
     state.under_way, state.starts, state.clock = True, total, scratch.clock[0]
     state.place, state.stride = visiting_order(total, key)
     state.visited, state.counted, state.found, state.touched, state.work = 0, 0, 0, 0, 0
-    state.side, state.most_through = 0, 0
+    state.side, state.most_through, state.ended, state.noted = 0, 0, 0, 0
 
 
 @inlined
@@ -244,5 +245,8 @@ def ground_binary(
         n_pairs += n_ends
         if n_ends > 0:
             work += count_heads(graph, x, n_ends, scratch)
+            if limits.pca:
+                note_facts(graph, x, 0, n_ends, scratch.pca)
+                note_ends(n_ends, scratch)
     state.place, state.found, state.counted, state.visited, state.work = place, n_pairs, counted, visited, work
     return end_grounding(visited == total or work > limits.budget, scratch), work - before

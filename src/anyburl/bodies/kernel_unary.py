@@ -18,23 +18,30 @@ from anyburl.bodies.arrays import (
     Scratch,
 )
 from anyburl.bodies.kernel_binary import begin_grounding, end_grounding
+from anyburl.bodies.kernel_pca import note_facts, note_through
 from anyburl.bodies.kernel_reach import contains, reach, shared_by_ways
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, steps
 
 
 @inlined
-def count_member(graph: GraphArrays, x: int, n_cut: int, clock: int, n_touched: int, scratch: Scratch) -> int:
+def count_member(
+    graph: GraphArrays, x: int, n_cut: int, clock: int, n_touched: int, pca: bool, scratch: Scratch
+) -> int:
     """Count x for every head that it satisfies, except those with a constant in its cut; return the new `n_touched`."""
     cut = scratch.levels.cut
     for i in range(n_cut):
         entity = cut[i]
+        if pca:
+            note_through(x, int(entity), scratch.through_stamps[entity] != clock, scratch)
         if scratch.through_stamps[entity] != clock:
             scratch.through_stamps[entity] = clock
             scratch.through[entity] = 0
         scratch.through[entity] += 1
         if scratch.through[entity] > scratch.grounding[0].most_through:
             scratch.grounding[0].most_through = scratch.through[entity]
+    if pca:
+        note_facts(graph, x, 0, 1, scratch.pca)
     start, end = entity_rows(graph, x)
     for row in range(start, end):
         if n_cut > 0 and in_cut(cut, n_cut, int(graph.targets[row])):
@@ -132,7 +139,7 @@ def ground_dangling(
         if satisfied:
             n_members += 1
             scratch.members[x] = clock
-            n_touched = count_member(graph, x, n_cut, clock, n_touched, scratch)
+            n_touched = count_member(graph, x, n_cut, clock, n_touched, limits.pca, scratch)
             start, end = entity_rows(graph, x)
             work += end - start
     state.place, state.found, state.touched, state.work = place, n_members, n_touched, work
@@ -164,7 +171,7 @@ def ground_constant(
         begin_grounding(total, key, scratch)
         state.side = side
         if kind == GROUNDED:
-            return end_grounding(True, scratch), found + count_own_heads(graph, constant, total, scratch)
+            return end_grounding(True, scratch), found + count_own_heads(graph, constant, total, limits.pca, scratch)
     side, total, clock = int(state.side), state.starts, state.clock
     place, stride, visited = state.place, state.stride, state.visited
     n_touched, work = state.touched, state.work  # finding the members does not count against counting them
@@ -177,7 +184,7 @@ def ground_constant(
         place = (place + stride) % total
         visited += 1
         scratch.members[x] = clock
-        n_touched = count_member(graph, x, n_cut, clock, n_touched, scratch)
+        n_touched = count_member(graph, x, n_cut, clock, n_touched, limits.pca, scratch)
         start, end = entity_rows(graph, x)
         work += end - start
     state.place, state.found, state.counted, state.visited = place, visited, visited, visited
@@ -186,12 +193,14 @@ def ground_constant(
 
 
 @part
-def count_own_heads(graph: GraphArrays, constant: int, n_members: int, scratch: Scratch) -> int:
+def count_own_heads(graph: GraphArrays, constant: int, n_members: int, pca: bool, scratch: Scratch) -> int:
     """Count for each head with this constant the members that satisfy it; return the work."""
     levels, state = scratch.levels, scratch.grounding[0]
     clock = state.clock
     for slot in range(n_members):
         scratch.members[levels.nodes[state.side, slot]] = clock
+        if pca:
+            note_facts(graph, int(levels.nodes[state.side, slot]), 0, 1, scratch.pca)
     n_touched = 0
     for segment in range(graph.segment_offsets[constant], graph.segment_offsets[constant + 1]):
         count = 0

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.triples.dataset import Dataset
     from anyburl.triples.names import Names
+    from anyburl.triples.table import TripleTable
 
 N_REJECTED_SHOWN = 5
 
@@ -128,6 +129,20 @@ def data_of_rules(rules: str, data: str | None) -> str:
     if source is None:
         raise RunError(f"{rules} does not say where its data came from: give --data DATA")
     return str(source)
+
+
+def under_one_vocabulary(rules: RuleSet, table: TripleTable) -> tuple[RuleSet, TripleTable, int]:
+    """Give rules and triples the same ids; also return how many rules have labels that are not in the data.
+
+    These rules are kept: no triple has such a label.
+    """
+    from anyburl.ruleset.combine import join_vocabularies
+
+    moved, n_unknown = rules.with_vocabulary(table.vocabulary)
+    if not n_unknown:
+        return moved, table, 0
+    joint = join_vocabularies([table.vocabulary, rules.vocabulary])
+    return rules.with_vocabulary(joint)[0], table.from_frame(table.to_polars(), joint), n_unknown
 
 
 def check_rules_output(path: Path) -> None:

@@ -11,10 +11,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from anyburl.cli.arguments import At, Escaped, Json, ObjectIdentity, Quiet, Rules, Threads, UnusedSeed
 from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
-from anyburl.cli.loading import check_rules_output, data_of_rules, load_data_argument, load_rules_argument
+from anyburl.cli.loading import (
+    check_rules_output,
+    data_of_rules,
+    load_data_argument,
+    load_rules_argument,
+    under_one_vocabulary,
+)
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels
-from anyburl.errors import DataError
+from anyburl.errors import DataError, InvalidOptionError
 from anyburl.learning.options import LearnOptions
 
 if TYPE_CHECKING:
@@ -40,6 +46,10 @@ def command(
             min=1, help="Without --exact: edges to visit for one body; beyond that, its counts are estimated."
         ),
     ] = LearnOptions.budget,
+    measures: Annotated[
+        bool,
+        typer.Option("--measures", help="Add PCA confidence, head coverage and lift, as columns of a .parquet file."),
+    ] = False,
     at: At = None,
     escaped: Escaped = False,
     threads: Threads = None,
@@ -50,31 +60,23 @@ def command(
     """Count predictions and support of RULES again on DATA's train split, keeping the order of the rules."""
     notes = note_console(quiet=quiet)
     check_rules_output(out)
+    if measures and out.suffix != ".parquet":
+        raise InvalidOptionError("out", "a .parquet file with {measures}: text has no room for these", str(out))
     source = data_of_rules(rules, data)
     old = load_rules_argument(rules, notes, at=at, escaped=escaped)
     table = load_data_argument(source, notes).train
     if not len(table):
         raise DataError(f"{source} has no triples to count on")
-    moved, table = _under_one_vocabulary(old, table, notes)
-    limits = {"object_identity": object_identity, "budget": None if exact else budget, "threads": threads}
-    new, seconds = _count(moved, table, limits, notes)
+    moved, table, n_unknown = under_one_vocabulary(old, table)
+    if n_unknown:
+        verb = "uses" if n_unknown == 1 else "use"
+        rules_kept = f"{counted(n_unknown, 'rule')} {verb} labels that are not in the data"
+        notes.say(f"{rules_kept}: kept, with a support of 0", "yellow")
+    wanted = {"object_identity": object_identity, "budget": None if exact else budget, "measures": measures}
+    new, seconds = _count(moved, table, {**wanted, "threads": threads}, notes)
     with Slow(notes, f"writing {len(new):,} rules", f"wrote {len(new):,} rules"):
         new.save(out, escaped=escaped)
     _report(new, seconds, out, json=json, quiet=quiet)
-
-
-def _under_one_vocabulary(rules: RuleSet, table: TripleTable, notes: PlainConsole) -> tuple[RuleSet, TripleTable]:
-    """Give rules and triples the same ids. Labels that are not in the data are kept: no triple has them."""
-    from anyburl.ruleset.combine import join_vocabularies
-
-    moved, n_unknown = rules.with_vocabulary(table.vocabulary)
-    if not n_unknown:
-        return moved, table
-    verb = "uses" if n_unknown == 1 else "use"
-    rules_kept = f"{counted(n_unknown, 'rule')} {verb} labels that are not in the data"
-    notes.say(f"{rules_kept}: kept, with a support of 0", "yellow")
-    joint = join_vocabularies([table.vocabulary, rules.vocabulary])
-    return rules.with_vocabulary(joint)[0], table.from_frame(table.to_polars(), joint)
 
 
 def _count(rules: RuleSet, table: TripleTable, limits: dict[str, Any], notes: PlainConsole) -> tuple[RuleSet, float]:

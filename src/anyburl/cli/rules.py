@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyburl.cli.arguments import At, Escaped, Json, Names, Quiet, Rules, UnusedSeed, UnusedThreads
+from anyburl.cli.arguments import At, Data, Escaped, Json, Names, Quiet, Rules, Threads, UnusedSeed
 from anyburl.cli.consoles import note_console, print_json, result_console
 from anyburl.cli.loading import load_rules_argument, read_names_argument
+from anyburl.cli.measuring import Measuring
 from anyburl.cli.tables import rule_rows, rules_table, table_width
 from anyburl.errors import DataError, InvalidOptionError
 
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 NAME = "rules"
 EXAMPLE = "Example:  anyburl rules runs/geo --relation official_language --type B --top 10"
-ORDERS = ("confidence", "support", "value", "predictions")
+MEASURES = ("pca-confidence", "head-coverage", "lift")
+ORDERS = ("confidence", "support", "value", "predictions", *MEASURES)
 SMOOTHING = 5
+MEASURED = "Measures that take the data"
 
 
 def command(
@@ -46,19 +49,33 @@ def command(
             "2 of 2. The confidence shown is not smoothed.",
         ),
     ] = SMOOTHING,
+    measures: Annotated[
+        bool,
+        typer.Option("--measures", help="Show PCA confidence, head coverage and lift.", rich_help_panel=MEASURED),
+    ] = False,
+    min_pca_confidence: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Lowest PCA confidence.", rich_help_panel=MEASURED)
+    ] = None,
+    min_head_coverage: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Lowest head coverage; AMIE's default is 0.01.", rich_help_panel=MEASURED),
+    ] = None,
+    min_lift: Annotated[float | None, typer.Option(min=0, help="Lowest lift.", rich_help_panel=MEASURED)] = None,
+    data: Data = None,
     names: Names = None,
     at: At = None,
     escaped: Escaped = False,
+    threads: Threads = None,
     quiet: Quiet = False,
     json: Json = False,
-    threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
     """Show the best rules of RULES as a table. ~ marks estimated counts."""
     if sort not in ORDERS:
         raise InvalidOptionError("sort", f"one of {', '.join(ORDERS)}", sort)
     readable = read_names_argument(names)
-    everything = load_rules_argument(rules, note_console(quiet=quiet), at=at, escaped=escaped)
+    notes = note_console(quiet=quiet)
+    everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
     vocabulary = everything.vocabulary
     chosen: dict[str, Any] = {
         "type": type,
@@ -68,13 +85,28 @@ def command(
         "contains": contains and _term(contains, vocabulary, readable),
         "length": length,
     }
-    matching = everything.filter(**chosen)
+    least = {"head_coverage": min_head_coverage, "lift": min_lift, "pca_confidence": min_pca_confidence}
+    measuring = Measuring(rules, data, threads, notes)
+    matching = _above(everything.filter(**chosen), least, sort, measuring)
     best = matching.top(top, sort, smoothing=smoothing)  # type: ignore[arg-type]
+    if measures or best.measures:
+        best = measuring.add(best, least)
     if json:
         counts = {"total": len(everything), "matching": len(matching), "sort": sort, "smoothing": smoothing}
         print_json({**counts, "rules": rule_rows(best, readable)})
         return
     _print_table(best, readable, len(matching), len(everything), _order(sort, smoothing))
+
+
+def _above(rules: RuleSet, least: dict[str, float | None], sort: str, measuring: Measuring) -> RuleSet:
+    """Return the rules with at least so much of each measure, measured by what they are sorted by as well.
+
+    PCA confidence comes last: it is counted, for as few rules as possible.
+    """
+    for name, value in least.items():
+        if value is not None or sort == name.replace("_", "-"):
+            rules = measuring.add(rules, [name]).filter(**{f"min_{name}": value})  # type: ignore[arg-type]
+    return rules
 
 
 def _term(text: str, vocabulary: Vocabulary, names: NamesByLabel) -> str:
@@ -92,6 +124,8 @@ def _order(sort: str, smoothing: int) -> str:
     words = {
         "confidence": f"support / (predictions + {smoothing})" if smoothing else "confidence",
         "value": "support x confidence",
+        "pca-confidence": "PCA confidence",
+        "head-coverage": "head coverage",
     }
     return words.get(sort, sort)
 

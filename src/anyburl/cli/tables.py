@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 STYLES = {"B": "cyan", "Uc": "green", "Ud": "magenta", "Z": "dim"}
 WIDTH_BESIDE_RULE = 60
+MEASURES = {"pca_confidence": "PCA conf.", "head_coverage": "head cov.", "lift": "lift"}
+WIDTH_OF_MEASURES = 40
 
 
 def counts_table(counts: Mapping[str, int]) -> Table:
@@ -39,6 +41,8 @@ def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
     table.add_column("confidence", justify="right", no_wrap=True)
     table.add_column("support", justify="right", no_wrap=True)
     table.add_column("predictions", justify="right", no_wrap=True)
+    for name in rules.measures:
+        table.add_column(MEASURES[name], justify="right", no_wrap=True)
     table.add_column("rule", overflow="fold", ratio=1)
     for row in rule_rows(rules, names):
         about = "" if row["exact"] else "~"
@@ -47,9 +51,15 @@ def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
             f"{row['confidence']:.4f}",
             f"{about}{row['support']:,}",
             f"{about}{row['predictions']:,}",
+            *(_measure_text(name, row[name]) for name in rules.measures),
             rule_text(row.get("named", row["rule"])),
         )
     return table
+
+
+def _measure_text(name: str, value: float) -> str:
+    """Return a measure as text; a lift has no upper bound."""
+    return f"{value:,.1f}" if name == "lift" and value >= 10 else f"{value:.4f}"
 
 
 def rule_text(rule: str) -> Text:
@@ -60,7 +70,8 @@ def rule_text(rule: str) -> Text:
 
 def table_width(rules: RuleSet, names: Names | None = None) -> int:
     """Return the width of a table of these rules if no line is broken."""
-    return WIDTH_BESIDE_RULE + max((len(row.get("named", row["rule"])) for row in rule_rows(rules, names)), default=0)
+    beside = WIDTH_BESIDE_RULE + (WIDTH_OF_MEASURES if rules.measures else 0)
+    return beside + max((len(row.get("named", row["rule"])) for row in rule_rows(rules, names)), default=0)
 
 
 def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]]:
@@ -76,6 +87,7 @@ def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]
         "support": rules.support.tolist(),
         "predictions": rules.predictions.tolist(),
         "exact": rules.exact.tolist(),
+        **{name: getattr(rules, name).tolist() for name in rules.measures},
         "rule": rules.texts().to_list(),
     }
     if names:

@@ -150,3 +150,19 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 def segment_entities(graph: GraphArrays, segments: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the entities that some segments belong to."""
     return (np.searchsorted(graph.segment_offsets, segments, side="right") - 1).astype(np.int32)
+
+
+def owners(graph: GraphArrays, relation: int) -> NDArray[np.int32]:
+    """Return the entities that have a directed relation, if only to themselves."""
+    entities = segment_entities(graph, np.flatnonzero(graph.segment_relations == relation))
+    return entities[entities < graph.n_entities]
+
+
+def find_segments(graph: GraphArrays, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the segment of each entity for each directed relation beside it, or -1 where it has none."""
+    n_directed = 2 * graph.n_relations
+    owners = segment_entities(graph, np.arange(len(graph.segment_relations)))
+    keys = owners.astype(np.int64) * n_directed + graph.segment_relations
+    wanted = entities.astype(np.int64) * n_directed + relations
+    places = np.searchsorted(keys, wanted)
+    return np.where(np.append(keys, -1)[places] == wanted, places, -1)

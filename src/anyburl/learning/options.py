@@ -12,7 +12,7 @@ from anyburl.paths.profile import PathProfile
 from anyburl.rules.types import MAX_LENGTH
 
 POLICIES = ("weighted", "greedy", "random", "saturation")
-REWARDS = ("support", "support-confidence", "length-discounted")
+REWARDS = ("support", "support-confidence", "length-discounted", "support-pca")
 HEADS = ("all", "sampled")
 ENGINES = ("threads", "ray")
 

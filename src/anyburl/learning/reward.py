@@ -11,7 +11,12 @@ from anyburl.errors import InvalidOptionError
 
 
 class Reward(Protocol):
-    """The value of a set of rules, given as columns."""
+    """The value of a set of rules, given as columns.
+
+    With `pca`, their `predictions` are only those that the partial completeness assumption can judge.
+    """
+
+    pca: bool
 
     def of(self, supports: NDArray[np.int32], predictions: NDArray[np.int64], length: int) -> float:
         """Return the reward of rules of one length."""
@@ -21,6 +26,8 @@ class Reward(Protocol):
 class Support:
     """R_s(S) = sum of support(r) over the rules r in S."""
 
+    pca = False
+
     def of(self, supports: NDArray[np.int32], predictions: NDArray[np.int64], length: int) -> float:
         """Return the sum of the supports."""
         return float(supports.sum(dtype=np.float64))
@@ -28,6 +35,8 @@ class Support:
 
 class SupportConfidence:
     """R_sxc(S) = sum of support(r) * conf(r) over the rules r in S."""
+
+    pca = False
 
     def of(self, supports: NDArray[np.int32], predictions: NDArray[np.int64], length: int) -> float:
         """Return the sum of support times confidence."""
@@ -44,12 +53,19 @@ class LengthDiscounted(SupportConfidence):
         return float(super().of(supports, predictions, length) / 2**length)
 
 
+class SupportPca(SupportConfidence):
+    """R_sxpca(S) = sum of support(r) * PCA conf(r) over the rules r in S, as AMIE would value them."""
+
+    pca = True
+
+
 def make_reward(name: str) -> Reward:
     """Return the reward of that name."""
     rewards: dict[str, type[Reward]] = {
         "support": Support,
         "support-confidence": SupportConfidence,
         "length-discounted": LengthDiscounted,
+        "support-pca": SupportPca,
     }
     if name not in rewards:
         raise InvalidOptionError("reward", f"one of {', '.join(rewards)}", name)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from anyburl.errors import RuleError
 from anyburl.rules.types import RuleType
 from anyburl.ruleset import measures
+from anyburl.ruleset.measures import MEASURES
 from anyburl.triples.vocabulary import Vocabulary
 
 Rows = slice | NDArray[Any]
@@ -58,9 +59,16 @@ class RuleColumns:
     support: NDArray[np.int32]
     exact: NDArray[np.bool_]
     """Whether predictions and support are exact, not estimated from a sample."""
+    pca_confidence: NDArray[np.float64] | None = None
+    """Support / the predictions that the partial completeness assumption can judge; None unless measured."""
+    head_coverage: NDArray[np.float64] | None = None
+    """Which part of the facts of the head's relation is predicted; None unless measured."""
+    lift: NDArray[np.float64] | None = None
+    """How many times likelier the head is where the body holds than anywhere; None unless measured."""
 
     def __post_init__(self) -> None:
-        for name, dtype in (("bodies", np.int32), *COLUMN_TYPES.items()):
+        measured = ((name, np.float64) for name in self.measures)
+        for name, dtype in (("bodies", np.int32), *COLUMN_TYPES.items(), *measured):
             object.__setattr__(self, name, _read_only(_converted(name, getattr(self, name), dtype)))
         self._check_shapes()
         self._check_ids()
@@ -97,6 +105,11 @@ class RuleColumns:
         """The number of body atoms of each rule."""
         lengths: NDArray[np.int32] = (self.bodies >= 0).sum(axis=1, dtype=np.int32)[self.body]
         return lengths
+
+    @property
+    def measures(self) -> tuple[measures.Measure, ...]:
+        """The names of the measures that these rules have."""
+        return tuple(name for name in MEASURES if getattr(self, name) is not None)
 
     def confidence(self, smoothing: float = 0) -> NDArray[np.float64]:
         """Return support / (predictions + smoothing), 0 where there are no predictions."""
@@ -138,20 +151,24 @@ class RuleColumns:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for name in ("bodies", *COLUMN_TYPES):  # an array forgets it when it is copied to another process
+        for name in (
+            "bodies",
+            *COLUMN_TYPES,
+            *self.measures,
+        ):  # an array forgets it when it is copied to another process
             state[name].flags.writeable = False
 
     def _at(self, rows: Rows) -> Self:
         """Return some of the rules; what was checked is not checked again."""
         part = copy.copy(self)
-        for name in COLUMN_TYPES:
+        for name in (*COLUMN_TYPES, *self.measures):
             object.__setattr__(part, name, _read_only(getattr(self, name)[rows]))
         return part
 
     def _check_shapes(self) -> None:
         if self.bodies.ndim != 2:
             raise RuleError(f"expected bodies as the rows of a matrix, got {self.bodies.ndim} dimensions")
-        for name in COLUMN_TYPES:
+        for name in (*COLUMN_TYPES, *self.measures):
             if getattr(self, name).shape != self.head.shape[:1]:
                 raise RuleError(f"expected columns of {len(self.head)} rules, got another length for {name!r}")
 

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from anyburl.errors import RuleError
 from anyburl.ruleset.bodytable import joint_keys, merge_tables
 from anyburl.ruleset.columns import COLUMN_TYPES, RuleColumns
+from anyburl.ruleset.measures import MEASURES
 from anyburl.triples.vocabulary import Vocabulary
 
 Rules = TypeVar("Rules", bound=RuleColumns)
@@ -35,7 +36,17 @@ def concatenate(sets: Sequence[Rules], *, on_disk: bool = False) -> Rules:
         parts = (getattr(rules, name) for rules in sets)
         moved = (place[part] for place, part in zip(places, parts, strict=True)) if name == "body" else parts
         columns[name] = _joined(moved, sum(map(len, sets)), dtype, on_disk)
-    return first.replace(bodies=bodies, **columns)
+    return first.replace(bodies=bodies, **columns, **_joined_measures(sets, on_disk))
+
+
+def _joined_measures(sets: Sequence[Rules], on_disk: bool) -> dict[str, NDArray[np.float64] | None]:
+    """Put the measures of sets after each other; one that a set lacks is None."""
+    joint: dict[str, NDArray[np.float64] | None] = dict.fromkeys(MEASURES)
+    for name in MEASURES:
+        if all(name in rules.measures for rules in sets):
+            parts = (getattr(rules, name) for rules in sets)
+            joint[name] = _joined(parts, sum(map(len, sets)), np.float64, on_disk)
+    return joint
 
 
 def merge(sets: Sequence[Rules]) -> Rules:
@@ -66,6 +77,7 @@ def reencode(rules: Rules, vocabulary: Vocabulary) -> tuple[Rules, int]:
         predictions=rules.predictions[known],
         support=rules.support[known],
         exact=rules.exact[known],
+        **{name: getattr(rules, name)[known] for name in rules.measures},
     )
     return moved_rules, len(rules) - len(moved_rules)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +18,36 @@ from anyburl.bodies.arrays import (
     HarvestArrays,
     HeadArrays,
     Limits,
+    Scratch,
     empty_harvest,
     empty_scratch,
     head_arrays,
+    n_owners,
 )
 from anyburl.bodies.generalisation import canonical, with_keys
 from anyburl.bodies.kernel import score
 from anyburl.cores import available_cores
 from anyburl.errors import RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.build import segment_entities
+from anyburl.graph.build import find_segments, owners
 from anyburl.graph.stored import graph_of
+from anyburl.ruleset import heads
+from anyburl.ruleset.measures import MEASURES, pca_confidence
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable
 
+Progress = Callable[[int], None]
+
 _BODIES_AT_A_TIME = {1: 64, 2: 16}  # of longer ones 4: a body may take long, and threads should end together
+
+
+class Counts(NamedTuple):
+    """What was counted of rules, in columns."""
+
+    predictions: NDArray[np.int64]
+    support: NDArray[np.int32]
+    exact: NDArray[np.bool_]
+    pca_predictions: NDArray[np.int64]  # those that the partial completeness assumption can judge; zero if not asked
 
 
 def rescore(
@@ -40,34 +56,69 @@ def rescore(
     *,
     object_identity: bool = True,
     budget: int | None = None,
+    measures: bool = False,
     threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> RuleSet:
     """Return `rules` (of the table's vocabulary) with predictions and support counted on `table`.
 
-    Exact, with `object_identity` or without; a `budget` of edges per body makes large bodies estimates instead.
-    `progress` is told how many rules were done.
+    Exact, with `object_identity` or without; a `budget` of edges per body makes large bodies estimates instead. With
+    `measures`, the rules also get `pca_confidence`, `head_coverage` and `lift`. `progress` is told how many rules were
+    done.
     """
+    graph = graph_for(rules, table)
+    limits = counting_limits(object_identity, budget, pca=measures)
+    counts = count_rules(rules, graph, limits, threads, progress)
+    unmeasured = dict.fromkeys(MEASURES)
+    new = rules.replace(predictions=counts.predictions, support=counts.support, exact=counts.exact, **unmeasured)
+    if not measures:
+        return new
+    return new.replace(
+        pca_confidence=pca_confidence(counts.support, counts.pca_predictions),
+        head_coverage=heads.head_coverage(graph, new),
+        lift=heads.lift(graph, new),
+    )
+
+
+def graph_for(rules: RuleSet, table: TripleTable) -> GraphArrays:
+    """Return the graph of `table`, to count `rules` on."""
     if not rules.vocabulary.same_labels(table.vocabulary):
         raise RuleError("the rules and the triples have different vocabularies: use with_vocabulary first")
-    graph = graph_of(table)
-    heads = head_arrays(graph)
-    predictions, support = np.zeros(len(rules), np.int64), np.zeros(len(rules), np.int32)
-    exact = np.ones(len(rules), np.bool_)
-    _score_zero(graph, rules, object_identity, predictions, support)
-    limits = Limits(0, 0.0, object_identity, budget or NO_LIMIT, NO_LIMIT, NO_LIMIT)
+    return graph_of(table)
+
+
+def counting_limits(object_identity: bool, budget: int | None, *, pca: bool) -> Limits:
+    """Return limits that keep every rule and stop at nothing but the `budget`."""
+    return Limits(0, 0.0, object_identity, budget or NO_LIMIT, NO_LIMIT, NO_LIMIT, pca)
+
+
+def count_rules(
+    rules: RuleSet, graph: GraphArrays, limits: Limits, threads: int | None = None, progress: Progress | None = None
+) -> Counts:
+    """Count predictions and support of rules on a graph; `progress` is told how many rules were done."""
+    n_rules = len(rules)
+    counts = Counts(
+        np.zeros(n_rules, np.int64),
+        np.zeros(n_rules, np.int32),
+        np.ones(n_rules, np.bool_),
+        np.zeros(n_rules, np.int64),
+    )
+    wanted = head_arrays(graph)
+    _score_zero(graph, wanted, rules, limits.object_identity, counts)
     with ThreadPoolExecutor(threads or available_cores()) as pool:
         for length in np.unique(rules.lengths[rules.lengths > 0]):
             rows = np.flatnonzero(rules.lengths == length)
             batches = _batches(graph, rules.take(rows), int(length))
-            scorer = _Scorer(graph, heads, limits, int(length))
+            scorer = _Scorer(graph, wanted, limits, int(length))
             for order, out in pool.map(scorer, batches):
                 chosen = rows[order]
-                predictions[chosen], support[chosen] = out.predictions, out.supports
-                exact[chosen] = out.exact
+                counts.predictions[chosen], counts.support[chosen] = out.predictions, out.supports
+                counts.exact[chosen] = out.exact
+                if limits.pca:
+                    counts.pca_predictions[chosen] = out.pca_predictions
                 if progress:
                     progress(len(chosen))
-    return rules.replace(predictions=predictions, support=support, exact=exact)
+    return counts
 
 
 def rule_bodies(graph: GraphArrays, rules: RuleSet, length: int) -> BodyArrays:
@@ -87,35 +138,24 @@ def rule_bodies(graph: GraphArrays, rules: RuleSet, length: int) -> BodyArrays:
     return BodyArrays(kinds, relations, rules.body_constant.copy(), heads, rules.head_constant.copy(), keys)
 
 
-def _score_zero(
-    graph: GraphArrays,
-    rules: RuleSet,
-    object_identity: bool,
-    predictions: NDArray[np.int64],
-    support: NDArray[np.int32],
-) -> None:
+def _score_zero(graph: GraphArrays, wanted: HeadArrays, rules: RuleSet, object_identity: bool, counts: Counts) -> None:
     """Count rules without a body: h(X, c) predicts every entity that has h, but c itself."""
     rows = np.flatnonzero(rules.lengths == 0)
     if not len(rows):
         return
-    entities = segment_entities(graph, np.arange(len(graph.segment_relations)))
-    segments = graph.segment_relations.astype(np.int64) * (graph.n_entities + 1) + entities
-    order = np.argsort(segments)
-    back = inverses(rules.head[rows], graph.n_relations).astype(np.int64)
-
-    def find(relations: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The segment of the head's constant for each relation, or -1."""
-        wanted = relations * (graph.n_entities + 1) + rules.head_constant[rows]
-        places = np.append(order, -1)[np.searchsorted(segments, wanted, sorter=order)]
-        return np.where(np.append(segments, -1)[places] == wanted, places, -1)
-
-    owners = np.bincount(graph.segment_relations[entities < graph.n_entities], minlength=2 * graph.n_relations)
-    own, into = find(rules.head[rows].astype(np.int64)), find(back)
-    is_owner = (own >= 0) & (rules.head_constant[rows] < graph.n_entities)
-    predictions[rows] = owners[rules.head[rows]] - is_owner * object_identity
+    head, constant = rules.head[rows], rules.head_constant[rows]
+    back = inverses(head, graph.n_relations)
+    own, into = find_segments(graph, constant, head), find_segments(graph, constant, back)
+    is_owner = (own >= 0) & (constant < graph.n_entities)
+    predictions = n_owners(graph)[head] - is_owner * object_identity
     # `self` comes last in a segment; no variable stands for it.
     reached = np.diff(graph.segment_starts) - (graph.targets[graph.segment_starts[1:] - 1] == graph.n_entities)
-    support[rows] = np.append(reached, 0)[into]
+    counts.predictions[rows], counts.support[rows] = predictions, np.append(reached, 0)[into]
+    # Every X has h. Where the object decides, that is c; or X, which h(X, self) has as its object, too.
+    judged = np.where(wanted.functional[head] | (into >= 0), predictions, 0)
+    for row in np.flatnonzero(~wanted.functional[head] & (constant == graph.n_entities)):
+        judged[row] = len(np.intersect1d(owners(graph, int(head[row])), owners(graph, int(back[row]))))
+    counts.pca_predictions[rows] = judged
 
 
 def _batches(
@@ -138,9 +178,9 @@ def _batches(
 class _Scorer:
     """Scores one batch; makes its own buffers on each thread's first batch and keeps them."""
 
-    def __init__(self, graph: GraphArrays, heads: HeadArrays, limits: Limits, length: int) -> None:
-        self._graph, self._heads, self._limits, self._length = graph, heads, limits, length
-        self._spare = [empty_scratch(graph, length)]
+    def __init__(self, graph: GraphArrays, wanted: HeadArrays, limits: Limits, length: int) -> None:
+        self._graph, self._wanted, self._limits, self._length = graph, wanted, limits, length
+        self._spare = [self._buffers()]
 
     def __call__(
         self, batch: tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]
@@ -149,8 +189,12 @@ class _Scorer:
         try:
             scratch = self._spare.pop()
         except IndexError:
-            scratch = empty_scratch(self._graph, self._length)
-        out = empty_harvest(len(rows))._replace(heads=wanted.heads, head_constants=wanted.head_constants)
-        score(self._graph, self._heads, bodies, 0, offsets.astype(np.int64), self._limits, scratch, out)
+            scratch = self._buffers()
+        room = empty_harvest(len(rows), pca=self._limits.pca)
+        out = room._replace(heads=wanted.heads, head_constants=wanted.head_constants)
+        score(self._graph, self._wanted, bodies, 0, offsets.astype(np.int64), self._limits, scratch, out)
         self._spare.append(scratch)
         return rows, out
+
+    def _buffers(self) -> Scratch:
+        return empty_scratch(self._graph, self._length, pca=self._limits.pca)

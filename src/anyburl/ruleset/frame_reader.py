@@ -12,6 +12,7 @@ from anyburl.errors import DataError, RuleError
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.bodytable import distinct_rows, pad_lists
 from anyburl.ruleset.columns import RuleColumns
+from anyburl.ruleset.measures import MEASURES
 from anyburl.ruleset.notation import SELF_MARKER, read_labels
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -21,7 +22,7 @@ ENTITY_COLUMNS = ("subject", "object", "constant")
 LABEL_COLUMNS = ("type", "head", *ENTITY_COLUMNS)
 COUNT_COLUMNS = ("predictions", "support")
 REQUIRED = (*LABEL_COLUMNS, "body", "forward", *COUNT_COLUMNS)
-READ = (*REQUIRED, "exact")
+READ = (*REQUIRED, "exact", *MEASURES)
 TYPES = pl.Enum([str(name) for name in RuleType])
 NO_TYPE = 255
 
@@ -69,6 +70,7 @@ class FrameReader:
             body_constant=constant,
             exact=_exact(frame),
             **counts,
+            **_measures(frame),
         )
 
     def _bodies(self, frame: pl.DataFrame) -> tuple[Ids, Ids, NDArray[np.int64]]:
@@ -175,6 +177,8 @@ def _is_suitable(name: str, dtype: pl.DataType) -> bool:
         return dtype.is_integer()
     if name == "exact":
         return dtype in (pl.Boolean, pl.Null)
+    if name in MEASURES:
+        return dtype.is_numeric() or dtype == pl.Null
     inner = _inner(dtype)
     return inner is not None and (_is_label(inner) if name == "body" else inner in (pl.Boolean, pl.Null))
 
@@ -184,6 +188,12 @@ def _exact(frame: pl.DataFrame) -> NDArray[np.bool_]:
     if "exact" not in frame.columns:
         return np.zeros(len(frame), dtype=np.bool_)
     return frame["exact"].cast(pl.Boolean).fill_null(False).to_numpy()
+
+
+def _measures(frame: pl.DataFrame) -> dict[str, Any]:
+    """Return the measures that the frame has, NaN for null."""
+    names = (name for name in MEASURES if name in frame.columns)
+    return {name: frame[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in names}
 
 
 def _type_codes(types: pl.Series) -> NDArray[np.uint8]:

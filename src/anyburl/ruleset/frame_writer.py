@@ -73,6 +73,7 @@ class FrameWriter:
         backward = part.head >= n_relations
         constant = part.head_constant
         types, relations, entities = self.labels
+        measured: dict[str, NDArray[np.float64]] = {name: getattr(part, name) for name in part.measures}
         return pl.DataFrame(
             {
                 "type": types.gather(part.type),
@@ -86,6 +87,7 @@ class FrameWriter:
                 "support": part.support,
                 "exact": part.exact,
                 "confidence": part.confidence(),
+                **measured,
             }
         )
 

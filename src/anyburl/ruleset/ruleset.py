@@ -82,8 +82,14 @@ class RuleSet(RuleColumns):
         min_support: int | None = None,
         contains: str | None = None,
         length: int | None = None,
+        min_pca_confidence: float | None = None,
+        min_head_coverage: float | None = None,
+        min_lift: float | None = None,
     ) -> Self:
-        """Return the rules that meet every condition; `contains` is an entity or relation anywhere in it."""
+        """Return the rules that meet every condition; `contains` is an entity or relation anywhere in it.
+
+        The last three are for rules that `anyburl.measure` measured.
+        """
         masks: list[NDArray[np.bool_]] = []
         if type is not None:
             masks.append(selection.type_mask(self, type))
@@ -97,6 +103,12 @@ class RuleSet(RuleColumns):
             masks.append(selection.label_mask(self, contains))
         if length is not None:
             masks.append(self.lengths == length)
+        if min_pca_confidence is not None:
+            masks.append(selection.measure_column(self, "pca_confidence") >= min_pca_confidence)
+        if min_head_coverage is not None:
+            masks.append(selection.measure_column(self, "head_coverage") >= min_head_coverage)
+        if min_lift is not None:
+            masks.append(selection.measure_column(self, "lift") >= min_lift)
         return self.take(np.logical_and.reduce(masks)) if masks else self
 
     def for_relation(self, relation: str) -> Self:
@@ -107,7 +119,8 @@ class RuleSet(RuleColumns):
         """Return the k best rules, best first, as `anyburl rules` shows them; ties are settled.
 
         By confidence, that is support / (predictions + smoothing), so that 500 of 510 comes before 2 of 2; "value" is
-        support times confidence, without smoothing.
+        support times confidence, without smoothing. Rules that `anyburl.measure` measured can be sorted by
+        "pca-confidence", "head-coverage" and "lift".
         """
         return self.take(selection.best_rows(self, k, by, smoothing))
 

@@ -8,14 +8,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import InvalidOptionError, UnknownLabelError
+from anyburl.errors import InvalidOptionError, RuleError, UnknownLabelError
 from anyburl.rules.types import RuleType
 from anyburl.ruleset import measures
 from anyburl.ruleset.bodytable import distinct_rows
 from anyburl.ruleset.columns import RuleColumns
+from anyburl.ruleset.measures import Measure
 from anyburl.triples.vocabulary import SELF_TOKEN
 
-Order = Literal["confidence", "support", "value", "predictions"]
+Order = Literal["confidence", "support", "value", "predictions", "pca-confidence", "head-coverage", "lift"]
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Key = Callable[[Rows], NDArray[Any]]
@@ -51,6 +52,15 @@ def label_mask(rules: RuleColumns, label: str) -> Mask:
     for number in entities:
         mask |= (rules.head_constant == number) | (rules.body_constant == number)
     return mask
+
+
+def measure_column(rules: RuleColumns, name: Measure) -> NDArray[np.float64]:
+    """Return a measure of rules that takes the data; rules that were not measured are refused."""
+    column = getattr(rules, name)
+    if column is None:
+        raise RuleError(f"the rules have no {name}: add it with anyburl.measure(rules, table)")
+    measured: NDArray[np.float64] = column
+    return measured
 
 
 def best_rows(rules: RuleColumns, k: int, by: Order, smoothing: float) -> Rows:
@@ -91,6 +101,9 @@ def _score(rules: RuleColumns, by: Order, smoothing: float) -> Key:
         "support": lambda rows: support[rows],
         "value": lambda rows: measures.value(support[rows], predictions[rows]),
         "predictions": lambda rows: predictions[rows],
+        "pca-confidence": lambda rows: measure_column(rules, "pca_confidence")[rows],
+        "head-coverage": lambda rows: measure_column(rules, "head_coverage")[rows],
+        "lift": lambda rows: measure_column(rules, "lift")[rows],
     }
     if by not in scores:
         raise InvalidOptionError("by", f"one of {', '.join(scores)}", by)

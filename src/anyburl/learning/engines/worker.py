@@ -38,9 +38,10 @@ class Worker:
         self._graph, self._heads, self._vocabulary, self._options = graph, heads, vocabulary, options
         witnessed = options.max_cyclic > 3 or max(options.max_acyclic, options.max_grounded) > 1
         longest = max(options.max_cyclic, options.max_acyclic)
-        self._scratch = empty_scratch(graph, longest, witnessed=witnessed or not options.object_identity)
-        self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations)
         self._reward = make_reward(options.reward)
+        pca, witnessed = self._reward.pca, witnessed or not options.object_identity
+        self._scratch = empty_scratch(graph, longest, witnessed=witnessed, pca=pca)
+        self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations, pca=pca)
         self._held: tuple[BodySource, BodyArrays] | None = None  # an unfinished body of the last span
 
     def work_until(
@@ -89,6 +90,8 @@ class Worker:
         self._scratch.grounding[0].under_way = False
         self._scratch.relation_counts[:] = 0
         self._scratch.segment_counts[:] = 0
+        self._scratch.pca.having[:] = 0
+        self._scratch.pca.end_pairs[:] = 0
 
     def _finish(self, seen: SeenBodies, over: Callable[[], bool]) -> list[CoreSpan]:
         if self._held is None:
@@ -139,7 +142,8 @@ class Worker:
             if n_rows:
                 rules = to_rules(self._vocabulary, bodies, self._out, n_rows)
                 found.rules.append(rules)
-                found.reward += self._reward.of(rules.support, rules.predictions, source.profile.rule_length)
+                predictions = self._out.pca_predictions[:n_rows] if self._reward.pca else rules.predictions
+                found.reward += self._reward.of(rules.support, predictions, source.profile.rule_length)
         if self._scratch.grounding[0].under_way:
             self._held = (source, bodies.take(np.array([done])))
             source.hold()
@@ -154,4 +158,5 @@ class Worker:
         else:
             budget = budget if is_short else max(budget // FACTOR, 1)
             start = min(start, budget)
-        return Limits(options.min_support, options.min_confidence, options.object_identity, budget, KERNEL_WORK, start)
+        least, identity = (options.min_support, options.min_confidence), options.object_identity
+        return Limits(*least, identity, budget, KERNEL_WORK, start, self._reward.pca)
