@@ -12,6 +12,9 @@ from typing import Any, Self, Unpack, overload
 
 import polars as pl
 
+from anyburl.calibration.calibration import Calibration
+from anyburl.calibration.report import CalibrationReport
+from anyburl.calibration.stored import save_calibration
 from anyburl.errors import OptionError, RunError
 from anyburl.evaluation.evaluate import evaluate_split
 from anyburl.evaluation.metrics import Metrics
@@ -24,7 +27,8 @@ from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.answers import Answer, Answers
-from anyburl.reasoning.opening import Engine, Front, Opened, open_rules, open_run
+from anyburl.reasoning.calibrating import calibrate_ranker
+from anyburl.reasoning.opening import Engine, Front, Opened, key_of_calibration, open_rules, open_run
 from anyburl.reasoning.predicting import AnswerFrames, answer_columns
 from anyburl.reasoning.queries import Questions, encode_queries, encode_query, make_query
 from anyburl.ruleset.files.run_folder import described_run
@@ -114,6 +118,8 @@ class Reasoner:
         self.seconds: dict[str, float] = opened.seconds
         self.given_rules = opened.ranker.rules
         self.names = names or Names()
+        self.calibration: Calibration | None = opened.calibration
+        self._seed, self._run = opened.seed, opened.run
 
     @property
     def rules(self) -> RuleSet:
@@ -224,6 +230,19 @@ class Reasoner:
         `progress` is called with the number of questions answered.
         """
         return evaluate_split(self.ranker, self.dataset, split, self.seconds, progress)
+
+    def calibrate(self, *, front: Front | None = None) -> CalibrationReport:
+        """Find out what scores mean, on the valid split or on facts held out of train; return the report.
+
+        From then on, `calibration` turns scores into probabilities. It is kept in the run folder, if the reasoner was
+        opened from one.
+        """
+        report = calibrate_ranker(self.ranker, self.dataset, self._seed, front or Front())
+        self.calibration = report.calibration
+        if self._run is not None:
+            key = key_of_calibration(self.ranker, self.dataset, self._seed, self._run)
+            save_calibration(self._run, report.calibration, report.to_json(), key)
+        return report
 
     def explain(self, triple: Fact, *, top: int = 5, groundings: int = 3) -> Explanation:
         """Return the rules that predict `triple` (subject, relation, object), which may be known or new, true or false.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from anyburl.ranking.ranks import target_ranks
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import Lists, lists_of, rows_of
 from anyburl.tuning.model import TunedModel, fit, require_lightgbm
-from anyburl.tuning.rerank import find_answers, rerank
+from anyburl.tuning.observations import Observations, observe
+from anyburl.tuning.rerank import find_answers, reorder, rerank
 
 TOP_K = 100  # candidates that the model puts in order; what comes after them keeps its place
 MOST_QUESTIONS = 10_000  # of the validation split that the model learns from
@@ -35,6 +36,7 @@ class Tuning:
     questions: int
     seconds: float
     stored: bool = False  # whether it was trained before, and kept
+    observations: Observations | None = None  # of the model, by models that have not seen the question
 
     def described(self) -> dict[str, object]:
         """Return what was chosen, and why, as plain values."""
@@ -65,11 +67,11 @@ def tune(ranker: Ranker, dataset: Dataset, groups: NDArray[np.uint8], *, seed: i
     few = take_queries(queries, np.sort(drawn[:FEW_QUESTIONS]))
     queries = take_queries(queries, np.sort(drawn[:MOST_QUESTIONS]))
     best, _ = _best_fixed(ranker, few)
-    model, validation = _train(ranker.with_aggregation(best), queries, groups, seed)
-    if model is None:
+    tuning = _train(ranker.with_aggregation(best), queries, groups, seed)
+    if tuning.model is None:
         best, fixed = _best_fixed(ranker, queries)
-        validation = {**validation, **fixed}
-    return Tuning(model, best, validation, len(queries.entities), time.perf_counter() - started)
+        tuning = replace(tuning, aggregation=best, validation={**tuning.validation, **fixed})
+    return replace(tuning, seconds=time.perf_counter() - started)
 
 
 def _best_fixed(ranker: Ranker, queries: QueryArrays) -> tuple[str, dict[str, float]]:
@@ -85,17 +87,16 @@ def _mrr(queries: QueryArrays, answers: AnswerArrays, ranker: Ranker) -> float:
     return float((1 / target_ranks(queries, answers, ranker.graph.n_entities).realistic).mean())
 
 
-def _train(
-    ranker: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], seed: int
-) -> tuple[TunedModel | None, dict[str, float]]:
-    """Return a model, if it is better than the ranker's own order, and the MRR of both."""
+def _train(ranker: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], seed: int) -> Tuning:
+    """Train a model, and keep it if it is better than the ranker's own order."""
     own_name = ranker.aggregation.name
     answers = ranker.answer(queries, top_k=TOP_K, groups=groups)
     validation = {own_name: _mrr(queries, answers, ranker)}
+    nothing = Tuning(None, own_name, validation, len(queries.entities), 0.0)
     lists = lists_of(answers, TOP_K)
     rows, targets = rows_of(ranker, queries, answers, lists), find_answers(lists, queries)
     if (targets >= 0).sum() < FEWEST_ANSWERS:
-        return None, validation
+        return nothing
     half = np.random.default_rng(seed + 1).permutation(len(lists.sizes)) % 2
     scores = np.zeros(len(rows))
     for side in (0, 1):
@@ -105,8 +106,10 @@ def _train(
     rerank(lists, queries, targets, scores, answers)
     validation["model"] = _mrr(queries, answers, ranker)
     if validation["model"] <= validation[own_name]:
-        return None, validation
-    return _fit_some(rows, targets, lists, half >= 0, seed, ranker.backend.threads), validation
+        return nothing
+    reorder(lists, scores, answers)
+    model = _fit_some(rows, targets, lists, half >= 0, seed, ranker.backend.threads)
+    return replace(nothing, model=model, observations=observe(queries, answers, ranker.graph.n_relations))
 
 
 def _fit_some(
