@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.calibration.calibration import Calibration
-from anyburl.calibration.fit import count_answers, fit_relations, fit_whole, make_edges
+from anyburl.calibration.fit import count_answers, fit_overall, fit_relations, fit_whole, make_edges
 from anyburl.calibration.observations import HeldOut
 from anyburl.calibration.thresholds import PROMISES, Threshold, find_threshold
 from anyburl.tuning.observations import Observations
@@ -60,8 +60,8 @@ def fit_and_check(held_out: HeldOut, test: HeldOut | None, n_relations: int) -> 
         probabilities = cross_fit(found, n_relations)
     else:
         probabilities = calibration.probabilities(test.observations.relations, test.observations.scores)
-    own = calibration.probabilities(found.relations, found.scores)
+    overall = fit_overall(found, hidden)
     thresholds = {
-        str(promised): find_threshold(found, own, hidden, promised, checked.observations) for promised in PROMISES
+        str(promised): find_threshold(found, overall, hidden, promised, checked.observations) for promised in PROMISES
     }
     return Fitted(calibration, held_out, checked, probabilities, thresholds)

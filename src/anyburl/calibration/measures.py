@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 N_BINS = 15
+N_WIDTHS = 10
 
 Floats = NDArray[np.float64]
 
@@ -24,9 +25,23 @@ class ReliabilityBin:
 def reliability(probabilities: Floats, is_stated: NDArray[np.bool_], n_bins: int = N_BINS) -> list[ReliabilityBin]:
     """Return bins with equally many answers each, by probability."""
     order = np.argsort(probabilities, kind="stable")
-    parts = [part for part in np.array_split(order, n_bins) if len(part)]
+    return _summarised(np.array_split(order, n_bins), probabilities, is_stated)
+
+
+def reliability_by_width(probabilities: Floats, is_stated: NDArray[np.bool_]) -> list[ReliabilityBin]:
+    """Return ten bins that are equally wide: most answers are in the lowest, but the highest can be seen."""
+    places = np.minimum((probabilities * N_WIDTHS).astype(np.int64), N_WIDTHS - 1)
+    parts = [np.flatnonzero(places == place) for place in range(N_WIDTHS)]
+    return _summarised(parts, probabilities, is_stated)
+
+
+def _summarised(
+    parts: list[NDArray[np.int64]], probabilities: Floats, is_stated: NDArray[np.bool_]
+) -> list[ReliabilityBin]:
     return [
-        ReliabilityBin(float(probabilities[part].mean()), float(is_stated[part].mean()), len(part)) for part in parts
+        ReliabilityBin(float(probabilities[part].mean()), float(is_stated[part].mean()), len(part))
+        for part in parts
+        if len(part)
     ]
 
 

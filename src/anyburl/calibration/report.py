@@ -10,7 +10,7 @@ import numpy as np
 from anyburl.calibration.calibrate import Fitted
 from anyburl.calibration.calibration import Calibration
 from anyburl.calibration.facts import FactCounts
-from anyburl.calibration.measures import ReliabilityBin, expected_calibration_error, reliability
+from anyburl.calibration.measures import ReliabilityBin, expected_calibration_error, reliability, reliability_by_width
 from anyburl.calibration.thresholds import PROMISES, Threshold
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -22,7 +22,7 @@ class CalibrationReport:
     The errors are expected calibration errors, in 15 bins with equally many answers each, on the split that the
     calibration was checked on. `thresholds` holds for all relations together; `by_relation` tells for each relation the
     lowest score from which on every answer is as probable, those with the most facts first. `before` and `after` are
-    the bins of scores and of probabilities.
+    equally wide bins of scores and of probabilities, to be drawn.
     """
 
     expected_calibration_error: float | None
@@ -61,11 +61,13 @@ def make_report(
 ) -> CalibrationReport:
     """Put together what was found; without `facts`, their numbers are None."""
     checked, calibration = fitted.checked_on.observations, fitted.calibration
-    before, after = (reliability(values, checked.is_stated) for values in (checked.scores, fitted.probabilities))
+    values = checked.scores, fitted.probabilities
+    before, after = (reliability_by_width(part, checked.is_stated) for part in values)
+    errors = [expected_calibration_error(reliability(part, checked.is_stated)) for part in values]
     how = {} if fitted.checked_on is not fitted.fitted_on else {"cross_fitted": True}
     return CalibrationReport(
-        expected_calibration_error=expected_calibration_error(after),
-        uncalibrated_error=expected_calibration_error(before),
+        expected_calibration_error=errors[1],
+        uncalibrated_error=errors[0],
         thresholds={name: _with_facts(threshold, facts) for name, threshold in fitted.thresholds.items()},
         by_relation=_relations(fitted, facts, vocabulary),
         calibrated_on=fitted.fitted_on.described(),

@@ -14,6 +14,7 @@ from anyburl.tuning.observations import Observations
 
 PROMISES = (0.5, 0.8, 0.9, 0.95)
 FEWEST_ANSWERS = 100  # above a threshold; fewer cannot tell its precision
+MOST_ERROR = 0.05  # of a promise, by chance; with more, it is none
 ROWS_PER_TRIPLE = 2  # a triple answers two questions: its rows are not independent
 
 Floats = NDArray[np.float64]
@@ -23,9 +24,9 @@ Floats = NDArray[np.float64]
 class Threshold:
     """The lowest score that keeps a promise: of the answers with at least this score, so many are stated on average.
 
-    `score` is None where there is none. `facts` is how many facts that no split states have such a score, `precision`
-    what was measured on the `answers` of the split that this was checked on. By chance alone, promise and
-    measurement differ by about `sampling_error`.
+    `score` is None where there is none, or where the answers are too few to tell. `facts` is how many facts that no
+    split states have such a score, `precision` what was measured on the `answers` of the split that this was checked
+    on. By chance alone, promise and measurement differ by about `sampling_error`.
     """
 
     score: float | None
@@ -44,8 +45,8 @@ def find_threshold(
 ) -> Threshold:
     """Return the threshold for a precision of `promised`.
 
-    It is found with the probabilities of the answers, which are smooth, and not with raw counts, among which the best
-    place is a lucky one.
+    It is found with the probabilities of the answers, which never fall as the score rises, and not with raw counts,
+    among which the best place is a lucky one.
     """
     order = np.argsort(-fitted.scores, kind="stable")
     scores, weights = fitted.scores[order], answer_weights(fitted, hidden)[order]
@@ -55,20 +56,18 @@ def find_threshold(
     if not len(kept):
         return Threshold(None)
     place = kept[-1]
-    precision, n_checked = precision_above(checked.scores, checked.is_stated, float(scores[place]))
     n_hidden = hidden * float(fitted.has_others[order][: place + 1].sum())
-    error = _sampling_error(promised, float(n_answers[place]), n_hidden, hidden, n_checked)
+    variance = _variance(promised, float(n_answers[place]), n_hidden * (1 + hidden))
+    if variance > MOST_ERROR**2:
+        return Threshold(None)
+    precision, n_checked = precision_above(checked.scores, checked.is_stated, float(scores[place]))
+    error = float(np.sqrt(variance + _variance(promised, n_checked))) if n_checked else None
     return Threshold(float(scores[place]), None, precision, n_checked, error)
 
 
-def _sampling_error(precision: float, n_answers: float, n_hidden: float, hidden: float, n_checked: int) -> float | None:
-    """Return the standard deviation of the difference between the promise and what is measured.
+def _variance(share: float, n_answers: float, uncertain: float = 0.0) -> float:
+    """Return the variance of a share of some answers.
 
-    Both are shares of a sample; and the number of answers that another split states is an estimate, about as uncertain
-    as two counts of that size are.
+    How many of them another split states is an estimate, which has the variance `uncertain`, as counts do.
     """
-    if not n_checked:
-        return None
-    shares = precision * (1 - precision) * (1 / n_answers + 1 / n_checked)
-    taken_out = (precision / n_answers) ** 2 * n_hidden * (1 + hidden)
-    return float(np.sqrt(ROWS_PER_TRIPLE * (shares + taken_out)))
+    return float(ROWS_PER_TRIPLE * (share * (1 - share) / n_answers + (share / n_answers) ** 2 * uncertain))

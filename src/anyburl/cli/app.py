@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from anyburl import __version__
 from anyburl.cli import (
+    calibrate,
     convert,
     datasets,
     demo,
@@ -109,6 +110,7 @@ MODULES = (
     explain,
     prepare,
     tune,
+    calibrate,
     rescore,
     convert,
     datasets,

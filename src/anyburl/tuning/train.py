@@ -22,6 +22,7 @@ from anyburl.tuning.rerank import find_answers, reorder, rerank
 TOP_K = 100  # candidates that the model puts in order; what comes after them keeps its place
 MOST_QUESTIONS = 10_000  # of the validation split that the model learns from
 FEW_QUESTIONS = 1_000  # that the fixed aggregations are compared on, first
+N_FOLDS = 2
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
 FIXED = ("max", "noisy-or", "noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")
 
@@ -97,18 +98,18 @@ def _train(ranker: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], seed
     rows, targets = rows_of(ranker, queries, answers, lists), find_answers(lists, queries)
     if (targets >= 0).sum() < FEWEST_ANSWERS:
         return nothing
-    half = np.random.default_rng(seed + 1).permutation(len(lists.sizes)) % 2
+    folds = np.random.default_rng(seed + 1).permutation(len(lists.sizes)) % N_FOLDS
     scores = np.zeros(len(rows))
-    for side in (0, 1):
-        model = _fit_some(rows, targets, lists, half != side, seed, ranker.backend.threads)
-        own = (half == side)[lists.questions]
+    for fold in range(N_FOLDS):
+        model = _fit_some(rows, targets, lists, folds != fold, seed, ranker.backend.threads)
+        own = (folds == fold)[lists.questions]
         scores[own] = model.scores(rows[own])
     rerank(lists, queries, targets, scores, answers)
     validation["model"] = _mrr(queries, answers, ranker)
     if validation["model"] <= validation[own_name]:
         return nothing
     reorder(lists, scores, answers)
-    model = _fit_some(rows, targets, lists, half >= 0, seed, ranker.backend.threads)
+    model = _fit_some(rows, targets, lists, folds >= 0, seed, ranker.backend.threads)
     return replace(nothing, model=model, observations=observe(queries, answers, ranker.graph.n_relations))
 
 
