@@ -58,7 +58,7 @@ def observe_triples(
 def hold_out(ranker: Ranker, dataset: Dataset, seed: int, progress: Progress | None = None) -> HeldOut:
     """Return what to calibrate on: the valid split or, if there is none, a tenth of train.
 
-    A tuned model has seen the valid split: its scores are those of models that were trained on the other half.
+    A tuned model has seen the valid split: scores are those of models that were trained without the question.
     """
     valid = dataset.valid.triples
     if not len(valid):

@@ -10,7 +10,7 @@ from anyburl.kept import Kept, KeptKey, damaged, load_kept, save_kept
 from anyburl.tuning.kernel import ForestArrays
 from anyburl.tuning.model import PARAMETERS, ROUNDS, TunedModel
 from anyburl.tuning.observations import Observations
-from anyburl.tuning.train import Tuning
+from anyburl.tuning.train import N_FOLDS, Tuning
 
 TUNED = "tuned"  # the folder in a run folder
 FORMAT = 2
@@ -19,7 +19,7 @@ COLUMNS = tuple(field.name for field in fields(Observations))
 
 def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
     """Return what a model depends on: the rules, the data, how rules are applied, and how it is trained."""
-    return KeptKey(rules, data, options, [FORMAT, ROUNDS, PARAMETERS])
+    return KeptKey(rules, data, options, [FORMAT, ROUNDS, PARAMETERS, N_FOLDS])
 
 
 def save_tuning(run: Path, tuning: Tuning, key: KeptKey) -> Path:
