@@ -12,6 +12,8 @@ PUBLIC = [
     "Answers",
     "AnyburlError",
     "Atom",
+    "Calibration",
+    "CalibrationReport",
     "DataError",
     "Dataset",
     "Explanation",

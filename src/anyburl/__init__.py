@@ -16,6 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from anyburl.calibration.calibration import Calibration
+    from anyburl.calibration.report import CalibrationReport
     from anyburl.errors import (
         AnyburlError,
         DataError,
@@ -55,6 +57,8 @@ _HOMES = {
     "Answers": "reasoning.answers",
     "AnyburlError": "errors",
     "Atom": "rules.rule",
+    "Calibration": "calibration.calibration",
+    "CalibrationReport": "calibration.report",
     "DataError": "errors",
     "Dataset": "triples.dataset",
     "Explanation": "explanation.explanation",
@@ -99,6 +103,8 @@ __all__ = [
     "Answers",
     "AnyburlError",
     "Atom",
+    "Calibration",
+    "CalibrationReport",
     "DataError",
     "Dataset",
     "Explanation",
