@@ -132,6 +132,9 @@ def test_missing_facts_and_the_closed_world_are_counted(reasoner: Reasoner) -> N
     )
     stated = {tuple(row) for split in ("valid", "test") for row in reasoner.dataset.split(split).triples.tolist()}
     assert threshold.facts == sum(tuple(fact) not in stated for fact in facts.tolist())
+    valid = {tuple(row) for row in reasoner.dataset.valid.triples.tolist()}
+    n_valid = sum(tuple(fact) in valid for fact in facts.tolist())
+    assert threshold.closed_world == pytest.approx(n_valid / len(facts))
     numbers = [row["thresholds"]["0.5"]["facts"] or 0 for row in report.by_relation]
     assert numbers == sorted(numbers, reverse=True)
     assert set(rows) <= set(labels)

@@ -42,6 +42,12 @@ class FactCounts:
     valid: Ints
     unstated: Ints  # by any split
 
+    def share_above(self, score: float) -> float | None:
+        """Return the share of facts with at least this score that the valid split states; None if unknown."""
+        first = bins_of(self.edges, np.array([score]))[0]
+        n_facts = int(self.all[:, first:].sum())
+        return float(self.valid[:, first:].sum()) / n_facts if n_facts and (self.least <= score).all() else None
+
     def above(self, score: float, relation: int | None = None) -> int | None:
         """Return how many facts that no split states have at least this score, which is an edge; None if unknown."""
         rows = slice(None) if relation is None else slice(relation, relation + 1)

@@ -126,7 +126,7 @@ def fit_lines(counts: Counts, whole: Floats) -> Floats:
 
 
 def _total(rows: Floats) -> Floats:
-    return rows.sum(axis=1, keepdims=True)
+    return np.asarray(rows.sum(axis=1, keepdims=True), np.float64)
 
 
 def _logit(shares: Floats) -> Floats:

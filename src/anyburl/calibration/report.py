@@ -64,11 +64,13 @@ def make_report(
     values = checked.scores, fitted.probabilities
     before, after = (reliability_by_width(part, checked.is_stated) for part in values)
     errors = [expected_calibration_error(reliability(part, checked.is_stated)) for part in values]
+    has_valid = fitted.fitted_on.split == "valid"
+    thresholds = fitted.thresholds.items()
     how = {} if fitted.checked_on is not fitted.fitted_on else {"cross_fitted": True}
     return CalibrationReport(
         expected_calibration_error=errors[1],
         uncalibrated_error=errors[0],
-        thresholds={name: _with_facts(threshold, facts) for name, threshold in fitted.thresholds.items()},
+        thresholds={name: _with_facts(found, facts, has_valid=has_valid) for name, found in thresholds},
         by_relation=_relations(fitted, facts, vocabulary),
         calibrated_on=fitted.fitted_on.described(),
         checked_on={**fitted.checked_on.described(), **how},
@@ -79,10 +81,11 @@ def make_report(
     )
 
 
-def _with_facts(threshold: Threshold, facts: FactCounts | None) -> Threshold:
+def _with_facts(threshold: Threshold, facts: FactCounts | None, *, has_valid: bool) -> Threshold:
     if threshold.score is None or facts is None:
         return threshold
-    return replace(threshold, facts=facts.above(threshold.score))
+    closed_world = facts.share_above(threshold.score) if has_valid else None
+    return replace(threshold, facts=facts.above(threshold.score), closed_world=closed_world)
 
 
 def _relations(fitted: Fitted, facts: FactCounts | None, vocabulary: Vocabulary) -> list[dict[str, Any]]:

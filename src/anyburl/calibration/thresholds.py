@@ -26,7 +26,8 @@ class Threshold:
 
     `score` is None where there is none, or where the answers are too few to tell. `facts` is how many facts that no
     split states have such a score, `precision` what was measured on the `answers` of the split that this was checked
-    on. By chance alone, promise and measurement differ by about `sampling_error`.
+    on. By chance alone, promise and measurement differ by about `sampling_error`. `closed_world` is the share of all
+    facts outside train with such a score that the valid split states.
     """
 
     score: float | None
@@ -34,6 +35,7 @@ class Threshold:
     precision: float | None = None
     answers: int = 0
     sampling_error: float | None = None
+    closed_world: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
