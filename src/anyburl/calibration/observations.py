@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from anyburl.errors import DataError
 from anyburl.graph.stored import graph_of
-from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.ruleset.counting import rescore
@@ -41,9 +40,7 @@ class HeldOut:
         return {"split": self.split, "facts": self.n_facts, "answers": len(found), "stated": n_stated}
 
 
-def observe_triples(
-    ranker: Ranker, triples: Triples, known: list[Triples], progress: Progress | None = None
-) -> Observations:
+def observe_triples(ranker: Ranker, triples: Triples, known: list[Triples]) -> Observations:
     """Ask both questions of every triple, and return the best answers that `known` does not state."""
     n_relations = ranker.graph.n_relations
     queries, _ = make_queries(triples, known, n_relations)
@@ -51,33 +48,33 @@ def observe_triples(
     for start in range(0, len(queries.entities), QUESTIONS_AT_A_TIME):
         chosen = np.arange(start, min(start + QUESTIONS_AT_A_TIME, len(queries.entities)))
         part = take_queries(queries, chosen)
-        parts.append(observe(part, ranker.answer(part, top_k=TOP_K, progress=progress), n_relations))
+        parts.append(observe(part, ranker.answer(part, top_k=TOP_K), n_relations))
     return join_observations(parts)
 
 
-def hold_out(ranker: Ranker, dataset: Dataset, seed: int, progress: Progress | None = None) -> HeldOut:
+def hold_out(ranker: Ranker, dataset: Dataset, seed: int) -> HeldOut:
     """Return what to calibrate on: the valid split or, if there is none, a tenth of train.
 
     A tuned model has seen the valid split: scores are those of models that were trained without the question.
     """
     valid = dataset.valid.triples
     if not len(valid):
-        return _enough(_hold_out_of_train(ranker, dataset, seed, progress), dataset)
+        return _enough(_hold_out_of_train(ranker, dataset, seed), dataset)
     reranker = ranker.reranker
     if isinstance(reranker, TunedReranker) and reranker.tuning.observations is not None:
         observations = reranker.tuning.observations
     else:
-        observations = observe_triples(ranker, valid, [dataset.train.triples], progress)
+        observations = observe_triples(ranker, valid, [dataset.train.triples])
     return _enough(HeldOut("valid", observations, len(valid)), dataset)
 
 
-def observe_test(ranker: Ranker, dataset: Dataset, progress: Progress | None = None) -> HeldOut | None:
+def observe_test(ranker: Ranker, dataset: Dataset) -> HeldOut | None:
     """Return what to check a calibration on, None if there is no test split."""
     test, known = dataset.test.triples, [dataset.train.triples, dataset.valid.triples]
-    return HeldOut("test", observe_triples(ranker, test, known, progress), len(test)) if len(test) else None
+    return HeldOut("test", observe_triples(ranker, test, known), len(test)) if len(test) else None
 
 
-def _hold_out_of_train(ranker: Ranker, dataset: Dataset, seed: int, progress: Progress | None) -> HeldOut:
+def _hold_out_of_train(ranker: Ranker, dataset: Dataset, seed: int) -> HeldOut:
     """Hold out facts of train, count the rules again on the rest, and let the rest answer."""
     train, options = dataset.train, ranker.options
     drawn = np.random.default_rng(seed).permutation(len(train))
@@ -89,7 +86,7 @@ def _hold_out_of_train(ranker: Ranker, dataset: Dataset, seed: int, progress: Pr
     rules = rescore(ranker.rules, rest, object_identity=options.object_identity, threads=options.threads)
     recounted = make_ranker(graph_of(rest), rules, options, block_connected=ranker.block_connected)
     held_out = train.triples[chosen]
-    return HeldOut("train", observe_triples(recounted, held_out, [rest.triples], progress), len(held_out))
+    return HeldOut("train", observe_triples(recounted, held_out, [rest.triples]), len(held_out))
 
 
 def _enough(found: HeldOut, dataset: Dataset) -> HeldOut:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anyburl.calibration.calibrate import Fitted
 from anyburl.calibration.calibration import Calibration
@@ -119,7 +120,7 @@ def _relations(fitted: Fitted, facts: FactCounts | None, vocabulary: Vocabulary)
     return sorted(rows, key=lambda row: (-(row["thresholds"][first]["facts"] or 0), -row["stated"]))
 
 
-def _relation_threshold(scores: Any, relation: int, facts: FactCounts | None) -> dict[str, Any]:
+def _relation_threshold(scores: NDArray[np.float64], relation: int, facts: FactCounts | None) -> dict[str, Any]:
     score = float(scores[relation])
     if not np.isfinite(score):
         return {"score": None, "facts": None if facts is None else 0}
