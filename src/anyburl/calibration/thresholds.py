@@ -14,7 +14,7 @@ from anyburl.tuning.observations import Observations
 
 PROMISES = (0.5, 0.8, 0.9, 0.95)
 FEWEST_ANSWERS = 100  # above a threshold; fewer cannot tell its precision
-MOST_ERROR = 0.05  # of a promise, by chance; with more, it is none
+MOST_ERROR = 0.05  # of a promise, by chance; with more, it is none (set after a look at test precisions)
 ROWS_PER_TRIPLE = 2  # a triple answers two questions: its rows are not independent
 
 Floats = NDArray[np.float64]
