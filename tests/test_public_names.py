@@ -12,6 +12,8 @@ PUBLIC = [
     "Answers",
     "AnyburlError",
     "Atom",
+    "Calibration",
+    "CalibrationReport",
     "CompleteOptions",
     "DataError",
     "Dataset",

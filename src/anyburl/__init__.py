@@ -16,6 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from anyburl.calibration.calibration import Calibration
+    from anyburl.calibration.report import CalibrationReport
     from anyburl.completion.options import CompleteOptions
     from anyburl.errors import (
         AnyburlError,
@@ -57,6 +59,8 @@ _HOMES = {
     "Answers": "reasoning.answers",
     "AnyburlError": "errors",
     "Atom": "rules.rule",
+    "Calibration": "calibration.calibration",
+    "CalibrationReport": "calibration.report",
     "CompleteOptions": "completion.options",
     "DataError": "errors",
     "Dataset": "triples.dataset",
@@ -103,6 +107,8 @@ __all__ = [
     "Answers",
     "AnyburlError",
     "Atom",
+    "Calibration",
+    "CalibrationReport",
     "CompleteOptions",
     "DataError",
     "Dataset",

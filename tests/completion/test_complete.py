@@ -11,9 +11,8 @@ import pytest
 
 import anyburl
 from anyburl import DataError, Dataset, OptionError, Reasoner, RuleSet
+from anyburl.calibration.calibration import Calibration
 from anyburl.completion import complete, selection
-from anyburl.completion.complete import complete_graph
-from anyburl.completion.options import CompleteOptions
 from anyburl.errors import InvalidOptionError
 from anyburl.triples.names import Names
 
@@ -168,25 +167,17 @@ def test_names_are_understood_and_told(rules: RuleSet, dataset: Dataset) -> None
     assert told == [("lisa", "speaks", "Lisa B.", "can speak", "dutch")]
 
 
-class HalfAsSure:
-    """A calibration: half the score, unknown for one relation; all that is under the closed world is unknown."""
-
-    def probabilities(self, relations: Any, scores: Any) -> Any:
-        return np.where(relations == relations.min(), scores / 2, np.nan)
-
-    def closed_world(self, relations: Any, scores: Any) -> Any:
-        return np.full(len(scores), np.nan)
-
-    def least_scores(self, probability: float) -> Any:
-        return np.full(5, 2 * probability)
-
-
 def test_probabilities_are_told_and_asked_for(reasoner: Reasoner) -> None:
-    wanted = CompleteOptions(min_probability=0.42)
-    (frame,) = complete_graph(reasoner.ranker, reasoner.dataset, wanted, calibration=HalfAsSure())
+    """Half the score is the probability of a fact that is known; under the closed world, nothing is known."""
+    edges = np.array([0.5, 0.85])
+    table = np.tile([0.1, 0.4, 0.45], (reasoner.vocabulary.n_relations, 1))
+    reasoner.calibration = Calibration(edges, table, np.full_like(table, np.nan))
+    (frame,) = reasoner.complete(min_probability=0.42)
     assert set(frame["relation"]) == {"knows"}
     assert frame["probability"].to_list() == [0.45] * len(frame)
     assert frame["closed_world"].null_count() == len(frame)
+    (frame,) = reasoner.complete(min_score=0.85)
+    assert frame["probability"].to_list() == [0.45] * len(frame)
 
 
 @pytest.mark.parametrize(

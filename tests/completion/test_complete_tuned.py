@@ -29,13 +29,12 @@ def some_model(n_columns: int) -> TunedModel:
     """Thirty trees of one question each."""
     rng = np.random.default_rng(1)
     columns, thresholds = np.arange(30) % n_columns, rng.random(30) ** 2 * 3
-    leaves = np.arange(60, dtype=np.int32)
+    children = -1 - np.arange(60, dtype=np.int32)
     forest = ForestArrays(
         np.arange(30, dtype=np.int32),
         columns.astype(np.int32),
         thresholds,
-        -1 - leaves[::2],
-        -1 - leaves[1::2],
+        children,
         rng.normal(0.1, 0.3, 60),
     )
     return TunedModel(forest, 1)

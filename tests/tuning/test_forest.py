@@ -96,4 +96,4 @@ def test_trees_that_compare_no_numbers_are_refused() -> None:
 
 def test_a_forest_names_its_columns() -> None:
     """The file of a model holds one array for each: a name that changes makes old files unreadable."""
-    assert ForestArrays._fields == ("roots", "columns", "thresholds", "left", "right", "leaves")
+    assert ForestArrays._fields == ("roots", "columns", "thresholds", "children", "leaves")

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from anyburl import __version__
 from anyburl.cli import (
+    calibrate,
     complete,
     convert,
     datasets,
@@ -111,6 +112,7 @@ MODULES = (
     complete,
     prepare,
     tune,
+    calibrate,
     rescore,
     convert,
     datasets,

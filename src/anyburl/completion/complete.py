@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from anyburl.calibration.calibration import Calibration
 from anyburl.completion.facts import FactColumns
 from anyburl.completion.filters import Filter, fitting_types, functional_relations, one_object_each
 from anyburl.completion.missing import missing_facts
@@ -30,29 +30,13 @@ SECONDS_AT_A_TIME = 5.0  # what is found is handed on at least so often
 Scores = NDArray[np.float64]
 
 
-class Calibrated(Protocol):
-    """What scores mean."""
-
-    def probabilities(self, relations: NDArray[np.int32], scores: Scores) -> Scores:
-        """Return the chance that an answer with this score, to a question that has a held-out answer, is stated."""
-        ...
-
-    def closed_world(self, relations: NDArray[np.int32], scores: Scores) -> Scores:
-        """Return the share of all facts with such a score that are stated; nan where that is unknown."""
-        ...
-
-    def least_scores(self, probability: float) -> Scores:
-        """Return for each relation the score from which on it has this probability, inf if there is none."""
-        ...
-
-
 def complete_graph(
     ranker: Ranker,
     dataset: Dataset,
     options: CompleteOptions,
     *,
     names: Names | None = None,
-    calibration: Calibrated | None = None,
+    calibration: Calibration | None = None,
     progress: Progress | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Yield the facts that `options` ask for, some at a time: there is always at least one frame.
@@ -109,7 +93,7 @@ def _finding(
 
 
 def _least_scores(
-    vocabulary: Vocabulary, options: CompleteOptions, names: Names, calibration: Calibrated | None
+    vocabulary: Vocabulary, options: CompleteOptions, names: Names, calibration: Calibration | None
 ) -> Scores:
     """Return the least score of each relation, inf for those that are not asked for."""
     least = np.full(vocabulary.n_relations, options.least)
@@ -119,7 +103,9 @@ def _least_scores(
         least[~chosen] = np.inf
     if options.min_probability is not None:
         if calibration is None:
-            raise OptionError("min_probability needs calibrated scores: calibrate the run first")
+            raise OptionError(
+                "min_probability needs calibrated scores: run `anyburl calibrate` first, with these options"
+            )
         least = np.maximum(least, calibration.least_scores(options.min_probability))
     return least
 
@@ -147,7 +133,7 @@ class _Frames:
     """Turns columns of ids into frames of labels."""
 
     def __init__(
-        self, ranker: Ranker, names: Names | None, calibration: Calibrated | None, *, with_reasons: bool
+        self, ranker: Ranker, names: Names | None, calibration: Calibration | None, *, with_reasons: bool
     ) -> None:
         self._ranker, self._names, self._calibration = ranker, names, calibration
         self._texts, self._with_reasons = RuleTexts(ranker.rules), with_reasons

@@ -29,14 +29,11 @@ from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.queries import make_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import target_ranks
-from anyburl.ranking.scores import to_confidences
+from anyburl.ranking.scores import shown_scores
 from anyburl.triples.dataset import SPLITS, Dataset
 from anyburl.writing import replacing
 
 TRIPLES_AT_A_TIME = 2048
-DIGITS = 12
-"""Decimals of a score: what lies beyond is rounding."""
-
 SCHEMA = pl.Schema(
     {
         "subject": pl.String(),
@@ -112,7 +109,7 @@ def _lists(
     kept = np.arange(best.shape[1])[None, :] < answers.n_best[question][:, None]
     kept &= ~_are_targets(queries, answers)[question] | (best == own[:, None])
     kept &= np.cumsum(kept, axis=1) <= top_k
-    scores = to_confidences(answers.best_keys[question][kept]).round(DIGITS)
+    scores = shown_scores(answers.best_keys[question][kept])
     sizes = pl.Series(kept.sum(axis=1))
     return {
         "candidates": _cut(labels.gather(best[kept]), sizes),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from anyburl.plotting.anytime import AnytimePoint, anytime_points, plot_anytime
 from anyburl.plotting.calibration import calibration_table, plot_calibration
+from anyburl.plotting.reliability import plot_reliability
 from anyburl.plotting.rules import plot_rules
 from anyburl.plotting.trace import plot_cores, plot_rewards, trace_table
 
@@ -19,6 +20,7 @@ __all__ = [
     "plot_anytime",
     "plot_calibration",
     "plot_cores",
+    "plot_reliability",
     "plot_rewards",
     "plot_rules",
     "trace_table",

@@ -10,6 +10,8 @@ from anyburl.ranking.options import RankOptions
 from anyburl.rules.types import RuleType
 
 MOST_CERTAIN = 1.0 - 2.0**-40
+DIGITS = 12
+"""Decimals of a score that people see: what lies beyond is rounding."""
 
 
 def to_scores(confidences: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -21,6 +23,11 @@ def to_scores(confidences: NDArray[np.float64]) -> NDArray[np.int64]:
 def to_confidences(scores: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the confidence behind a score, or behind a sum of scores (noisy-or)."""
     return -np.expm1(-scores / UNIT)
+
+
+def shown_scores(keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the scores, from 0 to 1, that people see of candidates with these keys."""
+    return to_confidences(keys).round(DIGITS)
 
 
 def count_confidences(

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.calibration.calibration import Calibration
+from anyburl.calibration.stored import CALIBRATION, calibration_key, load_calibration
 from anyburl.errors import InvalidOptionError, OptionError, RunError
 from anyburl.graph.stored import graph_of
+from anyburl.kept import KeptKey
 from anyburl.learning.options import ENGINES
 from anyburl.ranking.backends.base import Backend
 from anyburl.ranking.backends.local import LocalBackend
@@ -29,7 +32,7 @@ from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import rule_groups
 from anyburl.tuning.reranker import TunedReranker
-from anyburl.tuning.stored import TuningKey, load_tuning, save_tuning
+from anyburl.tuning.stored import load_tuning, save_tuning, tuning_key
 from anyburl.tuning.train import Tuning, tune
 
 Watch = Callable[[str, str], AbstractContextManager[object]]
@@ -80,6 +83,9 @@ class Opened:
     ranker: Ranker
     dataset: Dataset
     seconds: dict[str, float]
+    seed: int = 0
+    run: Path | None = None  # the folder that the rules and data are those of
+    calibration: Calibration | None = None
 
 
 def open_rules(
@@ -115,7 +121,11 @@ def open_run(
         rules, dataset = load()
         made = _try_to_prepare(run, rules, dataset, front, f"{error}") if prepare and can_prepare(run) else None
         if made is None:
-            return open_rules(rules, dataset, options, engine, front, seed=seed)
+            opened = open_rules(rules, dataset, options, engine, front, seed=seed)
+            if not can_prepare(run):
+                return opened
+            calibration = _kept_calibration(opened.ranker, dataset, seed, run)
+            return replace(opened, run=run, calibration=calibration)
         prepared = made
     ranker = make_ranker(
         prepared.graph,
@@ -170,13 +180,33 @@ def _finish(
     """Start the engine, and tune if that is asked for."""
     if engine.name != "threads":
         ranker = replace(ranker, backend=engine.start(ranker.ready, ranker.options, front))
+    calibration = _kept_calibration(ranker, dataset, seed, run, prepared)
+    opened = Opened(ranker, dataset, seconds, seed, run, calibration)
     if not ranker.aggregation.needs_model:
-        return Opened(ranker, dataset, seconds)
+        return opened
     groups = rule_groups(ranker.rules) if prepared is None else prepared.groups
     tuning = tuning_of(ranker, dataset, groups, front, seed, run, prepared)
     reranker = TunedReranker(tuning, groups)
     took = {**seconds, "tune": 0.0 if tuning.stored else tuning.seconds}
-    return Opened(replace(ranker, reranker=reranker), dataset, took)
+    return replace(opened, ranker=replace(ranker, reranker=reranker), seconds=took)
+
+
+def _kept_calibration(
+    ranker: Ranker, dataset: Dataset, seed: int, run: Path | None, prepared: Prepared | None = None
+) -> Calibration | None:
+    """Return the calibration in the run folder that fits, if there is one."""
+    if run is None or not (run / CALIBRATION).is_dir():
+        return None
+    found = load_calibration(run, key_of_calibration(ranker, dataset, seed, run, prepared))
+    return None if isinstance(found, str) else found
+
+
+def key_of_calibration(
+    ranker: Ranker, dataset: Dataset, seed: int, run: Path, prepared: Prepared | None = None
+) -> KeptKey:
+    """Return what a calibration of the run's rules depends on."""
+    rules_digest = digest(run / RULES) if prepared is None else prepared.rules_digest
+    return calibration_key(rules_digest, dataset.fingerprint, answering_options(ranker, seed))
 
 
 def tuning_of(
@@ -194,7 +224,7 @@ def tuning_of(
     key = None
     if run is not None and (run / RULES).is_file():
         rules_digest = digest(run / RULES) if prepared is None else prepared.rules_digest
-        key = TuningKey(rules_digest, dataset.fingerprint, _tuning_options(ranker, seed))
+        key = tuning_key(rules_digest, dataset.fingerprint, _tuning_options(ranker, seed))
     found = load_tuning(run, key, ranker.backend.threads) if run and key and not again else ""
     if isinstance(found, Tuning):
         front.note(f"using the tuned model kept in {run}")
@@ -218,3 +248,8 @@ def _tuning_options(ranker: Ranker, seed: int) -> dict[str, Any]:
     kept = {name: chosen[name] for name in ("smoothing", "object_identity")}
     weights = {name: factor for name, factor in sorted(ranker.options.weights.items()) if factor != 1}
     return {**kept, "weights": weights, "block_connected": ranker.block_connected, "seed": seed}
+
+
+def answering_options(ranker: Ranker, seed: int) -> dict[str, Any]:
+    """Return the options that scores depend on."""
+    return {"aggregation": ranker.options.aggregation, **_tuning_options(ranker, seed)}

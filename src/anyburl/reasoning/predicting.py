@@ -14,16 +14,13 @@ from anyburl.graph.lookup import all_known_answers, held_by, split_names
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.ranker import Ranker
-from anyburl.ranking.scores import to_confidences
+from anyburl.ranking.scores import shown_scores
 from anyburl.reasoning.queries import Questions
 from anyburl.ruleset.texts import RuleTexts
 from anyburl.triples.dataset import Dataset
 
 ANSWERS_AT_A_TIME = 1 << 18
 FEWEST_QUESTIONS, MOST_QUESTIONS = 64, 4096  # at a time
-DIGITS = 12
-"""Decimals of a score: what lies beyond is rounding."""
-
 KNOWN = pl.Series([",".join(split_names(bits)) for bits in range(8)])
 
 
@@ -103,7 +100,7 @@ def _answer_part(
         ranks=np.nonzero(kept)[1] + 1,
         triples=triples,
         entities=entities,
-        scores=to_confidences(answers.best_keys[kept]).round(DIGITS),
+        scores=shown_scores(answers.best_keys[kept]),
         known=held_by(dataset, triples),
         rules=answers.best_rules[kept],
         n_rules=answers.best_counts[kept],

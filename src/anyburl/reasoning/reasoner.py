@@ -12,6 +12,9 @@ from typing import Any, Self, Unpack, overload
 
 import polars as pl
 
+from anyburl.calibration.calibration import Calibration
+from anyburl.calibration.report import CalibrationReport
+from anyburl.calibration.stored import save_calibration
 from anyburl.completion.complete import complete_graph
 from anyburl.completion.options import CompleteKeywords, CompleteOptions
 from anyburl.errors import OptionError, RunError
@@ -26,7 +29,8 @@ from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.answers import Answer, Answers
-from anyburl.reasoning.opening import Engine, Front, Opened, open_rules, open_run
+from anyburl.reasoning.calibrating import calibrate_ranker
+from anyburl.reasoning.opening import Engine, Front, Opened, key_of_calibration, open_rules, open_run
 from anyburl.reasoning.predicting import AnswerFrames, answer_columns
 from anyburl.reasoning.queries import Questions, encode_queries, encode_query, make_query
 from anyburl.ruleset.files.run_folder import described_run
@@ -116,6 +120,8 @@ class Reasoner:
         self.seconds: dict[str, float] = opened.seconds
         self.given_rules = opened.ranker.rules
         self.names = names or Names()
+        self.calibration: Calibration | None = opened.calibration
+        self._seed, self._run = opened.seed, opened.run
 
     @property
     def rules(self) -> RuleSet:
@@ -227,6 +233,19 @@ class Reasoner:
         """
         return evaluate_split(self.ranker, self.dataset, split, self.seconds, progress)
 
+    def calibrate(self, *, front: Front | None = None) -> CalibrationReport:
+        """Find out what scores mean, on the valid split or on facts held out of train; return the report.
+
+        From then on, `calibration` turns scores into probabilities. It is kept in the run folder, if the reasoner was
+        opened from one.
+        """
+        report = calibrate_ranker(self.ranker, self.dataset, self._seed, front or Front())
+        self.calibration = report.calibration
+        if self._run is not None:
+            key = key_of_calibration(self.ranker, self.dataset, self._seed, self._run)
+            save_calibration(self._run, report.calibration, report.to_json(), key)
+        return report
+
     def explain(self, triple: Fact, *, top: int = 5, groundings: int = 3) -> Explanation:
         """Return the rules that predict `triple` (subject, relation, object), which may be known or new, true or false.
 
@@ -258,7 +277,9 @@ class Reasoner:
         if options is not None and keywords:
             raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
         wanted = options or CompleteOptions(**keywords)
-        return complete_graph(self.ranker, self.dataset, wanted, names=self.names, progress=progress)
+        return complete_graph(
+            self.ranker, self.dataset, wanted, names=self.names, calibration=self.calibration, progress=progress
+        )
 
     def with_aggregation(self, aggregation: str) -> Reasoner:
         """Return a reasoner on the same index that combines rules in another way; not for "tuned"."""

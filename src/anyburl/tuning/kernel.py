@@ -19,8 +19,7 @@ class ForestArrays(NamedTuple):
     roots: NDArray[np.int32]  # tree -> its first node, or leaf
     columns: NDArray[np.int32]  # node -> the column that it asks for
     thresholds: NDArray[np.float64]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
+    children: NDArray[np.int32]  # left and right of each node, side by side
     leaves: NDArray[np.float64]  # leaf -> what it adds to the score
 
 
@@ -34,7 +33,7 @@ def score_rows(
         for tree in range(len(forest.roots)):
             node = int(forest.roots[tree])
             while node >= 0:
-                value = np.float64(rows[row, forest.columns[node]])
-                node = int(forest.left[node] if value <= forest.thresholds[node] else forest.right[node])
+                is_right = np.float64(rows[row, forest.columns[node]]) > forest.thresholds[node]
+                node = int(forest.children[2 * node + is_right])  # no branch: it could not be guessed
             score += forest.leaves[-1 - node]
         out[row] = score

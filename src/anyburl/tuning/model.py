@@ -102,12 +102,11 @@ def to_forest(booster: Any) -> ForestArrays:
 
     for tree in booster.dump_model()["tree_info"]:
         roots.append(add(tree["tree_structure"]))
-    columns, thresholds, left, right = zip(*nodes, strict=True) if nodes else ((), (), (), ())
+    columns, thresholds, *children = zip(*nodes, strict=True) if nodes else ((), (), (), ())
     return ForestArrays(
         np.array(roots, np.int32),
         np.array(columns, np.int32),
         np.array(thresholds, np.float64),
-        np.array(left, np.int32),
-        np.array(right, np.int32),
+        np.column_stack(children).astype(np.int32).ravel(),
         np.array(leaves, np.float64),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,13 @@ from anyburl.ranking.ranks import target_ranks
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import Lists, lists_of, rows_of
 from anyburl.tuning.model import TunedModel, fit, require_lightgbm
-from anyburl.tuning.rerank import find_answers, rerank
+from anyburl.tuning.observations import Observations, observe
+from anyburl.tuning.rerank import find_answers, reorder, rerank
 
 TOP_K = 100  # candidates that the model puts in order; what comes after them keeps its place
 MOST_QUESTIONS = 10_000  # of the validation split that the model learns from
 FEW_QUESTIONS = 1_000  # that the fixed aggregations are compared on, first
+N_FOLDS = 5  # of questions: with two, models learned from half as much as the last one, and scored otherwise
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
 FIXED = ("max", "noisy-or", "noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")
 
@@ -35,6 +37,7 @@ class Tuning:
     questions: int
     seconds: float
     stored: bool = False  # whether it was trained before, and kept
+    observations: Observations | None = None  # of the model, by models that have not seen the question
 
     def described(self) -> dict[str, object]:
         """Return what was chosen, and why, as plain values."""
@@ -52,8 +55,8 @@ def tune(ranker: Ranker, dataset: Dataset, groups: NDArray[np.uint8], *, seed: i
 
     `groups` are those of the rules, which evidence is told by.
 
-    Only train and valid are looked at: filtering with test triples would leak. The model's own MRR comes from two
-    halves, split by question, each ranked by a model trained on the other: the same question may be asked in test.
+    Only train and valid are looked at: filtering with test triples would leak. The model's own MRR comes from five
+    folds of questions, each ranked by a model trained on the others: the same question may be asked in test.
     """
     started = time.perf_counter()
     require_lightgbm()
@@ -65,11 +68,11 @@ def tune(ranker: Ranker, dataset: Dataset, groups: NDArray[np.uint8], *, seed: i
     few = take_queries(queries, np.sort(drawn[:FEW_QUESTIONS]))
     queries = take_queries(queries, np.sort(drawn[:MOST_QUESTIONS]))
     best, _ = _best_fixed(ranker, few)
-    model, validation = _train(ranker.with_aggregation(best), queries, groups, seed)
-    if model is None:
+    tuning = _train(ranker.with_aggregation(best), queries, groups, seed)
+    if tuning.model is None:
         best, fixed = _best_fixed(ranker, queries)
-        validation = {**validation, **fixed}
-    return Tuning(model, best, validation, len(queries.entities), time.perf_counter() - started)
+        tuning = replace(tuning, aggregation=best, validation={**tuning.validation, **fixed})
+    return replace(tuning, seconds=time.perf_counter() - started)
 
 
 def _best_fixed(ranker: Ranker, queries: QueryArrays) -> tuple[str, dict[str, float]]:
@@ -85,28 +88,29 @@ def _mrr(queries: QueryArrays, answers: AnswerArrays, ranker: Ranker) -> float:
     return float((1 / target_ranks(queries, answers, ranker.graph.n_entities).realistic).mean())
 
 
-def _train(
-    ranker: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], seed: int
-) -> tuple[TunedModel | None, dict[str, float]]:
-    """Return a model, if it is better than the ranker's own order, and the MRR of both."""
+def _train(ranker: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], seed: int) -> Tuning:
+    """Train a model, and keep it if it is better than the ranker's own order."""
     own_name = ranker.aggregation.name
     answers = ranker.answer(queries, top_k=TOP_K, groups=groups)
     validation = {own_name: _mrr(queries, answers, ranker)}
+    nothing = Tuning(None, own_name, validation, len(queries.entities), 0.0)
     lists = lists_of(answers, TOP_K)
     rows, targets = rows_of(ranker.ready, queries, answers, lists), find_answers(lists, queries)
     if (targets >= 0).sum() < FEWEST_ANSWERS:
-        return None, validation
-    half = np.random.default_rng(seed + 1).permutation(len(lists.sizes)) % 2
+        return nothing
+    folds = np.random.default_rng(seed + 1).permutation(len(lists.sizes)) % N_FOLDS
     scores = np.zeros(len(rows))
-    for side in (0, 1):
-        model = _fit_some(rows, targets, lists, half != side, seed, ranker.backend.threads)
-        own = (half == side)[lists.questions]
+    for fold in range(N_FOLDS):
+        model = _fit_some(rows, targets, lists, folds != fold, seed, ranker.backend.threads)
+        own = (folds == fold)[lists.questions]
         scores[own] = model.scores(rows[own])
     rerank(lists, queries, targets, scores, answers)
     validation["model"] = _mrr(queries, answers, ranker)
     if validation["model"] <= validation[own_name]:
-        return None, validation
-    return _fit_some(rows, targets, lists, half >= 0, seed, ranker.backend.threads), validation
+        return nothing
+    reorder(lists, scores, answers)
+    model = _fit_some(rows, targets, lists, folds >= 0, seed, ranker.backend.threads)
+    return replace(nothing, model=model, observations=observe(queries, answers, ranker.graph.n_relations))
 
 
 def _fit_some(

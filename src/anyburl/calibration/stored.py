@@ -1,0 +1,39 @@
+"""A calibration in a run folder, with what it was fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from anyburl.calibration.calibration import Calibration
+from anyburl.calibration.facts import LEAST_PROBABILITY, LEAST_SCORE
+from anyburl.calibration.fit import N_QUANTILES, PRIOR
+from anyburl.calibration.observations import TOP_K
+from anyburl.kept import Kept, KeptKey, damaged, load_kept, save_kept
+
+CALIBRATION = "calibration"  # the folder in a run folder
+FORMAT = 1
+ARRAYS = tuple(field.name for field in fields(Calibration))
+
+
+def calibration_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
+    """Return what a calibration depends on: the rules, the data, how answers are scored, and how it is fitted."""
+    return KeptKey(rules, data, options, [FORMAT, TOP_K, N_QUANTILES, PRIOR, LEAST_SCORE, LEAST_PROBABILITY])
+
+
+def save_calibration(run: Path, calibration: Calibration, report: dict[str, Any], key: KeptKey) -> Path:
+    """Write a calibration, and the report on it; return the file."""
+    arrays = {name: getattr(calibration, name) for name in ARRAYS}
+    return save_kept(run / CALIBRATION, key, Kept({"report": report}, arrays))
+
+
+def load_calibration(run: Path, key: KeptKey) -> Calibration | str:
+    """Return the calibration that was kept, or why it cannot be used: "" if there is none."""
+    found = load_kept(run / CALIBRATION, key)
+    if isinstance(found, str):
+        return found
+    try:
+        return Calibration(*(found.arrays[name] for name in ARRAYS))
+    except KeyError as error:
+        return damaged(run / CALIBRATION / key.name, error)

@@ -1,0 +1,76 @@
+"""What is worked out once and kept in a run folder: small files of arrays that say what they were made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.errors import RunError
+from anyburl.writing import replacing
+
+
+@dataclass(frozen=True)
+class KeptKey:
+    """What a file depends on: the rules, the data, the options, and the `recipe` that made it."""
+
+    rules: str
+    data: str
+    options: dict[str, Any]
+    recipe: Any = None
+
+    @property
+    def name(self) -> str:
+        """The name of the file: one for each choice of options."""
+        options = json.dumps([self.recipe, self.options], sort_keys=True)
+        return f"{hashlib.blake2b(options.encode(), digest_size=8).hexdigest()}.npz"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a file holds: plain values and arrays."""
+
+    about: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+def save_kept(folder: Path, key: KeptKey, kept: Kept) -> Path:
+    """Write a file into a folder of the run, which is made if need be; return the file."""
+    path = folder / key.name
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as refusal:
+        raise RunError(f"{folder}: the folder cannot be written ({refusal.strerror or refusal})") from refusal
+    about = {"rules": key.rules, "data": key.data, "options": key.options, **kept.about}
+    with replacing(path, RunError) as unfinished, unfinished.open("wb") as file:
+        np.savez(file, allow_pickle=False, about=np.array(json.dumps(about)), **kept.arrays)
+    return path
+
+
+def load_kept(folder: Path, key: KeptKey) -> Kept | str:
+    """Return what was kept, or why that cannot be used: "" if there is nothing."""
+    path = folder / key.name
+    if not path.is_file():
+        return ""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            about = json.loads(str(stored["about"]))
+            if about["rules"] != key.rules:
+                return "the rules have changed"
+            if about["data"] != key.data:
+                return "the data has changed"
+            return Kept(about, {name: stored[name] for name in stored.files if name != "about"})
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        return damaged(path, error)
+
+
+def damaged(path: Path, error: Exception) -> str:
+    """Report that a file cannot be understood."""
+    return f"{path.name} is damaged ({' '.join(str(error).split())[:100]})"

@@ -1,0 +1,84 @@
+"""Which score promises which precision, and how many facts that leaves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from observed import draw, observations
+
+from anyburl import Dataset
+from anyburl.calibration.calibrate import fit_and_check, fit_calibration
+from anyburl.calibration.facts import LEAST_SCORE, count_facts, fit_closed_world, least_counted
+from anyburl.calibration.observations import HeldOut
+from anyburl.calibration.thresholds import FEWEST_ANSWERS, PROMISES
+
+
+class Facts(NamedTuple):
+    triples: NDArray[np.int32]
+    scores: NDArray[np.float64]
+
+
+@pytest.fixture
+def data() -> Dataset:
+    """Forty entities, all joined by the one relation: to be taken as facts with any score."""
+    triples = [(f"e{i:02}", "knows", f"e{j:02}") for i in range(40) for j in range(40)]
+    return Dataset.from_triples(triples[:400], triples[400:800], triples[800:1000])
+
+
+def test_thresholds_hold_on_answers_that_were_not_seen() -> None:
+    fitted, checked = (draw(np.random.default_rng(seed), 40_000) for seed in (1, 2))
+    found = fit_and_check(HeldOut("valid", fitted, 1000), HeldOut("test", checked, 1000), 2).thresholds
+    assert list(found) == [str(promised) for promised in PROMISES]
+    scores = [found[str(promised)].score for promised in PROMISES]
+    assert None not in scores
+    assert scores == sorted(score for score in scores if score is not None)
+    for promised in PROMISES:
+        threshold = found[str(promised)]
+        assert threshold.precision == pytest.approx(promised, abs=0.03)
+        assert threshold.sampling_error is not None
+        assert threshold.sampling_error < 0.02
+        assert threshold.answers == (checked.scores >= threshold.score).sum()
+
+
+def test_what_too_few_answers_promise_is_no_promise() -> None:
+    n = FEWEST_ANSWERS - 1
+    few = observations(np.repeat([0.1, 0.9], [1000, n]), np.repeat([False, True], [1000, n]))
+    assert fit_and_check(HeldOut("valid", few, n), None, 1).thresholds["0.9"].score is None
+    many = observations(np.repeat([0.1, 0.9], [1000, 4 * n]), np.repeat([False, True], [1000, 4 * n]))
+    found = fit_and_check(HeldOut("valid", many, 4 * n), None, 1)
+    assert found.thresholds["0.9"].score == 0.9
+    assert found.checked_on is found.fitted_on
+
+
+def test_facts_are_counted_by_split_and_score(data: Dataset) -> None:
+    calibration = fit_calibration(draw(np.random.default_rng(1), 20_000), 1 + 1)
+    least = least_counted(calibration, 0.6)
+    assert np.all((least >= LEAST_SCORE) & (least <= 0.6))
+    everything = Dataset.from_triples(
+        [(f"e{i:02}", "knows", f"e{j:02}") for i in range(40) for j in range(40)]
+    ).train.triples
+    outside = everything[400:]
+    scores = np.random.default_rng(0).uniform(least[0], 1, len(outside)).round(12)
+    parts = [Facts(outside[start : start + 100], scores[start : start + 100]) for start in range(0, len(outside), 100)]
+    counts = count_facts(parts, data, calibration, [0.6, 0.9], least)
+    assert counts.all.sum() == len(outside)
+    assert counts.valid.sum() == 400
+    for score in (0.6, 0.9):
+        assert counts.above(score, 0) == (scores[600:] >= score).sum()
+    assert counts.above(float(least[0]) / 2) is None
+
+
+def test_the_closed_world_is_the_share_that_valid_states(data: Dataset) -> None:
+    calibration = fit_calibration(draw(np.random.default_rng(1), 20_000), 2)
+    least = np.array([0.5, np.inf])
+    outside = np.concatenate([data.valid.triples, data.test.triples])
+    scores = np.random.default_rng(0).uniform(0.5, 1, len(outside))
+    counts = count_facts([Facts(outside, scores)], data, calibration, [], least)
+    closed = fit_closed_world(counts, calibration)
+    assert np.isnan(closed[1]).all()
+    starts = np.concatenate([[0.0], calibration.edges])
+    assert np.array_equal(np.isnan(closed[0]), starts < 0.5)
+    assert closed[0][starts >= 0.5] == pytest.approx(400 / 600, abs=0.1)
