@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,14 +79,22 @@ class Span:
 
 
 class Learner:
-    """Learns rules from the triples of `table`.
+    """Learns rules from the triples of `table`. `known` are rules found before, of `finished` profiles all there are.
 
     `stopped_by` says why the run ended: "seconds", "paths", "complete" (every body of every profile was harvested) or
     "interrupt".
     """
 
-    def __init__(self, table: TripleTable, options: LearnOptions, *, known: RuleSet | None = None) -> None:
+    def __init__(
+        self,
+        table: TripleTable,
+        options: LearnOptions,
+        *,
+        known: RuleSet | None = None,
+        finished: Collection[PathProfile] = (),
+    ) -> None:
         self.options = options
+        self._finished = frozenset(finished)
         self.engine = make_engine(table, options)
         self.threads = self.engine.workers
         self.store = RuleStore(table.vocabulary, options.max_rules)
@@ -154,7 +162,7 @@ class Learner:
         return all(last_paths.get(profile) == 0 for profile in self._profiles())
 
     def _profiles(self) -> list[PathProfile]:
-        exhausted = self.engine.exhausted()
+        exhausted = self.engine.exhausted() | self._finished
         return [profile for profile in self.options.profiles if profile not in exhausted]
 
     def _run_span(self) -> Span:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.bodies.arrays import BINARY, BodyArrays
+from anyburl.bodies.arrays import BINARY, CONSTANT, BodyArrays
 from anyburl.bodies.generalisation import with_keys
 from anyburl.bodies.kernel_changes import LONGEST_COMPARED
-from anyburl.bodies.sweep import sweep
+from anyburl.bodies.sweep import sequences, sweep
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.learning.changes import GraphChange, changed_facts
@@ -53,12 +53,15 @@ class Update:
 
 def update_rules(
     rules: RuleSet, change: GraphChange, options: LearnOptions, exhausted: frozenset[PathProfile]
-) -> tuple[RuleSet, Update]:
-    """Return `rules` (of the change's vocabulary) as they are on the new graph, with those that are new.
+) -> tuple[RuleSet, Update, frozenset[PathProfile]]:
+    """Return `rules` (of the change's vocabulary) as they are on the new graph, with those that are new; what became of
+    them; and the profiles of which these are all rules.
 
     Every rule has the counts that learning anew would give it. Of the profiles that were `exhausted`, all rules are
-    found; of the others, all rules whose bodies had rules before.
+    found, unless there are now too many bodies to list; of the others, all rules whose bodies had rules before.
     """
+    if not len(change.added) and not len(change.removed):
+        return rules, Update(0, 0, 0, len(rules), 0, 0, 0, 0), exhausted
     updater = _Updater(rules, change, covering(options, rules), exhausted)
     replaced: list[NDArray[np.int64]] = []
     fresh: list[RuleSet] = []
@@ -70,15 +73,17 @@ def update_rules(
     kept[rows] = False
     added = RuleSet.concat(fresh) if fresh else RuleSet.empty(change.vocabulary)
     update = _described(rules.take(rows), added, int(kept.sum()), change)
-    return RuleSet.concat([rules.take(kept) if len(rows) else rules, added]), update
+    return RuleSet.concat([rules.take(kept) if len(rows) else rules, added]), update, updater.finished
 
 
 def covering(options: LearnOptions, rules: RuleSet) -> LearnOptions:
     """Return the options with limits on the length raised to what the rules have."""
-    is_binary = rules.type == BINARY
+    lengths, is_binary = rules.lengths, rules.type == BINARY
+    is_grounded = (rules.type == CONSTANT) & (rules.head_constant == rules.body_constant)
     longest = {
-        "max_cyclic": rules.lengths[is_binary].max(initial=options.max_cyclic),
-        "max_acyclic": rules.lengths[~is_binary].max(initial=options.max_acyclic),
+        "max_cyclic": lengths[is_binary | is_grounded].max(initial=options.max_cyclic),
+        "max_grounded": lengths[is_grounded].max(initial=options.max_grounded),
+        "max_acyclic": lengths[~is_binary & ~is_grounded].max(initial=options.max_acyclic),
     }
     return options.changed(**{name: int(length) for name, length in longest.items()})
 
@@ -89,11 +94,14 @@ class _Updater:
     def __init__(
         self, rules: RuleSet, change: GraphChange, options: LearnOptions, exhausted: frozenset[PathProfile]
     ) -> None:
-        self._rules, self._change, self._options, self._exhausted = rules, change, options, exhausted
+        self._rules, self._change, self._options = rules, change, options
         self._search = search_arrays(change.new, options)
         self._harvester = Harvester(self._search, change.vocabulary, options)
         self._lengths = rules.lengths
         n_changed = 2 * (len(change.added) + len(change.removed))
+        self.finished = frozenset(
+            profile for profile in exhausted if sequences(self._search.graph, profile.rule_length) is not None
+        )
         self._compares = options.heads == "all" and n_changed * 2 * change.vocabulary.n_relations <= MOST_MARKS
 
     def parts(self) -> Iterator[Replacement]:
@@ -110,7 +118,7 @@ class _Updater:
                 yield self._compared(binary, length, graphs)
             if graphs is None or length > 1:
                 yield self._again(unary, length, is_binary=False)
-            else:
+            elif self._options.max_acyclic or self._options.max_grounded:
                 yield self._unary(unary)
 
     def _graphs(self) -> Graphs:
@@ -158,7 +166,7 @@ class _Updater:
                 yield bodies.take(np.flatnonzero(wanted))
 
     def _was_exhausted(self, *, cyclic: bool, length: int) -> bool:
-        return PathProfile(cyclic, length) in self._exhausted
+        return PathProfile(cyclic, length) in self.finished
 
 
 def _described(before: RuleSet, after: RuleSet, n_kept: int, change: GraphChange) -> Update:

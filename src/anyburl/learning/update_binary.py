@@ -71,12 +71,14 @@ def update_binary(
     plain = with_keys(graphs.new, _for_all_heads(wanted))
     keys, firsts, places = np.unique(plain.keys, return_index=True, return_inverse=True)
     bodies = plain.take(firsts)
-    everything = sequences(graphs.new, length) if exhausted else None
-    if everything is not None:
-        bodies = _joined(bodies, _unknown_bodies(graphs.new, everything, keys))
+    if exhausted:
+        unknown = _unknown_bodies(graphs.new, length, keys)
+        bodies = _joined(bodies, unknown) if len(rules) else unknown
+    if not len(bodies.kinds):
+        return np.zeros(len(rules), np.bool_), []
     compared = compare(bodies, graphs, options, harvester.threads)
     known = _Known(rules, places.reshape(-1), wanted.heads, len(keys), 2 * graphs.new.n_relations)
-    again = known.to_harvest(compared, options, exhausted=everything is not None)
+    again = known.to_harvest(compared, options, exhausted=exhausted)
     replaced, changed = known.changed(compared, again, options)
     fresh = harvester.harvest([bodies.take(np.flatnonzero(again))]) if again.any() else []
     return replaced, [*changed, *fresh]
@@ -185,8 +187,11 @@ def _for_all_heads(bodies: BodyArrays) -> BodyArrays:
     return bodies._replace(heads=np.full_like(bodies.heads, -1), head_constants=np.full_like(bodies.heads, -1))
 
 
-def _unknown_bodies(graph: GraphArrays, listed: NDArray[np.int32], known: NDArray[np.uint64]) -> BodyArrays:
-    """Return the B bodies of all sequences, except those whose keys are known."""
+def _unknown_bodies(graph: GraphArrays, length: int, known: NDArray[np.uint64]) -> BodyArrays:
+    """Return all B bodies of this length (few enough to list), except those whose keys are known."""
+    listed = sequences(graph, length)
+    if listed is None:
+        listed = np.empty((0, length), np.int32)
     bodies = make_bodies(graph, BINARY, np.unique(canonical(graph, listed)[0], axis=0))
     return bodies.take(np.flatnonzero(~np.isin(bodies.keys, known)))
 
