@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.rules.types import RuleType
     from anyburl.ruleset.counting import rescore
+    from anyburl.ruleset.difference import RuleDifference, diff
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.synthetic.generate import GeneratedGraph, generate_graph
     from anyburl.synthetic.planted import PlantedRule
@@ -71,6 +72,7 @@ _HOMES = {
     "Reason": "explanation.record",
     "Reasoner": "reasoning.reasoner",
     "Rule": "rules.rule",
+    "RuleDifference": "ruleset.difference",
     "RuleError": "errors",
     "RuleSet": "ruleset.ruleset",
     "RuleType": "rules.types",
@@ -81,6 +83,7 @@ _HOMES = {
     "UnknownLabelError": "errors",
     "Vocabulary": "triples.vocabulary",
     "build_index": "graph.dataset_index",
+    "diff": "ruleset.difference",
     "evaluate": "reasoning.shortcuts",
     "explain": "reasoning.shortcuts",
     "format_rule": "rules.syntax",
@@ -115,6 +118,7 @@ __all__ = [
     "Reason",
     "Reasoner",
     "Rule",
+    "RuleDifference",
     "RuleError",
     "RuleSet",
     "RuleType",
@@ -126,6 +130,7 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "build_index",
+    "diff",
     "evaluate",
     "explain",
     "format_rule",

@@ -30,9 +30,7 @@ def changed_graphs(draw: DrawFn) -> tuple[SmallGraph, Triples]:
     graph = draw(graphs(max_entities=6, max_relations=3, max_triples=24, min_triples=2))
     n_entities, n_relations, triples = graph
     kept = draw(st.lists(st.sampled_from(triples), unique=True, min_size=1)) if triples else []
-    fact = st.tuples(
-        st.integers(0, n_entities - 1), st.integers(0, n_relations - 1), st.integers(0, n_entities - 1)
-    )
+    fact = st.tuples(st.integers(0, n_entities - 1), st.integers(0, n_relations - 1), st.integers(0, n_entities - 1))
     added = draw(st.lists(fact, max_size=6, unique=True))
     return graph, sorted({*kept, *added})
 
@@ -155,6 +153,11 @@ def test_codex_updated_is_codex_learned_anew(shared_data: Callable[[str], Path],
     less, other = halves(train, 500)
     before, after = {"added": (less, train), "removed": (train, less), "both": (less, other)}[direction]
     options: dict[str, Any] = {
-        "min_support": 2, "min_confidence": 0.0001, "max_cyclic": 3, "max_acyclic": 1, "budget": ENOUGH, "threads": 2
+        "min_support": 2,
+        "min_confidence": 0.0001,
+        "max_cyclic": 3,
+        "max_acyclic": 1,
+        "budget": ENOUGH,
+        "threads": 2,
     }
     assert_same(updated(before, after, **options)[0], learned(after, **options).rules())

@@ -13,7 +13,7 @@ from anyburl._jit import inlined, kernel, part
 from anyburl.bodies.arrays import BodyChanges, ChangedFacts, Limits, PairTable, Scratch, SupportChanges
 from anyburl.bodies.kernel_binary import middles_of_three
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import has_edge, inverse, joins, lower_bound, steps
+from anyburl.graph.kernel import find_segment, has_edge, inverse, joins, lower_bound, steps
 from anyburl.rng import mix
 
 LONGEST_COMPARED = 3
@@ -280,13 +280,9 @@ def compare_facts(
         turn(new, body, length, backward, scratch)
         fact = (target, source) if backward else (source, target)
         if in_the_middle:
-            found, spent = compare_middle(
-                graph, other, fact, backward, change, pair_clock, limits, table, scratch
-            )
+            found, spent = compare_middle(graph, other, fact, backward, change, pair_clock, limits, table, scratch)
         else:
-            found, spent = compare_end(
-                graph, other, length, fact, backward, change, pair_clock, limits, table, scratch
-            )
+            found, spent = compare_end(graph, other, length, fact, backward, change, pair_clock, limits, table, scratch)
         if added:
             gained += found
         else:
@@ -319,6 +315,32 @@ def compare_heads(
             old, body, length, x, y, object_identity
         ):
             scratch.relation_counts[facts.relations[fact]] += 1 if facts.added[fact] else -1
+
+
+@kernel
+def count_supports(
+    graph: GraphArrays,
+    bodies: NDArray[np.int32],
+    heads: NDArray[np.int32],
+    object_identity: bool,
+    supports: NDArray[np.int64],
+) -> None:
+    """Write the support of one head of each body: how many of the head's facts the body joins."""
+    length = bodies.shape[1]
+    for k in range(len(bodies)):
+        head, body = int(heads[k]), bodies[k]
+        far = inverse(graph, int(body[length - 1]))
+        count = 0
+        for place in range(graph.domain_offsets[head], graph.domain_offsets[head + 1]):
+            x = int(graph.domains[place])
+            if find_segment(graph, x, int(body[0])) < 0:
+                continue
+            start, end = steps(graph, x, head)
+            for row in range(start, end):
+                y = int(graph.targets[row])
+                if find_segment(graph, y, far) >= 0 and joins_pair(graph, body, length, x, y, object_identity):
+                    count += 1
+        supports[k] = count
 
 
 @part

@@ -16,10 +16,11 @@ from anyburl.bodies.sweep import sequences, sweep
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.learning.changes import GraphChange, changed_facts
+from anyburl.learning.compared import Graphs
 from anyburl.learning.engines.search import search_arrays
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.reharvest import Harvester
-from anyburl.learning.update_binary import Graphs, update_binary
+from anyburl.learning.update_binary import update_binary
 from anyburl.learning.update_unary import UnaryUpdate
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.comparison import changed_pairs, match_rules
@@ -152,9 +153,7 @@ class _Updater:
         rest = self._listed(graph, length, bodies, is_binary=is_binary)
         return rows, self._harvester.harvest([bodies, *rest])
 
-    def _listed(
-        self, graph: GraphArrays, length: int, known: BodyArrays, *, is_binary: bool
-    ) -> Iterator[BodyArrays]:
+    def _listed(self, graph: GraphArrays, length: int, known: BodyArrays, *, is_binary: bool) -> Iterator[BodyArrays]:
         """Yield the bodies of exhausted profiles that are not among the known ones."""
         for cyclic in (True, False):
             if not self._was_exhausted(cyclic=cyclic, length=length):

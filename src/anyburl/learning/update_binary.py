@@ -1,63 +1,23 @@
-"""Bring B rules up to date: compare each body's walks in the old and the new graph where they meet a changed fact."""
+"""Bring B rules up to date: their bodies are compared in the old and the new graph, and few are harvested again."""
 
 from __future__ import annotations
-
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from queue import SimpleQueue
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.bodies.arrays import (
-    BINARY,
-    BodyArrays,
-    BodyChanges,
-    ChangedFacts,
-    Limits,
-    PairTable,
-    Scratch,
-    SupportChanges,
-    empty_pair_table,
-    empty_scratch,
-)
+from anyburl.bodies.arrays import BINARY, BodyArrays, HarvestArrays, SupportChanges
 from anyburl.bodies.generalisation import canonical, make_bodies, with_keys
-from anyburl.bodies.kernel_changes import compare_bodies
 from anyburl.bodies.sweep import sequences
-from anyburl.graph.arrays import GraphArrays
-from anyburl.learning.engines.worker import KERNEL_WORK, START_WORK
+from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.learning.compared import Compared, Graphs, compare, supports_of
+from anyburl.learning.harvested import to_rules
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.reharvest import Harvester
 from anyburl.ruleset.counting import rule_bodies
 from anyburl.ruleset.ruleset import RuleSet
 
-PIECE = 256  # bodies that a thread compares at a time
-MOST_COMPARED = 100_000  # ways through changed facts: a body with more is harvested again
-
-
-@dataclass(frozen=True)
-class Graphs:
-    """The graph before and after, over the same ids, and what lies between."""
-
-    old: GraphArrays
-    new: GraphArrays
-    facts: ChangedFacts
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Bodies and how they changed; the rows of `supports` count into the bodies."""
-
-    bodies: BodyArrays
-    pairs: BodyChanges
-    supports: SupportChanges
-
-    @property
-    def touched(self) -> NDArray[np.bool_]:
-        """Mark the bodies of which anything changed."""
-        touched = (self.pairs.gained > 0) | (self.pairs.lost > 0) | self.pairs.unfinished
-        touched[self.supports.bodies] = True
-        return touched
+MOST_COMPARED = 1_000_000  # edges visited to compare a body; one that takes more is harvested again
+CAUTION = 10  # divides that where learning anew must give the same: it might have to estimate such a body
 
 
 def update_binary(
@@ -76,111 +36,129 @@ def update_binary(
         bodies = _joined(bodies, unknown) if len(rules) else unknown
     if not len(bodies.kinds):
         return np.zeros(len(rules), np.bool_), []
-    compared = compare(bodies, graphs, options, harvester.threads)
-    known = _Known(rules, places.reshape(-1), wanted.heads, len(keys), 2 * graphs.new.n_relations)
-    again = known.to_harvest(compared, options, exhausted=exhausted)
-    replaced, changed = known.changed(compared, again, options)
+    budget = min(options.budget, MOST_COMPARED) // (CAUTION if exhausted else 1)
+    compared = compare(bodies, graphs, options, budget, harvester.threads)
+    known = _Known(rules, places.reshape(-1), wanted.heads, firsts, compared)
+    update = _BinaryUpdate(known, compared, graphs.new, options, harvester)
+    again = update.to_harvest(exhausted=exhausted)
+    replaced, changed = update.changed(again)
     fresh = harvester.harvest([bodies.take(np.flatnonzero(again))]) if again.any() else []
-    return replaced, [*changed, *fresh]
+    return replaced, [*changed, *update.lifted(again), *fresh]
 
 
 class _Known:
-    """The rules of a run, by body and by head as the body runs."""
+    """The rules of a run, by body and by head as the body runs; `firsts` is one row of each body."""
 
     def __init__(
-        self, rules: RuleSet, places: NDArray[np.int64], heads: NDArray[np.int32], n_bodies: int, n_directed: int
+        self,
+        rules: RuleSet,
+        places: NDArray[np.int64],
+        heads: NDArray[np.int32],
+        firsts: NDArray[np.int64],
+        compared: Compared,
     ) -> None:
-        self.rules, self.places, self.n_bodies, self.n_directed = rules, places, n_bodies, n_directed
-        keys = places * n_directed + heads
+        self.rules, self.places, self.firsts = rules, places, firsts
+        self._n_directed = 2 * rules.vocabulary.n_relations
+        keys = places * self._n_directed + heads
         self._order = np.argsort(keys)
         self._keys = keys[self._order]
+        self.rows = self._rows(compared.supports)  # of the rule that each change of a support belongs to, or -1
 
-    def rows(self, supports: SupportChanges) -> NDArray[np.int64]:
-        """Return the row of the rule that each change belongs to, or -1 if there is none."""
-        wanted = supports.bodies.astype(np.int64) * self.n_directed + supports.heads
+    def _rows(self, supports: SupportChanges) -> NDArray[np.int64]:
+        wanted = supports.bodies.astype(np.int64) * self._n_directed + supports.heads
         found = np.searchsorted(self._keys, wanted)
         is_there = np.append(self._keys, -1)[found] == wanted
         return np.where(is_there, np.append(self._order, -1)[found], -1)
 
-    def to_harvest(self, compared: Compared, options: LearnOptions, *, exhausted: bool) -> NDArray[np.bool_]:
-        """Mark the bodies that may have rules whose counts before are not known, so that changes do not help.
 
-        Those are heads with more support than before; any head, where fewer predictions may lift its confidence above
-        the threshold; and, if the profile was exhausted, bodies whose counts were estimated.
+class _BinaryUpdate:
+    """What is to be done about bodies that have changed."""
+
+    def __init__(
+        self, known: _Known, compared: Compared, graph: GraphArrays, options: LearnOptions, harvester: Harvester
+    ) -> None:
+        self._known, self._compared, self._graph = known, compared, graph
+        self._options, self._harvester = options, harvester
+        self._growth = compared.pairs.gained - compared.pairs.lost
+        self._estimated = np.zeros(len(self._growth), np.bool_)
+        self._estimated[known.places[~known.rules.exact]] = True
+        rising = (known.rows < 0) & (compared.supports.supports > 0)
+        self._rising = np.flatnonzero(rising & self._may_be_heads())  # supports of rules that were none before
+
+    def to_harvest(self, *, exhausted: bool) -> NDArray[np.bool_]:
+        """Mark the bodies that have to be harvested again.
+
+        Those are bodies without rules before, or with estimated counts, where a head has more support now; bodies where
+        fewer predictions may lift a head's confidence above the threshold; and, if the profile was exhausted, all whose
+        counts were estimated.
         """
-        again = compared.pairs.unfinished.copy()
-        rises = (self.rows(compared.supports) < 0) & (compared.supports.supports > 0)
-        again[compared.supports.bodies[rises]] = True
+        pairs, options = self._compared.pairs, self._options
+        again = pairs.unfinished.copy()
+        again[self._compared.supports.bodies[self._rising]] = True
+        again[: len(self._known.firsts)] &= (self._estimated | pairs.unfinished)[: len(self._known.firsts)]
         if options.min_confidence > 0:
-            most = np.full(len(again), np.inf)
-            most[: self.n_bodies] = 0
-            np.maximum.at(most, self.places, self.rules.predictions)
-            again |= (compared.pairs.lost > 0) & (most >= options.min_support / options.min_confidence)
-        if exhausted:
-            estimated = np.zeros(len(again), np.bool_)
-            estimated[self.places[~self.rules.exact]] = True
-            again |= estimated & compared.touched
-        return again
+            again |= (pairs.lost > 0) & (self._most_predictions() >= options.min_support / options.min_confidence)
+        return again | (self._estimated & self._compared.touched) if exhausted else again
 
-    def changed(
-        self, compared: Compared, again: NDArray[np.bool_], options: LearnOptions
-    ) -> tuple[NDArray[np.bool_], list[RuleSet]]:
+    def changed(self, again: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], list[RuleSet]]:
         """Return which rules are to be replaced, and those that remain of them, with their new counts."""
-        replaced = again[self.places]
-        rows = self.rows(compared.supports)
-        support = self.rules.support.astype(np.int64)
-        np.add.at(support, rows[rows >= 0], compared.supports.supports[rows >= 0])
-        growth = compared.pairs.gained - compared.pairs.lost
-        predictions = self.rules.predictions + growth[self.places]
-        differs = ~replaced & ((support != self.rules.support) | (predictions != self.rules.predictions))
-        counts = self.rules.replace(
+        known, rules, options = self._known, self._known.rules, self._options
+        replaced = again[known.places]
+        support = rules.support.astype(np.int64)
+        is_known = known.rows >= 0
+        np.add.at(support, known.rows[is_known], self._compared.supports.supports[is_known])
+        predictions = rules.predictions + self._growth[known.places]
+        differs = ~replaced & ((support != rules.support) | (predictions != rules.predictions))
+        counts = rules.replace(
             predictions=np.maximum(predictions, 0), support=np.maximum(support, 0).astype(np.int32)
         ).take(differs)
         passes = (counts.support >= options.min_support) & (counts.confidence() > options.min_confidence)
         return replaced | differs, [counts.take(passes)]
 
-
-def compare(bodies: BodyArrays, graphs: Graphs, options: LearnOptions, threads: int) -> Compared:
-    """Compare `bodies` in both graphs, on `threads` cores."""
-    budget = min(options.budget, MOST_COMPARED)
-    limits = Limits(
-        options.min_support, options.min_confidence, options.object_identity, budget, KERNEL_WORK, START_WORK
-    )
-    spare: SimpleQueue[tuple[PairTable, Scratch]] = SimpleQueue()
-    for _ in range(threads):
-        scratch = empty_scratch(graphs.new, bodies.relations.shape[1], witnessed=False)
-        spare.put((empty_pair_table(budget + graphs.new.n_entities), scratch))
-
-    def work(first: int) -> tuple[BodyChanges, SupportChanges]:
-        buffers = spare.get()
-        try:
-            return _compare_piece(bodies.relations[first : first + PIECE], first, graphs, limits, buffers)
-        finally:
-            spare.put(buffers)
-
-    with ThreadPoolExecutor(threads, thread_name_prefix="anyburl-update") as pool:
-        parts = list(pool.map(work, range(0, len(bodies.kinds), PIECE)))
-    pairs = BodyChanges(*(np.concatenate(columns) for columns in zip(*(part[0] for part in parts), strict=True)))
-    supports = SupportChanges(*(np.concatenate(columns) for columns in zip(*(part[1] for part in parts), strict=True)))
-    return Compared(bodies, pairs, supports)
-
-
-def _compare_piece(
-    bodies: NDArray[np.int32], first: int, graphs: Graphs, limits: Limits, buffers: tuple[PairTable, Scratch]
-) -> tuple[BodyChanges, SupportChanges]:
-    n = len(bodies)
-    changes = BodyChanges(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_))
-    room = 64 * PIECE + 2 * graphs.new.n_relations
-    out = SupportChanges(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32))
-    parts: list[SupportChanges] = []
-    done = 0
-    while done < n:
-        done, n_rows = compare_bodies(
-            graphs.old, graphs.new, graphs.facts, bodies, done, limits, *buffers, changes, out
+    def lifted(self, again: NDArray[np.bool_]) -> list[RuleSet]:
+        """Return the new rules of bodies that are not harvested again: heads with more support than before."""
+        supports, bodies = self._compared.supports, self._compared.bodies
+        rows = self._rising[~again[supports.bodies[self._rising]]]
+        numbers, heads = supports.bodies[rows], supports.heads[rows]
+        counts = supports_of(self._graph, bodies.relations[numbers], heads, self._options, self._harvester.threads)
+        before = self._known.rules.predictions[self._known.firsts[numbers]]
+        predictions = before + self._growth[numbers]
+        passes = np.flatnonzero(
+            (counts >= self._options.min_support) & (counts / predictions > self._options.min_confidence)
         )
-        parts.append(SupportChanges(*(column[:n_rows].copy() for column in out)))
-    supports = SupportChanges(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    return changes, supports._replace(bodies=supports.bodies + np.int32(first))
+        chosen = bodies.take(numbers[passes].astype(np.int64))
+        backward = heads[passes] >= self._graph.n_relations
+        harvest = HarvestArrays(
+            (np.arange(len(passes)) + np.where(backward, len(passes), 0)).astype(np.int32),
+            np.where(backward, heads[passes] - self._graph.n_relations, heads[passes]).astype(np.int32),
+            np.full(len(passes), -1, np.int32),
+            predictions[passes],
+            counts[passes].astype(np.int32),
+            np.ones(len(passes), np.bool_),
+        )
+        return [to_rules(self._known.rules.vocabulary, chosen, harvest, len(passes))] if len(passes) else []
+
+    def _may_be_heads(self) -> NDArray[np.bool_]:
+        """Mark the changes of supports that belong to rules: a wanted head, not the body itself, and not the same rule
+        read backward.
+        """
+        supports = self._compared.supports
+        relations = self._compared.bodies.relations[supports.bodies]
+        mirrored = (relations == inverses(relations[:, ::-1], self._graph.n_relations)).all(axis=1)
+        itself = (relations.shape[1] == 1) & (relations[:, 0] == supports.heads)
+        backward = supports.heads >= self._graph.n_relations
+        wanted: NDArray[np.bool_] = self._harvester.search.heads.wanted[supports.heads]
+        return wanted & ~itself & ~(mirrored & backward)
+
+    def _most_predictions(self) -> NDArray[np.int64]:
+        """Return the predictions of each body before; of one without rules, as many as it can have."""
+        relations = self._compared.bodies.relations
+        sizes = np.diff(self._graph.domain_offsets)
+        ends = inverses(relations[:, -1], self._graph.n_relations)
+        lost = self._compared.pairs.lost
+        most = sizes[relations[:, 0]] * sizes[ends] + lost
+        most[: len(self._known.firsts)] = self._known.rules.predictions[self._known.firsts]
+        return most
 
 
 def _for_all_heads(bodies: BodyArrays) -> BodyArrays:

@@ -29,11 +29,11 @@ def match_rules(first: RuleColumns, second: RuleColumns) -> MatchedRows:
     """Match the rules of two sets by their labels."""
     vocabulary = join_vocabularies([first.vocabulary, second.vocabulary])
     keys = _keys(reencode(first, vocabulary)[0], reencode(second, vocabulary)[0])
-    frames = [pl.DataFrame({"key": column}).with_row_index("row") for column in keys]
-    both = frames[0].join(frames[1], on="key", how="inner").select("row", "row_right").to_numpy().astype(np.int64)
-    return MatchedRows(
-        both[:, 0], both[:, 1], _others(both[:, 0], len(first)), _others(both[:, 1], len(second))
-    )
+    (sorted_first, order), (sorted_second, other_order) = (_sorted(column) for column in keys)
+    places = np.searchsorted(sorted_second, sorted_first)
+    found = np.append(sorted_second, -1)[places] == sorted_first
+    rows, other_rows = order[found], other_order[places[found]]
+    return MatchedRows(rows, other_rows, _others(rows, len(first)), _others(other_rows, len(second)))
 
 
 def changed_pairs(first: RuleColumns, second: RuleColumns, matched: MatchedRows) -> NDArray[np.bool_]:
@@ -54,6 +54,12 @@ def _keys(first: RuleColumns, second: RuleColumns) -> tuple[NDArray[np.int64], N
     ]
     keys = joint_keys(columns)
     return keys[: len(first)], keys[len(first) :]
+
+
+def _sorted(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], Rows]:
+    """Return the keys in ascending order, and the row of each; Polars sorts on all cores."""
+    frame = pl.DataFrame({"key": keys}).with_row_index("row").sort("key")
+    return frame["key"].to_numpy(), frame["row"].to_numpy().astype(np.int64)
 
 
 def _others(rows: Rows, n_rules: int) -> Rows:
