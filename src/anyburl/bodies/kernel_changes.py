@@ -17,7 +17,7 @@ from anyburl.graph.kernel import find_segment, has_edge, inverse, joins, lower_b
 from anyburl.rng import mix
 
 LONGEST_COMPARED = 3
-FEW = 2  # partners of one entity that are asked for one by one
+FEW = 8  # partners of one entity that are asked for one by one
 
 
 @inlined
@@ -107,9 +107,17 @@ def turn(graph: GraphArrays, body: NDArray[np.int32], length: int, backward: boo
 
 
 @inlined
-def is_met(graph: GraphArrays, y: int, relation: int, clock: int, scratch: Scratch) -> bool:
-    """Whether y is an end of the walk whose middles, two steps from its start, are stamped with `clock`."""
+def is_met(graph: GraphArrays, y: int, relation: int, n_middles: int, clock: int, scratch: Scratch) -> bool:
+    """Whether y is an end of the walk whose middles, two steps from its start, are listed and stamped with `clock`."""
     start, end = steps(graph, y, relation)
+    if end - start > 8 * n_middles:
+        for i in range(n_middles):
+            b = scratch.listed[i]
+            row = lower_bound(graph.targets, start, end, int(b))
+            is_open = scratch.second_witness[b] >= 0 or scratch.first_witness[b] != y
+            if is_open and row < end and graph.targets[row] == b:
+                return True
+        return False
     for row in range(start, end):
         b = graph.targets[row]
         if scratch.middles[b] == clock and (scratch.second_witness[b] >= 0 or scratch.first_witness[b] != y):
@@ -139,7 +147,7 @@ def list_partners(
         work += 1 + last - first
         for next_row in range(first, last):
             y = int(graph.targets[next_row])
-            if scratch.ends[y] != clock and not (object_identity and (y == x or y == inner)):
+            if scratch.ends[y] != clock and not (object_identity and y in (x, inner)):
                 scratch.ends[y] = clock
                 scratch.reached[n_partners] = y
                 n_partners += 1
@@ -165,17 +173,17 @@ def count_unjoined(
 
     The walk is `scratch.body`; `backward` says that it is the body reversed.
     """
-    n_pairs, work, clock = 0, n_partners, 0
+    n_pairs, n_middles, work, clock = 0, 0, n_partners, 0
     object_identity = limits.object_identity
     if length == 3 and object_identity and n_partners > FEW:
         scratch.clock[0] += 1
-        _, spent = middles_of_three(other, x, limits.start, scratch)
+        n_middles, spent = middles_of_three(other, x, limits.start, scratch)
         work += spent
         clock = scratch.clock[0] if spent <= limits.start else 0
     for i in range(n_partners):
         y = int(scratch.reached[i])
         if clock > 0:
-            joined = is_met(other, y, inverse(other, int(scratch.body[2])), clock, scratch)
+            joined = is_met(other, y, inverse(other, int(scratch.body[2])), n_middles, clock, scratch)
         else:
             joined = joins_pair(other, scratch.body, length, x, y, object_identity)
         if joined:
@@ -236,7 +244,7 @@ def compare_middle(
         n_partners = 0
         for next_row in range(first, last):
             y = int(graph.targets[next_row])
-            if not (object_identity and (y == x or y == a)):
+            if not (object_identity and y in (x, a)):
                 scratch.reached[n_partners] = y
                 n_partners += 1
         found, spent = count_unjoined(

@@ -57,8 +57,8 @@ def command(
         bool,
         typer.Option(
             "--resume",
-            help="Continue RUN with its own options, except those given now. If DATA has changed, its rules are updated "
-            "first, and --seconds starts again: with --seconds 0 they are only updated.",
+            help="Continue RUN with its own options, except those given now. If DATA has changed, its rules are "
+            "updated first, and --seconds starts again: with --seconds 0 they are only updated.",
         ),
     ] = False,
     seconds: Annotated[

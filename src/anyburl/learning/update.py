@@ -23,6 +23,7 @@ from anyburl.learning.reharvest import Harvester
 from anyburl.learning.update_binary import update_binary
 from anyburl.learning.update_unary import UnaryUpdate
 from anyburl.paths.profile import PathProfile
+from anyburl.ruleset.combine import replace_rows
 from anyburl.ruleset.comparison import changed_pairs, match_rules
 from anyburl.ruleset.counting import rule_bodies
 from anyburl.ruleset.ruleset import RuleSet
@@ -70,23 +71,20 @@ def update_rules(
         replaced.append(rows)
         fresh += [part for part in found if len(part)]
     rows = np.concatenate([np.empty(0, np.int64), *replaced])
-    kept = np.ones(len(rules), np.bool_)
-    kept[rows] = False
     added = RuleSet.concat(fresh) if fresh else RuleSet.empty(change.vocabulary)
-    update = _described(rules.take(rows), added, int(kept.sum()), change)
-    return RuleSet.concat([rules.take(kept) if len(rows) else rules, added]), update, updater.finished
+    update = _described(rules.take(rows), added, len(rules) - len(rows), change)
+    return replace_rows(rules, rows, added), update, updater.finished
 
 
 def covering(options: LearnOptions, rules: RuleSet) -> LearnOptions:
     """Return the options with limits on the length raised to what the rules have."""
     lengths, is_binary = rules.lengths, rules.type == BINARY
     is_grounded = (rules.type == CONSTANT) & (rules.head_constant == rules.body_constant)
-    longest = {
-        "max_cyclic": lengths[is_binary | is_grounded].max(initial=options.max_cyclic),
-        "max_grounded": lengths[is_grounded].max(initial=options.max_grounded),
-        "max_acyclic": lengths[~is_binary & ~is_grounded].max(initial=options.max_acyclic),
-    }
-    return options.changed(**{name: int(length) for name, length in longest.items()})
+    return options.changed(
+        max_cyclic=int(lengths[is_binary | is_grounded].max(initial=options.max_cyclic)),
+        max_grounded=int(lengths[is_grounded].max(initial=options.max_grounded)),
+        max_acyclic=int(lengths[~is_binary & ~is_grounded].max(initial=options.max_acyclic)),
+    )
 
 
 class _Updater:

@@ -148,7 +148,8 @@ class _BinaryUpdate:
         itself = (relations.shape[1] == 1) & (relations[:, 0] == supports.heads)
         backward = supports.heads >= self._graph.n_relations
         wanted: NDArray[np.bool_] = self._harvester.search.heads.wanted[supports.heads]
-        return wanted & ~itself & ~(mirrored & backward)
+        wanted &= ~itself & ~(mirrored & backward)
+        return wanted
 
     def _most_predictions(self) -> NDArray[np.int64]:
         """Return the predictions of each body before; of one without rules, as many as it can have."""
@@ -174,5 +175,5 @@ def _unknown_bodies(graph: GraphArrays, length: int, known: NDArray[np.uint64]) 
     return bodies.take(np.flatnonzero(~np.isin(bodies.keys, known)))
 
 
-def _joined(first: BodyArrays, second: BodyArrays) -> BodyArrays:
-    return BodyArrays(*(np.concatenate(columns) for columns in zip(first, second, strict=True)))
+def _joined(*parts: BodyArrays) -> BodyArrays:
+    return BodyArrays(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -17,7 +17,6 @@ from anyburl.bodies.generalisation import make_bodies
 from anyburl.bodies.kernel_short import count_short
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.learning.changes import GraphChange
-from anyburl.learning.harvested import to_rules
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.reharvest import Harvester
 from anyburl.ruleset.bodytable import joint_keys
@@ -128,7 +127,8 @@ class UnaryUpdate:
         kept = self._harvester.search.heads.wanted[bodies.heads] & ~_is_in(keys, left_out)
         if only is not None:
             kept &= _is_in(keys, only)
-        numbers = joint_keys([*np.unique(keys, return_inverse=True)[1:], bodies.heads, bodies.head_constants])
+        numbered = np.unique(keys, return_inverse=True)[1].astype(np.int32)
+        numbers = joint_keys([numbered, bodies.heads, bodies.head_constants])
         first = pl.Series(numbers).is_first_distinct().to_numpy()
         return bodies.take(np.flatnonzero(kept & first))
 
@@ -137,7 +137,21 @@ class UnaryUpdate:
         limits = Limits(options.min_support, options.min_confidence, options.object_identity, 0, 0, 0)
         out = empty_harvest(n)
         n_rows = count_short(self._graph, pairs, limits, out) if n else 0
-        return [to_rules(self._vocabulary, pairs, out, n_rows)] if n_rows else []
+        chosen = out.bodies[:n_rows]
+        return [
+            RuleSet(
+                vocabulary=self._vocabulary,
+                bodies=np.arange(2 * self._graph.n_relations, dtype=np.int32)[:, None],
+                type=pairs.kinds[chosen],
+                head=out.heads[:n_rows],
+                body=pairs.relations[chosen, 0],
+                head_constant=out.head_constants[:n_rows],
+                body_constant=pairs.constants[chosen],
+                predictions=out.predictions[:n_rows],
+                support=out.supports[:n_rows],
+                exact=out.exact[:n_rows],
+            )
+        ]
 
     def _keys_of(self, rules: RuleSet, rows: NDArray[np.int64]) -> Keys:
         kinds = rules.type[rows].copy()

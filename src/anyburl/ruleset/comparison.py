@@ -38,8 +38,9 @@ def match_rules(first: RuleColumns, second: RuleColumns) -> MatchedRows:
 
 def changed_pairs(first: RuleColumns, second: RuleColumns, matched: MatchedRows) -> NDArray[np.bool_]:
     """Mark the matched rules whose predictions or support differ."""
-    predictions = first.predictions[matched.first] != second.predictions[matched.second]
-    return predictions | (first.support[matched.first] != second.support[matched.second])
+    differs: NDArray[np.bool_] = first.predictions[matched.first] != second.predictions[matched.second]
+    differs |= first.support[matched.first] != second.support[matched.second]
+    return differs
 
 
 def _keys(first: RuleColumns, second: RuleColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
