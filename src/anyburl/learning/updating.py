@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import time
+import weakref
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 
 from anyburl.errors import RunError
@@ -68,8 +69,9 @@ class UpdateRecorder(Recorder):
     def __init__(self, run: RunDirectory, dataset: Dataset, options: LearnOptions, update: Update) -> None:
         self._place = run
         place = run.path.resolve()
-        self._folder = TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.")
-        super().__init__(RunDirectory.create(Path(self._folder.name) / place.name, dataset, options))
+        folder = mkdtemp(dir=place.parent, prefix=f".{place.name}.")
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        super().__init__(RunDirectory.create(Path(folder) / place.name, dataset, options))
         self.update: Update = update
 
     def finish(self, learner: Learner) -> RuleSet:
@@ -83,7 +85,7 @@ class UpdateRecorder(Recorder):
         except OSError as error:
             raise RunError(f"cannot replace the run folder {place}: {error.strerror}") from error
         self.run = self._place
-        self._folder.cleanup()
+        self._remove()
         return rules
 
 
