@@ -107,8 +107,15 @@ class Learner:
         self._snapshots = sorted(options.snapshots)
         self._first_number = 1
         if known is not None:
-            self.engine.mark_known(known)
+            self.engine.mark_known(self._still_met(known))
             self.store.add([known])
+
+    def _still_met(self, known: RuleSet) -> RuleSet:
+        """Return the known rules whose bodies this run may meet again: not those of lengths that are finished."""
+        if not self._finished:
+            return known
+        lengths = {profile.rule_length for profile in self.options.profiles if profile not in self._finished}
+        return known.take(np.isin(known.lengths, sorted(lengths)))
 
     def spans(self) -> Generator[Span, None, None]:
         """Learn, one time span after another; the loop may be left at any time.
