@@ -20,7 +20,8 @@ from anyburl.bodies.arrays import (
     empty_pair_table,
     empty_scratch,
 )
-from anyburl.bodies.kernel_changes import compare_bodies, count_supports
+from anyburl.bodies.kernel_changes import compare_bodies
+from anyburl.bodies.kernel_joins import count_supports
 from anyburl.bodies.kernel_short import count_short
 from anyburl.learning.changes import change_between, changed_facts
 from harvesting import assert_clean, every_relations, limits

@@ -20,7 +20,8 @@ from anyburl.bodies.arrays import (
     empty_pair_table,
     empty_scratch,
 )
-from anyburl.bodies.kernel_changes import compare_bodies, count_supports
+from anyburl.bodies.kernel_changes import compare_bodies
+from anyburl.bodies.kernel_joins import count_supports
 from anyburl.graph.arrays import GraphArrays
 from anyburl.learning.engines.worker import KERNEL_WORK, START_WORK
 from anyburl.learning.options import LearnOptions
