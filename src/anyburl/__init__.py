@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.rules.types import RuleType
     from anyburl.ruleset.counting import rescore
+    from anyburl.ruleset.difference import RuleDifference, diff
     from anyburl.ruleset.measuring import measure
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.synthetic.generate import GeneratedGraph, generate_graph
@@ -78,6 +79,7 @@ _HOMES = {
     "Reason": "explanation.record",
     "Reasoner": "reasoning.reasoner",
     "Rule": "rules.rule",
+    "RuleDifference": "ruleset.difference",
     "RuleError": "errors",
     "RuleSet": "ruleset.ruleset",
     "RuleType": "rules.types",
@@ -88,6 +90,7 @@ _HOMES = {
     "UnknownLabelError": "errors",
     "Vocabulary": "triples.vocabulary",
     "build_index": "graph.dataset_index",
+    "diff": "ruleset.difference",
     "evaluate": "reasoning.shortcuts",
     "explain": "reasoning.shortcuts",
     "format_rule": "rules.syntax",
@@ -126,6 +129,7 @@ __all__ = [
     "Reason",
     "Reasoner",
     "Rule",
+    "RuleDifference",
     "RuleError",
     "RuleSet",
     "RuleType",
@@ -137,6 +141,7 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "build_index",
+    "diff",
     "evaluate",
     "explain",
     "format_rule",

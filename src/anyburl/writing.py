@@ -39,17 +39,22 @@ def replacing_folder(path: Path, error: type[AnyburlError] = DataError) -> Itera
     try:
         unfinished.mkdir(parents=True)
         yield unfinished
-        if place.is_dir():
-            old = place.with_name(f".{place.name}.old{os.getpid()}")
-            place.rename(old)
-            unfinished.rename(place)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            unfinished.rename(place)
+        replace_folder(place, unfinished)
     except OSError as refusal:
         raise error(f"{path}: the folder cannot be written ({refusal.strerror or refusal})") from refusal
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def replace_folder(place: Path, finished: Path) -> None:
+    """Put a finished folder, beside `place`, in its place."""
+    if not place.is_dir():
+        finished.rename(place)
+        return
+    old = place.with_name(f".{place.name}.old{os.getpid()}")
+    place.rename(old)
+    finished.rename(place)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def replace_text(path: Path, text: str, error: type[AnyburlError] = DataError) -> None:

@@ -67,6 +67,7 @@ def test_a_finished_run_holds_its_rules_and_no_parts(dataset: Dataset, rules: Ru
     assert {file.name for file in run.path.iterdir()} == {
         "options.json",
         "vocabulary.parquet",
+        "train.parquet",
         "trace.jsonl",
         "parts",
         "rules.parquet",
@@ -275,7 +276,7 @@ def test_seconds_are_the_budget_of_the_whole_run(dataset: Dataset, tmp_path: Pat
 
 def test_other_data_are_refused(run: RunDirectory) -> None:
     other = Dataset.from_triples([("a", "r", "b")], name="other")
-    with pytest.raises(RunError, match="was learned on other data than other: the fingerprints differ"):
+    with pytest.raises(RunError, match="was learned on other data than other: they have no relation in common"):
         resume(run, other)
 
 

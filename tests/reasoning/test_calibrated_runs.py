@@ -19,8 +19,6 @@ from anyburl.graph.lookup import all_known_answers
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.scores import shown_scores
-from anyburl.reasoning import calibrating
-from anyburl.reasoning.calibrating import calibrate_ranker
 from anyburl.reasoning.opening import Front
 from anyburl.ruleset.files.run_folder import RULES
 
@@ -114,7 +112,7 @@ def test_test_is_not_looked_at_when_fitting(reasoner: Reasoner) -> None:
 
 
 def test_missing_facts_and_the_closed_world_are_counted(reasoner: Reasoner) -> None:
-    report = calibrate_ranker(reasoner.ranker, reasoner.dataset, 0, Front(), ask_everything)
+    report = reasoner.calibrate()
     calibration = report.calibration
     known = ~np.isnan(calibration.closed)
     assert known.any()
@@ -172,10 +170,9 @@ def test_a_damaged_file_is_as_good_as_none(run: Path) -> None:
     assert open_run(run)[0].calibration is None
 
 
-def test_without_a_valid_split_facts_are_held_out_of_train(reasoner: Reasoner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_valid_split_facts_are_held_out_of_train(reasoner: Reasoner) -> None:
     data = reasoner.dataset
     alone = Dataset.from_triples(data.train.to_polars(), name="alone")
-    monkeypatch.setattr(calibrating, "find_spec", lambda name: None)
     made = Reasoner(reasoner.rules, alone, threads=1)
     report = made.calibrate()
     assert report.calibrated_on["split"] == "train"

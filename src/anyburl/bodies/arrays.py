@@ -270,3 +270,48 @@ def empty_levels(entities: int, longest: int, sides: int = 2) -> LevelArrays:
         chosen=np.zeros((2, 16), np.int64),
         cut=np.zeros(max(longest, 1) + 1, np.int32),
     )
+
+
+class ChangedFacts(NamedTuple):
+    """The facts that were added to a graph or removed from it, each read in both directions and sorted by relation.
+
+    `leaves` and `arrives` tell quickly which facts a body might join: row d marks those whose source, or target, has
+    the directed relation d in the new graph.
+    """
+
+    offsets: NDArray[np.int64]  # directed relation -> its first fact
+    relations: NDArray[np.int32]
+    sources: NDArray[np.int32]
+    targets: NDArray[np.int32]
+    added: NDArray[np.bool_]
+    leaves: NDArray[np.bool_]  # (directed relations, facts)
+    arrives: NDArray[np.bool_]  # (directed relations, facts)
+
+
+class BodyChanges(NamedTuple):
+    """What changed of the pairs that each body joins. A body that took too much work is marked `unfinished`."""
+
+    gained: NDArray[np.int64]
+    lost: NDArray[np.int64]
+    unfinished: NDArray[np.bool_]
+
+
+class SupportChanges(NamedTuple):
+    """By how much the support of a head, directed as its body runs, has changed: one row per body and head."""
+
+    bodies: NDArray[np.int32]
+    heads: NDArray[np.int32]
+    supports: NDArray[np.int32]
+
+
+class PairTable(NamedTuple):
+    """A set of pairs of entities, by open addressing: a place holds a pair of the body with that stamp."""
+
+    keys: NDArray[np.uint64]
+    stamps: NDArray[np.int64]
+
+
+def empty_pair_table(most_pairs: int) -> PairTable:
+    """Return a set with room for `most_pairs`."""
+    size = 1 << (2 * max(most_pairs, 1)).bit_length()
+    return PairTable(np.zeros(size, np.uint64), np.zeros(size, np.int64))

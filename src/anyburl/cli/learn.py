@@ -21,6 +21,7 @@ from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, SECONDS,
 if TYPE_CHECKING:
     from anyburl.learning.learner import Learner
     from anyburl.learning.recorder import Recorder
+    from anyburl.learning.update import Update
     from anyburl.triples.dataset import Dataset
 
 NAME = "learn"
@@ -53,7 +54,12 @@ def command(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue RUN with its own options, except those given now.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="Continue RUN with its own options, except those given now. If DATA has changed, its rules are "
+            "updated first, and --seconds starts again: with --seconds 0 they are only updated.",
+        ),
     ] = False,
     seconds: Annotated[
         float | None,
@@ -194,12 +200,14 @@ def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainCons
     changes = _with_labels(given, dataset)
     options = run.options().changed(**changes)
 
+    has_changed = run.described()["data"].get("fingerprint") != dataset.fingerprint
+
     def start() -> tuple[Learner, Recorder]:
         learner, recorder = resume(run, dataset, **changes)
         notes.say(f"continuing {out}: {learner.store.n_rules:,} rules after {learner.elapsed:.1f} s")
         return learner, recorder
 
-    return run_session(dataset, options, start, notes)
+    return run_session(dataset, options, start, notes, updating=str(out) if has_changed else None)
 
 
 def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
@@ -221,6 +229,8 @@ def _print_summary(session: Session) -> None:
     """Print how many rules there are, where they are and what to do with them."""
     run = session.recorder.run.path
     out = result_console()
+    if session.recorder.update:
+        _print_update(session.recorder.update, out)
     if not len(session.rules):
         out.say(f"no rules were found in {session.learner.elapsed:.1f} s; the run is in {run}")
         return
@@ -229,3 +239,11 @@ def _print_summary(session: Session) -> None:
     out.say(f"see the best:      anyburl rules {run}")
     if session.was_interrupted:
         out.say(f"continue the run:  anyburl learn --out {run} --resume")
+
+
+def _print_update(update: Update, out: PlainConsole) -> None:
+    """Print what has changed in the data and, as a consequence, in the rules."""
+    facts = f"{counted(update.triples_added, 'triple')} added, {update.triples_removed:,} removed"
+    changes = f"{update.changed:,} changed (confidence up {update.rose:,}, down {update.fell:,})"
+    out.say(f"{facts}; updated in {update.seconds:.1f} s")
+    out.say(f"rules: {update.gone:,} gone, {update.new:,} new, {changes}, {update.unchanged:,} unchanged")

@@ -43,7 +43,7 @@ class Session:
 
     def to_json(self) -> dict[str, Any]:
         """Return what `learn --json` prints."""
-        by_type = self.rules.counts_by_type()
+        by_type, update = self.rules.counts_by_type(), self.recorder.update
         return {
             "run": str(self.recorder.run.path),
             "seconds": round(self.learner.elapsed, 3),
@@ -56,6 +56,7 @@ class Session:
             "stopped_by": self.learner.stopped_by,
             "dropped": self.learner.store.n_dropped,
             "threads": self.learner.threads,
+            **({"update": update.to_json()} if update else {}),
         }
 
 
@@ -122,12 +123,19 @@ def starting(engine: str, notes: PlainConsole) -> Slow:
     return Slow(notes, f"starting the engine {engine}", f"started the engine {engine}")
 
 
-def run_session(dataset: Dataset, options: LearnOptions, start: Start, notes: PlainConsole) -> Session:
-    """Learn: `start` makes the learner and its recorder once the kernels are there."""
+def run_session(
+    dataset: Dataset, options: LearnOptions, start: Start, notes: PlainConsole, *, updating: str | None = None
+) -> Session:
+    """Learn: `start` makes the learner and its recorder once the kernels are there, `updating` the run of that name."""
     from anyburl.learning.engines.warmup import warm_up
+    from anyburl.learning.update_warmup import warm_up_update
 
-    compile_kernels(lambda: warm_up(options, dataset.vocabulary.n_relations), notes)
-    with starting(options.engine, notes):
+    n_relations = dataset.vocabulary.n_relations
+    compile_kernels(lambda: warm_up_update(options, n_relations) if updating else warm_up(options, n_relations), notes)
+    slow = starting(options.engine, notes)
+    if updating:
+        slow = Slow(notes, f"updating {updating}: the data has changed", f"updated {updating}")
+    with slow:
         learner, recorder = start()
     _learn(learner, recorder, notes, describe(dataset, learner))
     n_rules = counted(learner.store.n_rules, "rule")

@@ -11,6 +11,7 @@ from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import LearnKeywords, LearnOptions
 from anyburl.learning.recorder import Recorder
 from anyburl.learning.run import RunDirectory
+from anyburl.learning.updating import resume_changed
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import DataLike, Dataset, load_dataset
 
@@ -55,11 +56,12 @@ def run_learner(
 def resume(run: RunDirectory, dataset: Dataset, **changes: Unpack[LearnKeywords]) -> tuple[Learner, Recorder]:
     """Return a learner that continues where `run` ended, with the run's options except for `changes`, and its recorder.
 
-    `seconds` is the budget of the whole run, including the part already done.
+    `seconds` is the budget of the whole run, including the part already done. If the data has changed since, the rules
+    are brought up to date first, the clock starts again, and the folder stays as it was until the recorder is done.
     """
     options = run.options().changed(**changes)
     if run.described()["data"].get("fingerprint") != dataset.fingerprint:
-        raise RunError(f"{run.path} was learned on other data than {dataset.name}: the fingerprints differ")
+        return resume_changed(run, dataset, options)
     known, dropped = run.load_rules().with_vocabulary(dataset.vocabulary)
     if dropped:
         raise RunError(f"{run.path} holds {dropped} rules with labels that {dataset.name} does not have")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,14 +79,22 @@ class Span:
 
 
 class Learner:
-    """Learns rules from the triples of `table`.
+    """Learns rules from the triples of `table`. `known` are rules found before, of `finished` profiles all there are.
 
     `stopped_by` says why the run ended: "seconds", "paths", "complete" (every body of every profile was harvested) or
     "interrupt".
     """
 
-    def __init__(self, table: TripleTable, options: LearnOptions, *, known: RuleSet | None = None) -> None:
+    def __init__(
+        self,
+        table: TripleTable,
+        options: LearnOptions,
+        *,
+        known: RuleSet | None = None,
+        finished: Collection[PathProfile] = (),
+    ) -> None:
         self.options = options
+        self._finished = frozenset(finished)
         self.engine = make_engine(table, options)
         self.threads = self.engine.workers
         self.store = RuleStore(table.vocabulary, options.max_rules)
@@ -99,8 +107,15 @@ class Learner:
         self._snapshots = sorted(options.snapshots)
         self._first_number = 1
         if known is not None:
-            self.engine.mark_known(known)
+            self.engine.mark_known(self._still_met(known))
             self.store.add([known])
+
+    def _still_met(self, known: RuleSet) -> RuleSet:
+        """Return the known rules whose bodies this run may meet again: not those of lengths that are finished."""
+        if not self._finished:
+            return known
+        lengths = {profile.rule_length for profile in self.options.profiles if profile not in self._finished}
+        return known.take(np.isin(known.lengths, sorted(lengths)))
 
     def spans(self) -> Generator[Span, None, None]:
         """Learn, one time span after another; the loop may be left at any time.
@@ -154,7 +169,7 @@ class Learner:
         return all(last_paths.get(profile) == 0 for profile in self._profiles())
 
     def _profiles(self) -> list[PathProfile]:
-        exhausted = self.engine.exhausted()
+        exhausted = self.engine.exhausted() | self._finished
         return [profile for profile in self.options.profiles if profile not in exhausted]
 
     def _run_span(self) -> Span:

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.run import RunDirectory
+from anyburl.learning.update import Update
 from anyburl.ruleset.ruleset import RuleSet
 
 SECONDS_BETWEEN_PARTS = 4.0
@@ -17,6 +18,7 @@ class Recorder:
 
     def __init__(self, run: RunDirectory) -> None:
         self.run = run
+        self.update: Update | None = None  # what the run's rules went through before learning went on
         self.seconds_writing = 0.0  # of one core
         self._waiting: list[RuleSet] = []
         self._last_part = time.monotonic()

@@ -10,18 +10,20 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from anyburl import __version__
-from anyburl.errors import RunError
+from anyburl.errors import AnyburlError, RunError
 from anyburl.learning.learner import Span
 from anyburl.learning.options import LearnOptions
 from anyburl.ruleset.files import run_folder
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset
+from anyburl.triples.dataset import Dataset, load_dataset
+from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replace_text
 
@@ -43,6 +45,7 @@ class RunDirectory:
         except OSError as error:
             raise RunError(f"cannot write the run folder {run.path}: {error.strerror}") from error
         run_folder.write_vocabulary(run.path, dataset.vocabulary)
+        run_folder.write_train(run.path, dataset.train)
         run.write_options(dataset, options)
         return run
 
@@ -106,12 +109,16 @@ class RunDirectory:
         return LearnOptions(**stored)
 
     def append_trace(self, span: Span) -> None:
+        """Append a span to trace.jsonl."""
+        self.append_line(trace_line(span))
+
+    def append_line(self, line: dict[str, Any]) -> None:
         """Append one line to trace.jsonl; a line that a kill cut short is ended first."""
         with open(self.path / run_folder.TRACE, "a+b") as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(end - 1, 0))
             cut_short = file.read(1) not in (b"", b"\n")
-            file.write((b"\n" if cut_short else b"") + json.dumps(trace_line(span)).encode() + b"\n")
+            file.write((b"\n" if cut_short else b"") + json.dumps(line).encode() + b"\n")
 
     def trace(self) -> Iterator[dict[str, Any]]:
         """Yield the lines of trace.jsonl; a last line cut short by a kill is left out."""
@@ -134,6 +141,22 @@ class RunDirectory:
     def load_rules(self, at: float | str | None = None) -> RuleSet:
         """Return the rules of the run, or of its snapshot at `at` seconds: what `RuleSet.load(path, at=at)` does."""
         return RuleSet.of(run_folder.read_run(self.path, at))
+
+    def load_train(self) -> TripleTable:
+        """Return the triples that the rules were counted on. A run of an older version does not hold them, but knows
+        where they came from.
+        """
+        table = run_folder.read_train(self.path)
+        if table is not None:
+            return table
+        data = self.described()["data"]
+        with suppress(AnyburlError):
+            dataset = load_dataset(data["source"]) if data.get("source") else None
+            if dataset is not None and dataset.fingerprint == data.get("fingerprint"):
+                return dataset.train
+        raise RunError(
+            f"{self.path} was learned on other data, which it does not hold (an older version wrote it): learn anew"
+        )
 
     def vocabulary(self) -> Vocabulary:
         """Return the labels behind the ids of the parts."""

@@ -49,6 +49,21 @@ def _joined_measures(sets: Sequence[Rules], on_disk: bool) -> dict[str, NDArray[
     return joint
 
 
+def replace_rows(rules: Rules, rows: NDArray[np.int64], others: Rules) -> Rules:
+    """Put `others` (over the same vocabulary) in place of the rules at some rows; there may be more or fewer."""
+    bodies, (own, theirs) = merge_tables([rules.bodies, others.bodies])
+    n_rules, n_swapped = len(rules), min(len(rows), len(others))
+    columns = {}
+    for name, dtype in COLUMN_TYPES.items():
+        old, new = getattr(rules, name), getattr(others, name)
+        column: NDArray[Any] = np.empty(n_rules + len(others) - n_swapped, dtype)
+        column[:n_rules] = own[old] if name == "body" else old
+        moved = theirs[new] if name == "body" else new
+        column[rows[:n_swapped]], column[n_rules:] = moved[:n_swapped], moved[n_swapped:]
+        columns[name] = column if n_swapped == len(rows) else np.delete(column, rows[n_swapped:])
+    return rules.replace(bodies=bodies, **columns)
+
+
 def merge(sets: Sequence[Rules]) -> Rules:
     """Join sets over one vocabulary; of equal rules, the first is kept with its scores."""
     joint = concatenate(sets)

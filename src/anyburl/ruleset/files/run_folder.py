@@ -1,7 +1,8 @@
 """The rules in a run folder, finished or not.
 
     options.json        options, versions, seed, the data and its fingerprint
-    vocabulary.parquet  the labels behind the ids in parts/
+    vocabulary.parquet  the labels behind the ids in parts/ and train.parquet
+    train.parquet       the triples that the rules were counted on
     trace.jsonl         one line per time span
     parts/              rules found since `rules.parquet` was written, one file every few seconds
     rules-<s>.parquet   the rules after s seconds
@@ -25,6 +26,8 @@ from anyburl.errors import RuleError, RunError
 from anyburl.ruleset.columns import COLUMN_TYPES, RuleColumns
 from anyburl.ruleset.combine import concatenate, merge
 from anyburl.ruleset.files.parquet import read_parquet
+from anyburl.triples.frames import COLUMNS
+from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replacing
 
@@ -33,6 +36,7 @@ PARTS = "parts"
 OPTIONS = "options.json"
 VOCABULARY = "vocabulary.parquet"
 TRACE = "trace.jsonl"
+TRAIN = "train.parquet"
 
 _STORED = ("bodies", *COLUMN_TYPES)
 """What a part holds, one array after the other."""
@@ -103,6 +107,20 @@ def read_vocabulary(folder: Path) -> Vocabulary:
     frame = pl.read_parquet(folder / VOCABULARY)
     labels = {kind: frame.filter(pl.col("kind") == kind)["label"] for kind in ("entity", "relation")}
     return Vocabulary(labels["entity"].rename(""), labels["relation"].rename(""))
+
+
+def write_train(folder: Path, table: TripleTable) -> None:
+    """Keep the triples that rules are counted on: their files may change, and an update needs to know how."""
+    with replacing(folder / TRAIN, RunError) as unfinished:
+        pl.DataFrame(table.triples, schema=list(COLUMNS)).write_parquet(unfinished)
+
+
+def read_train(folder: Path) -> TripleTable | None:
+    """Return the triples that the rules were counted on, or None for a run of an older version, which lacks them."""
+    if not (folder / TRAIN).is_file():
+        return None
+    triples = np.ascontiguousarray(pl.read_parquet(folder / TRAIN).to_numpy(), dtype=np.int32)
+    return TripleTable(read_vocabulary(folder), triples)
 
 
 def _read_snapshot(folder: Path, at: str) -> RuleColumns:

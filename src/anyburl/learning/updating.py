@@ -1,0 +1,143 @@
+"""Resume a run on data that has changed: update its rules, go on learning, and only then replace the run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import weakref
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from anyburl.errors import RunError
+from anyburl.learning.changes import GraphChange, change_between
+from anyburl.learning.learner import Learner
+from anyburl.learning.options import LearnOptions
+from anyburl.learning.recorder import Recorder
+from anyburl.learning.run import RunDirectory
+from anyburl.learning.update import Update, update_rules
+from anyburl.paths.profile import PathProfile
+from anyburl.ruleset.files import run_folder
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.dataset import Dataset
+from anyburl.writing import replace_folder
+
+THRESHOLDS = ("min_support", "min_confidence", "max_grounded", "relations", "heads", "object_identity")
+"""Options that decide which rules an exhausted profile has."""
+
+OWN_FILES = {
+    run_folder.OPTIONS,
+    run_folder.VOCABULARY,
+    run_folder.TRAIN,
+    run_folder.TRACE,
+    run_folder.PARTS,
+    run_folder.RULES,
+}
+
+
+def resume_changed(run: RunDirectory, dataset: Dataset, options: LearnOptions) -> tuple[Learner, Recorder]:
+    """Return a learner that goes on with the updated rules of `run`, and the recorder that replaces the run."""
+    started = time.monotonic()
+    change = change_between(run.load_train(), dataset.train)
+    _check_relations(run, dataset, change)
+    rules, _ = run.load_rules().with_vocabulary(change.vocabulary)
+    updated, update, finished = update_rules(rules, change, options, exhausted_profiles(run, options))
+    known, _ = updated.with_vocabulary(dataset.vocabulary)
+    recorder = UpdateRecorder(run, dataset, options, replace(update, seconds=time.monotonic() - started))
+    recorder.run.append_line(update_line(recorder.update, len(known), finished))
+    learner = Learner(dataset.train, options, known=known, finished=finished)
+    return learner, recorder
+
+
+def exhausted_profiles(run: RunDirectory, options: LearnOptions) -> frozenset[PathProfile]:
+    """Return the profiles of which the run has harvested every body, if `options` keep the rules that it kept."""
+    before = run.options()
+    if any(getattr(before, name) != getattr(options, name) for name in THRESHOLDS):
+        return frozenset()
+    trace = list(run.trace())
+    if any(line["dropped"] for line in trace):
+        return frozenset()
+    names = {entry["profile"] for line in trace for entry in line["profiles"] if entry["exhausted"]}
+    return frozenset(profile for profile in options.profiles if str(profile) in names)
+
+
+class UpdateRecorder(Recorder):
+    """Records in a folder beside the run's, which takes its place at the end; if anything goes wrong, it vanishes."""
+
+    def __init__(self, run: RunDirectory, dataset: Dataset, options: LearnOptions, update: Update) -> None:
+        self._place = run
+        place = run.path.resolve()
+        folder = mkdtemp(dir=place.parent, prefix=f".{place.name}.")
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        super().__init__(RunDirectory.create(Path(folder) / place.name, dataset, options))
+        self.update: Update = update
+
+    def finish(self, learner: Learner) -> RuleSet:
+        """Write the rules, then replace the run by what was recorded; whatever else its folder holds is kept."""
+        rules = super().finish(learner)
+        place, unfinished = self._place.path.resolve(), self.run.path
+        try:
+            _keep_others(place, unfinished)
+            shutil.copymode(place, unfinished)
+            replace_folder(place, unfinished)
+        except OSError as error:
+            raise RunError(f"cannot replace the run folder {place}: {error.strerror}") from error
+        self.run = self._place
+        self._remove()
+        return rules
+
+
+def update_line(update: Update, n_rules: int, finished: frozenset[PathProfile]) -> dict[str, Any]:
+    """Return an update as the trace records it: a span of no length before the first, in which profiles were
+    finished.
+    """
+    nothing = {"cores": 0, "attempts": 0, "paths": 0, "new_bodies": 0, "new_rules": 0, "known_rules": 0}
+    return {
+        "number": 0,
+        "elapsed": 0.0,
+        "seconds": 0.0,
+        "rules": n_rules,
+        "new_rules": update.new,
+        "dropped": 0,
+        "paths": 0,
+        "bodies": 0,
+        "saturation": 0.0,
+        "reward": 0.0,
+        "snapshot": None,
+        "notes": ["updated: the data had changed"],
+        "profiles": [
+            {"profile": str(profile), **nothing, "reward": 0.0, "value": 0.0, "exhausted": True}
+            for profile in sorted(finished, key=str)
+        ],
+        "update": update.to_json(),
+    }
+
+
+def _check_relations(run: RunDirectory, dataset: Dataset, change: GraphChange) -> None:
+    """Refuse data that has nothing to do with the run."""
+    before, after = (set(table.triples[:, 1].tolist()) for table in (change.old, change.new))
+    if not before & after:
+        raise RunError(
+            f"{run.path} was learned on other data than {dataset.name}: they have no relation in common, so there is "
+            "nothing to resume"
+        )
+
+
+def _keep_others(place: Path, unfinished: Path) -> None:
+    """Link what others have put into the run folder; snapshots of the old data are left out."""
+    for entry in place.iterdir():
+        if entry.name in OWN_FILES or entry.name.startswith("rules-"):
+            continue
+        if entry.is_dir():
+            shutil.copytree(entry, unfinished / entry.name, copy_function=_link, dirs_exist_ok=True)
+        else:
+            _link(str(entry), str(unfinished / entry.name))
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # not every file system has links
+        shutil.copy2(source, target)
