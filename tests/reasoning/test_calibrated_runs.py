@@ -19,6 +19,7 @@ from anyburl.graph.lookup import all_known_answers
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.scores import shown_scores
+from anyburl.reasoning.calibrating import calibrate_ranker
 from anyburl.reasoning.opening import Front
 from anyburl.ruleset.files.run_folder import RULES
 
