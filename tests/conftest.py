@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import polars as pl
@@ -20,6 +20,15 @@ settings.load_profile("anyburl")
 # Polars keeps the setting in the environment, so that programs which tests start would print the warnings.
 pl.Config.warn_unstable(True)
 os.environ.setdefault("PYTHONWARNINGS", "ignore:::anyburl.polars_unstable")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def two_folds() -> Iterator[None]:
+    """Tune by two folds: five take more than twice as long, and only make probabilities a little more exact."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("anyburl.tuning.train.N_FOLDS", 2)
+        patch.setattr("anyburl.tuning.stored.N_FOLDS", 2)
+        yield
 
 
 @pytest.fixture

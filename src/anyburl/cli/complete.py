@@ -15,12 +15,15 @@ from anyburl.cli.arguments import Address, Data, Engine, Rules
 from anyburl.cli.asking import Asked, asking
 from anyburl.cli.completion import one_of
 from anyburl.cli.consoles import counted, print_json, print_whole, result_console
+from anyburl.cli.interrupts import Interrupts
 from anyburl.cli.notes import Slow
 from anyburl.cli.reasoning import check_tunable
 from anyburl.completion.options import AUTO, MIN_SCORE, PER_CHOICES, CompleteOptions
 from anyburl.errors import DataError, OptionError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from anyburl.completion.files import FactFile, FactStream
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.triples.names import Names
@@ -183,13 +186,21 @@ class _Found:
         """Find facts and hand them on."""
         import polars as pl
 
-        for facts in self._reasoner.complete(wanted, progress=bar.advance):
-            target.add(facts)
-            told = facts.group_by("relation").agg(pl.len().alias("n"), pl.max("score"))
-            for relation, n, score in told.iter_rows():
-                self._counts[relation] += n
-                self._best[relation] = max(self._best.get(relation, 0.0), score)
+        def advance(n: int) -> None:
+            bar.advance(n)
+            if interrupts.was_interrupted:  # here nothing is half done
+                raise KeyboardInterrupt
+
+        with Interrupts(lambda: None) as interrupts:
+            for facts in self._reasoner.complete(wanted, progress=advance):
+                target.add(facts)
+                self._count(facts.group_by("relation").agg(pl.len(), pl.max("score")))
         self._seconds = time.monotonic() - self._started
+
+    def _count(self, told: pl.DataFrame) -> None:
+        for relation, n, score in told.iter_rows():
+            self._counts[relation] += n
+            self._best[relation] = max(self._best.get(relation, 0.0), score)
 
     def to_json(self) -> dict[str, Any]:
         return {
