@@ -17,6 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anyburl.completion.options import CompleteOptions
+    from anyburl.doctor.examine import examine
+    from anyburl.doctor.findings import Finding
+    from anyburl.doctor.options import DoctorOptions
+    from anyburl.doctor.report import Report
     from anyburl.errors import (
         AnyburlError,
         DataError,
@@ -60,7 +64,9 @@ _HOMES = {
     "CompleteOptions": "completion.options",
     "DataError": "errors",
     "Dataset": "triples.dataset",
+    "DoctorOptions": "doctor.options",
     "Explanation": "explanation.explanation",
+    "Finding": "doctor.findings",
     "GeneratedGraph": "synthetic.generate",
     "InvalidOptionError": "errors",
     "LearnOptions": "learning.options",
@@ -73,6 +79,7 @@ _HOMES = {
     "RankOptions": "ranking.options",
     "Reason": "explanation.record",
     "Reasoner": "reasoning.reasoner",
+    "Report": "doctor.report",
     "Rule": "rules.rule",
     "RuleError": "errors",
     "RuleSet": "ruleset.ruleset",
@@ -85,6 +92,7 @@ _HOMES = {
     "Vocabulary": "triples.vocabulary",
     "build_index": "graph.dataset_index",
     "evaluate": "reasoning.shortcuts",
+    "examine": "doctor.examine",
     "explain": "reasoning.shortcuts",
     "format_rule": "rules.syntax",
     "generate_graph": "synthetic.generate",
@@ -106,7 +114,9 @@ __all__ = [
     "CompleteOptions",
     "DataError",
     "Dataset",
+    "DoctorOptions",
     "Explanation",
+    "Finding",
     "GeneratedGraph",
     "InvalidOptionError",
     "LearnOptions",
@@ -119,6 +129,7 @@ __all__ = [
     "RankOptions",
     "Reason",
     "Reasoner",
+    "Report",
     "Rule",
     "RuleError",
     "RuleSet",
@@ -132,6 +143,7 @@ __all__ = [
     "__version__",
     "build_index",
     "evaluate",
+    "examine",
     "explain",
     "format_rule",
     "generate_graph",
