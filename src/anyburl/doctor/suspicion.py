@@ -2,7 +2,7 @@
 
 Suspicion is the logarithm of wrong : right: how much likelier what speaks for and against a fact is if one end of it
 was drawn at random than if it is like the other facts of its relation. It adds up what the strongest rule behind a fact
-says (or that there is none), how well the end fits that fits worse, and whether the fact breaks a functional relation.
+says (or that there is none), how well subject and object fit, and whether the fact breaks a functional relation.
 For the most suspicious facts, what strong rules say instead is added as well.
 """
 
@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.doctor.contradictions import Contradictions, find_contradictions
-from anyburl.doctor.facts import Facts, Triples
+from anyburl.doctor.facts import Facts
 from anyburl.doctor.functional import Functional
 from anyburl.doctor.kinds import Kinds
-from anyburl.doctor.odds import log_odds, make_wrong
+from anyburl.doctor.odds import Wrong, log_odds, make_wrong
 from anyburl.doctor.support import Progress, Supported, SupportFinder, one_short
 from anyburl.ruleset.ruleset import RuleSet
 
@@ -35,7 +35,7 @@ class Suspicion:
     """What speaks against each fact of train, in the order of its rows: logarithms of wrong : right."""
 
     by_rules: Floats  # by the strongest rule behind it; zeros without rules
-    by_kinds: Floats  # by the end that fits worse
+    by_kinds: Floats  # by how well subject and object fit
     by_answers: Floats  # by other answers to a question that should have one
     fits: Floats  # (facts, 2): how well subject and object fit
     supported: Supported | None  # the rules behind the facts; None without rules
@@ -81,18 +81,23 @@ def find_suspicion(
     return Suspicion(by_rules, by_kinds, by_answers, fits, supported, contradicted, short)
 
 
-def _judge_kinds(facts: Facts, wrong: Triples) -> tuple[Floats, Floats]:
+def _judge_kinds(facts: Facts, wrong: Wrong) -> tuple[Floats, Floats]:
+    """Return how well both ends of each fact fit, and how suspicious that is if either end may be wrong."""
     kinds = Kinds(facts.train, facts.n_entities, facts.n_relations)
-    fits, wrong_fits = kinds.fits(facts.train, stated=True), kinds.fits(wrong, stated=False)
-    worse, wrong_worse = fits.min(axis=1, initial=np.inf), wrong_fits.min(axis=1, initial=np.inf)
-    return fits, -log_odds(worse, facts.train[:, 1], wrong_worse, wrong[:, 1], facts.n_relations)
+    fits, wrong_fits = kinds.fits(facts.train, stated=True), kinds.fits(wrong.triples, stated=False)
+    by_end = []
+    for end in (0, 1):
+        chosen = wrong.ends == end
+        relations = wrong.triples[chosen, 1]
+        by_end.append(log_odds(fits[:, end], facts.train[:, 1], wrong_fits[chosen, end], relations, facts.n_relations))
+    return fits, np.logaddexp(-by_end[0], -by_end[1]) - np.log(2)
 
 
 def _judge_rules(
-    facts: Facts, wrong: Triples, finder: SupportFinder, progress: Progress | None
+    facts: Facts, wrong: Wrong, finder: SupportFinder, progress: Progress | None
 ) -> tuple[Supported, Floats]:
-    supported, of_wrong = finder.find(facts.train, progress), finder.find(wrong, progress)
-    odds = log_odds(supported.scores, facts.train[:, 1], of_wrong.scores, wrong[:, 1], facts.n_relations)
+    supported, of_wrong = finder.find(facts.train, progress), finder.find(wrong.triples, progress)
+    odds = log_odds(supported.scores, facts.train[:, 1], of_wrong.scores, wrong.triples[:, 1], facts.n_relations)
     return supported, -odds
 
 
