@@ -25,7 +25,7 @@ from anyburl.ruleset.measures import confidence
 from anyburl.ruleset.ruleset import RuleSet
 
 SMOOTHING = 5.0
-MOST_BINARY = 100  # rules of one head that are looked at
+MOST_BINARY = 100  # rules of one head that are looked at: those with the highest support x confidence
 MOST_UNARY = 20
 FACTS_AT_A_TIME = 2048
 
@@ -105,13 +105,14 @@ class SupportFinder:
 
 
 def _grouped(rules: RuleSet, width: int) -> tuple[Ints, CheckedRules]:
-    """Return the strongest rules of each group, and a number for each group: head relation and constant."""
+    """Return the rules of each group that say most, and a number for each group: head relation and constant."""
     scores = confidence(rules.support, rules.predictions, SMOOTHING)
     keys = rules.head.astype(np.int64) * width + rules.head_constant + 1
-    order = np.lexsort((rules.lengths, -scores, keys))
+    order = np.lexsort((rules.lengths, -rules.support * scores, keys))
     places = np.arange(len(order)) - np.searchsorted(keys[order], keys[order])
     most = np.where(rules.type[order] == RuleType.BINARY.code, MOST_BINARY, MOST_UNARY)
     order = order[places < most]
+    order = order[np.lexsort((order, -scores[order], keys[order]))]
     different, numbers = np.unique(keys[order], return_inverse=True)
     checked = CheckedRules(
         offsets=offsets_of(numbers, len(different)),

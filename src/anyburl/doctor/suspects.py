@@ -12,7 +12,6 @@ from anyburl.doctor.facts import Facts
 from anyburl.doctor.findings import Finding, Severity, counted, share
 from anyburl.doctor.functional import WORDS, Functional
 from anyburl.doctor.suspicion import SUSPICIOUS, Suspicion
-from anyburl.ruleset.texts import RuleTexts
 
 TELLING = float(np.log(2))  # what is less is no reason
 ENDS = ("subject", "object")
@@ -54,7 +53,6 @@ class Reasons:
 
     def __init__(self, facts: Facts, functional: Sequence[Functional], found: Suspicion) -> None:
         self._facts, self._functional, self._found = facts, functional, found
-        self._texts = RuleTexts(found.rules) if found.rules is not None else None
 
     def of(self, row: int) -> str:
         """Return the reasons to suspect the fact at a row of train."""
@@ -97,5 +95,5 @@ class Reasons:
         return f"its {ENDS[end]} has other relations: {better} of the {ENDS[end]}s of this relation fit better"
 
     def _rule(self, row: int) -> str:
-        assert self._texts is not None
-        return str(self._texts.texts(row, row + 1)[0])
+        assert self._found.rules is not None
+        return str(self._found.rules.rule(row))
