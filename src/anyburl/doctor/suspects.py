@@ -41,8 +41,8 @@ def check_kinds(facts: Facts, found: Suspicion, top: int) -> list[Finding]:
     if not len(rows):
         return []
     first = rows[np.argsort(-found.by_kinds[rows], kind="stable")][:top]
-    ends = found.fits[first].argmin(axis=1)
-    examples = facts.labels(facts.train[first]).with_columns(pl.Series("does not fit", [ENDS[end] for end in ends]))
+    ends = [ENDS[end] for end in found.worse[first]]
+    examples = facts.labels(facts.train[first]).with_columns(pl.Series("does not fit", ends))
     words = counted(len(rows), "fact has", "facts have")
     sentence = f"{words} a subject or object with other relations than those that usually stand there"
     return [Finding.of("types", Severity.WARNING, sentence, len(rows), examples)]
@@ -89,10 +89,10 @@ class Reasons:
         return f"{better} of the facts of this relation have a better rule than {rule} ({supported.scores[row]:.2f})"
 
     def _fit(self, row: int) -> str:
-        end = int(self._found.fits[row].argmin())
+        end = int(self._found.worse[row])
         beside = self._found.fits[self._relations == self._relations[row], end]
         better = share(int((beside > self._found.fits[row, end]).sum()), len(beside))
-        return f"its {ENDS[end]} has other relations: {better} of the {ENDS[end]}s of this relation fit better"
+        return f"its {ENDS[end]} fits worse than {better} of the {ENDS[end]}s of this relation"
 
     def _rule(self, row: int) -> str:
         assert self._found.rules is not None

@@ -9,7 +9,7 @@ For the most suspicious facts, what strong rules say instead is added as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ class Suspicion:
     by_kinds: Floats  # by how well subject and object fit
     by_answers: Floats  # by other answers to a question that should have one
     fits: Floats  # (facts, 2): how well subject and object fit
+    worse: NDArray[np.int64]  # which of them is more suspicious
     supported: Supported | None  # the rules behind the facts; None without rules
     contradicted: Contradictions
     rules: RuleSet | None  # one fact short
@@ -69,28 +70,27 @@ def find_suspicion(
 ) -> Suspicion:
     """Judge every fact of train; `progress` is called with the number of facts that rules were tried on."""
     wrong = make_wrong(facts, MOST_WRONG, np.random.default_rng(seed))
-    fits, by_kinds = _judge_kinds(facts, wrong)
+    fits, worse, by_kinds = _judge_kinds(facts, wrong)
     by_answers = _judge_answers(facts, functional)
     nothing = Contradictions.none(len(facts.train))
     if rules is None:
-        return Suspicion(np.zeros(len(facts.train)), by_kinds, by_answers, fits, None, nothing, None)
+        return Suspicion(np.zeros(len(facts.train)), by_kinds, by_answers, fits, worse, None, nothing, None)
     short = one_short(rules)
     supported, by_rules = _judge_rules(facts, wrong, SupportFinder(facts.graph, short, threads), progress)
-    before = Suspicion(by_rules, by_kinds, by_answers, fits, supported, nothing, short)
-    contradicted = _contradict(facts, functional, before, short, threads)
-    return Suspicion(by_rules, by_kinds, by_answers, fits, supported, contradicted, short)
+    found = Suspicion(by_rules, by_kinds, by_answers, fits, worse, supported, nothing, short)
+    return replace(found, contradicted=_contradict(facts, functional, found, short, threads))
 
 
-def _judge_kinds(facts: Facts, wrong: Wrong) -> tuple[Floats, Floats]:
-    """Return how well both ends of each fact fit, and how suspicious that is if either end may be wrong."""
+def _judge_kinds(facts: Facts, wrong: Wrong) -> tuple[Floats, NDArray[np.int64], Floats]:
+    """Return how well both ends of each fact fit, which one is worse, and how suspicious that is if either may be."""
     kinds = Kinds(facts.train, facts.n_entities, facts.n_relations)
     fits, wrong_fits = kinds.fits(facts.train, stated=True), kinds.fits(wrong.triples, stated=False)
-    by_end = []
+    by_end = np.empty_like(fits)
     for end in (0, 1):
         chosen = wrong.ends == end
-        relations = wrong.triples[chosen, 1]
-        by_end.append(log_odds(fits[:, end], facts.train[:, 1], wrong_fits[chosen, end], relations, facts.n_relations))
-    return fits, np.logaddexp(-by_end[0], -by_end[1]) - np.log(2)
+        compared = wrong_fits[chosen, end], wrong.triples[chosen, 1]
+        by_end[:, end] = -log_odds(fits[:, end], facts.train[:, 1], *compared, facts.n_relations)
+    return fits, by_end.argmax(axis=1), np.logaddexp(by_end[:, 0], by_end[:, 1]) - np.log(2)
 
 
 def _judge_rules(
