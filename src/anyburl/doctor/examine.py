@@ -17,6 +17,7 @@ from anyburl.doctor.options import CHECKS, DoctorKeywords, DoctorOptions
 from anyburl.doctor.reflexive import check_reflexive
 from anyburl.doctor.report import Report
 from anyburl.doctor.similar import check_similar, overlaps
+from anyburl.doctor.support import longest_body
 from anyburl.doctor.suspects import check_kinds, check_suspects
 from anyburl.doctor.suspicion import find_suspicion, n_checked
 from anyburl.doctor.types import check_types
@@ -107,14 +108,17 @@ def _rules(facts: Facts, rules: RuleSet | None, options: DoctorOptions, watch: W
         return learn_briefly(facts.dataset.train, options)
 
 
-def learn_options(options: DoctorOptions) -> LearnOptions:
-    """Return how rules are learned."""
-    return LearnOptions(seconds=options.seconds, snapshots=(), seed=options.seed, threads=options.threads)
+def learn_options(options: DoctorOptions, n_facts: int) -> LearnOptions:
+    """Return how rules are learned from `n_facts`."""
+    longest = longest_body(n_facts)
+    return LearnOptions(
+        seconds=options.seconds, snapshots=(), max_cyclic=longest, seed=options.seed, threads=options.threads
+    )
 
 
 def learn_briefly(train: TripleTable, options: DoctorOptions) -> RuleSet:
     """Learn for a few seconds; an interrupt ends the examination."""
-    learner = Learner(train, learn_options(options))
+    learner = Learner(train, learn_options(options, len(train)))
     run_learner(learner)
     if learner.stopped_by == "interrupt":
         raise KeyboardInterrupt

@@ -49,26 +49,47 @@ def log_odds(
 
     Scores are put into bins; a higher score never speaks against a fact.
     """
-    levels = np.linspace(0, 1, BINS + 1)[1:-1]
-    edges = np.unique(np.quantile(np.concatenate([right, wrong]), levels)) if len(right) else np.empty(0)
-    bins = np.searchsorted(edges, right, side="right")
-    of_right = _log_shares(bins, right_relations, n_relations, len(edges) + 1)
-    of_wrong = _log_shares(np.searchsorted(edges, wrong, side="right"), wrong_relations, n_relations, len(edges) + 1)
-    found: Floats = _rising(of_right - of_wrong)[right_relations, bins]
+    edges = _edges(np.concatenate([right, wrong]))
+    n_bins, bins = len(edges) + 1, np.searchsorted(edges, right)
+    of_right = _counts(bins, right_relations, n_relations, n_bins)
+    of_wrong = _counts(np.searchsorted(edges, wrong), wrong_relations, n_relations, n_bins)
+    odds, weights = _log_shares(of_right) - _log_shares(of_wrong), of_right + of_wrong + PRIOR / n_bins
+    table = np.array([_rising(*row) for row in zip(odds, weights, strict=True)]).reshape(n_relations, n_bins)
+    found: Floats = table[right_relations, bins]
     return found
 
 
-def _log_shares(bins: NDArray[np.int64], relations: NDArray[np.int32], n_relations: int, n_bins: int) -> Floats:
-    """Return the logarithm of the share of each bin, by relation, drawn towards that of all relations."""
+def _edges(scores: Floats) -> Floats:
+    """Return the highest score of each bin but the last, so that about as many are in each and none is empty."""
+    if not len(scores):
+        return scores
+    levels = np.quantile(scores, np.linspace(0, 1, BINS + 1)[1:-1], method="lower")
+    different = np.unique(levels)
+    return np.asarray(different[different < scores.max()], np.float64)
+
+
+def _counts(bins: NDArray[np.int64], relations: NDArray[np.int32], n_relations: int, n_bins: int) -> Floats:
     counts = np.bincount(relations.astype(np.int64) * n_bins + bins, minlength=n_relations * n_bins)
-    table = counts.reshape(n_relations, n_bins).astype(np.float64)
-    overall = (table.sum(axis=0) + 1) / (table.sum() + n_bins)
-    shares: Floats = (table + PRIOR * overall) / (table.sum(axis=1, keepdims=True) + PRIOR)
+    return counts.reshape(n_relations, n_bins).astype(np.float64)
+
+
+def _log_shares(counts: Floats) -> Floats:
+    """Return the logarithm of the share of each bin, by relation, drawn towards that of all relations."""
+    overall = (counts.sum(axis=0) + 1) / (counts.sum() + counts.shape[1])
+    shares: Floats = (counts + PRIOR * overall) / (counts.sum(axis=1, keepdims=True) + PRIOR)
     return np.log(shares)
 
 
-def _rising(table: Floats) -> Floats:
-    """Return rows that never fall: halfway between the highest value before and the lowest one after."""
-    highest = np.maximum.accumulate(table, axis=1)
-    lowest = np.minimum.accumulate(table[:, ::-1], axis=1)[:, ::-1]
-    return np.asarray((highest + lowest) / 2, np.float64)
+def _rising(values: Floats, weights: Floats) -> Floats:
+    """Return the nearest values that never fall: where they do, neighbours are given their common mean."""
+    means, sums, sizes = list[float](), list[float](), list[int]()
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        mean, total, size = value, weight, 1
+        while means and means[-1] > mean:
+            before = sums.pop()
+            mean = (means.pop() * before + mean * total) / (before + total)
+            total, size = total + before, size + sizes.pop()
+        means.append(mean)
+        sums.append(total)
+        sizes.append(size)
+    return np.repeat(np.array(means), sizes)

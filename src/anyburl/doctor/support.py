@@ -20,22 +20,31 @@ from anyburl.doctor.kernel import find_support
 from anyburl.explanation.arrays import empty_search
 from anyburl.graph.arrays import GraphArrays
 from anyburl.ranking.arrays import offsets_of
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import MAX_LENGTH, RuleType
 from anyburl.ruleset.measures import confidence
 from anyburl.ruleset.ruleset import RuleSet
 
 SMOOTHING = 5.0
 MOST_BINARY = 100  # rules of one head that are looked at: those with the highest support x confidence
 MOST_UNARY = 20
+FACTS_WITH_LONG_BODIES = 200_000
 FACTS_AT_A_TIME = 2048
 
 Progress = Callable[[int], None]
 Ints = NDArray[np.int64]
 
 
-def one_short(rules: RuleSet) -> RuleSet:
-    """Return the rules as they would be counted without one of the facts that they predict; those of one fact go."""
-    kept = rules.take((rules.support > 1) & (rules.lengths > 0))
+def longest_body(n_facts: int) -> int:
+    """Return how long the bodies are that facts can be judged by in seconds."""
+    return 3 if n_facts <= FACTS_WITH_LONG_BODIES else 2
+
+
+def one_short(rules: RuleSet, longest: int = MAX_LENGTH) -> RuleSet:
+    """Return the rules as they would be counted without one of the facts that they predict.
+
+    Rules with one fact go, and those with bodies longer than `longest`, or without one.
+    """
+    kept = rules.take((rules.support > 1) & (rules.lengths > 0) & (rules.lengths <= longest))
     return kept.replace(support=kept.support - 1, predictions=kept.predictions - 1)
 
 

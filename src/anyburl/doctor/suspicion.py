@@ -19,11 +19,11 @@ from anyburl.doctor.facts import Facts
 from anyburl.doctor.functional import Functional
 from anyburl.doctor.kinds import Kinds
 from anyburl.doctor.odds import Wrong, log_odds, make_wrong
-from anyburl.doctor.support import Progress, Supported, SupportFinder, one_short
+from anyburl.doctor.support import Progress, Supported, SupportFinder, longest_body, one_short
 from anyburl.ruleset.ruleset import RuleSet
 
 SUSPICIOUS = float(np.log(100))  # from here on facts are listed: 100 times likelier if wrong
-MOST_WRONG = 100_000  # wrong facts that right ones are compared with
+MOST_WRONG = 50_000  # wrong facts that right ones are compared with
 MOST_ASKED = 2_000  # facts for which strong rules are asked what they say instead
 ADDED = 0.5  # the share of wrong facts that stand beside a right answer to the same question
 
@@ -75,7 +75,7 @@ def find_suspicion(
     nothing = Contradictions.none(len(facts.train))
     if rules is None:
         return Suspicion(np.zeros(len(facts.train)), by_kinds, by_answers, fits, worse, None, nothing, None)
-    short = one_short(rules)
+    short = one_short(rules, longest_body(len(facts.train)))
     supported, by_rules = _judge_rules(facts, wrong, SupportFinder(facts.graph, short, threads), progress)
     found = Suspicion(by_rules, by_kinds, by_answers, fits, worse, supported, nothing, short)
     return replace(found, contradicted=_contradict(facts, functional, found, short, threads))

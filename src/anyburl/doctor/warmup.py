@@ -13,7 +13,7 @@ from anyburl.warmup import on_tiny_table
 def warm_up(options: DoctorOptions, n_relations: int, *, learning: bool) -> None:
     """Compile the kernels of judging facts by rules, and of `learning` these, or load them."""
     if learning:
-        warm_up_learning(learn_options(options), n_relations)
+        warm_up_learning(learn_options(options, 0), n_relations)
     on_tiny_table(_examine_tiny, n_relations)
 
 
