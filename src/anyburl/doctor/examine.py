@@ -112,7 +112,12 @@ def learn_options(options: DoctorOptions, n_facts: int) -> LearnOptions:
     """Return how rules are learned from `n_facts`."""
     longest = longest_body(n_facts)
     return LearnOptions(
-        seconds=options.seconds, snapshots=(), max_cyclic=longest, seed=options.seed, threads=options.threads
+        seconds=options.seconds,
+        snapshots=(),
+        max_cyclic=longest,
+        min_support=2 if longest > 2 else 3,  # of many facts, too many rules would be learned
+        seed=options.seed,
+        threads=options.threads,
     )
 
 

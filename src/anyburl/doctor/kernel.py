@@ -44,6 +44,8 @@ def find_support(
                 if rules.scores[rule] <= best:
                     break
                 end = int(np.int64(triples[i, 2] if place == BINARY else rules.ends[rule]))
+                if end == start and object_identity:
+                    continue
                 sought = Sought(start, end, avoided, object_identity)
                 if find_walks(graph, rules.bodies[rule, : rules.lengths[rule]], sought, 0, search, walk) > 0:
                     out[i], best = rule, rules.scores[rule]
