@@ -29,7 +29,7 @@ def _parts(name: str, sizes: Mapping[str, int], findings: Sequence[Finding]) -> 
             (f"{finding.severity}  ", STYLES[finding.severity]), (finding.check, "bold"), f"  {finding.sentence}"
         )
         if finding.examples:
-            yield Padding(_table(finding), (0, 0, 0, 2))
+            yield Padding(_table(finding), (0, 0, 0, 2), expand=False)
     if rest := in_order(findings):
         yield Text("")
         yield Text(f"nothing found by: {', '.join(rest)}", "green")
