@@ -30,6 +30,8 @@ from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import DataLike, load_dataset
 from anyburl.triples.table import TripleTable
 
+MOST_RULES = 1_000_000  # of those learned, with the highest support x confidence
+
 
 class Shown(Protocol):
     """Shows how far something is."""
@@ -115,7 +117,7 @@ def learn_options(options: DoctorOptions, n_facts: int) -> LearnOptions:
         seconds=options.seconds,
         snapshots=(),
         max_cyclic=longest,
-        min_support=2 if longest > 2 else 3,  # of many facts, too many rules would be learned
+        max_rules=MOST_RULES,
         seed=options.seed,
         threads=options.threads,
     )
