@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from anyburl.calibration.calibration import Calibration
     from anyburl.calibration.report import CalibrationReport
     from anyburl.completion.options import CompleteOptions
+    from anyburl.doctor.examine import examine
+    from anyburl.doctor.findings import Finding
+    from anyburl.doctor.options import DoctorOptions
+    from anyburl.doctor.report import Report
     from anyburl.errors import (
         AnyburlError,
         DataError,
@@ -65,7 +69,9 @@ _HOMES = {
     "CompleteOptions": "completion.options",
     "DataError": "errors",
     "Dataset": "triples.dataset",
+    "DoctorOptions": "doctor.options",
     "Explanation": "explanation.explanation",
+    "Finding": "doctor.findings",
     "GeneratedGraph": "synthetic.generate",
     "InvalidOptionError": "errors",
     "LearnOptions": "learning.options",
@@ -78,6 +84,7 @@ _HOMES = {
     "RankOptions": "ranking.options",
     "Reason": "explanation.record",
     "Reasoner": "reasoning.reasoner",
+    "Report": "doctor.report",
     "Rule": "rules.rule",
     "RuleDifference": "ruleset.difference",
     "RuleError": "errors",
@@ -92,6 +99,7 @@ _HOMES = {
     "build_index": "graph.dataset_index",
     "diff": "ruleset.difference",
     "evaluate": "reasoning.shortcuts",
+    "examine": "doctor.examine",
     "explain": "reasoning.shortcuts",
     "format_rule": "rules.syntax",
     "generate_graph": "synthetic.generate",
@@ -115,7 +123,9 @@ __all__ = [
     "CompleteOptions",
     "DataError",
     "Dataset",
+    "DoctorOptions",
     "Explanation",
+    "Finding",
     "GeneratedGraph",
     "InvalidOptionError",
     "LearnOptions",
@@ -128,6 +138,7 @@ __all__ = [
     "RankOptions",
     "Reason",
     "Reasoner",
+    "Report",
     "Rule",
     "RuleDifference",
     "RuleError",
@@ -143,6 +154,7 @@ __all__ = [
     "build_index",
     "diff",
     "evaluate",
+    "examine",
     "explain",
     "format_rule",
     "generate_graph",

@@ -1,7 +1,8 @@
 """The command line: its commands, and how it ends.
 
-Exit codes: 0 done, 1 internal error, 2 wrong input or usage, 130 interrupted. Wrong input is reported
-in one sentence. Commands import what they need when they run, so that `anyburl --help` appears at once.
+Exit codes: 0 done, 1 internal error, 2 wrong input or usage, 3 a check of `doctor --fail-on` found something, 130
+interrupted. Wrong input is reported in one sentence. Commands import what they need when they run, so that
+`anyburl --help` appears at once.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from anyburl.cli import (
     datasets,
     demo,
     diff,
+    doctor,
     evaluate,
     explain,
     generate,
@@ -118,6 +120,7 @@ MODULES = (
     diff,
     convert,
     datasets,
+    doctor,
     index,
     generate,
     plot,

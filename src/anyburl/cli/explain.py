@@ -39,7 +39,7 @@ def command(
     options = asked.options()
     if "?" in (subject, object):
         raise OptionError("explain takes a whole triple; to ask for answers, use predict")
-    _check_page(html)
+    check_page(html)
     source = asked.source(rules, data)
     check_tunable(options, source)
     with source.open(options, explaining=True, seed=asked.seed) as reasoner:
@@ -54,7 +54,7 @@ def command(
         _print_tree(found, source.names, html)
 
 
-def _check_page(html: Path | None) -> None:
+def check_page(html: Path | None) -> None:
     """Refuse, before any work is done, a file that a page cannot be written to."""
     if html is None:
         return

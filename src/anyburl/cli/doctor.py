@@ -1,0 +1,115 @@
+"""`anyburl doctor`: what is odd in a data set."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anyburl.cli.arguments import Json, Quiet, Threads
+from anyburl.cli.completion import complete_data
+from anyburl.cli.consoles import PlainConsole, note_console, print_json, print_whole, result_console
+from anyburl.cli.explain import check_page
+from anyburl.cli.loading import load_data_argument, load_rules_argument
+from anyburl.cli.notes import Slow
+from anyburl.cli.session import compile_kernels
+from anyburl.doctor.options import CHECKS, DoctorOptions, check_names
+from anyburl.errors import OptionError
+
+if TYPE_CHECKING:
+    from anyburl.doctor.report import Report
+
+NAME = "doctor"
+EXAMPLE = (
+    "Example:  anyburl doctor geo --html report.html\n\n"
+    "In a pipeline:  anyburl doctor data/mine --no-rules --quiet --fail-on leakage,unseen"
+)
+FAILED = 3  # the exit code if a check of --fail-on found something
+
+RULES = "Rules to judge facts by"
+
+
+def command(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an index.",
+            autocompletion=complete_data,
+        ),
+    ],
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as a page.")] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHECK,...",
+            help=f"Exit with code {FAILED} if one of these checks finds a problem or something to be warned of: "
+            f"{', '.join(CHECKS)}.",
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="N", help="Examples of each finding.")] = DoctorOptions.top,
+    types: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RELATION",
+            help="The relation that states the types of entities; left out, entities are judged by their relations.",
+        ),
+    ] = None,
+    rules: Annotated[
+        str | None,
+        typer.Option(metavar="RULES", help="A run folder or a file of rules.", rich_help_panel=RULES),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(help="Without --rules, how long to learn them from train.", rich_help_panel=RULES)
+    ] = DoctorOptions.seconds,
+    no_rules: Annotated[
+        bool, typer.Option("--no-rules", help="Learn no rules: facts are judged by counting.", rich_help_panel=RULES)
+    ] = False,
+    threads: Threads = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.")] = DoctorOptions.seed,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Report what is odd in DATA: leakage, inverse and duplicate relations, facts that look wrong, and more."""
+    if no_rules and rules is not None:
+        raise OptionError("--rules and --no-rules contradict each other: give one of them")
+    options = DoctorOptions(seconds=0.0 if no_rules else seconds, types=types, top=top, seed=seed, threads=threads)
+    fatal = () if fail_on is None else check_names(name.strip() for name in fail_on.split(",") if name.strip())
+    check_page(html)
+    report = _examine(data, rules, options, note_console(quiet=quiet))
+    if html is not None:
+        report.write_html(html)
+    failed = report.failed(fatal) if fatal else ()
+    if json:
+        print_json({**report.to_json(), "failed": list(failed)})
+    else:
+        _print(report, html, failed)
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+def _examine(data: str, rules: str | None, options: DoctorOptions, notes: PlainConsole) -> Report:
+    from anyburl.doctor.examine import Shown, examine
+    from anyburl.doctor.warmup import warm_up
+
+    dataset = load_data_argument(data, notes)
+    known = None if rules is None else load_rules_argument(rules, notes)
+    if known is not None or options.seconds:
+        learning = known is None
+        compile_kernels(lambda: warm_up(options, dataset.vocabulary.n_relations, learning=learning), notes)
+
+    def watch(doing: str, done: str, total: int | None) -> AbstractContextManager[Shown | None]:
+        return Slow(notes, doing, done, total=total)
+
+    return examine(dataset, known, options, watch=watch)
+
+
+def _print(report: Report, html: Path | None, failed: tuple[str, ...]) -> None:
+    print_whole(report)
+    out = result_console()
+    if html is not None:
+        out.say(f"the page is in {html}", "dim")
+    if failed:
+        out.say(f"failed: {', '.join(failed)}", "bold red")

@@ -1,0 +1,68 @@
+"""What is checked and how long that may take. Imports no compiler: the command line takes its choices from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypedDict
+
+from anyburl.errors import InvalidOptionError
+
+CHECKS = {
+    "leakage": "valid and test facts that can be read off train",
+    "unseen": "entities and relations of valid and test that train lacks",
+    "inverse": "relations that say the same in the other direction",
+    "symmetric": "relations that hold in both directions",
+    "duplicate": "relations that say the same, or nearly so",
+    "reflexive": "facts that join an entity with itself",
+    "functional": "relations with one answer to nearly every question, and the facts that break this",
+    "types": "facts whose subject or object does not fit the relation",
+    "suspects": "facts to check by hand, the most suspicious first",
+    "degrees": "how many facts entities have: hubs and isolated facts",
+    "labels": "labels that other tools cannot read, or take for each other",
+}
+"""The checks, in the order of the report."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions:
+    """Options of an examination, checked on creation.
+
+    Unless rules are given, they are learned from train for some `seconds`, with `seed`; 0 goes without rules. `types`
+    is the relation that states the types of entities; without it, entities are judged by the relations they have. Each
+    finding has up to `top` examples.
+    """
+
+    seconds: float = 5.0
+    types: str | None = None
+    top: int = 10
+    seed: int = 0
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.seconds >= 0:
+            raise InvalidOptionError("seconds", "at least 0", self.seconds)
+        for name, least in (("top", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise InvalidOptionError(name, f"at least {least}", getattr(self, name))
+        if self.threads is not None and self.threads < 1:
+            raise InvalidOptionError("threads", "at least 1", self.threads)
+
+
+class DoctorKeywords(TypedDict, total=False):
+    """The fields of `DoctorOptions` as keywords."""
+
+    seconds: float
+    types: str | None
+    top: int
+    seed: int
+    threads: int | None
+
+
+def check_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of checks; others are refused."""
+    chosen = tuple(names)
+    unknown = [name for name in chosen if name not in CHECKS]
+    if unknown or not chosen:
+        raise InvalidOptionError("fail_on", f"some of {', '.join(CHECKS)}", ",".join(unknown or chosen))
+    return chosen
