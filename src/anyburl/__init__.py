@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from anyburl.evaluation.metrics import Metrics
     from anyburl.explanation.explanation import Explanation
     from anyburl.explanation.record import Reason
+    from anyburl.export.export import ExportReport, export_rules
+    from anyburl.export.options import ExportOptions
     from anyburl.graph.dataset_index import build_index
     from anyburl.learning.learn import learn
     from anyburl.learning.learner import Learner, Span
@@ -61,6 +63,8 @@ _HOMES = {
     "DataError": "errors",
     "Dataset": "triples.dataset",
     "Explanation": "explanation.explanation",
+    "ExportOptions": "export.options",
+    "ExportReport": "export.export",
     "GeneratedGraph": "synthetic.generate",
     "InvalidOptionError": "errors",
     "LearnOptions": "learning.options",
@@ -86,6 +90,7 @@ _HOMES = {
     "build_index": "graph.dataset_index",
     "evaluate": "reasoning.shortcuts",
     "explain": "reasoning.shortcuts",
+    "export_rules": "export.export",
     "format_rule": "rules.syntax",
     "generate_graph": "synthetic.generate",
     "learn": "learning.learn",
@@ -107,6 +112,8 @@ __all__ = [
     "DataError",
     "Dataset",
     "Explanation",
+    "ExportOptions",
+    "ExportReport",
     "GeneratedGraph",
     "InvalidOptionError",
     "LearnOptions",
@@ -133,6 +140,7 @@ __all__ = [
     "build_index",
     "evaluate",
     "explain",
+    "export_rules",
     "format_rule",
     "generate_graph",
     "learn",
