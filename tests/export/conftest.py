@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-
 from exported import Fact
 
 FIELD, RECORD = "\x1f", "\x1e"

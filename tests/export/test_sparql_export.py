@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from exported import Exported, Fact, check_each, exports, text_of
 from hypothesis import given
 
-from anyburl.triples.rdf_terms import rdf_term
-from exported import Exported, Fact, check_each, exports, text_of
+from anyburl.rdf_terms import rdf_term
 from ruleset.samples import make_rules
 
 pyoxigraph: Any = pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed: pip install 'anyburl[rdf]'")
@@ -36,9 +36,7 @@ def labels_of(triples: Sequence[Fact]) -> dict[str, str]:
 
 def constructed(triples: Sequence[Fact], query: str, vocabulary: dict[str, str]) -> set[Fact]:
     found = store_of(triples).query(query)
-    return {
-        (vocabulary[str(t.subject)], vocabulary[str(t.predicate)], vocabulary[str(t.object)]) for t in found
-    }
+    return {(vocabulary[str(t.subject)], vocabulary[str(t.predicate)], vocabulary[str(t.object)]) for t in found}
 
 
 def vocabulary_of(case: Exported) -> dict[str, str]:

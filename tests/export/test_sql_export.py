@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-
 from exported import Exported, Fact, check_each, exports, text_of
+from hypothesis import given, settings
 
 TABLE = "CREATE TABLE triples (subject text, relation text, object text)"
 

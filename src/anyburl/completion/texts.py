@@ -7,8 +7,8 @@ from io import BytesIO
 
 import polars as pl
 
+from anyburl.rdf_terms import rdf_term
 from anyburl.ruleset.files.anyburl_writer import float_texts
-from anyburl.triples.rdf_terms import rdf_term
 
 
 def to_tab_separated(facts: pl.DataFrame, is_first: bool) -> str:

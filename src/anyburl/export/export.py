@@ -15,7 +15,7 @@ from anyburl.errors import DataError, OptionError
 from anyburl.export.clause import Clause, Scores, make_clause
 from anyburl.export.cypher import CypherWriter
 from anyburl.export.datalog import DatalogWriter
-from anyburl.export.options import LANGUAGES, SUFFIXES, ExportKeywords, ExportOptions, is_update, language_of
+from anyburl.export.options import LANGUAGES, ExportKeywords, ExportOptions, options_for
 from anyburl.export.prolog import PrologWriter
 from anyburl.export.shacl import ShaclWriter
 from anyburl.export.sparql import sparql_writer
@@ -59,24 +59,11 @@ def export_rules(
     """
     if isinstance(file, str | os.PathLike):
         chosen = options_for(file, to, **options)
-        with _opened(Path(file).expanduser()) as out:
+        with open_export(Path(file).expanduser()) as out:
             return write_rules(rules, out, chosen, progress)
     if to is None:
         raise OptionError(f"give to, one of {', '.join(LANGUAGES)}: an open file does not say the language")
     return write_rules(rules, file, ExportOptions(to=to, **options), progress)
-
-
-def options_for(
-    file: str | os.PathLike[str], to: str | None = None, **options: Unpack[ExportKeywords]
-) -> ExportOptions:
-    """Return the options of an export to a file, whose suffix may say the language."""
-    language = to or language_of(file)
-    if language is None:
-        suffixes = ", ".join(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
-        raise OptionError(f"expected a file name that ends in {suffixes}, or a language (to), got {os.fspath(file)!r}")
-    if language == "sparql" and is_update(file):
-        options["insert"] = True
-    return ExportOptions(to=language, **options)
 
 
 def write_rules(
@@ -106,7 +93,7 @@ def _clauses(rules: RuleSet, *, object_identity: bool) -> Iterator[Clause]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
+def open_export(path: Path) -> Iterator[TextIO]:
     """Open a file for writing, compressed if its name says so; it appears when it is complete."""
     if path.is_dir():
         raise DataError(f"{path} is a folder: give a file for the rules")

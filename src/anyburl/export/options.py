@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TypedDict
+from typing import TypedDict, Unpack
 
-from anyburl.errors import InvalidOptionError, OptionError
-from anyburl.triples.rdf_terms import IRI, OWN
+from anyburl.errors import InvalidOptionError
+from anyburl.rdf_terms import IRI, OWN
 
 SUFFIXES = {
     "sparql": (".rq", ".ru", ".sparql"),
@@ -62,7 +62,7 @@ class ExportOptions:
             raise InvalidOptionError("to", f"one of {', '.join(LANGUAGES)}", self.to)
         self._check_meaning()
         if self.target is not None and not self.insert:
-            raise OptionError(f"target says where to insert, which is not asked for, got {self.target!r}")
+            raise InvalidOptionError("target", "left out without {insert}", self.target)
         if not IRI.fullmatch(self.base):
             raise InvalidOptionError("base", "the start of an IRI, such as http://example.org/", self.base)
         if self.to == "sparql" and self.target is not None and not IRI.fullmatch(self.target):
@@ -94,12 +94,16 @@ class ExportKeywords(TypedDict, total=False):
     node_label: str | None
 
 
-def language_of(name: str | os.PathLike[str]) -> str | None:
-    """Return the language that the suffix of a file stands for."""
-    bare = os.fspath(name).lower().removesuffix(".gz")
-    return next((language for language, suffixes in SUFFIXES.items() if bare.endswith(suffixes)), None)
-
-
-def is_update(name: str | os.PathLike[str]) -> bool:
-    """Whether the suffix of a file says that it inserts."""
-    return os.fspath(name).lower().removesuffix(".gz").endswith(UPDATE_SUFFIX)
+def options_for(
+    file: str | os.PathLike[str], to: str | None = None, **options: Unpack[ExportKeywords]
+) -> ExportOptions:
+    """Return the options of an export to a file, whose suffix says the language if `to` does not."""
+    name = os.fspath(file).lower().removesuffix(".gz")
+    language = to or next((language for language, ends in SUFFIXES.items() if name.endswith(ends)), None)
+    if language is None:
+        suffixes = ", ".join(suffix for ends in SUFFIXES.values() for suffix in ends)
+        known = f"one of {', '.join(LANGUAGES)} for a file that does not end in {suffixes}"
+        raise InvalidOptionError("to", known, None)
+    if language == "sparql" and name.endswith(UPDATE_SUFFIX):
+        options["insert"] = True
+    return ExportOptions(to=language, **options)

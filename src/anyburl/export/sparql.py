@@ -5,8 +5,8 @@ from __future__ import annotations
 from anyburl.export.clause import Clause
 from anyburl.export.options import ExportOptions
 from anyburl.export.writer import Writer
+from anyburl.rdf_terms import is_blank_node, rdf_term
 from anyburl.rules.rule import Atom, Constant, Term, Variable
-from anyburl.triples.rdf_terms import is_blank_node, rdf_term
 
 
 class RdfWriter(Writer):

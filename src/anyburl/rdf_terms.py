@@ -1,6 +1,6 @@
 """Labels as terms of RDF, as they stand in N-Triples, Turtle and SPARQL.
 
-IRIs, blank nodes and literals are labels as `rdf.py` reads them; any other label becomes an IRI of our own.
+IRIs, blank nodes and literals are labels as `triples/rdf.py` reads them; any other label becomes an IRI of our own.
 """
 
 from __future__ import annotations
