@@ -91,9 +91,16 @@ def exports(draw: DrawFn, max_rules: int = 6) -> Exported:
     return Exported(graph, tuples, rule_set(graph, scored).replace(vocabulary=vocabulary))
 
 
-def check_each(case: Exported, to: str, execute: Callable[[Sequence[Fact], str], Iterable[Fact]]) -> None:
-    """Check that every rule on its own gives what the reference says, with and without object identity."""
+def check_each(
+    case: Exported, to: str, execute: Callable[[Sequence[Fact], str], Iterable[Fact]], *, known: bool = True
+) -> None:
+    """Check that every rule on its own gives what the reference says, with and without object identity.
+
+    Some systems do not tell predictions that are `known` from the facts of the graph.
+    """
+    left_out = set() if known else {*case.triples}
     for object_identity in (True, False):
         for number in range(len(case.rules)):
             text = case.text(number, to, object_identity=object_identity)
-            assert {*execute(case.triples, text)} == case.expected(number, object_identity), text
+            expected = case.expected(number, object_identity) - left_out
+            assert {*execute(case.triples, text)} - left_out == expected, text
