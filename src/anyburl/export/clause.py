@@ -57,6 +57,7 @@ class Clause:
 def make_clause(rule: Rule, scores: Scores, *, object_identity: bool = True) -> Clause:
     """Write out what a rule means."""
     head = _without_self(rule.head)
+    body: tuple[Atom, ...]
     if not rule.body:
         # h(X,c) <= predicts for every X that is a subject of h, whatever the object is.
         body = (_about_anything(rule),)
