@@ -23,7 +23,8 @@ def symbol(name: str) -> str:
 
 def connected(kuzu: Any, case: Exported) -> Any:
     """Return a connection to a graph in memory."""
-    connection = kuzu.Connection(kuzu.Database(":memory:"))
+    database = kuzu.Database(":memory:", buffer_pool_size=2**26, max_num_threads=1, max_db_size=2**30)
+    connection = kuzu.Connection(database)
     connection.execute("CREATE NODE TABLE Entity(name STRING PRIMARY KEY)")
     for label in case.rules.vocabulary.entities:
         connection.execute("CREATE (:Entity {name: $name})", {"name": label})
@@ -53,6 +54,19 @@ def test_a_query_returns_what_a_rule_predicts(kuzu: Any, case: Exported) -> None
     check_each(case, "cypher", execute)
 
 
+@settings(max_examples=10)
+@given(case=exports(max_rules=2))
+def test_predictions_of_a_rule_are_merged_into_the_graph(kuzu: Any, case: Exported) -> None:
+    for object_identity in (True, False):
+        for number in range(len(case.rules)):
+            connection = connected(kuzu, case)
+            connection.execute(
+                case.text(number, "cypher", insert=True, node_label="Entity", object_identity=object_identity)
+            )
+            found = rows(connection, "MATCH (s)-[r]->(o) RETURN s.name, label(r), o.name")
+            assert {*found} == {*case.triples} | case.expected(number, object_identity)
+
+
 def test_each_atom_is_matched_on_its_own_and_every_inequality_is_there() -> None:
     """Within one MATCH, b(X,A) and b(Y,A) would have to be two relationships."""
     text = text_of(make_rules([("h(X,Y) <= b(X,A), b(Y,A)", (2, 1))]), "cypher", key="id", node_label="Thing")
@@ -65,7 +79,7 @@ def test_each_atom_is_matched_on_its_own_and_every_inequality_is_there() -> None
     )
 
 
-def test_predictions_are_merged_into_the_graph() -> None:
+def test_an_entity_of_the_head_may_be_new() -> None:
     text = text_of(make_rules([("h(it's,Y) <= b(Y,A)", (2, 1))]), "cypher", insert=True)
     assert text.endswith(
         "MERGE (subject {`name`: 'it\\'s'})\nMERGE (subject)-[fact:`h`]->(Y)\nON CREATE SET fact.confidence = 0.5;\n"

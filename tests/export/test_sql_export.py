@@ -22,11 +22,14 @@ def in_sqlite(triples: Sequence[Fact], query: str) -> list[Fact]:
 
 
 def inserted(rows: Sequence[tuple[str, str, str, float]], case: Exported) -> list[set[Fact]]:
-    """Return the facts in a table of predictions, by rule: each has a confidence of its own."""
+    """Return the facts in a table of predictions, by rule: each has a confidence of its own.
+
+    DuckDB takes a number for a decimal fraction first, and its last digit may be another one.
+    """
     by_confidence: dict[float, list[Fact]] = defaultdict(list)
     for subject, relation, object, confidence in rows:
-        by_confidence[confidence].append((subject, relation, object))
-    found = [by_confidence.pop(float(confidence), []) for confidence in case.rules.confidence()]
+        by_confidence[round(confidence, 9)].append((subject, relation, object))
+    found = [by_confidence.pop(round(confidence, 9), []) for confidence in case.rules.confidence().tolist()]
     assert not by_confidence
     assert all(len(facts) == len({*facts}) for facts in found)
     return [{*facts} for facts in found]

@@ -136,7 +136,7 @@ def command(
         least={"head_coverage": min_head_coverage, "lift": min_lift, "pca_confidence": min_pca_confidence},
     )
     said: dict[str, Any] = {"insert": insert, "target": target, "base": base, "table": table, "key": key}
-    said |= {"columns": tuple(columns.split(",")), "node_label": node_label}
+    said |= {"columns": tuple(name.strip() for name in columns.split(",")), "node_label": node_label}
     existing_rules(rules)
     said["object_identity"] = learned_under_identity(rules) if object_identity is None else object_identity
     options = options_for(file, to, **said)

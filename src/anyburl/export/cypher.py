@@ -7,8 +7,6 @@ from anyburl.export.options import ExportOptions
 from anyburl.export.writer import Writer
 from anyburl.rules.rule import Atom, Constant, Term
 
-ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
-
 
 class CypherWriter(Writer):
     """Entities are nodes with a property for their label, relations are types of relationships."""
@@ -55,9 +53,9 @@ class CypherWriter(Writer):
 
 
 def _text(label: str) -> str:
-    return "'" + "".join(ESCAPES.get(character, character) for character in label) + "'"
+    """Quote a label; a line break stands as it is, since not all systems read one as an escape."""
+    return "'" + label.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _symbol(name: str) -> str:
-    """Quote a name; where a backslash and u would be read as an escape, the backslash is one."""
-    return "`" + name.replace("`", "``").replace("\\u", "\\u005Cu") + "`"
+    return "`" + name.replace("`", "``") + "`"
