@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def test_sql_makes_as_many_predictions_as_rules_have_on_geo(run: Any, geo_run: P
     assert len(chosen) == 75
     chosen.save(tmp_path / "chosen.parquet")
     run("export", tmp_path / "chosen.parquet", tmp_path / "chosen.sql", "--quiet")
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE triples (subject text, relation text, object text)")
         connection.executemany("INSERT INTO triples VALUES (?, ?, ?)", train.to_polars().rows())
         connection.execute("CREATE INDEX by_subject ON triples (relation, subject)")

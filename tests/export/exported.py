@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 from typing import NamedTuple
 
+from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from anyburl import RuleSet, Vocabulary, export_rules
+from anyburl.rdf_terms import rdf_term
 from ranked import Scored, any_rules, rule_set
 from reference import scoring
 from rules.strategies import labels
@@ -73,6 +75,13 @@ def text_of(rules: RuleSet, to: str, **options: object) -> str:
     out = StringIO()
     export_rules(rules, out, to=to, **options)  # type: ignore[arg-type]
     return out.getvalue()
+
+
+def rdf_labels(case: Exported) -> dict[str, str]:
+    """Return the labels behind terms of RDF; literals and blank nodes, which are not the same everywhere, are avoided."""
+    labels = [*case.rules.vocabulary.entities, *case.rules.vocabulary.relations]
+    assume(all(rdf_term(label, is_object=True).startswith("<") for label in labels))
+    return {rdf_term(label, is_object=False): label for label in labels}
 
 
 def label_lists(n: int) -> SearchStrategy[list[str]]:

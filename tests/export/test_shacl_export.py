@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from exported import Exported, Fact, check_each, exports
+from exported import Exported, Fact, check_each, exports, rdf_labels
 from hypothesis import given, settings
 
 from anyburl.rdf_terms import rdf_term
@@ -27,7 +27,7 @@ def term(label: str) -> str:
 def test_a_shape_adds_what_a_rule_predicts(rdflib: Any, case: Exported) -> None:
     import pyshacl
 
-    labels = {term(label): label for label in [*case.rules.vocabulary.entities, *case.rules.vocabulary.relations]}
+    labels = rdf_labels(case)
 
     def execute(triples: Sequence[Fact], shapes: str) -> set[Fact]:
         graph = rdflib.Graph()

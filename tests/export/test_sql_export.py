@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ TABLE = "CREATE TABLE triples (subject text, relation text, object text)"
 
 
 def in_sqlite(triples: Sequence[Fact], query: str) -> list[Fact]:
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(TABLE)
         connection.executemany("INSERT INTO triples VALUES (?, ?, ?)", triples)
         return connection.execute(query).fetchall()
@@ -49,7 +50,7 @@ def test_sqlite_inserts_what_all_rules_predict(case: Exported) -> None:
     names: dict[str, Any] = {"table": 'my "table"', "columns": ("s", "p of", 'o"'), "target": "new"}
     for object_identity in (True, False):
         script = text_of(case.rules, "sql", insert=True, object_identity=object_identity, **names)
-        with sqlite3.connect(":memory:") as connection:
+        with closing(sqlite3.connect(":memory:")) as connection:
             connection.execute('CREATE TABLE "my ""table""" (s text, "p of" text, "o""" text)')
             connection.executemany('INSERT INTO "my ""table""" VALUES (?, ?, ?)', case.triples)
             connection.executescript(script)
