@@ -78,7 +78,7 @@ def text_of(rules: RuleSet, to: str, **options: object) -> str:
 
 
 def rdf_labels(case: Exported) -> dict[str, str]:
-    """Return the labels behind terms of RDF; literals and blank nodes, which are not the same everywhere, are avoided."""
+    """Return the labels behind terms of RDF; literals and blank nodes are no subject of these tests."""
     labels = [*case.rules.vocabulary.entities, *case.rules.vocabulary.relations]
     assume(all(rdf_term(label, is_object=True).startswith("<") for label in labels))
     return {rdf_term(label, is_object=False): label for label in labels}
