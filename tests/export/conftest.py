@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 from exported import Fact
 
-FIELD, RECORD = "\x1f", "\x1e"
+LABELS = ", ".join(f"encode(convert_to({name}, 'UTF8'), 'hex')" for name in ("subject", "relation", "object"))
+FRESH = """
+SET client_min_messages = warning;
+DROP SCHEMA IF EXISTS kb CASCADE;
+DROP TABLE IF EXISTS predictions;
+CREATE SCHEMA kb;
+CREATE TABLE kb.triples (subject text, relation text, object text);
+"""
+QUERY = f"SELECT {LABELS}, confidence FROM predictions"
 ACCOUNT = "postgres"
 """Whom the server runs as where the tests run as root: it refuses that."""
 
@@ -37,16 +45,14 @@ class Server:
     def stop(self) -> None:
         self._call("pg_ctl", "-D", str(self._folder / "data"), "-m", "immediate", "stop")
 
-    def ask(self, triples: Sequence[Fact], script: str, query: str) -> Rows:
-        """Run a script on a fresh table kb.triples, and return the rows of a query."""
-        reset = "DROP SCHEMA IF EXISTS kb CASCADE; CREATE SCHEMA kb; DROP TABLE IF EXISTS predictions;\n"
-        table = "CREATE TABLE kb.triples (subject text, relation text, object text);\n"
+    def ask(self, triples: Sequence[Fact], script: str) -> Rows:
+        """Run a script on a fresh table kb.triples, and return the rows of the table predictions."""
         rows = ", ".join(f"({', '.join(map(_quoted, triple))})" for triple in triples)
         filled = f"INSERT INTO kb.triples VALUES {rows};\n" if rows else ""
-        options = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-A", "-t", "-F", FIELD, "-R", RECORD, "-h", str(self._folder)]
-        told = f"{reset}{table}{filled}{script}\n{query};\n"
-        printed = self._call("psql", *options, "-U", "tester", "-d", "postgres", told=told).removesuffix("\n")
-        return [_row(record) for record in printed.split(RECORD)] if printed else []
+        options = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-A", "-t", "-h", str(self._folder)]
+        told = f"{FRESH}{filled}{script}\n{QUERY};\n"
+        printed = self._call("psql", *options, "-U", "tester", "-d", "postgres", told=told)
+        return [_row(line) for line in printed.splitlines()]
 
     def _call(self, program: str, *arguments: str, told: str = "") -> str:
         command = [*self._as_user, str(self._programs / program), *arguments]
@@ -65,8 +71,9 @@ def _quoted(label: str) -> str:
     return "'" + label.replace("'", "''") + "'"
 
 
-def _row(record: str) -> tuple[str, str, str, float]:
-    subject, relation, object, confidence = record.split(FIELD)
+def _row(line: str) -> tuple[str, str, str, float]:
+    *coded, confidence = line.split("|")
+    subject, relation, object = (bytes.fromhex(label).decode() for label in coded)
     return subject, relation, object, float(confidence)
 
 
@@ -78,8 +85,8 @@ def _programs() -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[Callable[[Sequence[Fact], str, str], Rows]]:
-    """Return what runs a script in PostgreSQL and a query after it."""
+def postgresql() -> Iterator[Callable[[Sequence[Fact], str], Rows]]:
+    """Return what runs a script in PostgreSQL and reads the table of predictions."""
     programs = _programs()
     if programs is None or shutil.which("psql") is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")

@@ -17,7 +17,7 @@ PROGRAM = """
 :- initialization(main, main).
 :- dynamic fact/3.
 main :-
-    current_prolog_flag(argv, [Rules, Facts]),
+    current_prolog_flag(argv, Arguments), append(_, [Rules, Facts], Arguments),
     consult(Rules), consult(Facts),
     forall(fact(S, R, O), (maplist(atom_codes, [A, B, C], [S, R, O]), assertz(triple(A, B, C)))),
     forall(answer(N, A, B, C), (maplist(atom_codes, [A, B, C], Codes), format("[~w,~w]~n", [N, Codes]))).
@@ -38,7 +38,8 @@ def in_prolog(triples: Sequence[Fact], rules: str, n_rules: int) -> list[set[Fac
         paths = [Path(folder) / name for name in files]
         for path, text in zip(paths, files.values(), strict=True):
             path.write_text(text, "utf-8", newline="\n")
-        command = ["swipl", *map(str, paths)]
+        program, *arguments = map(str, paths)
+        command = ["swipl", program, "--", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     assert (done.returncode, done.stderr) == (0, ""), rules
     found: list[set[Fact]] = [set() for _ in range(n_rules)]

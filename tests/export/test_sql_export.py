@@ -77,5 +77,5 @@ def test_duckdb_inserts_what_all_rules_predict(case: Exported) -> None:
 def test_postgresql_inserts_what_all_rules_predict(postgresql: Any, case: Exported) -> None:
     for object_identity in (True, False):
         script = text_of(case.rules, "sql", insert=True, object_identity=object_identity, table="kb.triples")
-        rows = postgresql(case.triples, script, "SELECT * FROM predictions")
+        rows = postgresql(case.triples, script)
         assert inserted(rows, case) == all_expected(case, object_identity)
