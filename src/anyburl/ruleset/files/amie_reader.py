@@ -1,8 +1,8 @@
 """Reading AMIE's text: `?a  livesIn  ?b   => ?a  wasBornIn  ?b` and its measures, separated by tabs, one rule a line.
 
 Positive examples are the support and the body size is the number of predictions, counted without object identity. What
-AMIE prints besides rules counts as comments. Labels are taken as they stand, with brackets if AMIE's data had them. AMIE
-finds thousands of rules, not millions, so lines are parsed one by one.
+AMIE prints besides rules counts as comments. Labels are taken as they stand, with brackets if AMIE's data had them.
+AMIE finds thousands of rules, not millions, so lines are parsed one by one.
 """
 
 from __future__ import annotations
