@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from anyburl.evaluation.metrics import Metrics
     from anyburl.explanation.explanation import Explanation
     from anyburl.explanation.record import Reason
+    from anyburl.export.export import ExportReport, export_rules
+    from anyburl.export.options import ExportOptions
     from anyburl.graph.dataset_index import build_index
     from anyburl.learning.learn import learn
     from anyburl.learning.learner import Learner, Span
@@ -71,6 +73,8 @@ _HOMES = {
     "Dataset": "triples.dataset",
     "DoctorOptions": "doctor.options",
     "Explanation": "explanation.explanation",
+    "ExportOptions": "export.options",
+    "ExportReport": "export.export",
     "Finding": "doctor.findings",
     "GeneratedGraph": "synthetic.generate",
     "InvalidOptionError": "errors",
@@ -101,6 +105,7 @@ _HOMES = {
     "evaluate": "reasoning.shortcuts",
     "examine": "doctor.examine",
     "explain": "reasoning.shortcuts",
+    "export_rules": "export.export",
     "format_rule": "rules.syntax",
     "generate_graph": "synthetic.generate",
     "learn": "learning.learn",
@@ -125,6 +130,8 @@ __all__ = [
     "Dataset",
     "DoctorOptions",
     "Explanation",
+    "ExportOptions",
+    "ExportReport",
     "Finding",
     "GeneratedGraph",
     "InvalidOptionError",
@@ -156,6 +163,7 @@ __all__ = [
     "evaluate",
     "examine",
     "explain",
+    "export_rules",
     "format_rule",
     "generate_graph",
     "learn",

@@ -41,3 +41,8 @@ def line_batches(path: Path, n_lines: int, *, numbered: bool = False) -> Iterato
 def numbered_lines(text: Path | bytes, first: int = 1) -> pl.DataFrame:
     """Read the lines of a file, plain or compressed, or of some text: columns `number`, from `first` on, and `line`."""
     return pl.read_lines(text, name="line", row_index_name="number", row_index_offset=first, glob=False)
+
+
+def first_lines(path: Path, n_lines: int) -> list[str]:
+    """Read the first lines of a file, plain or compressed."""
+    return pl.scan_lines(path, name="line", glob=False).head(n_lines).collect()["line"].to_list()

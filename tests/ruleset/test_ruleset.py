@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.cli.rules import ORDERS, SMOOTHING
+from anyburl.cli.choosing import ORDERS, SMOOTHING
 from anyburl.errors import OptionError, RuleError, UnknownLabelError
 from anyburl.rules.rule import Rule
 from anyburl.rules.types import RuleType

@@ -17,6 +17,11 @@ def learn_and_save(folder: Path) -> RuleSet:
     return rules
 
 
+def export(rules: RuleSet, folder: Path) -> int:
+    report: anyburl.ExportReport = anyburl.export_rules(rules, folder / "rules.sql", insert=True, table="facts")
+    return report.n_rules
+
+
 def learn_from_memory(facts: list[tuple[str, str, str]]) -> RuleSet:
     return anyburl.learn(facts, paths=1000, max_cyclic=2, relations=("speaks",), seed=1)
 

@@ -15,7 +15,10 @@ from anyburl.ranking.options import BLOCK_CHOICES
 OBJECT_IDENTITY = "Different terms of a rule stand for different entities."
 
 Rules = Annotated[
-    str, typer.Argument(metavar="RULES", help="A run folder, a .parquet file, or a text file in AnyBURL's format.")
+    str,
+    typer.Argument(
+        metavar="RULES", help="A run folder, a .parquet file, or a text file in AnyBURL's or AMIE's format."
+    ),
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]

@@ -34,7 +34,10 @@ class Measuring:
         if not missing or not len(rules):
             return rules.replace(**{name: [] for name in missing})
         moved, table, _ = under_one_vocabulary(rules, self._train())
-        options: dict[str, Any] = {"object_identity": self._object_identity(), "budget": LearnOptions.budget}
+        options: dict[str, Any] = {
+            "object_identity": learned_under_identity(self._rules),
+            "budget": LearnOptions.budget,
+        }
         counts = "pca_confidence" in missing
         if counts:
             few = table.from_ids(table.triples[:1], table.vocabulary)
@@ -53,10 +56,11 @@ class Measuring:
                 raise DataError(f"{source} has no triples to count on")
         return self._table
 
-    def _object_identity(self) -> bool:
-        """Whether the rules were learned under object identity: a run folder says so."""
-        from anyburl.ruleset.files.run_folder import described_run
 
-        folder = Path(self._rules).expanduser()
-        options = described_run(folder)["options"] if folder.is_dir() else {}
-        return bool(options.get("object_identity", LearnOptions.object_identity))
+def learned_under_identity(rules: str) -> bool:
+    """Whether RULES were learned under object identity: a run folder says so."""
+    from anyburl.ruleset.files.run_folder import described_run
+
+    folder = Path(rules).expanduser()
+    options = described_run(folder)["options"] if folder.is_dir() else {}
+    return bool(options.get("object_identity", LearnOptions.object_identity))

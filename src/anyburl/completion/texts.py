@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from io import BytesIO
-from urllib.parse import quote
 
 import polars as pl
 
+from anyburl.rdf_terms import rdf_term
 from anyburl.ruleset.files.anyburl_writer import float_texts
-
-IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|^`\\]*")
-BLANK_NODE = re.compile(r"_:[A-Za-z0-9_][A-Za-z0-9_.-]*")
-LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"(?:@[A-Za-z-]+|\^\^<[^\s<>]*>)?')
-OWN = "urn:anyburl:"  # IRIs for labels that are none
 
 
 def to_tab_separated(facts: pl.DataFrame, is_first: bool) -> str:
@@ -63,11 +57,6 @@ def _told(probability: str) -> str:
 
 def _terms(labels: pl.Series, *, is_object: bool) -> pl.Series:
     known = labels.unique().to_list()
-    return labels.replace_strict(known, [_term(label, is_object) for label in known], return_dtype=pl.String)
-
-
-def _term(label: str, is_object: bool) -> str:
-    """Return a label as it stands in N-Triples: IRIs, blank nodes and literals as they are, others as our own IRIs."""
-    if BLANK_NODE.fullmatch(label) or (is_object and LITERAL.fullmatch(label)):
-        return label
-    return f"<{label}>" if IRI.fullmatch(label) else f"<{OWN}{quote(label, safe='')}>"
+    return labels.replace_strict(
+        known, [rdf_term(label, is_object=is_object) for label in known], return_dtype=pl.String
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 from anyburl.errors import OptionError, RuleError
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import reencode
+from anyburl.ruleset.files.amie_reader import is_amie, read_amie
 from anyburl.ruleset.files.anyburl_reader import read_text
 from anyburl.ruleset.files.anyburl_writer import write_text
 from anyburl.ruleset.files.opening import PathLike, first_bytes
@@ -43,7 +44,7 @@ def read_rules(
     at: float | str | None = None,
     escaped: bool = False,
 ) -> tuple[RuleColumns, ReadReport]:
-    """Read a run folder (or its snapshot `at` some seconds), Parquet or text, and say what was left out.
+    """Read a run folder (or its snapshot `at` some seconds), Parquet, AnyBURL's or AMIE's text; say what was left out.
 
     The vocabulary is made of the labels in the file; with `vocabulary`, that one is used, and rules with
     other labels are dropped and counted.
@@ -56,4 +57,6 @@ def read_rules(
         raise OptionError(f"at asks for a snapshot of a run folder, got the file {os.fspath(path)!r}")
     if first_bytes(path) == b"PAR1" or os.fspath(path).lower().endswith(PARQUET):
         return read_parquet(path, vocabulary)
+    if is_amie(path):
+        return read_amie(path, vocabulary)
     return read_text(path, vocabulary, escaped=escaped)

@@ -1,0 +1,168 @@
+"""`anyburl export`: rules in the language of another system."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anyburl.cli.arguments import OBJECT_IDENTITY, At, Data, Escaped, Json, Names, Quiet, Rules, Threads, UnusedSeed
+from anyburl.cli.choosing import (
+    ORDERS,
+    SMOOTHING,
+    Contains,
+    Length,
+    MinConfidence,
+    MinHeadCoverage,
+    MinLift,
+    MinPcaConfidence,
+    MinSupport,
+    Relation,
+    Smoothing,
+    Sort,
+    Type,
+    Wanted,
+)
+from anyburl.cli.completion import one_of
+from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.loading import existing_rules, load_rules_argument, read_names_argument
+from anyburl.cli.measuring import Measuring, learned_under_identity
+from anyburl.cli.notes import Slow
+from anyburl.errors import OptionError
+from anyburl.export.options import LANGUAGES, ExportOptions, options_for
+
+if TYPE_CHECKING:
+    from anyburl.export.export import ExportReport
+    from anyburl.ruleset.ruleset import RuleSet
+
+NAME = "export"
+EXAMPLE = (
+    "Example:  anyburl export runs/geo rules.rq --min-confidence 0.8 --min-support 10\n\n"
+    "A table of predictions:  anyburl export runs/geo rules.sql --insert --top 100"
+)
+STANDARD_OUTPUT = "-"
+WORDS = "The other system"
+COLUMNS = ",".join(ExportOptions.columns)
+
+
+def command(
+    rules: Rules,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Where rules go: a file, also with .gz, or -.")],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(LANGUAGES),
+            help="The language; left out, by suffix: .rq (SPARQL), .ru (SPARQL that inserts), .sql, .cypher, .dl "
+            "(Datalog), .pl (Prolog), .ttl (SHACL).",
+            autocompletion=one_of(*LANGUAGES),
+        ),
+    ] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Number of rules to write; all if left out.")] = None,
+    relation: Relation = None,
+    type: Type = None,
+    length: Length = None,
+    min_confidence: MinConfidence = None,
+    min_support: MinSupport = None,
+    contains: Contains = None,
+    sort: Sort = ORDERS[0],
+    smoothing: Smoothing = SMOOTHING,
+    object_identity: Annotated[
+        bool | None,
+        typer.Option(
+            "--object-identity/--no-object-identity", help=f"{OBJECT_IDENTITY} Left out, as a run was learned."
+        ),
+    ] = None,
+    insert: Annotated[
+        bool,
+        typer.Option(
+            "--insert", help="Insert predictions instead of querying them (SPARQL, SQL, Cypher).", rich_help_panel=WORDS
+        ),
+    ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Where to insert: a table (SQL; predictions), or the IRI of a graph (SPARQL).",
+            rich_help_panel=WORDS,
+        ),
+    ] = None,
+    base: Annotated[
+        str,
+        typer.Option(
+            metavar="IRI", help="How the IRIs of labels start that are none (SPARQL, SHACL).", rich_help_panel=WORDS
+        ),
+    ] = ExportOptions.base,
+    table: Annotated[
+        str, typer.Option(metavar="NAME", help="The table of triples (SQL).", rich_help_panel=WORDS)
+    ] = ExportOptions.table,
+    columns: Annotated[
+        str,
+        typer.Option(metavar="A,B,C", help="Its columns of subject, relation and object (SQL).", rich_help_panel=WORDS),
+    ] = COLUMNS,
+    key: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The property of a node that is its label (Cypher).", rich_help_panel=WORDS),
+    ] = ExportOptions.key,
+    node_label: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The label of all nodes that are entities (Cypher).", rich_help_panel=WORDS),
+    ] = None,
+    min_pca_confidence: MinPcaConfidence = None,
+    min_head_coverage: MinHeadCoverage = None,
+    min_lift: MinLift = None,
+    data: Data = None,
+    names: Names = None,
+    at: At = None,
+    escaped: Escaped = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    json: Json = False,
+    seed: UnusedSeed = None,
+) -> None:
+    """Write RULES in the language of another system, with every inequality of object identity, best rules first."""
+    if json and file == STANDARD_OUTPUT:
+        raise OptionError("--json and - both write to standard output: give a file")
+    wanted = Wanted(
+        relation=relation,
+        type=type,
+        length=length,
+        min_confidence=min_confidence,
+        min_support=min_support,
+        contains=contains,
+        sort=sort,
+        smoothing=smoothing,
+        least={"head_coverage": min_head_coverage, "lift": min_lift, "pca_confidence": min_pca_confidence},
+    )
+    said: dict[str, Any] = {"insert": insert, "target": target, "base": base, "table": table, "key": key}
+    said |= {"columns": tuple(name.strip() for name in columns.split(",")), "node_label": node_label}
+    existing_rules(rules)
+    said["object_identity"] = learned_under_identity(rules) if object_identity is None else object_identity
+    options = options_for(file, to, **said)
+    notes = note_console(quiet=quiet)
+    everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
+    matching = wanted.matching(everything, read_names_argument(names), Measuring(rules, data, threads, notes))
+    report = _write(wanted.best(matching, top), file, options, notes)
+    _remark_left_out(report, notes)
+    if json:
+        counts = {"total": len(everything), "matching": len(matching), "rules": report.n_rules}
+        print_json({**counts, "left_out": report.left_out, "to": report.to, "out": file})
+    elif not quiet and file != STANDARD_OUTPUT:
+        result_console().say(f"{counted(report.n_rules, 'rule')} written to {file}")
+
+
+def _write(rules: RuleSet, file: str, options: ExportOptions, notes: PlainConsole) -> ExportReport:
+    from anyburl.export.export import open_export, write_rules
+
+    if file == STANDARD_OUTPUT:
+        return write_rules(rules, sys.stdout, options)
+    n_rules = counted(len(rules), "rule")
+    slow = Slow(notes, f"writing {n_rules}", f"wrote {n_rules}", total=len(rules))
+    with open_export(Path(file).expanduser()) as out, slow:
+        return write_rules(rules, out, options, slow.advance)
+
+
+def _remark_left_out(report: ExportReport, notes: PlainConsole) -> None:
+    for reason, n in report.left_out.items():
+        notes.say(f"{counted(n, 'rule')} left out: {reason}", "yellow")

@@ -1,0 +1,99 @@
+"""A rule as every language can say it: atoms over variables and entities, and which terms differ.
+
+The token self is gone: b(A,self) is b(A,A). The engine rewrites a stated b(c,c) to b(c,self), so an atom with two
+terms never matches it, not even without object identity; inequalities say that, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+from anyburl.rules.rule import Atom, Constant, Rule, Term, Variable
+
+ANYTHING = Variable("_")
+"""The other end of a fact that makes a rule without a body predict; it may be any entity."""
+
+Pair = tuple[Term, Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What a rule is worth."""
+
+    predictions: int
+    support: int
+    confidence: float
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A rule to be written: no atom holds the token self, and `different` is every inequality that is not obvious."""
+
+    rule: Rule
+    scores: Scores
+    head: Atom
+    body: tuple[Atom, ...]
+    different: tuple[Pair, ...]
+
+    @property
+    def start(self) -> Variable:
+        """Where the body's path starts."""
+        return self.rule.variable
+
+    @property
+    def constants(self) -> list[str]:
+        """The labels of the entities that the rule names."""
+        terms = (term for atom in (self.head, *self.body) for term in (atom.subject, atom.object))
+        return list(dict.fromkeys(term.label for term in terms if isinstance(term, Constant)))
+
+    @property
+    def relations(self) -> list[str]:
+        """The labels of its relations."""
+        return list(dict.fromkeys(atom.relation for atom in (self.head, *self.body)))
+
+
+def make_clause(rule: Rule, scores: Scores, *, object_identity: bool = True) -> Clause:
+    """Write out what a rule means."""
+    head = _without_self(rule.head)
+    body: tuple[Atom, ...]
+    if not rule.body:
+        # h(X,c) <= predicts for every X that is a subject of h, whatever the object is.
+        body = (_about_anything(rule),)
+        different = _pairs(_terms((head,))) if object_identity else ()
+    else:
+        body = tuple(map(_without_self, rule.body))
+        different = _pairs(_terms((*body, head))) if object_identity else _within_atoms(body)
+    return Clause(rule, scores, head, body, different)
+
+
+def _without_self(atom: Atom) -> Atom:
+    """Write b(A,self) as b(A,A)."""
+    subject, object = atom.subject, atom.object
+    if isinstance(object, Constant) and object.is_self:
+        return Atom(atom.relation, subject, subject)
+    return Atom(atom.relation, object, object) if isinstance(subject, Constant) and subject.is_self else atom
+
+
+def _about_anything(rule: Rule) -> Atom:
+    head = rule.head
+    if isinstance(head.subject, Variable):
+        return Atom(head.relation, head.subject, ANYTHING)
+    return Atom(head.relation, ANYTHING, head.object)
+
+
+def _terms(atoms: tuple[Atom, ...]) -> list[Term]:
+    return list(dict.fromkeys(term for atom in atoms for term in (atom.subject, atom.object)))
+
+
+def _pairs(terms: list[Term]) -> tuple[Pair, ...]:
+    """Return every two terms, but for two entities, which differ anyway; a variable comes first."""
+    pairs = (pair if isinstance(pair[0], Variable) else pair[::-1] for pair in combinations(terms, 2))
+    return tuple((first, second) for first, second in pairs if isinstance(first, Variable))
+
+
+def _within_atoms(atoms: tuple[Atom, ...]) -> tuple[Pair, ...]:
+    """Return the two terms of each atom that has two."""
+    pairs = (pair for atom in atoms for pair in _pairs(_terms((atom,))))
+    return tuple(dict.fromkeys(pairs))

@@ -1,0 +1,106 @@
+"""`export_rules`: rules into a file, one after the other."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO, Unpack
+
+from anyburl.errors import DataError, OptionError
+from anyburl.export.clause import Clause, Scores, make_clause
+from anyburl.export.cypher import CypherWriter
+from anyburl.export.datalog import DatalogWriter
+from anyburl.export.options import LANGUAGES, ExportKeywords, ExportOptions, options_for
+from anyburl.export.prolog import PrologWriter
+from anyburl.export.shacl import ShaclWriter
+from anyburl.export.sparql import sparql_writer
+from anyburl.export.sql import SqlWriter
+from anyburl.export.writer import Writer
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.writing import replacing
+
+WRITERS: dict[str, Callable[[ExportOptions], Writer]] = {
+    "sparql": sparql_writer,
+    "sql": SqlWriter,
+    "cypher": CypherWriter,
+    "datalog": DatalogWriter,
+    "prolog": PrologWriter,
+    "shacl": ShaclWriter,
+}
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """How many rules were written, and why others were left out: reasons with the number of rules."""
+
+    to: str
+    n_rules: int
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+def export_rules(
+    rules: RuleSet,
+    file: str | os.PathLike[str] | TextIO,
+    *,
+    to: str | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: Unpack[ExportKeywords],
+) -> ExportReport:
+    """Write rules in the language of another system: SPARQL, SQL, Cypher, Datalog, Prolog or SHACL.
+
+    `file` is a path, whose suffix says the language if `to` does not (.ru: SPARQL that inserts; with .gz the file is
+    compressed), or an open text file. `options` are the fields of `ExportOptions`. `progress` is told how many more
+    rules are done.
+    """
+    if isinstance(file, str | os.PathLike):
+        chosen = options_for(file, to, **options)
+        with open_export(Path(file).expanduser()) as out:
+            return write_rules(rules, out, chosen, progress)
+    if to is None:
+        raise OptionError(f"give to, one of {', '.join(LANGUAGES)}: an open file does not say the language")
+    return write_rules(rules, file, ExportOptions(to=to, **options), progress)
+
+
+def write_rules(
+    rules: RuleSet, out: TextIO, options: ExportOptions, progress: Callable[[int], None] | None = None
+) -> ExportReport:
+    """Write rules into an open file."""
+    writer = WRITERS[options.to](options)
+    left_out: Counter[str] = Counter()
+    out.write(writer.begin())
+    n_written = 0
+    for clause in _clauses(rules, object_identity=options.object_identity):
+        if fault := writer.fault(clause):
+            left_out[fault] += 1
+        else:
+            out.write(f"{writer.between if n_written else ''}{writer.write(clause)}")
+            n_written += 1
+        if progress:
+            progress(1)
+    out.write(writer.end())
+    return ExportReport(options.to, n_written, dict(left_out))
+
+
+def _clauses(rules: RuleSet, *, object_identity: bool) -> Iterator[Clause]:
+    columns = (rules.predictions.tolist(), rules.support.tolist(), rules.confidence().tolist(), rules.exact.tolist())
+    for rule, *scores in zip(rules, *columns, strict=True):
+        yield make_clause(rule, Scores(*scores), object_identity=object_identity)
+
+
+@contextmanager
+def open_export(path: Path) -> Iterator[TextIO]:
+    """Open a file for writing, compressed if its name says so; it appears when it is complete."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder: give a file for the rules")
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder {path.parent}")
+    packed = path.name.lower().endswith(".gz")
+    with replacing(path) as unfinished:
+        opener = gzip.open if packed else open
+        with opener(unfinished, "wt", encoding="utf-8", newline="\n") as out:
+            yield out
