@@ -45,4 +45,7 @@ def _atom(label: str) -> str:
 def _character(character: str) -> str:
     if character in "\\'":
         return f"\\{character}"
-    return character if character.isprintable() else f"\\x{ord(character):x}\\"
+    if character.isprintable():
+        return character
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 1 << 16 else f"\\U{number:08x}"
