@@ -70,6 +70,7 @@ def test_subjects_of_a_file(run_json: Any, geo_run: Path, tmp_path: Path) -> Non
         (["--out", "m.tsv", "--subjects", "no.txt"], "no.txt: expected a file of subjects, got no such file"),
         (["--out", "m.tsv", "--address", "auto"], "--address needs --engine ray"),
         (["--out", "m.tsv", "--aggregation", "best"], "--aggregation must be one of max"),
+        (["--out", "m.tsv", "--min-probability", 0.5], "--min-probability needs calibrated scores: run `anyburl cali"),
         ([], "--out"),
     ],
 )

@@ -128,6 +128,10 @@ def command(
     source = asked.source(rules, data, engine=engine, address=address)
     check_tunable(options, source)
     with source.open(options, explaining=reasons, completing=True, seed=asked.seed) as reasoner:
+        if min_probability is not None and reasoner.calibration is None:
+            raise OptionError(
+                f"--min-probability needs calibrated scores: run `anyburl calibrate {rules}` with the same flags first"
+            )
         _check_subjects(subjects, about, reasoner)
         found = _Found(reasoner, out)
         total = len(reasoner.vocabulary.entities) if top is None or per != "relation" else None
