@@ -15,12 +15,15 @@ from anyburl.triples import TripleTable, Vocabulary
 from strategies import SmallGraph
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 
 
 def examples(compiled: int, interpreted: int | None = None) -> int:
-    """How many examples to try: a tenth, or `interpreted`, where kernels run as plain Python."""
+    """How many examples to try: a tenth, or `interpreted`, where kernels run as plain Python; a third where bounds are
+    checked, after as many were tried without.
+    """
     if not INTERPRETED:
-        return compiled
+        return max(2, compiled // 3) if CHECKED else compiled
     return max(2, compiled // 10) if interpreted is None else interpreted
 
 

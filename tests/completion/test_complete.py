@@ -142,8 +142,7 @@ def test_types_that_were_seen_at_their_place(reasoner: Reasoner) -> None:
     }
 
 
-@pytest.mark.parametrize("object_identity", [True, False])
-@pytest.mark.parametrize("aggregation", ["max", "noisy-or"])
+@pytest.mark.parametrize(("aggregation", "object_identity"), [("max", True), ("noisy-or", False)])
 def test_reasons_are_facts_of_train_that_ground_the_rule(object_identity: bool, aggregation: str) -> None:
     data = anyburl.load_dataset("geo")
     rules = anyburl.learn(data, paths=3000, seed=1)

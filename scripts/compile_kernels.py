@@ -1,0 +1,25 @@
+"""Compile the kernels of `learning` or of `reasoning`: python scripts/compile_kernels.py learning
+
+Tests on two cores would compile everything twice; two of these, side by side, compile each half once.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from anyburl import LearnOptions
+from anyburl.learning.update_warmup import warm_up_update
+from anyburl.reasoning.warmup import warm_up
+
+FEW_RELATIONS = 1
+
+
+def main() -> None:
+    if sys.argv[1:] == ["learning"]:
+        warm_up_update(LearnOptions(threads=1), FEW_RELATIONS)
+    else:
+        warm_up(FEW_RELATIONS, explaining=True, completing=True)
+
+
+if __name__ == "__main__":
+    main()
