@@ -63,6 +63,7 @@ def expected(
         judge.scores,
         aggregation,
         floors,
+        seen,
         block=block,
     )
     return {fact: said(told, seen) for fact, told in facts.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from .graph import Triple
@@ -26,13 +26,15 @@ def missing(
     scores: Sequence[int],
     aggregation: str,
     least: Sequence[int],
+    shown: Mapping[int, float],
     *,
     block: bool,
 ) -> dict[Triple, Missing]:
     """Every fact with a key of at least `least` of its relation that neither `train` nor `others` state.
 
-    `answers` are those of each rule. Of the two questions that a fact answers, the one with the higher key counts, of
-    equals the one with the smaller rule. Where the best rule decides, rules below the least key are not counted.
+    `answers` are those of each rule. Of the two questions that a fact answers, the one with the higher score counts, as
+    it is `shown` for a key; of equals the one with more rules, then with the smaller rule. Where the best rule decides,
+    rules below the least key are not counted.
     """
     found: dict[Triple, Missing] = {}
     stated = {*train, *others}
@@ -50,6 +52,10 @@ def missing(
                 best = max(rows, key=lambda row: (scores[row], -row))
                 told = Missing(key, best, len(rows))
                 known = found.get(fact)
-                if known is None or (key, -best) > (known.key, -known.rule):
+                if known is None or _order(told, shown) > _order(known, shown):
                     found[fact] = told
     return found
+
+
+def _order(told: Missing, shown: Mapping[int, float]) -> tuple[float, int, int]:
+    return shown[told.key], told.n_rules, -told.rule

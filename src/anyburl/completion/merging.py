@@ -46,9 +46,9 @@ def _merge_files(files: list[Path]) -> Iterator[FactColumns]:
 
 
 def _best_of_each(facts: FactColumns) -> FactColumns:
-    """Return each fact with its highest score, sorted by subject, relation and object."""
+    """Return each fact with its highest score, of equals with the most rules; sorted by the fact."""
     subjects, relations, objects = facts.triples.T
-    order = np.lexsort((facts.rules, -facts.scores, objects, relations, subjects))
+    order = np.lexsort((facts.rules, -facts.n_rules, -facts.scores, objects, relations, subjects))
     triples = facts.triples[order]
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = (triples[1:] != triples[:-1]).any(axis=1)
