@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from anyburl.export.clause import Clause
-from anyburl.export.writer import Writer
-from anyburl.rules.rule import Atom, Constant, Term
+from anyburl.export.clausal import ClauseWriter
 
 DECLARATIONS = """\
 :- encoding(utf8).
@@ -14,32 +12,18 @@ DECLARATIONS = """\
 """
 
 
-class PrologWriter(Writer):
+class PrologWriter(ClauseWriter):
     """A rule is a clause of `predicted`; labels are atoms."""
 
     comment = "%"
+    differs = "\\=="
 
     def begin(self) -> str:
         return DECLARATIONS
 
-    def write(self, clause: Clause) -> str:
-        goals = [f"triple{_arguments(atom)}" for atom in clause.body]
-        goals += [f"{_term(first)} \\== {_term(second)}" for first, second in clause.different]
-        body = ",\n  ".join(goals)
-        return f"{self.remark(clause)}predicted{_arguments(clause.head)} :-\n  {body}.\n"
-
-
-def _arguments(atom: Atom) -> str:
-    return f"({_term(atom.subject)}, {_atom(atom.relation)}, {_term(atom.object)})"
-
-
-def _term(term: Term) -> str:
-    return _atom(term.label) if isinstance(term, Constant) else str(term)
-
-
-def _atom(label: str) -> str:
-    """Quote a label; control characters are written by their numbers."""
-    return "'" + "".join(map(_character, label)) + "'"
+    def quoted(self, label: str) -> str:
+        """Quote a label; control characters are written by their numbers."""
+        return "'" + "".join(map(_character, label)) + "'"
 
 
 def _character(character: str) -> str:
