@@ -110,8 +110,6 @@ def command(
 
     if asked.json and out == STANDARD_OUTPUT:
         raise OptionError("--json and --out - both write to standard output: give a file")
-    if address is not None and engine != "ray":
-        raise OptionError(f"--address needs --engine ray, got engine {engine!r}")
     about = {} if subjects is None else _read_subjects(subjects)
     wanted = CompleteOptions(
         min_score=min_score,

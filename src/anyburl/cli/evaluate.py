@@ -54,8 +54,6 @@ def command(
 ) -> None:
     """Ask for the subject and the object of every test triple and report where RULES rank the right answer."""
     options = asked.options(top_k=top_k)
-    if address is not None and engine != "ray":
-        raise OptionError(f"--address needs --engine ray, got engine {engine!r}")
     moments = parse_moments(at)
     _check_rankings(rankings, options, moments)
     _check_snapshots(rules, moments)

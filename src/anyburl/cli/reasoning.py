@@ -62,6 +62,8 @@ class Source:
         self.prepare, self.engine, self.address = prepare, engine, address
         self.path = existing_rules(rules)
         require_engine(engine)
+        if address is not None and engine != "ray":
+            raise OptionError(f"--address needs --engine ray, got engine {engine!r}")
         if data is None:
             data_of_rules(rules, None)
         self._dataset: Dataset | None = None

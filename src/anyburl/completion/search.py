@@ -14,15 +14,14 @@ from anyburl.completion.finder import Finder
 from anyburl.ranking.arrays import QueryArrays, empty_answers
 from anyburl.ranking.backends.base import NO_GROUPS
 from anyburl.ranking.ranker import Ranker, make_ready
-from anyburl.ranking.scores import to_confidences, to_scores
+from anyburl.ranking.scores import shown_scores, to_confidences, to_scores
 from anyburl.tuning.evidence import Lists, rows_of
 from anyburl.tuning.model import TunedModel
 from anyburl.tuning.rerank import logistic
 from anyburl.tuning.reranker import TunedReranker
 from anyburl.tuning.train import TOP_K
 
-DIGITS = 12  # of a score, as people see it: what lies beyond is rounding
-ROUNDING = 1e-11
+ROUNDING = 1e-11  # more than scores, as people see them, are rounded by
 
 Scores = NDArray[np.float64]
 
@@ -47,13 +46,13 @@ class Search:
     def __call__(self, subjects: NDArray[np.int32]) -> FactColumns:
         """Return the facts that are answers to questions about these entities."""
         found, lists = self.finder(subjects)
-        scores = to_confidences(found.keys) if self.model is None else self._judged(found, lists, self.model)
-        facts = FactColumns.of_answers(found, scores.round(DIGITS), len(self.least))
+        keys = found.keys if self.model is None else self._judged(found, lists, self.model)
+        facts = FactColumns.of_answers(found, shown_scores(keys), len(self.least))
         facts = facts.take(facts.scores >= self.least[facts.triples[:, 1]])
         return facts if self.rows is None else replace(facts, rules=self.rows[facts.rules].astype(np.int32))
 
-    def _judged(self, found: FactArrays, lists: ListArrays, model: TunedModel) -> Scores:
-        """Return the model's scores of listed candidates; what follows a list stays below it."""
+    def _judged(self, found: FactArrays, lists: ListArrays, model: TunedModel) -> NDArray[np.int64]:
+        """Return keys that stand for the model's scores of listed candidates; what follows a list stays below it."""
         sizes = lists.sizes + lists.n_later
         questions = np.repeat(np.arange(len(sizes)), sizes)
         places = np.arange(len(questions)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -67,7 +66,7 @@ class Search:
         lowest = np.ones(len(sizes))
         np.minimum.at(lowest, questions[listed], scores[listed])
         scores[~listed] = to_confidences(found.keys[~listed]) * lowest[questions[~listed]]
-        return to_confidences(to_scores(scores))
+        return to_scores(scores)
 
 
 def make_search(ranker: Ranker, least: Scores) -> Search:
