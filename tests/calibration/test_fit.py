@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from observed import draw, observations
 
@@ -67,6 +67,7 @@ counts = st.integers(1, 4).flatmap(
 
 
 @given(counts)
+@example([[(0, 0), (0, 0), (13, 0), (20, 19), (7, 4)]])
 def test_maps_never_fall_and_stay_probabilities(pairs: list[list[tuple[int, int]]]) -> None:
     table = np.array(pairs, np.float64)
     found = Counts(answers=table[:, :, 0] + table[:, :, 1], stated=table[:, :, 0])

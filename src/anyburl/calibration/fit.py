@@ -87,9 +87,10 @@ def fit_whole(counts: Counts) -> Floats:
     stated = counts.stated.sum(axis=0)
     answers = np.maximum(counts.answers.sum(axis=0), LEAST_SHARE * stated)
     blocks = np.cumsum(np.diff(isotonic(stated, answers), prepend=-1.0) != 0) - 1
-    n_stated, n_answers = (np.bincount(blocks, weights=column)[blocks] for column in (stated, answers))
-    shares = (n_stated + 0.5) / (n_answers + 1)  # half an answer on either side: Jeffreys' prior
-    return np.asarray(np.clip(shares, 0, CERTAIN), np.float64)
+    n_stated, n_answers = (np.bincount(blocks, weights=column) for column in (stated, answers))
+    # Half an answer on either side is Jeffreys' prior. It moves small blocks most, even below the one before.
+    shares = isotonic(n_stated + 0.5, n_answers + 1)
+    return np.asarray(np.clip(shares[blocks], 0, CERTAIN), np.float64)
 
 
 def fit_relations(counts: Counts, whole: Floats, prior: float = PRIOR) -> Floats:
