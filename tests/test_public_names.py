@@ -32,6 +32,7 @@ PUBLIC = [
     "PathProfile",
     "PlantedRule",
     "RankOptions",
+    "ReadOptions",
     "Reason",
     "Reasoner",
     "Report",

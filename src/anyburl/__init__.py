@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from anyburl.synthetic.generate import GeneratedGraph, generate_graph
     from anyburl.synthetic.planted import PlantedRule
     from anyburl.triples.dataset import Dataset, load_dataset
+    from anyburl.triples.read_options import ReadOptions
     from anyburl.triples.table import TripleTable
     from anyburl.triples.vocabulary import Vocabulary
 
@@ -86,6 +87,7 @@ _HOMES = {
     "PathProfile": "paths.profile",
     "PlantedRule": "synthetic.planted",
     "RankOptions": "ranking.options",
+    "ReadOptions": "triples.read_options",
     "Reason": "explanation.record",
     "Reasoner": "reasoning.reasoner",
     "Report": "doctor.report",
@@ -143,6 +145,7 @@ __all__ = [
     "PathProfile",
     "PlantedRule",
     "RankOptions",
+    "ReadOptions",
     "Reason",
     "Reasoner",
     "Report",

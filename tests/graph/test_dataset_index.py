@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from anyburl import DataError, Dataset, build_index, load_dataset
 from anyburl.graph.build import build_graph
 from anyburl.graph.stored import graph_of
-from anyburl.triples import SPLITS, building, fingerprint, write_triples
+from anyburl.triples import SPLITS, building, fingerprint, sources, write_triples
+from anyburl.triples.files import read_batches
 
 TRAIN = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch"), ("ed", "married", "lisa"), ("ed", "speaks", "dutch")]
 small_labels = st.sampled_from("abcdeé")
@@ -87,14 +88,8 @@ def test_any_data_in_pieces_is_the_same(
     monkeypatch.setattr(building, "PIECE", piece)
     monkeypatch.setattr(fingerprint, "PIECE", piece)
     monkeypatch.setattr(building, "fits_one_number", lambda *sizes: fits)
-    monkeypatch.setattr(building, "read_batches", lambda path: read_batches(path, piece))
+    monkeypatch.setattr(sources, "read_batches", lambda path, *rest: read_batches(path, *rest, size=piece))
     assert_same(build_index(folder, folder / folder.name), load_dataset(folder))
-
-
-def read_batches(path: Path, size: int) -> object:
-    from anyburl.triples.files import read_batches
-
-    return read_batches(path, size)
 
 
 def test_an_empty_folder_may_be_filled_and_others_are_left_alone(file: Path, tmp_path: Path) -> None:

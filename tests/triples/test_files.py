@@ -162,7 +162,7 @@ def test_odd_texts_are_read_as_the_plainest_reader_does(tmp_path: Path, text: st
 
 def read_in_pieces(path: Path, size: int) -> list[tuple[str, ...]] | str:
     try:
-        return [row for frame in read_batches(path, size) for row in frame.rows()]
+        return [row for frame in read_batches(path, size=size) for row in frame.rows()]
     except DataError as error:
         return str(error)
 

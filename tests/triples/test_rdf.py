@@ -50,7 +50,7 @@ def test_other_forms_say_the_same(tmp_path: Path) -> None:
 
 def test_rdf_is_read_in_pieces(tmp_path: Path) -> None:
     (tmp_path / "people.ttl").write_text(TURTLE)
-    frames = list(read_batches(tmp_path / "people.ttl", 1))
+    frames = list(read_batches(tmp_path / "people.ttl", size=1))
     assert [frame.rows() for frame in frames] == [[row] for row in EXPECTED]
 
 

@@ -87,7 +87,7 @@ def fit_whole(counts: Counts) -> Floats:
     stated = counts.stated.sum(axis=0)
     answers = np.maximum(counts.answers.sum(axis=0), LEAST_SHARE * stated)
     blocks = np.cumsum(np.diff(isotonic(stated, answers), prepend=-1.0) != 0) - 1
-    n_stated, n_answers = (np.bincount(blocks, weights=column) for column in (stated, answers))
+    n_stated, n_answers = (np.bincount(blocks, column).astype(np.float64) for column in (stated, answers))
     # Half an answer on either side is Jeffreys' prior. It moves small blocks most, even below the one before.
     shares = isotonic(n_stated + 0.5, n_answers + 1)
     return np.asarray(np.clip(shares[blocks], 0, CERTAIN), np.float64)

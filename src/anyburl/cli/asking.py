@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
@@ -23,6 +22,7 @@ from anyburl.cli.arguments import (
     Weights,
 )
 from anyburl.cli.consoles import PlainConsole, note_console
+from anyburl.cli.flags import with_flags
 from anyburl.cli.reasoning import Source, parse_weights
 from anyburl.ranking.options import RankOptions
 
@@ -74,26 +74,4 @@ class Asked:
 
 def asking(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the fields of `Asked` as flags to a command, but for some; it takes them as its argument `asked`."""
-    hints = get_type_hints(Asked, include_extras=True)
-    flags = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
-        )
-        for field in fields(Asked)
-        if field.name not in left_out
-    ]
-
-    def with_flags(command: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        parameters = [*(parameter for parameter in own if parameter.name != "asked"), *flags]
-
-        def run(**given: Any) -> None:
-            asked = Asked(**{flag.name: given.pop(flag.name) for flag in flags})
-            command(asked=asked, **given)
-
-        run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return run
-
-    return with_flags
+    return with_flags(Asked, "asked", left_out)

@@ -14,9 +14,11 @@ from anyburl.cli.consoles import PlainConsole, note_console, print_json, print_w
 from anyburl.cli.explain import check_page
 from anyburl.cli.loading import load_data_argument, load_rules_argument
 from anyburl.cli.notes import Slow
+from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import compile_kernels
 from anyburl.doctor.options import CHECKS, DoctorOptions, check_names
 from anyburl.errors import OptionError
+from anyburl.triples.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from anyburl.doctor.report import Report
@@ -31,6 +33,7 @@ FAILED = 3  # the exit code if a check of --fail-on found something
 RULES = "Rules to judge facts by"
 
 
+@reading
 def command(
     data: Annotated[
         str,
@@ -40,6 +43,7 @@ def command(
             autocompletion=complete_data,
         ),
     ],
+    reading: Reading,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as a page.")] = None,
     fail_on: Annotated[
         str | None,
@@ -78,7 +82,7 @@ def command(
     options = DoctorOptions(seconds=0.0 if no_rules else seconds, types=types, top=top, seed=seed, threads=threads)
     fatal = () if fail_on is None else check_names(name.strip() for name in fail_on.split(",") if name.strip())
     check_page(html)
-    report = _examine(data, rules, options, note_console(quiet=quiet))
+    report = _examine(data, reading.options(), rules, options, note_console(quiet=quiet))
     if html is not None:
         report.write_html(html)
     failed = report.failed(fatal) if fatal else ()
@@ -90,11 +94,11 @@ def command(
         raise typer.Exit(FAILED)
 
 
-def _examine(data: str, rules: str | None, options: DoctorOptions, notes: PlainConsole) -> Report:
+def _examine(data: str, reading: ReadOptions, rules: str | None, options: DoctorOptions, notes: PlainConsole) -> Report:
     from anyburl.doctor.examine import Shown, examine
     from anyburl.doctor.warmup import warm_up
 
-    dataset = load_data_argument(data, notes)
+    dataset = load_data_argument(data, notes, reading)
     known = None if rules is None else load_rules_argument(rules, notes)
     if known is not None or options.seconds:
         learning = known is None

@@ -12,8 +12,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
 from anyburl.cli.completion import complete_data
 from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
-from anyburl.cli.loading import download_data_argument
+from anyburl.cli.loading import download_data_argument, remark_left_out
 from anyburl.cli.notes import SECONDS_UNTIL_SAID
+from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import peak_bytes
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ NAME = "index"
 EXAMPLE = "Example:  anyburl index big.tsv.gz --out big.index, then anyburl learn big.index --out runs/big"
 
 
+@reading
 def command(
     data: Annotated[
         str,
@@ -33,6 +35,7 @@ def command(
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="INDEX", help="The folder to write; it must be new or empty.")],
+    reading: Reading,
     quiet: Quiet = False,
     json: Json = False,
     threads: UnusedThreads = None,
@@ -46,7 +49,8 @@ def command(
     download_data_argument(data, notes)
     started = time.monotonic()
     with Steps(notes) as steps:
-        built = build_index(data, out, steps.show)
+        built = build_index(data, out, steps.show, reading.options())
+    remark_left_out(built, notes)
     told = _described(built, out, time.monotonic() - started)
     if json:
         print_json(told)

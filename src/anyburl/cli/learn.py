@@ -12,7 +12,8 @@ import typer
 from anyburl.cli.arguments import OBJECT_IDENTITY, Json, Quiet
 from anyburl.cli.completion import complete_data, one_of
 from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
-from anyburl.cli.loading import load_data_argument
+from anyburl.cli.loading import load_data_argument, recorded_data
+from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import Session, require_engine, run_session
 from anyburl.cli.tables import counts_table
 from anyburl.errors import InvalidOptionError, OptionError, RunError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from anyburl.learning.recorder import Recorder
     from anyburl.learning.update import Update
     from anyburl.triples.dataset import Dataset
+    from anyburl.triples.read_options import ReadOptions
 
 NAME = "learn"
 EXAMPLE = (
@@ -41,9 +43,11 @@ def _choice(text: str, panel: str, names: tuple[str, ...]) -> Any:
     return _option(f"{text}: {', '.join(names)}.", panel, metavar="NAME", autocompletion=one_of(*names))
 
 
+@reading
 def command(
     ctx: typer.Context,
     out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder to write.")],
+    reading: Reading,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -123,7 +127,9 @@ def command(
     """Learn rules from DATA's train split into a run folder. Stop it at any time: what was found is saved."""
     notes = note_console(quiet=quiet)
     given = given_options(ctx)
-    session = _resume(data, out, given, notes) if resume else _begin(data, out, given, notes)
+    session = (
+        _resume(data, out, given, notes, reading) if resume else _begin(data, out, given, notes, reading.options())
+    )
     if json:
         print_json(session.to_json())
     elif not quiet:
@@ -153,7 +159,7 @@ def _moments(text: str) -> tuple[float, ...]:
         raise InvalidOptionError("snapshots", "seconds such as 10,50,100", text) from None
 
 
-def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole) -> Session:
+def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole, reading: ReadOptions) -> Session:
     """Start a new run; wrong input is reported before anything is compiled."""
     if data is None:
         raise OptionError("DATA is missing: give the name of a data set (geo), a folder or a file")
@@ -161,7 +167,7 @@ def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConso
     require_engine(options.engine)
     if (out / "options.json").exists():
         raise RunError(f"{out} already holds a run: choose another folder, or continue the run with --resume")
-    dataset = load_data_argument(data, notes)
+    dataset = load_data_argument(data, notes, reading)
     options = LearnOptions(**_with_labels(given, dataset))
 
     from anyburl.learning.learner import Learner
@@ -187,16 +193,16 @@ def _make_folder(out: Path) -> None:
         raise RunError(f"cannot write the run folder {out}: permission denied")
 
 
-def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole) -> Session:
-    """Continue a run."""
+def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole, reading: Reading) -> Session:
+    """Continue a run; its data is read as before, unless reading options are given now."""
     from anyburl.learning.learn import resume
     from anyburl.learning.run import RunDirectory
 
     run = RunDirectory.open(out)
-    source = data or run.described().get("data", {}).get("source")
-    if source is None:
-        raise RunError(f"{out} does not say where its data came from: give DATA")
-    dataset = load_data_argument(str(source), notes)
+    described = dict(run.described()["data"])
+    described["source"] = data or described.get("source")
+    source, before = recorded_data(described, f"{out} does not say where its data came from: give DATA")
+    dataset = load_data_argument(source, notes, before if reading == Reading() else reading.options())
     changes = _with_labels(given, dataset)
     options = run.options().changed(**changes)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anyburl.cli.consoles import PlainConsole, counted
 from anyburl.cli.notes import Slow, SlowDownload
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.triples.dataset import Dataset
     from anyburl.triples.names import Names
+    from anyburl.triples.read_options import ReadOptions
     from anyburl.triples.table import TripleTable
 
 N_REJECTED_SHOWN = 5
@@ -87,18 +89,26 @@ def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> Non
         notes.say(f"and {len(report.rejected) - N_REJECTED_SHOWN:,} more")
 
 
-def load_data_argument(data: str, notes: PlainConsole) -> Dataset:
-    """Load DATA."""
+def load_data_argument(data: str, notes: PlainConsole, options: ReadOptions | None = None) -> Dataset:
+    """Load DATA and say what of it was left out."""
     from anyburl.triples.dataset import load_dataset
 
     try:
         download_data_argument(data, notes)
         with Slow(notes, f"reading {data}", f"read {data}"):
-            return load_dataset(data)
+            dataset = load_dataset(data, options)
     except DataError as error:
         path = Path(data).expanduser()
         hint = "" if path.exists() or "did you mean" in str(error) else _names_beside(path)
         raise DataError(f"{error}{hint}") from error
+    remark_left_out(dataset, notes)
+    return dataset
+
+
+def remark_left_out(dataset: Dataset, notes: PlainConsole) -> None:
+    """Say how many statements of DATA are no triples here, and why."""
+    for what, number in dataset.left_out.items():
+        notes.say(f"{dataset.name}: {number:,} {what} left out")
 
 
 def download_data_argument(data: str, notes: PlainConsole) -> None:
@@ -116,19 +126,33 @@ def read_names_argument(path: Path | None) -> Names:
     return names.Names() if path is None else names.read_names(path)
 
 
-def data_of_rules(rules: str, data: str | None) -> str:
-    """Return the DATA to use with RULES: what was given, or what a run folder was learned on."""
+def load_data_of_rules(rules: str, data: str | None, notes: PlainConsole) -> Dataset:
+    """Load the DATA to use with RULES: what was given, or what a run folder was learned on, read as then."""
+    source, options = data_of_rules(rules, data)
+    return load_data_argument(source, notes, options)
+
+
+def data_of_rules(rules: str, data: str | None) -> tuple[str, ReadOptions | None]:
+    """Return the DATA to use with RULES, and how a run folder has read its own."""
     if data is not None:
-        return data
+        return data, None
     path = Path(rules).expanduser()
     if not path.is_dir():
         raise OptionError(f"give --data DATA: only a run folder remembers its data, and {rules!r} is not one")
     from anyburl.ruleset.files.run_folder import described_run
 
-    source = described_run(path)["data"].get("source")
-    if source is None:
-        raise RunError(f"{rules} does not say where its data came from: give --data DATA")
-    return str(source)
+    return recorded_data(
+        described_run(path)["data"], f"{rules} does not say where its data came from: give --data DATA"
+    )
+
+
+def recorded_data(described: Mapping[str, Any], otherwise: str) -> tuple[str, ReadOptions]:
+    """Return where the data of a run came from and how it was read; `otherwise` is the error if it does not say."""
+    from anyburl.triples.read_options import ReadOptions
+
+    if described.get("source") is None:
+        raise RunError(otherwise)
+    return str(described["source"]), ReadOptions.from_json(described.get("reading", {}))
 
 
 def under_one_vocabulary(rules: RuleSet, table: TripleTable) -> tuple[RuleSet, TripleTable, int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anyburl.cli.consoles import PlainConsole, counted
-from anyburl.cli.loading import data_of_rules, load_data_argument, under_one_vocabulary
+from anyburl.cli.loading import load_data_of_rules, under_one_vocabulary
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels
 from anyburl.errors import DataError
@@ -50,10 +50,10 @@ class Measuring:
 
     def _train(self) -> TripleTable:
         if self._table is None:
-            source = data_of_rules(self._rules, self._data)
-            self._table = load_data_argument(source, self._notes).train
-            if not len(self._table):
-                raise DataError(f"{source} has no triples to count on")
+            dataset = load_data_of_rules(self._rules, self._data, self._notes)
+            if not len(dataset.train):
+                raise DataError(f"{dataset.source} has no triples to count on")
+            self._table = dataset.train
         return self._table
 
 

@@ -13,7 +13,7 @@ from anyburl.cli.consoles import PlainConsole
 from anyburl.cli.loading import (
     data_of_rules,
     existing_rules,
-    load_data_argument,
+    load_data_of_rules,
     load_rules_argument,
     read_names_argument,
 )
@@ -74,7 +74,7 @@ class Source:
         """The data, loaded once."""
         if self._dataset is None:
             started = time.monotonic()
-            self._dataset = load_data_argument(data_of_rules(self.rules, self.data), self.notes)
+            self._dataset = load_data_of_rules(self.rules, self.data, self.notes)
             if self.data is None:
                 self._remark_changed_data(self._dataset)
             self.seconds_loading += time.monotonic() - started

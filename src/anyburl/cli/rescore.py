@@ -62,9 +62,9 @@ def command(
     check_rules_output(out)
     if measures and out.suffix != ".parquet":
         raise InvalidOptionError("out", "a .parquet file with {measures}: text has no room for these", str(out))
-    source = data_of_rules(rules, data)
+    source, reading = data_of_rules(rules, data)
     old = load_rules_argument(rules, notes, at=at, escaped=escaped)
-    table = load_data_argument(source, notes).train
+    table = load_data_argument(source, notes, reading).train
     if not len(table):
         raise DataError(f"{source} has no triples to count on")
     moved, table, n_unknown = under_one_vocabulary(old, table)

@@ -15,16 +15,22 @@ from anyburl.mapped import save_record
 from anyburl.triples.building import Progress, write_tables
 from anyburl.triples.dataset import SPLITS, Dataset, load_dataset
 from anyburl.triples.fingerprint import fingerprint
+from anyburl.triples.gathered import Gathered
+from anyburl.triples.names import Names
+from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.registry import is_index
 from anyburl.triples.sources import Source, located
-from anyburl.triples.stored import IndexCard, map_triples, write_labels
+from anyburl.triples.stored import IndexCard, map_triples, write_labels, write_names
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replacing_folder
 
 
 def build_index(
-    data: str | os.PathLike[str], out: str | os.PathLike[str], progress: Progress = lambda doing, n: None
+    data: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    progress: Progress = lambda doing, n: None,
+    options: ReadOptions | None = None,
 ) -> Dataset:
     """Build the index of a data set into a new folder and open it.
 
@@ -37,7 +43,7 @@ def build_index(
     with located(data) as source, replacing_folder(target) as folder:
         if source.index is not None:
             raise DataError(f"{source.source} is already an index: give the data that it was built from")
-        _write_index(source, folder, progress)
+        _write_index(source, options or ReadOptions(), folder, progress)
     return load_dataset(target)
 
 
@@ -51,11 +57,13 @@ def check_index_output(out: Path) -> None:
         raise DataError(f"{out} is a file: an index is written to a folder")
 
 
-def _write_index(source: Source, folder: Path, progress: Progress) -> None:
-    vocabulary, triples, duplicates = write_tables(source.files, folder, progress)
+def _write_index(source: Source, options: ReadOptions, folder: Path, progress: Progress) -> None:
+    gathered = Gathered()
+    vocabulary, triples, duplicates = write_tables(source, options, gathered, folder, progress)
     tables = _open_tables(folder, vocabulary, triples)
     progress("indexing", triples["train"])
     store_graph(tables[0], folder)
+    write_names(Names(gathered.names), folder)
     progress("computing the fingerprint", sum(triples.values()))
     IndexCard(
         name=source.name,
@@ -65,6 +73,9 @@ def _write_index(source: Source, folder: Path, progress: Progress) -> None:
         duplicates=duplicates,
         entities=vocabulary.n_entities,
         relations=vocabulary.n_relations,
+        reading=options.to_json(),
+        prefixes={**gathered.prefixes, **options.prefixes},
+        left_out=dict(gathered.left_out),
     ).write(folder)
 
 
@@ -81,6 +92,7 @@ def store_dataset(dataset: Dataset, graph: GraphArrays, folder: Path) -> None:
     for split, table in tables.items():
         np.save(folder / f"{split}.npy", np.ascontiguousarray(table.triples, np.int32))
     save_record(graph, folder / GRAPH)
+    write_names(dataset.names, folder)
     IndexCard(
         name=dataset.name,
         source=dataset.source,
@@ -89,4 +101,7 @@ def store_dataset(dataset: Dataset, graph: GraphArrays, folder: Path) -> None:
         duplicates={split: table.n_duplicates for split, table in tables.items()},
         entities=vocabulary.n_entities,
         relations=vocabulary.n_relations,
+        reading=dataset.reading.to_json(),
+        prefixes=dataset.names.prefixes,
+        left_out=dict(dataset.left_out),
     ).write(folder)

@@ -22,7 +22,7 @@ from anyburl.learning.learner import Span
 from anyburl.learning.options import LearnOptions
 from anyburl.ruleset.files import run_folder
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset, load_dataset
+from anyburl.triples.dataset import Dataset, load_recorded
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replace_text
@@ -85,6 +85,7 @@ class RunDirectory:
                 "source": os.path.abspath(source) if source and os.path.exists(source) else source,
                 "fingerprint": dataset.fingerprint,
                 "train": len(dataset.train),
+                "reading": dataset.reading.to_json(),
             },
             "options": options.to_json(),
         }
@@ -151,7 +152,7 @@ class RunDirectory:
             return table
         data = self.described()["data"]
         with suppress(AnyburlError):
-            dataset = load_dataset(data["source"]) if data.get("source") else None
+            dataset = load_recorded(data) if data.get("source") else None
             if dataset is not None and dataset.fingerprint == data.get("fingerprint"):
                 return dataset.train
         raise RunError(

@@ -17,7 +17,7 @@ import json
 import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -35,7 +35,8 @@ from anyburl.ranking.blocking import blocks_connected
 from anyburl.ruleset.columns import COLUMN_TYPES
 from anyburl.ruleset.files.run_folder import PARTS, RULES
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset, load_dataset
+from anyburl.triples.dataset import Dataset, load_dataset, load_recorded
+from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.sources import located
 from anyburl.tuning.evidence import rule_groups
 from anyburl.writing import replace_text, replacing_folder
@@ -97,6 +98,7 @@ def write_prepared(
             },
             "data": {
                 "source": dataset.source,
+                "reading": dataset.reading.to_json(),
                 "fingerprint": dataset.fingerprint,
                 "files": source_stamps(dataset.source),
                 "index": None if dataset.train.folder is None else str(dataset.train.folder),
@@ -173,7 +175,7 @@ def _check_data(card: dict[str, Any]) -> bool:
         return False
     if found == {name: tuple(given) for name, given in data["files"].items()}:
         return False
-    if load_dataset(data["source"]).fingerprint != data["fingerprint"]:
+    if load_recorded(data).fingerprint != data["fingerprint"]:
         raise NotPreparedError("the data has changed since")
     data["files"] = found
     return True
@@ -182,8 +184,9 @@ def _check_data(card: dict[str, Any]) -> bool:
 def _open_data(folder: Path, card: dict[str, Any]) -> Dataset:
     """Open the data; they are where they came from, not in this folder."""
     stored = load_dataset(card["data"]["index"] or folder / "data")
-    train, valid, test = stored.train, stored.valid, stored.test
-    return Dataset(stored.name, train, valid, test, card["data"]["source"], card["data"]["fingerprint"])
+    data = card["data"]
+    reading = ReadOptions.from_json(data.get("reading", {}))
+    return replace(stored, source=data["source"], stored_fingerprint=data["fingerprint"], reading=reading)
 
 
 def source_stamps(source: str | None) -> dict[str, Stamp]:

@@ -35,7 +35,7 @@ from anyburl.reasoning.predicting import AnswerFrames, answer_columns
 from anyburl.reasoning.queries import Questions, encode_queries, encode_query, make_query
 from anyburl.ruleset.files.run_folder import described_run
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset, load_dataset
+from anyburl.triples.dataset import Dataset, load_dataset, load_recorded
 from anyburl.triples.names import Names
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -92,14 +92,14 @@ class Reasoner:
         """
         folder, chosen, told = Path(run).expanduser(), choose_options(options, keywords), front or Front()
         engine_chosen = Engine(name=engine, address=address)
-        source = described_run(folder)["data"].get("source")
+        described = described_run(folder)["data"]
 
         def load() -> tuple[RuleSet, Dataset]:
             with told.watch(f"reading {run}", f"read {run}"):
-                return RuleSet.load(folder), load_dataset(source)
+                return RuleSet.load(folder), load_recorded(described)
 
         if data is None:
-            if source is None:
+            if described.get("source") is None:
                 raise RunError(f"{run} does not record where its data came from: give data")
             opened = open_run(folder, load, chosen, engine_chosen, told, seed=seed, prepare=prepare)
         else:
@@ -119,7 +119,7 @@ class Reasoner:
         self.dataset: Dataset = opened.dataset
         self.seconds: dict[str, float] = opened.seconds
         self.given_rules = opened.ranker.rules
-        self.names = names or Names()
+        self.names = names or opened.dataset.names
         self.calibration: Calibration | None = opened.calibration
         self._seed, self._run = opened.seed, opened.run
 

@@ -6,14 +6,18 @@ known; then a split is one number per triple, sorted in place and written in pie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.triples.encoding import LabelCoder
-from anyburl.triples.files import read_batches
+from anyburl.triples.entries import SPLITS
+from anyburl.triples.gathered import Gathered
+from anyburl.triples.read_options import ReadOptions
+from anyburl.triples.sources import Source
 from anyburl.triples.stored import write_header, write_labels
 from anyburl.triples.table import Ids, fits_one_number, packed, sorted_unique, unpacked
 from anyburl.triples.vocabulary import Vocabulary
@@ -24,11 +28,14 @@ Progress = Callable[[str, int], None]
 
 
 def write_tables(
-    files: Mapping[str, Path | None], folder: Path, progress: Progress
+    source: Source, options: ReadOptions, gathered: Gathered, folder: Path, progress: Progress
 ) -> tuple[Vocabulary, dict[str, int], dict[str, int]]:
     """Write labels and triples of the splits; return the labels, and how many triples and repetitions there were."""
     coder = LabelCoder()
-    read = {split: _write_codes(coder, split, file, folder, progress) for split, file in files.items()}
+    read = {
+        split: _write_codes(coder, split, source.batches(split, options, gathered), folder, progress)
+        for split in SPLITS
+    }
     progress("sorting labels", sum(read.values()))
     vocabulary, ids = coder.finish()
     write_labels(vocabulary.entities, folder / "entities.arrow")
@@ -38,18 +45,20 @@ def write_tables(
         progress(f"sorting {split}", n_read)
         triples[split] = _write_sorted(folder, split, n_read, ids, vocabulary)
         _codes_file(folder, split).unlink()
-    return vocabulary, triples, {split: read[split] - triples[split] for split in files}
+    return vocabulary, triples, {split: read[split] - triples[split] for split in SPLITS}
 
 
 def _codes_file(folder: Path, split: str) -> Path:
     return folder / f"{split}.codes"
 
 
-def _write_codes(coder: LabelCoder, split: str, file: Path | None, folder: Path, progress: Progress) -> int:
+def _write_codes(
+    coder: LabelCoder, split: str, batches: Iterator[pl.DataFrame], folder: Path, progress: Progress
+) -> int:
     """Write the codes of a split's labels, three a line; return how many lines there were."""
     n_read = 0
     with _codes_file(folder, split).open("wb") as out:
-        for batch in read_batches(file) if file else ():
+        for batch in batches:
             np.stack(coder.encode(batch), axis=1).tofile(out)
             n_read += batch.height
             progress(f"reading {split}", n_read)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from anyburl.errors import DataError, InvalidOptionError
 from anyburl.triples.entries import SPLITS as SPLITS
-from anyburl.triples.files import read_batches
 from anyburl.triples.fingerprint import fingerprint
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
+from anyburl.triples.gathered import Gathered
+from anyburl.triples.names import Names
+from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.sources import located
 from anyburl.triples.stored import open_index
 from anyburl.triples.table import TripleTable, tables_of
@@ -24,7 +28,8 @@ from anyburl.triples.vocabulary import Vocabulary
 class Dataset:
     """Three tables of triples over one shared vocabulary. Nothing is dropped across the splits.
 
-    `stored_fingerprint` is the fingerprint, if it is known already: an index holds it.
+    `stored_fingerprint` is the fingerprint, if it is known already: an index holds it. `reading` says how the data was
+    read, `names` what people call its labels, `left_out` how many statements of what kind are no triples here.
     """
 
     name: str
@@ -33,6 +38,9 @@ class Dataset:
     test: TripleTable
     source: str | None = None
     stored_fingerprint: str | None = field(default=None, repr=False)
+    reading: ReadOptions = field(default=ReadOptions(), repr=False)
+    names: Names = field(default_factory=Names, repr=False)
+    left_out: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not all(self.vocabulary.same_labels(table.vocabulary) for table in (self.valid, self.test)):
@@ -81,7 +89,7 @@ DataLike = str | os.PathLike[str] | Dataset | TripleTable | TriplesLike
 """A data set by name, folder or file; a `Dataset`; or its train triples in a table, frame, array or list."""
 
 
-def load_dataset(data: DataLike) -> Dataset:
+def load_dataset(data: DataLike, options: ReadOptions | None = None) -> Dataset:
     """Load a data set by name, from a folder or from a single file (train only), or make one of triples in memory.
 
     A folder holds files of triples, or what `anyburl index` wrote: the latter opens at once and is read as it is used.
@@ -90,13 +98,20 @@ def load_dataset(data: DataLike) -> Dataset:
 
     Triples in memory become the train split: a `TripleTable`, a Polars or pandas frame, a NumPy array of three columns
     (integers become labels) or a list of (subject, relation, object). `Dataset.from_triples` takes valid and test as
-    well. A `Dataset` is returned as it is.
+    well. A `Dataset` is returned as it is. `options` say how files are read.
     """
     if isinstance(data, Dataset):
         return data
     if isinstance(data, TripleTable):
         return _train_only(data)
-    return _located(data) if isinstance(data, str | os.PathLike) else Dataset.from_triples(data)
+    return (
+        _located(data, options or ReadOptions()) if isinstance(data, str | os.PathLike) else Dataset.from_triples(data)
+    )
+
+
+def load_recorded(data: Mapping[str, Any]) -> Dataset:
+    """Load the data that options.json of a run folder, or the card of a prepared one, describes."""
+    return load_dataset(data["source"], ReadOptions.from_json(data.get("reading", {})))
 
 
 def _train_only(train: TripleTable) -> Dataset:
@@ -106,14 +121,27 @@ def _train_only(train: TripleTable) -> Dataset:
     return Dataset("triples", train, nothing, nothing)
 
 
-def _located(data: str | os.PathLike[str]) -> Dataset:
+def _located(data: str | os.PathLike[str], options: ReadOptions) -> Dataset:
     with located(data) as source:
         if source.index is not None:
             stored = open_index(source.index)
             train, valid, test = stored.tables
-            return Dataset(stored.card.name, train, valid, test, source.source, stored.card.fingerprint)
-        train, valid, test = tables_of([read_batches(file) if file else () for file in source.files.values()])
-    return Dataset(source.name, train, valid, test, source.source)
+            return Dataset(
+                stored.card.name,
+                train,
+                valid,
+                test,
+                source.source,
+                stored.card.fingerprint,
+                names=stored.names,
+                left_out=stored.card.left_out,
+            )
+        gathered = Gathered()
+        train, valid, test = tables_of([source.batches(split, options, gathered) for split in SPLITS])
+    names = Names(gathered.names, {**gathered.prefixes, **options.prefixes})
+    return Dataset(
+        source.name, train, valid, test, source.source, reading=options, names=names, left_out=gathered.left_out
+    )
 
 
 def _labels(split: str, triples: TripleTable | TriplesLike | None) -> pl.DataFrame:

@@ -13,26 +13,36 @@ import polars as pl
 from anyburl.errors import DataError
 from anyburl.reading import first_bytes
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
+from anyburl.triples.gathered import Gathered
 from anyburl.triples.lines import BLOCK, GZIP, ZSTD, LineParser, read_blocks
 from anyburl.triples.rdf import is_rdf, read_rdf
+from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.table import TripleTable
 from anyburl.writing import replacing
 
 Compression = Literal["uncompressed", "gzip", "zstd"]
 
 
-def read_triples(path: str | os.PathLike[str]) -> pl.DataFrame:
+def read_triples(path: str | os.PathLike[str], options: ReadOptions | None = None) -> pl.DataFrame:
     """Return the labels in a file, plain or compressed with gzip or zstd, line by line.
 
     The first line that is not blank says whether tabs or blanks separate the labels of the file. Nothing else
     is special: labels may hold quotes, commas or #. Blank lines are skipped. A name that ends as RDF does (.nt, .ttl,
     .nq, .trig, .rdf, also .gz) is read as RDF (extra `rdf`).
     """
-    return pl.concat(list(read_batches(path)))
+    return pl.concat(list(read_batches(path, options)))
 
 
-def read_batches(path: str | os.PathLike[str], size: int = BLOCK) -> Iterator[pl.DataFrame]:
-    """Yield what `read_triples` returns in pieces of about `size` bytes of text: no more is in memory at a time."""
+def read_batches(
+    path: str | os.PathLike[str],
+    options: ReadOptions | None = None,
+    gathered: Gathered | None = None,
+    size: int = BLOCK,
+) -> Iterator[pl.DataFrame]:
+    """Yield what `read_triples` returns in pieces of about `size` bytes of text: no more is in memory at a time.
+
+    What a file holds besides triples goes to `gathered`.
+    """
     path = Path(path)
     start = first_bytes(path, "triples", DataError)
     if is_rdf(path):

@@ -19,10 +19,11 @@ MOST_SHOWN = 10
 
 
 class Names(Mapping[str, str]):
-    """Names by label; a label without a name stands for itself in `get`."""
+    """Names by label; a label without a name stands for itself in `get`. `prefixes` are those of IRIs."""
 
-    def __init__(self, names: Mapping[str, str] | None = None) -> None:
+    def __init__(self, names: Mapping[str, str] | None = None, prefixes: Mapping[str, str] | None = None) -> None:
         self._names = dict(names or {})
+        self.prefixes = dict(prefixes or {})
 
     def __getitem__(self, label: str) -> str:
         return self._names[label]

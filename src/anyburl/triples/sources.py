@@ -11,9 +11,14 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NoReturn
 
+import polars as pl
+
 from anyburl.errors import DataError
 from anyburl.triples.download import Progress, download, quiet
 from anyburl.triples.entries import SPLITS, SUFFIXES
+from anyburl.triples.files import read_batches
+from anyburl.triples.gathered import Gathered
+from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.registry import data_home, download_folder, find_entry, find_folder, is_index, names_like
 
 FOLDER_HOLDS = "a folder holds train and, if there are any, valid and test, each .txt or .tsv, also .gz or .zst"
@@ -27,6 +32,11 @@ class Source:
     source: str
     files: dict[str, Path | None]
     index: Path | None = None
+
+    def batches(self, split: str, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
+        """Yield the labels of a split, a piece at a time; what is found besides them goes to `gathered`."""
+        file = self.files.get(split)
+        return read_batches(file, options, gathered) if file else iter(())
 
 
 def fetch_dataset(data: str | os.PathLike[str], progress: Progress = quiet) -> None:

@@ -3,13 +3,14 @@
 index.json                        format, version, name, source, fingerprint, counts; written last
 entities.arrow, relations.arrow   the labels, sorted: Arrow IPC, one column `label`
 train.npy, valid.npy, test.npy    the distinct triples, sorted: (n, 3) int32
+names.arrow                       readable names, if there are any: the columns `label` and `name`
 graph/                            the index of train's graph, see `anyburl.graph.stored`
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,13 @@ from anyburl import __version__
 from anyburl.errors import DataError
 from anyburl.mapped import open_array
 from anyburl.triples.entries import SPLITS
+from anyburl.triples.names import Names
 from anyburl.triples.registry import INDEX
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 
 FORMAT = 1
+NAMES = "names.arrow"
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,9 @@ class IndexCard:
     duplicates: dict[str, int]
     entities: int
     relations: int
+    reading: dict[str, Any] = field(default_factory=dict)
+    prefixes: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Write the file that makes a folder an index."""
@@ -67,6 +73,7 @@ class StoredTables:
 
     card: IndexCard
     tables: list[TripleTable]
+    names: Names
 
 
 def open_index(folder: Path) -> StoredTables:
@@ -82,15 +89,27 @@ def open_index(folder: Path) -> StoredTables:
             )
             for split in SPLITS
         ]
+        names = _read_names(folder / NAMES, card.prefixes)
     except (OSError, ValueError, TypeError, KeyError, EOFError, pl.exceptions.PolarsError) as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{folder}: this index is damaged ({reason}): build it again with `anyburl index`") from error
-    return StoredTables(card, tables)
+    return StoredTables(card, tables, names)
 
 
 def write_labels(labels: pl.Series, path: Path) -> None:
     """Write labels as one batch, so that they are one piece when they are read."""
     labels.to_frame("label").write_ipc(path, record_batch_size=max(1, len(labels)))
+
+
+def write_names(names: Names, folder: Path) -> None:
+    """Write readable names beside the labels, if there are any."""
+    if names:
+        pl.DataFrame({"label": list(names), "name": list(names.values())}).write_ipc(folder / NAMES)
+
+
+def _read_names(path: Path, prefixes: dict[str, str]) -> Names:
+    stored = pl.read_ipc(path) if path.exists() else pl.DataFrame({"label": [], "name": []})
+    return Names(dict(zip(stored["label"].to_list(), stored["name"].to_list(), strict=True)), prefixes)
 
 
 def write_header(file: Any, n_rows: int) -> None:

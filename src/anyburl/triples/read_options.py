@@ -1,0 +1,54 @@
+"""`ReadOptions`: how a graph is read where its files leave a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from anyburl.errors import DataError, InvalidOptionError
+
+LITERALS = ("skip", "keep", "ranges")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How a graph is read; a run folder and an index remember it with their data.
+
+    `literals` of RDF are skipped, kept as entities, or kept with numbers and dates cut into ranges. `graphs` are the
+    named graphs to read, all of them if it is empty. `language` is that of readable names. `prefixes` shorten IRIs
+    besides those that files declare. `columns` names the columns of a table that hold subject, relation and object.
+    `query` is what a database is asked. `split` divides a graph without splits into train, valid and test by these
+    shares, drawn with `split_seed`.
+    """
+
+    literals: str = "skip"
+    graphs: tuple[str, ...] = ()
+    language: str = "en"
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[str, ...] | None = None
+    query: str | None = None
+    split: tuple[float, ...] | None = None
+    split_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.literals not in LITERALS:
+            raise InvalidOptionError("literals", f"one of {', '.join(LITERALS)}", self.literals)
+        if self.columns is not None and (len(self.columns) != 3 or not all(self.columns)):
+            raise InvalidOptionError("columns", "the names of three columns, such as head,relation,tail", self.columns)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what differs from the defaults, as JSON holds it."""
+        plain = asdict(ReadOptions())
+        return {name: value for name, value in asdict(self).items() if value != plain[name]}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> ReadOptions:
+        """Return what `to_json` wrote."""
+        known = {option.name for option in fields(cls)}
+        if odd := sorted(stored.keys() - known):
+            raise DataError(f"the data was read by another version of anyburl, with the options {', '.join(odd)}")
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+        }
+        return cls(**values)
