@@ -12,8 +12,14 @@ from hypothesis import HealthCheck, settings
 
 from clock import TickingClock, install
 
-# Interpreted kernels are slow and compiled ones pay their compilation in the first example: no deadlines.
-settings.register_profile("anyburl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Interpreted kernels are slow and compiled ones pay their compilation in the first example: no deadlines. Examples are
+# the same in every run, so that a failure is due to a change; with ANYBURL_RANDOM=1 they are new ones.
+settings.register_profile(
+    "anyburl",
+    deadline=None,
+    derandomize=not os.environ.get("ANYBURL_RANDOM"),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("anyburl")
 
 # Polars warns of what it may change; only from `anyburl.polars_unstable` is that not an error (see pyproject.toml).
