@@ -21,7 +21,10 @@ from anyburl.triples.gathered import Gathered
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.registry import data_home, download_folder, find_entry, find_folder, is_index, names_like
 
-FOLDER_HOLDS = "a folder holds train and, if there are any, valid and test, each .txt or .tsv, also .gz or .zst"
+FOLDER_HOLDS = (
+    "a folder holds train and, if there are any, valid and test, each .txt, .tsv or .csv, also .gz or .zst, or .parquet"
+)
+RUN = "options.json"  # what tells the folder of a run, which holds train.parquet
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,16 @@ class Source:
         """Yield the labels of a split, a piece at a time; what is found besides them goes to `gathered`."""
         file = self.files.get(split)
         return read_batches(file, options, gathered) if file else iter(())
+
+    def check_split(self, options: ReadOptions) -> None:
+        """Refuse to divide what is divided already."""
+        if options.split is None:
+            return
+        if self.index is not None:
+            raise DataError(f"{self.source} is an index, which holds its splits: give --split to `anyburl index`")
+        found = [file.name for split in ("valid", "test") if (file := self.files.get(split))]
+        if found:
+            raise DataError(f"{self.source} has splits already ({', '.join(found)}): leave out --split")
 
 
 def fetch_dataset(data: str | os.PathLike[str], progress: Progress = quiet) -> None:
@@ -90,6 +103,8 @@ def _built_in() -> dict[str, Traversable]:
 
 
 def _in_folder(folder: Path, name: str, source: str) -> Source:
+    if (folder / RUN).is_file():
+        raise DataError(f"{folder} is a run folder, which holds rules: give the data that they were learned on")
     files = {split: _split_file(folder, split) for split in SPLITS}
     if files["train"] is None and is_index(folder):
         return Source(name, source, {}, folder)
