@@ -26,10 +26,11 @@ def network_triples(graph: Any, attribute: str | None) -> list[tuple[object, obj
     name = _relation_attribute(edges) if attribute is None else attribute
     if name is not None:
         return [(subject, _attribute(subject, object, held, name), object) for subject, object, held in edges]
-    keyed = list(graph.edges(keys=True)) if graph.is_multigraph() else []
-    if edges and not all(isinstance(key, str) for _, _, key in keyed or [(0, 0, 0)]):
-        raise DataError("expected edges with an attribute relation (or keys that are strings), got edges without")
-    return [(subject, key, object) for subject, object, key in keyed]
+    if graph.is_multigraph() and all(isinstance(key, str) for _, _, key in graph.edges(keys=True)):
+        return [(subject, key, object) for subject, object, key in graph.edges(keys=True)]
+    if edges:
+        raise DataError("expected edges with an attribute relation, or keys that are strings, got edges without")
+    return []
 
 
 def _relation_attribute(edges: list[tuple[object, object, dict[str, object]]]) -> str | None:
@@ -40,7 +41,7 @@ def _relation_attribute(edges: list[tuple[object, object, dict[str, object]]]) -
     usual = [name for name in common if str(name).lower() in KNOWN["relation"]]
     if len(usual) > 1:
         raise DataError(
-            f"expected one attribute of edges as the relation, got {' and '.join(sorted(usual))}: choose one"
+            f"expected one attribute of edges as the relation, got {' and '.join(sorted(usual))}; say which in columns"
         )
     return usual[0] if usual else None
 
