@@ -43,7 +43,10 @@ def test_networks_that_do_not_say_the_relation_are_refused() -> None:
     assert refusal(nx.DiGraph()).startswith("there is no triple")
     twice = nx.DiGraph()
     twice.add_edge("a", "b", label="x", relation="y")
-    assert refusal(twice) == "train: expected one attribute of edges as the relation, got label and relation; say which in columns"
+    assert (
+        refusal(twice)
+        == "train: expected one attribute of edges as the relation, got label and relation; say which in columns"
+    )
     with pytest.raises(DataError, match="expected an attribute 'kind' of every edge, got none from 'a' to 'b'"):
         load_dataset(twice, ReadOptions(columns=("s", "kind", "o")))
 
