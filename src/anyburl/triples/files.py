@@ -15,6 +15,7 @@ from anyburl.reading import first_bytes
 from anyburl.triples.delimited import is_csv, read_delimited
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.triples.gathered import Gathered
+from anyburl.triples.kgx import is_kgx, read_kgx
 from anyburl.triples.lines import BLOCK, GZIP, ZSTD, LineParser, read_blocks
 from anyburl.triples.parquet import is_parquet, read_parquet
 from anyburl.triples.rdf import is_rdf, read_rdf
@@ -22,6 +23,7 @@ from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.table import TripleTable
 from anyburl.writing import replacing
 
+PICKLED = (".pt", ".pth", ".pkl", ".pickle")
 Compression = Literal["uncompressed", "gzip", "zstd"]
 
 
@@ -31,8 +33,8 @@ def read_triples(path: str | os.PathLike[str], options: ReadOptions | None = Non
     The first line that is not blank says whether tabs or blanks separate the labels of the file. Nothing else
     is special: labels may hold quotes, commas or #. Blank lines are skipped. A .csv file has a header and may quote its
     labels, a .parquet file has columns; `options.columns` says which to read, also of a file with tabs, whose first
-    line then is a header. A name that ends as RDF does (.nt, .ttl,
-    .nq, .trig, .rdf, also .gz) is read as RDF (extra `rdf`).
+    line then is a header. Edges of KGX come with the categories of the nodes beside them. A name that ends as RDF does
+    (.nt, .ttl, .nq, .trig, .rdf, also .gz) is read as RDF (extra `rdf`).
     """
     return pl.concat(list(read_batches(path, options)))
 
@@ -49,16 +51,24 @@ def read_batches(
     """
     path = Path(path)
     start = first_bytes(path, "triples", DataError)
-    options = options or ReadOptions()
+    options, gathered = options or ReadOptions(), gathered or Gathered()
     if is_rdf(path):
         yield from read_rdf(path, max(1, size // 64))
         return
     if is_parquet(path):
         yield from read_parquet(path, options, max(1, size // 64))
         return
+    if path.suffix.lower() in PICKLED:
+        raise DataError(
+            f"{path}: a pickled file may run any code when it is read: write the triples as .csv or .parquet"
+        )
     try:
-        has_columns = is_csv(path) or options.columns is not None
-        yield from read_delimited(path, start, options, size) if has_columns else _read_lines(path, start, size)
+        if is_csv(path) or options.columns is not None:
+            yield from read_delimited(path, start, options, size)
+        elif is_kgx(path):
+            yield from read_kgx(path, start, gathered, size)
+        else:
+            yield from _read_lines(path, start, size)
     except (OSError, EOFError, zlib.error) as error:
         if start.startswith((GZIP, ZSTD)):
             raise DataError(f"{path}: the compressed file is damaged or cut short ({error})") from error
