@@ -14,6 +14,7 @@ from anyburl.triples.read_options import LITERALS, ReadOptions
 
 PANEL = "How DATA is read"
 DEFAULTS = ReadOptions()
+SPLIT_HINT = "`anyburl learn DATA --split 0.8,0.1,0.1` divides a graph that has no splits"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ class Source:
         file = self.files.get(split)
         if file is None:
             return iter(())
-        return read_ogb(file, gathered) if file.is_dir() else read_batches(file, options, gathered)
+        return read_ogb(file, gathered) if is_ogb(file) else read_batches(file, options, gathered)
 
     def check_split(self, options: ReadOptions) -> None:
         """Refuse to divide what is divided already."""
