@@ -174,6 +174,15 @@ def test_records_end_where_a_line_does_and_all_quotes_are_closed(text: str) -> N
     assert _last_end(text.encode()) == expected
 
 
+def test_a_quote_that_nothing_closes_is_found_before_the_whole_file_is_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anyburl.triples.delimited.LONGEST", 100)
+    path = written(tmp_path, 's,p,o\na,b,"c\n' + "a,b,c\n" * 100)
+    with pytest.raises(DataError, match=r"train.csv:\d+: expected fields separated by commas, quoted where needed"):
+        list(read_batches(path, size=10))
+
+
 def test_compressed_csv_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "train.csv.gz"
     path.write_bytes(gzip.compress(b"s,p,o\n" + b"a,b,c\n" * 100)[:-10])

@@ -64,6 +64,13 @@ def test_kgx_gives_edges_categories_and_names(tmp_path: Path, layout: str) -> No
     assert (len(built.train), dict(built.names)) == (5, NAMES)
 
 
+def test_nasty_labels_survive_lines_of_json(tmp_path: Path) -> None:
+    nasty = ["a,b", '"', "(x)", "a\tb", "one\r\ntwo", "東京", "http://e/a#b", "_:b0", "n" * 5000, " "]
+    rows = [(label, f"r {label}", f"{label}.") for label in nasty]
+    lines = [json.dumps(dict(zip(("subject", "predicate", "object"), row, strict=True))) for row in rows]
+    assert read_triples(write(tmp_path / "edges.jsonl.gz", "\n".join(lines))).rows() == rows
+
+
 def test_kgx_without_nodes_or_with_chosen_columns_gives_edges_alone(tmp_path: Path) -> None:
     edges = write_tables(tmp_path)
     chosen = ReadOptions(columns=("subject", "predicate", "object"))

@@ -23,6 +23,7 @@ from anyburl.triples.read_options import ReadOptions
 
 CSV_SUFFIXES = (".csv", ".csv.gz", ".csv.zst")
 QUOTE, NEWLINE = b'"', b"\n"
+LONGEST = 1 << 26  # bytes of a record; what is longer has a quote that nothing closes
 NOTHING = "expected lines with a subject, a relation and an object, got none"
 
 
@@ -54,7 +55,7 @@ def _whole_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
     for block in blocks:
         text = rest + block
-        end = _last_end(text)
+        end = _last_end(text) or (len(text) if len(text) > LONGEST else 0)
         if end:
             yield text[:end]
         rest = text[end:]

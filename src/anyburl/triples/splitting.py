@@ -35,14 +35,20 @@ def divide(triples: Ids, order: NDArray[np.int64], shares: Sequence[float]) -> N
     parts = np.zeros(len(triples), np.int8)
     is_first = np.zeros(len(triples), np.bool_)
     drawn = triples[order]
-    ends = drawn[:, [0, 2]].ravel()
-    is_first[np.unique(ends, return_index=True)[1] // 2] = True
-    is_first[np.unique(drawn[:, 1], return_index=True)[1]] = True
+    is_first[_first_rows(drawn[:, [0, 2]].ravel()) // 2] = True
+    is_first[_first_rows(drawn[:, 1])] = True
     free = order[~is_first]
     n_valid, n_test = wanted_sizes(len(triples), len(free), shares)
     parts[free[:n_test]] = 2
     parts[free[n_test : n_test + n_valid]] = 1
     return parts
+
+
+def _first_rows(ids: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return where each id occurs first."""
+    first = np.full(int(ids.max(initial=-1)) + 1, -1, np.int64)
+    first[ids[::-1]] = np.arange(len(ids))[::-1]  # of several, the last that is written stays
+    return first[first >= 0]
 
 
 def wanted_sizes(n_triples: int, n_free: int, shares: Sequence[float]) -> tuple[int, int]:
