@@ -41,7 +41,7 @@ NASTY = [
 ]
 BROKEN_LINES = ["one\ntwo", "one\r\ntwo", "\n", "tab\tbed", 'a,"\n"b', "end\r"]
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-labels = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), min_size=1)
+labels = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
 
 
 def written(folder: Path, text: str, name: str = "train.csv") -> Path:
@@ -187,6 +187,17 @@ def test_compressed_csv_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "train.csv.gz"
     path.write_bytes(gzip.compress(b"s,p,o\n" + b"a,b,c\n" * 100)[:-10])
     assert "the compressed file is damaged or cut short" in refusal(path)
+
+
+def test_labels_that_csv_cannot_hold_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="a label with a NUL character cannot be written"):
+        write_triples([("a", "b", "\0")], tmp_path / "train.csv")
+
+
+@pytest.mark.parametrize("blank", ["", "\n"])
+def test_columns_that_are_not_chosen_may_be_missing_at_the_end_of_a_line(tmp_path: Path, blank: str) -> None:
+    path = written(tmp_path, f"s,p,o,weight\ned,speaks,dutch\n{blank}lisa,speaks,dutch,1\n")
+    assert read_triples(path, ReadOptions(columns=("s", "p", "o"))).rows() == ROWS
 
 
 def test_parquet_gives_the_usual_or_the_chosen_columns(tmp_path: Path) -> None:

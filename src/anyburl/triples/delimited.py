@@ -131,7 +131,7 @@ class _Parser:
     def _parse_records(self, block: bytes) -> pl.DataFrame:
         rows = []
         for number, fields in self.records(block):
-            if len(fields) != self.n_columns:
+            if not max(self.places) < len(fields) <= self.n_columns:
                 self._refuse(number, f"{self.n_columns} fields", str(len(fields)), fields)
             labels = [fields[place] for place in self.places]
             if "" in labels:
@@ -154,7 +154,8 @@ class _Parser:
                     yield self.n_lines + reader.line_num, fields
         except csv.Error as error:
             place = f"{self.path}:{self.n_lines + reader.line_num}"
-            raise DataError(f"{place}: expected fields separated by commas, quoted where needed: {error}") from error
+            separated = "commas, quoted where needed" if self.quoted else "tabs"
+            raise DataError(f"{place}: expected fields separated by {separated}: {error}") from error
 
     def _decoded(self, block: bytes) -> str:
         try:

@@ -94,8 +94,10 @@ def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[st
             frame.write_parquet(unfinished)
         return
     quoted = is_csv(path)
-    if not quoted:
-        _check_writable(frame, path)
+    if quoted:
+        _check_writable(frame, path, "\0", "a NUL character")
+    else:
+        _check_writable(frame, path, "[\t\n\r\0]|^\ufeff", "a tab or a line break")
     compressions: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
     with replacing(path) as unfinished:
         frame.write_csv(
@@ -108,8 +110,8 @@ def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[st
         )
 
 
-def _check_writable(frame: pl.DataFrame, path: Path) -> None:
+def _check_writable(frame: pl.DataFrame, path: Path, pattern: str, what: str) -> None:
     for name in COLUMNS:
-        unwritable = frame[name].filter(frame[name].str.contains("[\t\n\r\0]|^\ufeff"))
+        unwritable = frame[name].filter(frame[name].str.contains(pattern))
         if len(unwritable):
-            raise DataError(f"{path}: a label with a tab or a line break cannot be written: {unwritable[0]!r}")
+            raise DataError(f"{path}: a label with {what} cannot be written: {unwritable[0]!r}")
