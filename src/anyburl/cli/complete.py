@@ -20,6 +20,7 @@ from anyburl.cli.notes import Slow
 from anyburl.cli.reasoning import check_tunable
 from anyburl.completion.options import AUTO, MIN_SCORE, PER_CHOICES, CompleteOptions
 from anyburl.errors import DataError, OptionError
+from anyburl.reading import lines_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -153,13 +154,7 @@ def _labels(text: str | None, flag: str) -> list[str] | None:
 
 def _read_subjects(path: Path) -> dict[int, str]:
     """Return the labels in a file, one in a line, by the number of the line."""
-    if not path.is_file():
-        raise DataError(f"{path}: expected a file of subjects, got {'a folder' if path.is_dir() else 'no such file'}")
-    try:
-        lines = path.read_text("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: expected text in UTF-8") from error
-    labels = {number: line.strip("\r") for number, line in enumerate(lines, 1) if line.strip()}
+    labels = lines_of(path, "subjects", DataError)
     if not labels:
         raise DataError(f"{path}: expected subjects, one in a line, got an empty file")
     return labels

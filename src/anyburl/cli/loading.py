@@ -106,9 +106,16 @@ def load_data_argument(data: str, notes: PlainConsole, options: ReadOptions | No
 
 
 def remark_left_out(dataset: Dataset, notes: PlainConsole) -> None:
-    """Say how many statements of DATA are no triples here, and why."""
+    """Say how many statements of DATA are no triples here, and why; and how it was split."""
     for what, number in dataset.left_out.items():
         notes.say(f"{dataset.name}: {number:,} {what} left out")
+    if dataset.reading.split:
+        sizes = [len(table) for table in (dataset.train, dataset.valid, dataset.test)]
+        shares = ", ".join(
+            f"{split} {size:,} ({size / max(1, sum(sizes)):.1%})"
+            for split, size in zip(("train", "valid", "test"), sizes, strict=True)
+        )
+        notes.say(f"{dataset.name} is split into {shares}")
 
 
 def download_data_argument(data: str, notes: PlainConsole) -> None:

@@ -9,10 +9,12 @@ import typer
 
 from anyburl.cli.completion import one_of
 from anyburl.cli.flags import with_flags
+from anyburl.errors import InvalidOptionError
 from anyburl.triples.read_options import LITERALS, ReadOptions
 
 PANEL = "How DATA is read"
 DEFAULTS = ReadOptions()
+SPLIT_HINT = "`anyburl learn DATA --split 0.8,0.1,0.1` divides a graph that has no splits"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +32,43 @@ class Reading:
         ),
     ] = DEFAULTS.literals
 
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,C",
+            help="The columns of a table that hold subject, relation and object: by their names in its first line, or "
+            "by number, from 1, if it has no such line.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    split: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TRAIN,VALID,TEST",
+            help="Divide a graph without splits at random, by these shares, such as 0.8,0.1,0.1; every entity and "
+            "relation stays in train.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    split_seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Seed of the random numbers of --split.", rich_help_panel=PANEL)
+    ] = DEFAULTS.split_seed
+
     def options(self) -> ReadOptions:
         """Return how DATA is read."""
-        return ReadOptions(literals=self.literals)
+        return ReadOptions(
+            literals=self.literals,
+            columns=None if self.columns is None else tuple(name.strip() for name in self.columns.split(",")),
+            split=None if self.split is None else _shares(self.split),
+            split_seed=self.split_seed,
+        )
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(share) for share in text.split(","))
+    except ValueError:
+        raise InvalidOptionError("split", "three shares that sum to 1, such as 0.8,0.1,0.1", text) from None
 
 
 reading = with_flags(Reading, "reading")

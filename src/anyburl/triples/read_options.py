@@ -34,8 +34,12 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.literals not in LITERALS:
             raise InvalidOptionError("literals", f"one of {', '.join(LITERALS)}", self.literals)
-        if self.columns is not None and (len(self.columns) != 3 or not all(self.columns)):
+        if self.columns is not None and (len({*self.columns}) != 3 or not all(self.columns)):
             raise InvalidOptionError("columns", "the names of three columns, such as head,relation,tail", self.columns)
+        if self.split is not None and not _are_shares(self.split):
+            raise InvalidOptionError("split", "three shares that sum to 1, such as 0.8,0.1,0.1", self.split)
+        if type(self.split_seed) is not int or self.split_seed < 0:
+            raise InvalidOptionError("split_seed", "a number from 0", self.split_seed)
 
     def to_json(self) -> dict[str, Any]:
         """Return what differs from the defaults, as JSON holds it."""
@@ -52,3 +56,7 @@ class ReadOptions:
             name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
         }
         return cls(**values)
+
+
+def _are_shares(split: tuple[float, ...]) -> bool:
+    return len(split) == 3 and split[0] > 0 and min(split) >= 0 and abs(sum(split) - 1) < 1e-9

@@ -18,15 +18,23 @@ from anyburl.triples.download import Progress, download, quiet
 from anyburl.triples.entries import SPLITS, SUFFIXES
 from anyburl.triples.files import read_batches
 from anyburl.triples.gathered import Gathered
+from anyburl.triples.kgx import find_edges
+from anyburl.triples.ogb import is_ogb, read_ogb
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.registry import data_home, download_folder, find_entry, find_folder, is_index, names_like
 
-FOLDER_HOLDS = "a folder holds train and, if there are any, valid and test, each .txt or .tsv, also .gz or .zst"
+FOLDER_HOLDS = (
+    "a folder holds train and, if there are any, valid and test, each .txt, .tsv or .csv, also .gz or .zst, or .parquet"
+)
+RUN = "options.json"  # what tells the folder of a run, which holds train.parquet
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set is: a file of each split (None for a split without triples), or the folder of an index."""
+    """Where a data set is: a file of each split (None for a split without triples), or the folder of an index.
+
+    The file of train may be a folder of OGB.
+    """
 
     name: str
     source: str
@@ -36,7 +44,19 @@ class Source:
     def batches(self, split: str, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
         """Yield the labels of a split, a piece at a time; what is found besides them goes to `gathered`."""
         file = self.files.get(split)
-        return read_batches(file, options, gathered) if file else iter(())
+        if file is None:
+            return iter(())
+        return read_ogb(file, gathered) if is_ogb(file) else read_batches(file, options, gathered)
+
+    def check_split(self, options: ReadOptions) -> None:
+        """Refuse to divide what is divided already."""
+        if options.split is None:
+            return
+        if self.index is not None:
+            raise DataError(f"{self.source} is an index, which holds its splits: give --split to `anyburl index`")
+        found = [file.name for split in ("valid", "test") if (file := self.files.get(split))]
+        if found:
+            raise DataError(f"{self.source} has splits already ({', '.join(found)}): leave out --split")
 
 
 def fetch_dataset(data: str | os.PathLike[str], progress: Progress = quiet) -> None:
@@ -90,9 +110,13 @@ def _built_in() -> dict[str, Traversable]:
 
 
 def _in_folder(folder: Path, name: str, source: str) -> Source:
+    if (folder / RUN).is_file():
+        raise DataError(f"{folder} is a run folder, which holds rules: give the data that they were learned on")
     files = {split: _split_file(folder, split) for split in SPLITS}
     if files["train"] is None and is_index(folder):
         return Source(name, source, {}, folder)
+    if files["train"] is None:
+        files["train"] = folder if is_ogb(folder) else find_edges(folder)
     if files["train"] is None:
         found = sorted(entry.name for entry in folder.iterdir())
         listed = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "") if found else "an empty folder"
