@@ -147,10 +147,10 @@ def test_what_the_disk_refuses_is_said_at_once(server: FileServer, partial: Path
 
 
 def test_pauses_grow_unless_the_server_says_how_long() -> None:
-    assert [fetching._pause(n, OSError()) for n in range(3)] == [1, 2, 4]
+    assert [fetching.pause_after(n, OSError()) for n in range(3)] == [1, 2, 4]
     headers = Message()
     headers["Retry-After"] = "7"
     asked = HTTPError("", 429, "", headers, None)
-    assert fetching._pause(0, asked) == 7
+    assert fetching.pause_after(0, asked) == 7
     headers.replace_header("Retry-After", "3600")
-    assert fetching._pause(0, asked) == fetching.LONGEST_PAUSE
+    assert fetching.pause_after(0, asked) == fetching.LONGEST_PAUSE

@@ -29,10 +29,29 @@ class Reading:
             rich_help_panel=PANEL,
         ),
     ] = DEFAULTS.literals
+    query: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUERY",
+            help="What to ask a database (three columns) or a SPARQL endpoint (?s ?p ?o) instead of reading all of it.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    page_size: Annotated[
+        int, typer.Option(metavar="N", help="Triples in one answer of a SPARQL endpoint.", rich_help_panel=PANEL)
+    ] = DEFAULTS.page_size
+    timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help="How long an endpoint or a database may be silent before it is given up.",
+            rich_help_panel=PANEL,
+        ),
+    ] = DEFAULTS.timeout
 
     def options(self) -> ReadOptions:
         """Return how DATA is read."""
-        return ReadOptions(literals=self.literals)
+        return ReadOptions(literals=self.literals, query=self.query, page_size=self.page_size, timeout=self.timeout)
 
 
 reading = with_flags(Reading, "reading")

@@ -18,8 +18,9 @@ class ReadOptions:
     `literals` of RDF are skipped, kept as entities, or kept with numbers and dates cut into ranges. `graphs` are the
     named graphs to read, all of them if it is empty. `language` is that of readable names. `prefixes` shorten IRIs
     besides those that files declare. `columns` names the columns of a table that hold subject, relation and object.
-    `query` is what a database is asked. `split` divides a graph without splits into train, valid and test by these
-    shares, drawn with `split_seed`.
+    `query` is what a database or a SPARQL endpoint is asked. An endpoint gives `page_size` rows at a time and may be
+    silent for `timeout` seconds; a database has as many to accept a connection. `split` divides a graph without splits
+    into train, valid and test by these shares, drawn with `split_seed`.
     """
 
     literals: str = "skip"
@@ -28,6 +29,8 @@ class ReadOptions:
     prefixes: Mapping[str, str] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
     query: str | None = None
+    page_size: int = 20_000
+    timeout: float = 60.0
     split: tuple[float, ...] | None = None
     split_seed: int = 0
 
@@ -36,6 +39,13 @@ class ReadOptions:
             raise InvalidOptionError("literals", f"one of {', '.join(LITERALS)}", self.literals)
         if self.columns is not None and (len(self.columns) != 3 or not all(self.columns)):
             raise InvalidOptionError("columns", "the names of three columns, such as head,relation,tail", self.columns)
+
+        if self.query is not None and not self.query.strip():
+            raise InvalidOptionError("query", "a query, such as 'SELECT s, p, o FROM facts'", self.query)
+        if self.page_size < 1:
+            raise InvalidOptionError("page_size", "at least 1", self.page_size)
+        if not 0 < self.timeout < float("inf"):
+            raise InvalidOptionError("timeout", "a number of seconds above 0", self.timeout)
 
     def to_json(self) -> dict[str, Any]:
         """Return what differs from the defaults, as JSON holds it."""
