@@ -10,7 +10,7 @@ from anyburl.errors import OptionError
 from anyburl.triples.read_options import ReadOptions
 
 
-def unlock(data: str, timeout: float = ReadOptions.timeout) -> None:
+def unlock(data: str, timeout: float = ReadOptions.timeout, *, writing: bool = False) -> None:
     """Ask for what opens the server behind DATA, if it is one; without a terminal, the environment must do."""
     from anyburl.triples.remote.addresses import ENDPOINT, find_address
     from anyburl.triples.remote.credentials import UnauthorizedError, keep_credentials
@@ -20,7 +20,7 @@ def unlock(data: str, timeout: float = ReadOptions.timeout) -> None:
     if address is None or address.file is not None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     try:
-        check_access(address, timeout)
+        check_access(address, timeout, writing=writing)
     except UnauthorizedError as error:
         if "refuses" in str(error):
             raise

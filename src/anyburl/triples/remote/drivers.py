@@ -33,7 +33,9 @@ class SqliteDriver:
 
     def connect(self, place: str, *, timeout: float, writing: bool) -> Any:
         mode = "rwc" if writing else "ro"
-        connection = sqlite3.connect(f"file:{quote(place)}?mode={mode}", uri=True, timeout=timeout)
+        connection = sqlite3.connect(
+            f"file:{quote(place)}?mode={mode}", uri=True, timeout=timeout, isolation_level=None
+        )
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1")  # a file that is no database shows only now
         return connection
 

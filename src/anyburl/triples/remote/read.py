@@ -22,10 +22,11 @@ def read_remote(address: Address, options: ReadOptions, gathered: Gathered) -> I
     return read_database(address, options)
 
 
-def check_access(address: Address, timeout: float) -> None:
-    """Refuse what a server refuses; `UnauthorizedError` if it asks for credentials."""
+def check_access(address: Address, timeout: float, *, writing: bool = False) -> None:
+    """Refuse what a server refuses; `UnauthorizedError` if it asks for credentials. Nothing is changed."""
     if address.kind == ENDPOINT:
-        send(address.place, "query", "ASK {}", timeout=timeout, read=lambda answer: None)
+        field, text = ("update", "INSERT DATA {}") if writing else ("query", "ASK {}")
+        send(address.place, field, text, timeout=timeout, read=lambda answer: None)
     else:
         with connected(address, timeout=timeout):
             pass

@@ -1,0 +1,73 @@
+"""Facts as `anyburl complete` has written them, whatever the format."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from io import BytesIO
+from pathlib import Path
+
+import polars as pl
+
+from anyburl.completion.files import PARQUET, SUFFIXES, TEXTS
+from anyburl.errors import DataError
+from anyburl.reading import first_bytes
+from anyburl.triples.files import read_triples
+from anyburl.triples.frames import COLUMNS
+from anyburl.triples.lines import GZIP
+from anyburl.triples.read_options import ReadOptions
+
+TYPES = {
+    **dict.fromkeys(COLUMNS, pl.String),
+    "score": pl.Float64,
+    "probability": pl.Float64,
+    "rule": pl.String,
+    "rules": pl.Int64,
+    "facts": pl.String,
+}
+"""The columns of facts; the facts behind a fact are JSON. RDF holds the first three only."""
+
+
+def read_facts(path: Path) -> pl.DataFrame:
+    """Return the facts in a file, with those of the columns in `TYPES` that it has."""
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix not in TEXTS and suffix != PARQUET:
+        raise DataError(f"{path}: expected facts that `anyburl complete` wrote, a file that ends in {_listed()}")
+    start = first_bytes(path, "facts", DataError)
+    try:
+        facts = _read(path, suffix, packed=start.startswith(GZIP))
+        missing = [name for name in COLUMNS if name not in facts.columns]
+        if missing:
+            raise DataError(f"{path}: expected facts that `anyburl complete` wrote, got no column {missing[0]!r}")
+        facts = facts.select(_column(facts, name) for name in TYPES if name in facts.columns)
+    except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: the facts cannot be read ({' '.join(str(error).split())[:200]})") from error
+    if not facts.height:
+        raise DataError(f"{path}: there are no facts in it")
+    if any(facts[name].null_count() for name in COLUMNS):
+        raise DataError(f"{path}: a fact has no subject, relation or object")
+    return facts.unique(COLUMNS, keep="first", maintain_order=True)
+
+
+def _read(path: Path, suffix: str, *, packed: bool) -> pl.DataFrame:
+    if suffix == PARQUET:
+        return pl.read_parquet(path)
+    if suffix in (".nt", ".ttl"):
+        return read_triples(path, ReadOptions(literals="keep"))
+    text = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
+    if suffix == ".jsonl":
+        return pl.read_ndjson(BytesIO(text), infer_schema_length=None)
+    return pl.read_csv(text, separator="\t", quote_char=None, infer_schema=False)
+
+
+def _column(facts: pl.DataFrame, name: str) -> pl.Series:
+    column = facts[name]
+    if name == "facts" and column.dtype != pl.String:
+        told = [None if reason is None else json.dumps(reason, ensure_ascii=False) for reason in column.to_list()]
+        return pl.Series(name, told, dtype=pl.String)
+    return column.cast(TYPES[name])
+
+
+def _listed() -> str:
+    return f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
