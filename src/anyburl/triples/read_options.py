@@ -47,6 +47,10 @@ class ReadOptions:
         if not 0 < self.timeout < float("inf"):
             raise InvalidOptionError("timeout", "a number of seconds above 0", self.timeout)
 
+    def changed(self, other: ReadOptions) -> ReadOptions:
+        """Return these options, but for those in which `other` differs from the defaults."""
+        return ReadOptions.from_json({**self.to_json(), **other.to_json()})
+
     def to_json(self) -> dict[str, Any]:
         """Return what differs from the defaults, as JSON holds it."""
         plain = asdict(ReadOptions())
