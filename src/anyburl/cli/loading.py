@@ -93,6 +93,7 @@ def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> Non
 def load_data_argument(data: str, notes: PlainConsole, options: ReadOptions | None = None) -> Dataset:
     """Load DATA and say what of it was left out."""
     from anyburl.triples.dataset import load_dataset
+    from anyburl.triples.remote.addresses import ADDRESS
 
     try:
         download_data_argument(data, notes)
@@ -105,7 +106,8 @@ def load_data_argument(data: str, notes: PlainConsole, options: ReadOptions | No
             )
     except DataError as error:
         path = Path(data).expanduser()
-        hint = "" if path.exists() or "did you mean" in str(error) else _names_beside(path)
+        is_known = path.exists() or ADDRESS.match(data) or "did you mean" in str(error)
+        hint = "" if is_known else _names_beside(path)
         raise DataError(f"{error}{hint}") from error
     remark_left_out(dataset, notes)
     return dataset

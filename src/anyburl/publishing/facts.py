@@ -18,19 +18,17 @@ from anyburl.triples.frames import COLUMNS
 from anyburl.triples.lines import GZIP
 from anyburl.triples.read_options import ReadOptions
 
-TYPES = {
-    **dict.fromkeys(COLUMNS, pl.String),
+TYPES: dict[str, type[pl.DataType]] = {
     "score": pl.Float64,
     "probability": pl.Float64,
-    "rule": pl.String,
+    "closed_world": pl.Float64,
     "rules": pl.Int64,
-    "facts": pl.String,
 }
-"""The columns of facts; the facts behind a fact are JSON. RDF holds the first three only."""
+"""The types of the columns that are no text. The facts behind a fact become JSON."""
 
 
 def read_facts(path: Path) -> pl.DataFrame:
-    """Return the facts in a file, with those of the columns in `TYPES` that it has."""
+    """Return the facts in a file, with the columns that it has; RDF holds triples alone."""
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in TEXTS and suffix != PARQUET:
         raise DataError(f"{path}: expected facts that `anyburl complete` wrote, a file that ends in {_listed()}")
@@ -40,7 +38,7 @@ def read_facts(path: Path) -> pl.DataFrame:
         missing = [name for name in COLUMNS if name not in facts.columns]
         if missing:
             raise DataError(f"{path}: expected facts that `anyburl complete` wrote, got no column {missing[0]!r}")
-        facts = facts.select(_column(facts, name) for name in TYPES if name in facts.columns)
+        facts = facts.select(_column(column) for column in facts)
     except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise DataError(f"{path}: the facts cannot be read ({' '.join(str(error).split())[:200]})") from error
     if not facts.height:
@@ -61,12 +59,11 @@ def _read(path: Path, suffix: str, *, packed: bool) -> pl.DataFrame:
     return pl.read_csv(text, separator="\t", quote_char=None, infer_schema=False)
 
 
-def _column(facts: pl.DataFrame, name: str) -> pl.Series:
-    column = facts[name]
-    if name == "facts" and column.dtype != pl.String:
+def _column(column: pl.Series) -> pl.Series:
+    if column.dtype == pl.List:
         told = [None if reason is None else json.dumps(reason, ensure_ascii=False) for reason in column.to_list()]
-        return pl.Series(name, told, dtype=pl.String)
-    return column.cast(TYPES[name])
+        return pl.Series(column.name, told, dtype=pl.String)
+    return column.cast(TYPES.get(column.name, pl.String))
 
 
 def _listed() -> str:

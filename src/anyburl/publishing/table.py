@@ -10,13 +10,12 @@ from typing import Any
 import polars as pl
 
 from anyburl.errors import DataError, OptionError
-from anyburl.publishing.facts import TYPES
 from anyburl.publishing.options import Progress, PublishOptions
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.remote.addresses import DUCKDB, POSTGRESQL, Address
-from anyburl.triples.remote.drivers import connected, is_of_driver, quoted
+from anyburl.triples.remote.drivers import column_name, connected, is_of_driver, table_name
 
-SQL_TYPES = {pl.String: "TEXT", pl.Float64: "DOUBLE PRECISION", pl.Int64: "INTEGER"}
+SQL_TYPES: dict[pl.DataType, str] = {pl.Float64(): "DOUBLE PRECISION", pl.Int64(): "BIGINT"}
 INCOMING = "anyburl_incoming"
 
 
@@ -30,7 +29,7 @@ class TablePlan:
             raise OptionError("--graph is for SPARQL endpoints: a database has tables")
         if "score" not in facts.columns:
             raise DataError("RDF holds no scores: for a table, give facts in .parquet, .tsv or .jsonl")
-        self.address, self._table = address, quoted(address.table)
+        self.address, self._table = address, table_name(address.table)
         self._facts, self._options = facts, options
         self.n_facts, self.n_left_out = facts.height, 0
         self._is_new = not self._exists()
@@ -71,7 +70,7 @@ class TablePlan:
         return n_new
 
     def _write(self, connection: Any) -> int:
-        names = ", ".join(map(quoted, self._facts.columns))
+        names = ", ".join(map(column_name, self._facts.columns))
         if self.address.kind != POSTGRESQL:  # which begins by itself
             connection.execute("BEGIN")
         if self._is_new:
@@ -79,7 +78,7 @@ class TablePlan:
         before = _count(connection, self._table)
         with TemporaryDirectory() as folder:
             source = _load(connection, self.address.kind, self._facts, Path(folder))
-            same = " AND ".join(f"old.{quoted(name)} = new.{quoted(name)}" for name in COLUMNS)
+            same = " AND ".join(f"old.{name} = new.{name}" for name in COLUMNS)
             connection.execute(
                 f"INSERT INTO {self._table} ({names}) SELECT {names} FROM {source} AS new "
                 f"WHERE NOT EXISTS (SELECT 1 FROM {self._table} AS old WHERE {same})"
@@ -104,8 +103,10 @@ def _count(connection: Any, table: str) -> int:
 
 
 def _declared(facts: pl.DataFrame) -> str:
-    kinds = {name: SQL_TYPES[TYPES[name]] + (" NOT NULL" if name in COLUMNS else "") for name in facts.columns}
-    return ", ".join(f"{quoted(name)} {kind}" for name, kind in kinds.items())
+    kinds = [
+        SQL_TYPES.get(kind, "TEXT") + (" NOT NULL" if name in COLUMNS else "") for name, kind in facts.schema.items()
+    ]
+    return ", ".join(f"{column_name(name)} {kind}" for name, kind in zip(facts.columns, kinds, strict=True))
 
 
 def _load(connection: Any, kind: str, facts: pl.DataFrame, folder: Path) -> str:

@@ -12,7 +12,7 @@ from anyburl.errors import DataError
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.remote.addresses import Address
-from anyburl.triples.remote.drivers import Driver, connected, is_of_driver, quoted, table_names, told
+from anyburl.triples.remote.drivers import Driver, column_name, connected, is_of_driver, table_name, table_names, told
 
 ROWS = 1 << 16  # at a time
 N_LISTED = 8  # tables
@@ -51,7 +51,7 @@ def _asked(address: Address, options: ReadOptions, driver: Driver, connection: A
     if options.query is not None:
         return options.query.strip().rstrip(";")
     if address.table is not None:
-        return f"SELECT * FROM {quoted(address.table)}"
+        return f"SELECT * FROM {table_name(address.table)}"
     found = table_names(driver, connection)
     listed = ", ".join(found[:N_LISTED]) + (", ..." if len(found) > N_LISTED else "")
     there = f"there are {listed}" if found else "there are none"
@@ -71,17 +71,13 @@ def _columns(address: Address, options: ReadOptions, connection: Any, asked: str
         missing = [name for name in options.columns if name not in found]
         if missing:
             raise DataError(f"{address.text}: there is no column {missing[0]!r}, only {', '.join(found)}")
-        return f"SELECT {', '.join(map(_column, options.columns))} FROM (\n{asked}\n) AS asked"
+        return f"SELECT {', '.join(map(column_name, options.columns))} FROM (\n{asked}\n) AS asked"
     if len(found) != len(COLUMNS):
         raise DataError(
             f"{address.text}: expected three columns (subject, relation, object), got {len(found)}: "
             f"{', '.join(found)}; name three with --columns, or ask for them with --query"
         )
     return asked
-
-
-def _column(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _refuse_missing(address: Address, frame: pl.DataFrame, n_before: int) -> None:

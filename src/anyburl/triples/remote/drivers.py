@@ -112,9 +112,14 @@ def told(error: Exception) -> str:
     return said or type(error).__name__
 
 
-def quoted(name: str) -> str:
-    """Return a name of a table, perhaps with its schema, as SQL has it."""
-    return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
+def table_name(name: str) -> str:
+    """Return the name of a table, perhaps with its schema, as SQL has it."""
+    return ".".join(map(column_name, name.split(".")))
+
+
+def column_name(name: str) -> str:
+    """Return the name of a column as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def table_names(driver: Driver, connection: Any) -> list[str]:
