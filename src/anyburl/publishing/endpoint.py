@@ -42,7 +42,7 @@ class EndpointPlan:
             lines.append(f"left out: {self.n_left_out:,} facts with a blank node, which an update cannot name")
         return lines
 
-    def write(self, progress: Progress) -> int:
+    def write(self, progress: Progress = lambda n_facts: None) -> int:
         """Send everything; return how many facts are in. A failure says how many updates were done before."""
         for number, update in enumerate(self._updates):
             try:

@@ -34,17 +34,23 @@ def read_facts(path: Path) -> pl.DataFrame:
         raise DataError(f"{path}: expected facts that `anyburl complete` wrote, a file that ends in {_listed()}")
     start = first_bytes(path, "facts", DataError)
     try:
-        facts = _read(path, suffix, packed=start.startswith(GZIP))
-        missing = [name for name in COLUMNS if name not in facts.columns]
-        if missing:
-            raise DataError(f"{path}: expected facts that `anyburl complete` wrote, got no column {missing[0]!r}")
-        facts = facts.select(_column(column) for column in facts)
+        return check_facts(_read(path, suffix, packed=start.startswith(GZIP)))
     except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise DataError(f"{path}: the facts cannot be read ({' '.join(str(error).split())[:200]})") from error
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def check_facts(facts: pl.DataFrame) -> pl.DataFrame:
+    """Return facts of `Reasoner.complete`, each once, with lists as text; refuse a frame of anything else."""
+    missing = [name for name in COLUMNS if name not in facts.columns]
+    if missing:
+        raise DataError(f"expected facts as `anyburl complete` writes them, got no column {missing[0]!r}")
     if not facts.height:
-        raise DataError(f"{path}: there are no facts in it")
+        raise DataError("there are no facts")
     if any(facts[name].null_count() for name in COLUMNS):
-        raise DataError(f"{path}: a fact has no subject, relation or object")
+        raise DataError("a fact has no subject, relation or object")
+    facts = facts.select(_column(column) for column in facts)
     return facts.unique(COLUMNS, keep="first", maintain_order=True)
 
 

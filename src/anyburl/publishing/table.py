@@ -54,7 +54,7 @@ class TablePlan:
         lines = [f"{self.n_facts:,} facts into {self.address.text}{made}, in one transaction"]
         return [*lines, f"columns: {', '.join(self._facts.columns)}"]
 
-    def write(self, progress: Progress) -> int:
+    def write(self, progress: Progress = lambda n_facts: None) -> int:
         """Write everything or nothing; return how many facts were not there before."""
         file = self.address.file
         is_new_file = file is not None and not file.exists()
