@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,6 +15,7 @@ import pytest
 from anyburl.cli import unlocking
 from anyburl.triples.dataset import load_dataset
 from anyburl.triples.remote import credentials
+from cli.test_cli_signals import wait_for
 from serving import stay_on_this_machine
 from sparql_server import SparqlServer, sparql_server
 
@@ -202,3 +204,16 @@ def test_facts_go_into_a_table(run: Any, run_json: Any, geo_run: Path, tmp_path:
 def test_complete_points_to_publish(run: Any, geo_run: Path) -> None:
     told = run("complete", geo_run, "--out", "sparql:http://127.0.0.1:9/update", code=2)
     assert "then: anyburl publish FILE sparql:http://127.0.0.1:9/update" in told.stderr
+
+
+@pytest.mark.parametrize("command", ["learn", "index"])
+def test_an_interrupt_while_reading_leaves_nothing_behind(
+    spawn: Any, endpoint: SparqlServer, tmp_path: Path, command: str
+) -> None:
+    endpoint.pause = 60.0
+    with spawn(command, endpoint.url, "--out", tmp_path / "out") as process:
+        wait_for(lambda: endpoint.asked, process)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout, stderr) == (130, "", "error: interrupted\n")
+    assert list(tmp_path.iterdir()) == []

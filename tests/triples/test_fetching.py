@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import time
 from email.message import Message
+from email.utils import formatdate
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 
@@ -154,3 +156,9 @@ def test_pauses_grow_unless_the_server_says_how_long() -> None:
     assert fetching.pause_after(0, asked) == 7
     headers.replace_header("Retry-After", "3600")
     assert fetching.pause_after(0, asked) == fetching.LONGEST_PAUSE
+    headers.replace_header("Retry-After", formatdate(time.time() + 30, usegmt=True))
+    assert 25 < fetching.pause_after(0, asked) <= 30
+    headers.replace_header("Retry-After", formatdate(0, usegmt=True))
+    assert fetching.pause_after(0, asked) == 0
+    headers.replace_header("Retry-After", "soon")
+    assert fetching.pause_after(1, asked) == 2

@@ -31,7 +31,8 @@ def command(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A name (see `anyburl datasets`), a folder with train, valid and test, or a file.",
+            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an address (see "
+            "`anyburl learn --help`).",
             autocompletion=complete_data,
         ),
     ],

@@ -52,8 +52,9 @@ def command(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an index (see "
-            "`anyburl index`). With --resume, the run knows its own.",
+            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, an index (see "
+            "`anyburl index`), or an address: sparql:http://HOST/PATH, postgresql://HOST/DB#TABLE, duckdb:PATH#TABLE, "
+            "sqlite:PATH#TABLE. With --resume, the run knows its own.",
             autocompletion=complete_data,
         ),
     ] = None,

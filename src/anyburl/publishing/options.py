@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from anyburl.errors import InvalidOptionError
-from anyburl.rdf_terms import IRI
 from anyburl.triples.read_options import ReadOptions
 
+IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]+')
 Progress = Callable[[int], None]
 """Is told how many more facts are in."""
 

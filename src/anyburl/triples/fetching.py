@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, InvalidURL
 from pathlib import Path
@@ -106,8 +107,18 @@ def may_pass(error: OSError | HTTPException) -> bool:
 
 def pause_after(n_failures: int, error: OSError | HTTPException) -> float:
     """Return how many seconds to wait: as long as the server asks for, or twice as long as the last time."""
-    asked = (error.headers.get("Retry-After") or "") if isinstance(error, HTTPError) else ""
-    return min(LONGEST_PAUSE, float(asked) if asked.isdecimal() else FIRST_PAUSE * 2**n_failures)
+    asked = _asked(error.headers.get("Retry-After") or "") if isinstance(error, HTTPError) else None
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 2**n_failures if asked is None else asked)
+
+
+def _asked(text: str) -> float | None:
+    """Return how many seconds a server asks to be left alone: it says so in seconds, or names a time."""
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        return None
 
 
 def _failure(url: str, partial: Path, error: OSError | HTTPException) -> str:
