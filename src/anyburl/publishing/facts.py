@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from anyburl.completion.files import PARQUET, SUFFIXES, TEXTS
+from anyburl.completion.files import PARQUET, SUFFIXES
 from anyburl.errors import DataError
 from anyburl.reading import first_bytes
 from anyburl.triples.files import read_triples
@@ -30,7 +30,7 @@ TYPES: dict[str, type[pl.DataType]] = {
 def read_facts(path: Path) -> pl.DataFrame:
     """Return the facts in a file, with the columns that it has; RDF holds triples alone."""
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix not in TEXTS and suffix != PARQUET:
+    if suffix not in SUFFIXES:
         raise DataError(f"{path}: expected facts that `anyburl complete` wrote, a file that ends in {_listed()}")
     start = first_bytes(path, "facts", DataError)
     try:
@@ -57,7 +57,7 @@ def check_facts(facts: pl.DataFrame) -> pl.DataFrame:
 def _read(path: Path, suffix: str, *, packed: bool) -> pl.DataFrame:
     if suffix == PARQUET:
         return pl.read_parquet(path)
-    if suffix in (".nt", ".ttl"):
+    if suffix not in (".tsv", ".jsonl"):
         return read_triples(path, ReadOptions(literals="keep"))
     text = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
     if suffix == ".jsonl":

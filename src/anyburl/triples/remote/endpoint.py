@@ -17,8 +17,8 @@ from anyburl.triples.gathered import Gathered
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.remote.addresses import Address
 from anyburl.triples.remote.queries import GraphQueries, Part, parts_of
-from anyburl.triples.remote.results import label, select
-from anyburl.triples.remote.statements import NAMES, all_triples, wanted_triples
+from anyburl.triples.remote.results import Row, label, select
+from anyburl.triples.remote.statements import NAMES, Statements, all_triples
 
 
 def read_endpoint(address: Address, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
@@ -28,9 +28,10 @@ def read_endpoint(address: Address, options: ReadOptions, gathered: Gathered) ->
     if not sum(n for _, n in before):
         place = " and ".join(options.graphs) or "its default graph; name others with --graph"
         raise DataError(f"{address.text}: there are no triples in {place}")
+    statements = Statements(options, gathered)
     for part in reader.parts(before):
         for page in reader.pages(part):
-            yield wanted_triples(page, options, gathered)
+            yield statements.triples(page)
     if reader.counts() != before:
         raise DataError(f"{address.text}: the graph has changed while it was read: try again, or read a copy of it")
 
@@ -63,20 +64,20 @@ class EndpointReader:
             return iter([Part((), counts[0][1])])
         return parts_of(counts, self.page_size)
 
-    def pages(self, part: Part) -> Iterator[pl.DataFrame]:
+    def pages(self, part: Part) -> Iterator[list[Row]]:
         """Yield all triples of a part."""
         if part.n_triples <= self.page_size:
             page = self._page(part, None)
-            if page.height == part.n_triples:
+            if len(page) == part.n_triples:
                 yield page
                 return
-            self.page_size = max(1, min(self.page_size, page.height))  # perhaps the server gives no more at a time
+            self.page_size = max(1, min(self.page_size, len(page)))  # perhaps the server gives no more at a time
         seen: list[pl.Series] = []
         while (n_read := sum(len(hashes) for hashes in seen)) < part.n_triples:
             page = self._page(part, n_read)
-            seen.append(page.hash_rows())
+            seen.append(all_triples(page).hash_rows())
             yield page
-            if not page.height:
+            if not page:
                 break
         n_distinct = pl.concat(seen).n_unique()
         if n_distinct != part.n_triples:
@@ -85,6 +86,6 @@ class EndpointReader:
                 f"{part.n_triples:,} triples of {part}, got {n_distinct:,}; try again, or read a copy of it"
             )
 
-    def _page(self, part: Part, start: int | None) -> pl.DataFrame:
+    def _page(self, part: Part, start: int | None) -> list[Row]:
         query = self._queries.page(part, self.page_size, start)
-        return all_triples(select(self.url, query, NAMES, timeout=self.options.timeout))
+        return select(self.url, query, NAMES, timeout=self.options.timeout)

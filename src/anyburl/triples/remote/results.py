@@ -44,6 +44,11 @@ def _rows(url: str, answer: Answer) -> list[Row]:
     raise HTTPException("the results are damaged: expected values that are text")
 
 
+def is_literal(term: Mapping[str, Any]) -> bool:
+    """Whether a term is a literal; older servers say so in another word if it has a type."""
+    return term.get("type") in ("literal", "typed-literal")
+
+
 def label(term: Mapping[str, Any]) -> str:
     """Return a term as RDF files have it: an IRI, _:name, or a literal as in N-Triples."""
     kind, value = term.get("type"), term["value"]
@@ -51,7 +56,7 @@ def label(term: Mapping[str, Any]) -> str:
         return str(value)
     if kind == "bnode":
         return f"_:{value}"
-    if kind not in ("literal", "typed-literal"):
+    if not is_literal(term):
         raise DataError(f"expected IRIs, blank nodes and literals in results, got {kind!r}")
     quoted = f'"{ESCAPED.sub(_escape, value)}"'
     if language := term.get("xml:lang"):

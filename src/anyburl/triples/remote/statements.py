@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.gathered import Gathered
 from anyburl.triples.read_options import ReadOptions
-from anyburl.triples.remote.results import Row, label
+from anyburl.triples.remote.results import Row, is_literal, label
 
 NAMES = ("s", "p", "o")
 SCHEMA = dict.fromkeys(COLUMNS, pl.String)
@@ -21,10 +21,16 @@ def all_triples(rows: Iterable[Row]) -> pl.DataFrame:
     return pl.DataFrame(labels, schema=SCHEMA, orient="row")
 
 
-def wanted_triples(found: pl.DataFrame, options: ReadOptions, gathered: Gathered) -> pl.DataFrame:
-    """Leave out the literals that are not wanted, and count them."""
-    if options.literals == "keep":
-        return found
-    wanted = found.filter(~pl.col("object").str.starts_with('"'))
-    gathered.left_out["literals"] += found.height - wanted.height
-    return wanted
+class Statements:
+    """Sorts rows into triples and what is left out."""
+
+    def __init__(self, options: ReadOptions, gathered: Gathered) -> None:
+        self._options, self._gathered = options, gathered
+
+    def triples(self, rows: Sequence[Row]) -> pl.DataFrame:
+        """Return the rows that are wanted, as labels; others are counted."""
+        if self._options.literals == "keep":
+            return all_triples(rows)
+        wanted = [row for row in rows if not is_literal(row["o"])]
+        self._gathered.left_out["literals"] += len(rows) - len(wanted)
+        return all_triples(wanted)
