@@ -65,7 +65,9 @@ def test_named_graphs_are_chosen(endpoint: SparqlServer) -> None:
     endpoint.fill(triples(3))
     endpoint.fill(triples(4, "likes"), GRAPH)
     endpoint.fill(triples(6, "likes"), f"{GRAPH}2")
-    assert read(endpoint) == labels(triples(3))
+    assert read(endpoint) == read(endpoint, graphs=("default",)) == labels(triples(3))
+    assert "not both" in refusal(endpoint, graphs=("default", GRAPH))
+    assert "expected the IRI of a named graph, got 'no iri'" in refusal(endpoint, graphs=("no iri",))
     assert read(endpoint, graphs=(GRAPH,)) == labels(triples(4, "likes"))
     assert read(endpoint, graphs=(GRAPH, f"{GRAPH}2"), page_size=2) == labels(triples(6, "likes"))
 

@@ -12,6 +12,7 @@ from anyburl.rdf_terms import IRI
 from anyburl.triples.read_options import ReadOptions
 
 TRIPLE = "?s ?p ?o"
+DEFAULT_GRAPH = "default"
 PROLOGUE = re.compile(r"(?:\s+|#[^\n]*\n|(?:PREFIX\s+[^\s<]*\s*|BASE\s*)<[^>]*>)*", re.IGNORECASE)
 NOT_IN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 MOST_RELATIONS = 500  # in one query
@@ -39,10 +40,7 @@ class GraphQueries:
     @classmethod
     def of(cls, options: ReadOptions) -> Self:
         """Return the queries for what the options ask for."""
-        for graph in options.graphs:
-            if not IRI.fullmatch(graph):
-                raise DataError(f"expected the IRI of a named graph, got {graph!r}")
-        source = "".join(f"FROM <{graph}>\n" for graph in options.graphs)
+        source = "".join(f"FROM <{graph}>\n" for graph in _named(options.graphs))
         if options.query is None:
             return cls(source=source)
         prologue, query = _split(options.query)
@@ -74,6 +72,18 @@ def parts_of(counts: Sequence[tuple[str, int]], page_size: int) -> Iterator[Part
         n_triples += n
     if together:
         yield Part(tuple(together), n_triples)
+
+
+def _named(graphs: Sequence[str]) -> Sequence[str]:
+    """Return the named graphs to read, none for the default graph."""
+    if [*graphs] == [DEFAULT_GRAPH]:
+        return ()
+    for graph in graphs:
+        if graph == DEFAULT_GRAPH:
+            raise DataError("an endpoint gives its default graph or named ones, not both: ask for both with --query")
+        if not IRI.fullmatch(graph):
+            raise DataError(f"expected the IRI of a named graph, got {graph!r}")
+    return graphs
 
 
 def _split(query: str) -> tuple[str, str]:
