@@ -102,6 +102,14 @@ def test_rdf_gives_the_triples(tmp_path: Path, suffix: str) -> None:
     assert found.equals(frame[COLUMNS[:3]])
 
 
+def test_statements_about_facts_are_no_facts(tmp_path: Path) -> None:
+    pytest.importorskip("pyoxigraph")
+    fact = f"<{EX}a> <{EX}knows> <{EX}b> .\n"
+    about = f'<urn:anyburl:statement:1> <urn:anyburl:provenance:score> "0.9" .\n{fact}'
+    (tmp_path / "facts.nt").write_text(about)
+    assert read_facts(tmp_path / "facts.nt").rows() == [(f"{EX}a", f"{EX}knows", f"{EX}b")]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [

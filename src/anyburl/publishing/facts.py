@@ -12,6 +12,7 @@ import polars as pl
 
 from anyburl.completion.files import PARQUET, SUFFIXES
 from anyburl.errors import DataError
+from anyburl.rdf_terms import OWN
 from anyburl.reading import first_bytes
 from anyburl.triples.files import read_triples
 from anyburl.triples.frames import COLUMNS
@@ -58,11 +59,18 @@ def _read(path: Path, suffix: str, *, packed: bool) -> pl.DataFrame:
     if suffix == PARQUET:
         return pl.read_parquet(path)
     if suffix not in (".tsv", ".jsonl"):
-        return read_triples(path, ReadOptions(literals="keep"))
+        return read_triples(path, ReadOptions(literals="keep")).filter(~_is_provenance())
     text = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
     if suffix == ".jsonl":
         return pl.read_ndjson(BytesIO(text), infer_schema_length=None)
     return pl.read_csv(text, separator="\t", quote_char=None, infer_schema=False)
+
+
+def _is_provenance() -> pl.Expr:
+    """Tell which statements are about facts, and not facts themselves."""
+    quoted = pl.any_horizontal(pl.col("subject", "object").str.starts_with("<<"))
+    of_ours = pl.col("subject").str.starts_with(f"{OWN}statement:")
+    return quoted | of_ours | pl.col("relation").str.starts_with(f"{OWN}provenance:")
 
 
 def _column(column: pl.Series) -> pl.Series:

@@ -18,6 +18,8 @@ from anyburl.triples.remote.addresses import Address, find_address
         ("postgresql://me@h:5432/db#kb.facts", "postgresql", "postgresql://me@h:5432/db", "kb.facts"),
         ("postgres://h/db", "postgresql", "postgresql://h/db", None),
         ("postgresql:///db?host=/run/pg#t", "postgresql", "postgresql:///db?host=/run/pg", "t"),
+        ("postgresql://h/db?passfile=/p&sslkey=/k#t", "postgresql", "postgresql://h/db?passfile=/p&sslkey=/k", "t"),
+        ("https://h/sparql?default-graph-uri=x", "sparql", "https://h/sparql?default-graph-uri=x", None),
         ("duckdb:/x/y.db#facts", "duckdb", "/x/y.db", "facts"),
         ("sqlite:////x/y.db", "sqlite", "/x/y.db", None),
     ],

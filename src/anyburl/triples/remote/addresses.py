@@ -17,7 +17,10 @@ from anyburl.errors import DataError
 from anyburl.triples.entries import SUFFIXES
 
 ENDPOINT, POSTGRESQL, DUCKDB, SQLITE = "sparql", "postgresql", "duckdb", "sqlite"
-SECRET = re.compile(r"pass|secret|token|key$|sslpassword", re.IGNORECASE)
+SECRETS = {
+    ENDPOINT: re.compile(r".*(pass|secret|token|key$)", re.IGNORECASE),
+    POSTGRESQL: re.compile(r"(ssl)?password|.*secret"),  # passfile and sslkey name files
+}
 ADDRESS = re.compile(r"(sparql|https?|postgres|postgresql|duckdb|sqlite):", re.IGNORECASE)
 FROM_ENVIRONMENT = {
     ENDPOINT: "set ANYBURL_SPARQL_USER and ANYBURL_SPARQL_PASSWORD, or ANYBURL_SPARQL_TOKEN",
@@ -101,7 +104,7 @@ def _refuse_secrets(kind: str, url: str) -> None:
         has_password = parts.password is not None or (kind == ENDPOINT and parts.username is not None)
     except ValueError:
         raise DataError("the address cannot be read: expected a scheme, a host and a path") from None
-    if has_password or any(SECRET.search(name) for name, _ in parse_qsl(parts.query)):
+    if has_password or any(SECRETS[kind].match(name) for name, _ in parse_qsl(parts.query)):
         raise DataError(
             "an address must not hold a password, since it is kept in run folders and in the history of the shell: "
             f"take it out and {FROM_ENVIRONMENT[kind]}"
