@@ -31,6 +31,7 @@ PUBLIC = [
     "OptionError",
     "PathProfile",
     "PlantedRule",
+    "PublishOptions",
     "RankOptions",
     "ReadOptions",
     "Reason",
@@ -60,7 +61,9 @@ PUBLIC = [
     "load_dataset",
     "measure",
     "parse_rule",
+    "plan_publishing",
     "predict",
+    "publish",
     "rescore",
 ]
 

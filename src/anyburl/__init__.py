@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from anyburl.learning.options import LearnOptions
     from anyburl.learning.run import RunDirectory
     from anyburl.paths.profile import PathProfile
+    from anyburl.publishing.options import PublishOptions
+    from anyburl.publishing.publish import plan_publishing, publish
     from anyburl.ranking.options import RankOptions
     from anyburl.reasoning.answers import Answer, Answers
     from anyburl.reasoning.reasoner import Reasoner
@@ -86,6 +88,7 @@ _HOMES = {
     "OptionError": "errors",
     "PathProfile": "paths.profile",
     "PlantedRule": "synthetic.planted",
+    "PublishOptions": "publishing.options",
     "RankOptions": "ranking.options",
     "ReadOptions": "triples.read_options",
     "Reason": "explanation.record",
@@ -114,7 +117,9 @@ _HOMES = {
     "load_dataset": "triples.dataset",
     "measure": "ruleset.measuring",
     "parse_rule": "rules.syntax",
+    "plan_publishing": "publishing.publish",
     "predict": "reasoning.shortcuts",
+    "publish": "publishing.publish",
     "rescore": "ruleset.counting",
 }
 
@@ -144,6 +149,7 @@ __all__ = [
     "OptionError",
     "PathProfile",
     "PlantedRule",
+    "PublishOptions",
     "RankOptions",
     "ReadOptions",
     "Reason",
@@ -173,7 +179,9 @@ __all__ = [
     "load_dataset",
     "measure",
     "parse_rule",
+    "plan_publishing",
     "predict",
+    "publish",
     "rescore",
 ]
 

@@ -39,7 +39,8 @@ def command(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an index.",
+            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, an index, or an "
+            "address (see `anyburl learn --help`).",
             autocompletion=complete_data,
         ),
     ],

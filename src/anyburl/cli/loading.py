@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyburl.cli.consoles import PlainConsole, counted
 from anyburl.cli.notes import Slow, SlowDownload
+from anyburl.cli.unlocking import unlock
 from anyburl.errors import DataError, OptionError, RuleError, RunError
 
 if TYPE_CHECKING:
@@ -92,14 +93,21 @@ def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> Non
 def load_data_argument(data: str, notes: PlainConsole, options: ReadOptions | None = None) -> Dataset:
     """Load DATA and say what of it was left out."""
     from anyburl.triples.dataset import load_dataset
+    from anyburl.triples.remote.addresses import ADDRESS
 
     try:
         download_data_argument(data, notes)
-        with Slow(notes, f"reading {data}", f"read {data}"):
-            dataset = load_dataset(data, options)
+        unlock(data)
+        with Slow(notes, f"reading {data}", f"read {data}") as slow:
+            dataset = load_dataset(
+                data,
+                options,
+                lambda n: slow.change(f"reading {data}", f"read {data}", counted(n, "triple")),
+            )
     except DataError as error:
         path = Path(data).expanduser()
-        hint = "" if path.exists() or "did you mean" in str(error) else _names_beside(path)
+        is_known = path.exists() or ADDRESS.match(data) or "did you mean" in str(error)
+        hint = "" if is_known else _names_beside(path)
         raise DataError(f"{error}{hint}") from error
     remark_left_out(dataset, notes)
     return dataset

@@ -31,6 +31,25 @@ class Reading:
             rich_help_panel=PANEL,
         ),
     ] = DEFAULTS.literals
+    query: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUERY",
+            help="What to ask a database (three columns) or a SPARQL endpoint (?s ?p ?o) instead of reading all of it.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    page_size: Annotated[
+        int, typer.Option(metavar="N", help="Triples in one answer of a SPARQL endpoint.", rich_help_panel=PANEL)
+    ] = DEFAULTS.page_size
+    timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help="How long an endpoint or a database may be silent before it is given up.",
+            rich_help_panel=PANEL,
+        ),
+    ] = DEFAULTS.timeout
 
     columns: Annotated[
         str | None,
@@ -58,6 +77,9 @@ class Reading:
         """Return how DATA is read."""
         return ReadOptions(
             literals=self.literals,
+            query=self.query,
+            page_size=self.page_size,
+            timeout=self.timeout,
             columns=None if self.columns is None else tuple(name.strip() for name in self.columns.split(",")),
             split=None if self.split is None else _shares(self.split),
             split_seed=self.split_seed,

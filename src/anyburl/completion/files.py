@@ -13,6 +13,7 @@ import polars as pl
 
 from anyburl.completion.texts import to_json_lines, to_rdf_lines, to_tab_separated
 from anyburl.errors import DataError, OptionError
+from anyburl.triples.remote.addresses import find_address
 from anyburl.writing import replacing
 
 STANDARD_OUTPUT = "-"
@@ -101,6 +102,8 @@ class FactStream:
 
 def open_facts(out: str) -> FactFile | FactStream:
     """Return where facts go to: a file, or standard output."""
+    if find_address(out) is not None:
+        raise OptionError(f"write the facts to a file and look at them first, then: anyburl publish FILE {out}")
     return FactStream() if out == STANDARD_OUTPUT else FactFile(Path(out).expanduser())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -101,26 +101,34 @@ DataLike = str | os.PathLike[str] | Dataset | TripleTable | TriplesLike
 """A data set by name, folder or file; a `Dataset`; or its train triples in a table, frame, array or list."""
 
 
-def load_dataset(data: DataLike, options: ReadOptions | None = None) -> Dataset:
-    """Load a data set by name, from a folder or from a single file (train only), or make one of triples in memory.
+Read = Callable[[int], None]
+"""Is told how many triples have been read so far."""
+
+
+def load_dataset(
+    data: DataLike, options: ReadOptions | None = None, progress: Read = lambda n_triples: None
+) -> Dataset:
+    """Load a data set by name, from a folder, a single file or a database (train only), or from triples in memory.
 
     A folder holds files of triples, or what `anyburl index` wrote: the latter opens at once and is read as it is used.
     A name may be written in any way (FB15k-237, fb15k237). It is looked up among the built-in data sets and in the
     folder $ANYBURL_DATA; otherwise its files are downloaded when it is first used (`anyburl datasets` lists the names).
+    An address leads to a SPARQL endpoint (sparql:http://host/path) or to a table of a database (postgresql://host/db#t,
+    duckdb:path#t, sqlite:path#t).
 
     Triples in memory become the train split: a `TripleTable`, a Polars or pandas frame, a table of Arrow, a directed
     graph of NetworkX, a graph of RDFLib, a factory of PyKEEN, a NumPy array of three columns (integers become labels)
     or a list of (subject, relation, object). `Dataset.from_triples` takes valid and test as well. A `Dataset` is
-    returned as it is. `options` say how data is read, and whether it is split.
+    returned as it is. `options` say how data is read, and whether it is split; `progress` is told how far reading is.
     """
     if isinstance(data, Dataset):
         return data
     if isinstance(data, TripleTable) and not (options and options.split):
         return _train_only(data)
     if isinstance(data, str | os.PathLike):
-        return _located(data, options or ReadOptions())
+        return _located(data, options or ReadOptions(), progress)
     if is_rdflib(data):
-        return _from_rdflib(data, options or ReadOptions())
+        return _from_rdflib(data, options or ReadOptions(), progress)
     return Dataset.from_triples(data, options=options)
 
 
@@ -129,10 +137,10 @@ def load_recorded(data: Mapping[str, Any]) -> Dataset:
     return load_dataset(data["source"], ReadOptions.from_json(data.get("reading", {})))
 
 
-def _from_rdflib(graph: Any, options: ReadOptions) -> Dataset:
+def _from_rdflib(graph: Any, options: ReadOptions, progress: Read) -> Dataset:
     """Read a graph of RDFLib as the file that it would be."""
     with TemporaryDirectory() as folder:
-        found = _located(write_rdflib(graph, Path(folder)), options)
+        found = _located(write_rdflib(graph, Path(folder)), options, progress)
     return replace(found, source=None)
 
 
@@ -143,7 +151,7 @@ def _train_only(train: TripleTable) -> Dataset:
     return Dataset("triples", train, nothing, nothing)
 
 
-def _located(data: str | os.PathLike[str], options: ReadOptions) -> Dataset:
+def _located(data: str | os.PathLike[str], options: ReadOptions, progress: Read) -> Dataset:
     with located(data) as source:
         source.check_split(options)
         if source.index is not None:
@@ -160,7 +168,8 @@ def _located(data: str | os.PathLike[str], options: ReadOptions) -> Dataset:
                 left_out=stored.card.left_out,
             )
         gathered = Gathered()
-        tables = tables_of([source.batches(split, options, gathered) for split in SPLITS])
+        watched = _Watched(progress)
+        tables = tables_of([watched(source.batches(split, options, gathered)) for split in SPLITS])
     train, valid, test = _split(tables, options)
     names = Names(gathered.names, {**gathered.prefixes, **options.prefixes})
     return Dataset(
@@ -170,6 +179,19 @@ def _located(data: str | os.PathLike[str], options: ReadOptions) -> Dataset:
 
 def _split(tables: list[TripleTable], options: ReadOptions) -> list[TripleTable]:
     return split_table(tables[0], options.split, options.split_seed) if options.split else tables
+
+
+class _Watched:
+    """Tells how many triples have been read, while batches go by."""
+
+    def __init__(self, progress: Read) -> None:
+        self._progress, self._n_read = progress, 0
+
+    def __call__(self, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        for batch in batches:
+            self._n_read += batch.height
+            self._progress(self._n_read)
+            yield batch
 
 
 def _labels(split: str, triples: TripleTable | TriplesLike | None, options: ReadOptions) -> pl.DataFrame:

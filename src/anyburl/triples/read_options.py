@@ -18,8 +18,9 @@ class ReadOptions:
     `literals` of RDF are skipped, kept as entities, or kept with numbers and dates cut into ranges. `graphs` are the
     named graphs to read, all of them if it is empty. `language` is that of readable names. `prefixes` shorten IRIs
     besides those that files declare. `columns` names the columns of a table that hold subject, relation and object.
-    `query` is what a database is asked. `split` divides a graph without splits into train, valid and test by these
-    shares, drawn with `split_seed`.
+    `query` is what a database or a SPARQL endpoint is asked. An endpoint gives `page_size` rows at a time and may be
+    silent for `timeout` seconds; a database has as many to accept a connection. `split` divides a graph without splits
+    into train, valid and test by these shares, drawn with `split_seed`.
     """
 
     literals: str = "skip"
@@ -28,6 +29,8 @@ class ReadOptions:
     prefixes: Mapping[str, str] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
     query: str | None = None
+    page_size: int = 20_000
+    timeout: float = 60.0
     split: tuple[float, ...] | None = None
     split_seed: int = 0
 
@@ -40,6 +43,17 @@ class ReadOptions:
             raise InvalidOptionError("split", "three shares that sum to 1, such as 0.8,0.1,0.1", self.split)
         if type(self.split_seed) is not int or self.split_seed < 0:
             raise InvalidOptionError("split_seed", "a number from 0", self.split_seed)
+
+        if self.query is not None and not self.query.strip():
+            raise InvalidOptionError("query", "a query, such as 'SELECT s, p, o FROM facts'", self.query)
+        if self.page_size < 1:
+            raise InvalidOptionError("page_size", "at least 1", self.page_size)
+        if not 0 < self.timeout < float("inf"):
+            raise InvalidOptionError("timeout", "a number of seconds above 0", self.timeout)
+
+    def changed(self, other: ReadOptions) -> ReadOptions:
+        """Return these options, but for those in which `other` differs from the defaults."""
+        return ReadOptions.from_json({**self.to_json(), **other.to_json()})
 
     def to_json(self) -> dict[str, Any]:
         """Return what differs from the defaults, as JSON holds it."""

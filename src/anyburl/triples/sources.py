@@ -22,6 +22,8 @@ from anyburl.triples.kgx import find_edges
 from anyburl.triples.ogb import is_ogb, read_ogb
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.registry import data_home, download_folder, find_entry, find_folder, is_index, names_like
+from anyburl.triples.remote.addresses import Address, find_address
+from anyburl.triples.remote.read import read_remote
 
 FOLDER_HOLDS = (
     "a folder holds train and, if there are any, valid and test, each .txt, .tsv or .csv, also .gz or .zst, or .parquet"
@@ -33,16 +35,20 @@ RUN = "options.json"  # what tells the folder of a run, which holds train.parque
 class Source:
     """Where a data set is: a file of each split (None for a split without triples), or the folder of an index.
 
-    The file of train may be a folder of OGB.
+    The file of train may be a folder of OGB. Or an `address`: a database or an endpoint, all of which is train. Its
+    file, if it is in one, is listed as well.
     """
 
     name: str
     source: str
     files: dict[str, Path | None]
     index: Path | None = None
+    address: Address | None = None
 
     def batches(self, split: str, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
         """Yield the labels of a split, a piece at a time; what is found besides them goes to `gathered`."""
+        if self.address is not None:
+            return read_remote(self.address, options, gathered) if split == "train" else iter(())
         file = self.files.get(split)
         if file is None:
             return iter(())
@@ -72,6 +78,12 @@ def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterato
     if isinstance(data, str) and data in built_in:
         with resources.as_file(built_in[data]) as folder:
             yield _in_folder(folder, data, data)
+        return
+    address = find_address(data)
+    if address is not None:
+        if address.file is not None and not address.file.is_file():
+            raise DataError(f"{address.text}: there is no such file")
+        yield Source(address.name, address.text, {"train": address.file}, address=address)
         return
     path = Path(data).expanduser()
     home = data_home()
