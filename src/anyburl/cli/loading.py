@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from anyburl.triples.table import TripleTable
 
 N_REJECTED_SHOWN = 5
+INSTEAD = {
+    "literals": "`--literals keep` makes entities of them, `--literals ranges` ranges of numbers and dates",
+    "exact numbers and dates": "ranges take their place",
+}
+"""What else is to be said of what was left out."""
 
 
 def existing_rules(rules: str) -> Path:
@@ -89,8 +94,10 @@ def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> Non
         notes.say(f"and {len(report.rejected) - N_REJECTED_SHOWN:,} more")
 
 
-def load_data_argument(data: str, notes: PlainConsole, options: ReadOptions | None = None) -> Dataset:
-    """Load DATA and say what of it was left out."""
+def load_data_argument(
+    data: str, notes: PlainConsole, options: ReadOptions | None = None, *, is_new: bool = True
+) -> Dataset:
+    """Load DATA and, if it `is_new` and not what a run folder remembers, say what of it was left out."""
     from anyburl.triples.dataset import load_dataset
 
     try:
@@ -101,14 +108,17 @@ def load_data_argument(data: str, notes: PlainConsole, options: ReadOptions | No
         path = Path(data).expanduser()
         hint = "" if path.exists() or "did you mean" in str(error) else _names_beside(path)
         raise DataError(f"{error}{hint}") from error
-    remark_left_out(dataset, notes)
+    if is_new:
+        remark_left_out(dataset, notes)
     return dataset
 
 
 def remark_left_out(dataset: Dataset, notes: PlainConsole) -> None:
     """Say how many statements of DATA are no triples here, and why."""
     for what, number in dataset.left_out.items():
-        notes.say(f"{dataset.name}: {number:,} {what} left out")
+        more = f" ({INSTEAD[what]})" if what in INSTEAD else ""
+        if number:
+            notes.say(f"{dataset.name}: {number:,} {what} left out{more}")
 
 
 def download_data_argument(data: str, notes: PlainConsole) -> None:
@@ -129,7 +139,7 @@ def read_names_argument(path: Path | None) -> Names:
 def load_data_of_rules(rules: str, data: str | None, notes: PlainConsole) -> Dataset:
     """Load the DATA to use with RULES: what was given, or what a run folder was learned on, read as then."""
     source, options = data_of_rules(rules, data)
-    return load_data_argument(source, notes, options)
+    return load_data_argument(source, notes, options, is_new=options is None)
 
 
 def data_of_rules(rules: str, data: str | None) -> tuple[str, ReadOptions | None]:

@@ -9,6 +9,7 @@ import typer
 
 from anyburl.cli.completion import one_of
 from anyburl.cli.flags import with_flags
+from anyburl.errors import InvalidOptionError
 from anyburl.triples.read_options import LITERALS, ReadOptions
 
 PANEL = "How DATA is read"
@@ -24,15 +25,47 @@ class Reading:
         typer.Option(
             metavar="NAME",
             help="What becomes of literals in RDF: skip them, keep them as entities, or keep numbers and dates as "
-            f"ranges: {', '.join(LITERALS)}.",
+            f"ranges and skip the others: {', '.join(LITERALS)}.",
             autocompletion=one_of(*LITERALS),
             rich_help_panel=PANEL,
         ),
     ] = DEFAULTS.literals
+    graph: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="IRI",
+            help="Read this named graph of RDF only, or `default` for the one without a name; repeat it for more.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    language: Annotated[
+        str,
+        typer.Option(metavar="TAG", help="The language of names in RDF, if there is a choice.", rich_help_panel=PANEL),
+    ] = DEFAULTS.language
+    prefix: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=IRI",
+            help="Shorten IRIs that start so, besides the prefixes of DATA and well-known ones; repeat it for more.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
 
     def options(self) -> ReadOptions:
         """Return how DATA is read."""
-        return ReadOptions(literals=self.literals)
+        return ReadOptions(
+            literals=self.literals,
+            graphs=tuple(self.graph or ()),
+            language=self.language,
+            prefixes=dict(map(_prefix, self.prefix or ())),
+        )
+
+
+def _prefix(text: str) -> tuple[str, str]:
+    name, equals, iri = text.partition("=")
+    if not equals or not iri or ":" in name.rstrip(":"):
+        raise InvalidOptionError("prefix", "a name and the start of IRIs, such as ex=http://example.org/", text)
+    return name.rstrip(":"), iri.removeprefix("<").removesuffix(">")
 
 
 reading = with_flags(Reading, "reading")

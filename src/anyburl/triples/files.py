@@ -15,7 +15,8 @@ from anyburl.reading import first_bytes
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.triples.gathered import Gathered
 from anyburl.triples.lines import BLOCK, GZIP, ZSTD, LineParser, read_blocks
-from anyburl.triples.rdf import is_rdf, read_rdf
+from anyburl.triples.rdf import is_rdf
+from anyburl.triples.rdf_reader import read_rdf
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.table import TripleTable
 from anyburl.writing import replacing
@@ -28,7 +29,7 @@ def read_triples(path: str | os.PathLike[str], options: ReadOptions | None = Non
 
     The first line that is not blank says whether tabs or blanks separate the labels of the file. Nothing else
     is special: labels may hold quotes, commas or #. Blank lines are skipped. A name that ends as RDF does (.nt, .ttl,
-    .nq, .trig, .rdf, also .gz) is read as RDF (extra `rdf`).
+    .nq, .trig, .rdf, .owl, .jsonld, .n3, also .gz and .zst) is read as RDF (extra `rdf`), as `options` say.
     """
     return pl.concat(list(read_batches(path, options)))
 
@@ -46,7 +47,7 @@ def read_batches(
     path = Path(path)
     start = first_bytes(path, "triples", DataError)
     if is_rdf(path):
-        yield from read_rdf(path, max(1, size // 64))
+        yield from read_rdf(path, max(1, size // 64), options or ReadOptions(), gathered or Gathered())
         return
     parser = LineParser(path)
     try:

@@ -15,11 +15,11 @@ LITERALS = ("skip", "keep", "ranges")
 class ReadOptions:
     """How a graph is read; a run folder and an index remember it with their data.
 
-    `literals` of RDF are skipped, kept as entities, or kept with numbers and dates cut into ranges. `graphs` are the
-    named graphs to read, all of them if it is empty. `language` is that of readable names. `prefixes` shorten IRIs
-    besides those that files declare. `columns` names the columns of a table that hold subject, relation and object.
-    `query` is what a database is asked. `split` divides a graph without splits into train, valid and test by these
-    shares, drawn with `split_seed`.
+    `literals` of RDF are skipped, kept as entities, or numbers and dates are kept as ranges and the others skipped.
+    `graphs` are the named graphs to read, "default" the one without a name, all of them if it is empty. `language` is
+    that of readable names. `prefixes` shorten IRIs besides those that files declare. `columns` names the columns of a
+    table that hold subject, relation and object. `query` is what a database is asked. `split` divides a graph without
+    splits into train, valid and test by these shares, drawn with `split_seed`.
     """
 
     literals: str = "skip"
