@@ -95,7 +95,8 @@ def command(
         str | None,
         typer.Option(
             metavar="RELATION",
-            help="Subject and object must have a type, as this relation states it, that was seen at their place.",
+            help="Subject and object must have a type, as this relation states it, that was seen at their place, or "
+            "one of a class below it (rdfs:subClassOf).",
             rich_help_panel=WANTED,
         ),
     ] = None,

@@ -222,13 +222,17 @@ def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
         return given
     labels = []
     for value in given["relations"]:
-        is_label = dataset.vocabulary.encode_relations([value])[0] >= 0
-        labels += [value] if is_label else [part for part in value.split(",") if part]
+        is_label = _relation(value, dataset) in dataset.vocabulary.relations
+        labels += [_relation(part, dataset) for part in ([value] if is_label else value.split(",")) if part]
     if not labels:
         raise OptionError("--relations names no relation: give at least one")
     for label in labels:
         dataset.vocabulary.relation_id(label)
     return {**given, "relations": tuple(labels)}
+
+
+def _relation(text: str, dataset: Dataset) -> str:
+    return dataset.names.label_of(text, dataset.vocabulary.relations, "relation")
 
 
 def _print_summary(session: Session) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,11 +129,20 @@ def download_data_argument(data: str, notes: PlainConsole) -> None:
         fetch_dataset(data, slow.reach)
 
 
-def read_names_argument(path: Path | None) -> Names:
-    """Read the file of --names; without one, labels stand for themselves."""
-    from anyburl.triples import names
+def read_names_argument(path: Path | None, *rules: str) -> Names:
+    """Read the file of --names; without one, the names are those that the run folders among RULES have kept."""
+    from anyburl.ruleset.files import run_folder
+    from anyburl.triples.names import Names, read_names
 
-    return names.Names() if path is None else names.read_names(path)
+    folders = [folder for given in rules if ((folder := Path(given).expanduser()) / run_folder.OPTIONS).is_file()]
+    found = [run_folder.read_names(folder) for folder in folders]
+    found += [] if path is None else [read_names(path)]
+    named = [dict(names) for names in (found if path is None else found[-1:])]
+    return Names(_joined(named), _joined([names.prefixes for names in found]))
+
+
+def _joined(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {key: value for mapping in mappings for key, value in mapping.items()}
 
 
 def load_data_of_rules(rules: str, data: str | None, notes: PlainConsole) -> Dataset:

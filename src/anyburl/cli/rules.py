@@ -76,7 +76,7 @@ def command(
         smoothing=smoothing,
         least={"head_coverage": min_head_coverage, "lift": min_lift, "pca_confidence": min_pca_confidence},
     )
-    readable = read_names_argument(names)
+    readable = read_names_argument(names, rules)
     notes = note_console(quiet=quiet)
     everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
     measuring = Measuring(rules, data, threads, notes)
