@@ -18,7 +18,7 @@ from anyburl.cli.consoles import counted, print_json, print_whole, result_consol
 from anyburl.cli.interrupts import Interrupts
 from anyburl.cli.notes import Slow
 from anyburl.cli.reasoning import check_tunable
-from anyburl.completion.options import AUTO, MIN_SCORE, PER_CHOICES, CompleteOptions
+from anyburl.completion.options import AUTO, MIN_SCORE, PER_CHOICES, PROVENANCES, CompleteOptions
 from anyburl.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ def command(
     rules: Rules,
     out: Annotated[
         str,
-        typer.Option(metavar="FILE", help="Where facts go: .parquet, .tsv, .jsonl, .nt, .ttl (text also .gz), or -."),
+        typer.Option(
+            metavar="FILE", help="Where facts go: .parquet, .tsv, .jsonl, .nt, .ttl, .nq, .trig (text also .gz), or -."
+        ),
     ],
     data: Data = None,
     min_score: Annotated[
@@ -103,6 +105,14 @@ def command(
     reasons: Annotated[
         bool, typer.Option("--reasons", help="Tell the facts that make the best rule predict each fact.")
     ] = False,
+    provenance: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(PROVENANCES),
+            help="In RDF, state score, rule and facts of each fact, in one of these ways; none: in comments.",
+            autocompletion=one_of(*PROVENANCES),
+        ),
+    ] = PROVENANCES[0],
     engine: Engine = "threads",
     address: Address = None,
 ) -> None:
@@ -121,18 +131,18 @@ def command(
         subjects=None if subjects is None else list(about.values()),
         functional=AUTO if functional == AUTO else _labels(functional, "--functional") or (),
         types=types,
-        reasons=reasons,
+        reasons=reasons or provenance != PROVENANCES[0],
     )
-    options, target = asked.options(), open_facts(out)
+    options, target = asked.options(), open_facts(out, provenance)
     source = asked.source(rules, data, engine=engine, address=address)
     check_tunable(options, source)
-    with source.open(options, explaining=reasons, completing=True, seed=asked.seed) as reasoner:
+    with source.open(options, explaining=wanted.reasons, completing=True, seed=asked.seed) as reasoner:
         if min_probability is not None and reasoner.calibration is None:
             raise OptionError(
                 f"--min-probability needs calibrated scores: run `anyburl calibrate {rules}` with the same flags first"
             )
         _check_subjects(subjects, about, reasoner)
-        found = _Found(reasoner, out)
+        found, target.prefixes = _Found(reasoner, out), reasoner.names.prefixes
         total = len(reasoner.vocabulary.entities) if top is None or per != "relation" else None
         with target, Slow(source.notes, "looking for missing facts", "looked for missing facts", total=total) as bar:
             found.write(wanted, target, bar)

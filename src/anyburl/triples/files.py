@@ -17,6 +17,7 @@ from anyburl.triples.gathered import Gathered
 from anyburl.triples.lines import BLOCK, GZIP, ZSTD, LineParser, read_blocks
 from anyburl.triples.rdf import is_rdf
 from anyburl.triples.rdf_reader import read_rdf
+from anyburl.triples.rdf_writer import rdf_lines
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.table import TripleTable
 from anyburl.writing import replacing
@@ -64,13 +65,15 @@ def read_batches(
 
 
 def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[str]) -> None:
-    """Write labels separated by tabs, compressed if the path ends in .gz or .zst."""
+    """Write labels separated by tabs, or as RDF if the path ends in .nt, .ttl, .nq or .trig; compressed if it ends in
+    .gz or .zst. Labels that are no terms of RDF become IRIs, and reading makes them labels again.
+    """
     path = Path(path)
     frame = triples.to_polars() if isinstance(triples, TripleTable) else label_frame(triples)
-    for name in COLUMNS:
-        unwritable = frame[name].filter(frame[name].str.contains("[\t\n\r\0]|^\ufeff"))
-        if len(unwritable):
-            raise DataError(f"{path}: a label with a tab or a line break cannot be written: {unwritable[0]!r}")
+    if is_rdf(path):
+        frame = rdf_lines(frame, path).to_frame()
+    else:
+        _check_writable(frame, path)
     compressions: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
     with replacing(path) as unfinished:
         frame.write_csv(
@@ -81,3 +84,10 @@ def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[st
             compression=compressions.get(path.suffix, "uncompressed"),
             check_extension=False,
         )
+
+
+def _check_writable(frame: pl.DataFrame, path: Path) -> None:
+    for name in COLUMNS:
+        unwritable = frame[name].filter(frame[name].str.contains("[\t\n\r\0]|^\ufeff"))
+        if len(unwritable):
+            raise DataError(f"{path}: a label with a tab or a line break cannot be written: {unwritable[0]!r}")
