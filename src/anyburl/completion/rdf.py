@@ -86,7 +86,8 @@ class RdfText:
         if not self._quotes:
             parts = [*self._identified(triple), *parts]
         if self._terms.prefixes:
-            yield f"{node} {' ; '.join(f'{relation} {object}' for relation, object in parts)} .\n"
+            told = " ;\n    ".join(f"{relation} {object}" for relation, object in parts)
+            yield f"{node} {told} .\n"
         else:
             yield from (f"{node} {relation} {object} .\n" for relation, object in parts)
 

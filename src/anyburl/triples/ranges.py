@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from urllib.parse import quote
@@ -55,7 +56,7 @@ class Values:
         rows = pl.DataFrame(self._rows, schema=["subject", "relation", "kind", "text"], orient="row")
         rows = rows.cast(pl.String).with_columns(value=_value())
         known = rows.filter(pl.col("value").is_finite())
-        gathered.left_out.update({"literals": rows.height - known.height, "exact numbers and dates": known.height})
+        gathered.left_out += Counter({"literals": rows.height - known.height, "exact numbers and dates": known.height})
         parts = [_cut(group, gathered) for group in known.partition_by("relation", "kind", maintain_order=True)]
         return pl.concat([pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String)), *parts])
 
