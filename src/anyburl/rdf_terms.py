@@ -49,9 +49,11 @@ def rdf_term(label: str, *, is_object: bool, is_relation: bool = False, base: st
 
 def own_label(iri: str) -> str:
     """Return the label behind an IRI of our own; any other IRI is its own label."""
+    if not iri.startswith(OWN):
+        return iri
     escaped = iri.removeprefix(OWN)
-    label = unquote(escaped, errors="replace")
-    return label if label and len(escaped) < len(iri) and quote(label, safe="") == escaped else iri
+    label = unquote(escaped)
+    return label if label and quote(label, safe="") == escaped else iri
 
 
 def own_labels(iris: pl.Series) -> pl.Series:

@@ -142,6 +142,13 @@ def test_nodes_without_a_name_get_the_same_one_every_time(tmp_path: Path) -> Non
     ]
 
 
+def test_many_nodes_without_a_name(tmp_path: Path) -> None:
+    """The parser makes up names at random, of different lengths."""
+    (tmp_path / "a.ttl").write_text(f"@prefix ex: <{EX}> . ex:a ex:r " + ", ".join(["[]"] * 5000) + " .")
+    labels = read_triples(tmp_path / "a.ttl")["object"].to_list()
+    assert labels == [f"_:unnamed{number}" for number in range(1, 5001)]
+
+
 def test_labels_that_are_no_iris_come_back(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text(
         "<urn:anyburl:a%20b> <urn:anyburl:r> <urn:anyburl:%22x%22> .\n<urn:anyburl:range:x> <urn:anyburl:%41> <u:v> .\n"

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl import DataError, ReadOptions, load_dataset
+from anyburl.triples import ranges
 from anyburl.triples.files import read_batches, read_triples
 from anyburl.triples.gathered import Gathered
 from anyburl.triples.names import read_names
@@ -91,6 +92,20 @@ def test_another_split_has_the_ranges_of_the_first(tmp_path: Path) -> None:
     data = load_dataset(tmp_path, ReadOptions(literals="ranges"))
     shown = [data.names[label] for label in data.test.to_polars()["object"]]
     assert sorted(shown) == ["< 10", ">= 90", "[10, 20)", "[20, 30)"]
+
+
+def test_labels_that_are_no_iris_have_names_and_values_too(tmp_path: Path) -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    (tmp_path / "a.ttl").write_text(f'<urn:anyburl:ed> <urn:anyburl:how%20old> 5 ; {label} "Eduard" .')
+    data = load_dataset(tmp_path / "a.ttl", ReadOptions(literals="ranges"))
+    assert data.train.to_polars().rows() == [("ed", "how old", '">= 5"^^<urn:anyburl:range:how%20old>')]
+    assert data.names.get("ed") == read_names(tmp_path / "a.ttl").get("ed") == "Eduard"
+
+
+def test_many_values_are_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "AT_A_TIME", 7)
+    (tmp_path / "a.ttl").write_text("".join(f"<{EX}{n}> <{EX}age> {n} .\n" for n in range(50)))
+    assert len(load_dataset(tmp_path / "a.ttl", ReadOptions(literals="ranges")).train) == 50
 
 
 def test_values_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:

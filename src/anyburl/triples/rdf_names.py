@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from anyburl.rdf_terms import own_label
 from anyburl.triples.gathered import Gathered
 from anyburl.triples.prefixes import RDFS, SCHEMA, SKOS
 from anyburl.triples.rdf import open_statements
@@ -45,6 +46,6 @@ def read_labels(path: Path, language: str = "en") -> Gathered:
             if relation in NAMING and hasattr(quad.object, "language"):
                 subject = quad.subject
                 label = subject.value if type(subject).__name__ == "NamedNode" else str(subject)
-                gather_name(gathered, label, relation, quad.object, language)
+                gather_name(gathered, own_label(label), relation, quad.object, language)
         gathered.prefixes.update(statements.prefixes)
     return gathered

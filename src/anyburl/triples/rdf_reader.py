@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import polars as pl
 
 from anyburl.errors import DataError
-from anyburl.rdf_terms import own_labels
+from anyburl.rdf_terms import own_label, own_labels
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.gathered import Gathered
 from anyburl.triples.prefixes import Prefixes
@@ -24,7 +24,7 @@ DEFAULT_GRAPH = "default"
 """How `ReadOptions.graphs` calls the graph without a name."""
 
 LABELLED = ("N_TRIPLES", "N_QUADS")  # formats in which every blank node has a label
-_UNNAMED = re.compile("[0-9a-f]{24,32}")
+_UNNAMED = re.compile("[a-f][0-9a-f]{15,31}")  # what the parser makes up: a number without leading zeros
 
 
 def read_rdf(path: Path, rows: int, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
@@ -129,12 +129,12 @@ class _Sorting:
         """Tell whether a statement with a literal becomes a triple as it is; if not, see to what becomes of it."""
         names_something = relation in NAMING
         if names_something:
-            gather_name(self._gathered, label, relation, literal, self._options.language)
+            gather_name(self._gathered, own_label(label), relation, literal, self._options.language)
         if self._options.literals == "keep":
             return True
         kind = KINDS.get(literal.datatype.value) if self._options.literals == "ranges" else None
         if kind is not None:
-            self.values.add(label, relation, kind, literal.value)
+            self.values.add(own_label(label), own_label(relation), kind, literal.value)
         elif not names_something:
             self._gathered.left_out["literals"] += 1
         return False
