@@ -6,7 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
+
+from anyburl.triples.files import read_triples
+from anyburl.triples.frames import COLUMNS
 
 pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed: pip install 'anyburl[rdf]'")
 
@@ -89,3 +93,28 @@ def test_an_index_keeps_names_too(run: Any, run_json: Any, people: Path, tmp_pat
 def test_a_prefix_has_a_name_and_an_iri(run: Any, people: Path, tmp_path: Path, given: str) -> None:
     result = run("learn", people, "--out", tmp_path / "run", "--prefix", given, code=2)
     assert "ex=http://example.org/" in result.stderr
+
+
+@pytest.mark.parametrize("suffix", [".nt", ".ttl", ".trig.gz", ".nq"])
+def test_new_facts_as_rdf_are_facts_again(run: Any, learned: Path, tmp_path: Path, suffix: str) -> None:
+    flags = "--min-score", 0.1, "--relations", "ex:speaks", "--quiet"
+    run("complete", learned, "--out", tmp_path / "facts.tsv", *flags)
+    run("complete", learned, "--out", tmp_path / f"facts{suffix}", *flags)
+    told = pl.read_csv(tmp_path / "facts.tsv", separator="\t").select(COLUMNS)
+    assert read_triples(tmp_path / f"facts{suffix}").rows() == told.rows()
+    assert (f"{EX}p11", f"{EX}speaks", f"{EX}dutch") in told.rows()
+
+
+def test_turtle_has_the_prefixes_of_the_run_and_the_reasons(run: Any, learned: Path, tmp_path: Path) -> None:
+    flags = "--min-score", 0.1, "--relations", "ex:speaks", "--provenance", "reification", "--quiet"
+    run("complete", learned, "--out", tmp_path / "facts.ttl", *flags)
+    text = (tmp_path / "facts.ttl").read_text()
+    assert "@prefix w: <http://w.org/> ." in text
+    assert "\nex:p11 ex:speaks ex:dutch .\n" in text
+    assert "anyburl:premise <urn:anyburl:statement:" in text
+    assert "rdf:object ex:holland" in text
+
+
+@pytest.mark.parametrize("flags", [["--language", "no_tag"], ["--literals", "some"]])
+def test_what_reading_does_not_know_is_refused(run: Any, people: Path, tmp_path: Path, flags: list[str]) -> None:
+    assert "must be" in run("learn", people, "--out", tmp_path / "run", *flags, code=2).stderr

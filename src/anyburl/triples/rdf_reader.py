@@ -83,9 +83,10 @@ class _Sorting:
         return (quad for quad in statements if self._is_wanted(quad, wanted))
 
     def _is_wanted(self, quad: Any, wanted: set[str]) -> bool:
-        found = str(quad.graph_name) in wanted
-        self._gathered.left_out["statements of other graphs"] += not found
-        return found
+        if str(quad.graph_name) in wanted:
+            return True
+        self._gathered.left_out["statements of other graphs"] += 1
+        return False
 
     def add(self, statements: Iterator[Any]) -> int:
         """Sort some statements; return how many there were."""

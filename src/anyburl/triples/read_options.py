@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from anyburl.errors import DataError, InvalidOptionError
 
 LITERALS = ("skip", "keep", "ranges")
+LANGUAGE = re.compile("[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,10 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.literals not in LITERALS:
             raise InvalidOptionError("literals", f"one of {', '.join(LITERALS)}", self.literals)
+        if isinstance(self.graphs, str):
+            raise InvalidOptionError("graphs", "a tuple of IRIs", self.graphs)
+        if not LANGUAGE.fullmatch(self.language):
+            raise InvalidOptionError("language", "a language tag such as en or de-AT", self.language)
         if self.columns is not None and (len(self.columns) != 3 or not all(self.columns)):
             raise InvalidOptionError("columns", "the names of three columns, such as head,relation,tail", self.columns)
 
