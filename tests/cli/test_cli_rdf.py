@@ -63,6 +63,11 @@ def test_questions_understand_names_and_short_iris(run_json: Any, run: Any, lear
     assert "Mensch 11 ─ex:speaks→ ex:dutch" in run("explain", learned, "ex:p11", "ex:speaks", "ex:dutch").stdout
 
 
+def test_unknown_labels_are_compared_with_what_is_shown(run: Any, learned: Path) -> None:
+    assert "did you mean 'ex:speaks'?" in run("predict", learned, "ex:p11", "speaks", "?", code=2).stderr
+    assert "'Mensch 11'" in run("explain", learned, "Mench 11", "ex:speaks", "ex:dutch", code=2).stderr
+
+
 def test_given_names_go_before_those_of_the_run(run: Any, learned: Path, tmp_path: Path) -> None:
     (tmp_path / "names.tsv").write_text(f"{EX}p11\tLast\n")
     shown = run("explain", learned, "Last", "ex:speaks", "ex:dutch", "--names", tmp_path / "names.tsv").stdout

@@ -181,7 +181,7 @@ def _check_subjects(path: Path | None, labels: dict[int, str], reasoner: Reasone
     vocabulary = reasoner.vocabulary
     for number, label in labels.items():
         try:
-            vocabulary.entity_id(reasoner.names.label_of(label, vocabulary.entities, "entity"))
+            reasoner.names.entity_id(label, vocabulary)
         except DataError as error:
             raise DataError(f"{path}:{number}: {error}") from error
 

@@ -91,9 +91,7 @@ def _types(dataset: Dataset, given: str | None) -> str | None:
     """Return the relation that states types: the one given, which must be there, or rdf:type if it is."""
     if given is None:
         return default_types(dataset)
-    label = dataset.names.label_of(given, dataset.vocabulary.relations, "relation")
-    dataset.vocabulary.relation_id(label)
-    return label
+    return dataset.vocabulary.relation_label(dataset.names.relation_id(given, dataset.vocabulary))
 
 
 def _plain_checks(facts: Facts, top: int) -> list[Finding]:

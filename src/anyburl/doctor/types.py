@@ -21,7 +21,7 @@ def check_types(facts: Facts, types: str, top: int) -> list[Finding]:
     classes below it. Entities without a type are not judged.
     """
     names, vocabulary = facts.dataset.names, facts.dataset.vocabulary
-    relation = vocabulary.relation_id(names.label_of(types, vocabulary.relations, "relation"))
+    relation = names.relation_id(types, vocabulary)
     fit = np.stack([_fit(facts, relation, end) for end in (0, 1)], axis=1)
     rows = np.flatnonzero((fit < RARE).any(axis=1))
     if not len(rows):

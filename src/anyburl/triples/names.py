@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -10,11 +11,12 @@ from typing import Any
 
 import polars as pl
 
-from anyburl.errors import DataError
+from anyburl.errors import DataError, UnknownLabelError
 from anyburl.polars_unstable import numbered_lines
 from anyburl.triples.prefixes import RDF_TYPE, Prefixes
 from anyburl.triples.rdf import is_rdf
 from anyburl.triples.rdf_names import read_labels
+from anyburl.triples.vocabulary import MOST_COMPARED, Vocabulary
 
 BYTE_ORDER_MARK = "\ufeff"
 MOST_SHOWN = 10
@@ -60,6 +62,30 @@ class Names(Mapping[str, str]):
             shown = ", ".join(sorted(meant)[:MOST_SHOWN]) + (", ..." if len(meant) > MOST_SHOWN else "")
             raise DataError(f"the {kind} {text!r} is ambiguous; it may mean {shown}")
         return meant[0] if meant else text
+
+    def entity_id(self, text: str, vocabulary: Vocabulary) -> int:
+        """Return the id of the entity that someone means; if there is none, the error suggests names like it."""
+        label = self.label_of(text, vocabulary.entities, "entity")
+        try:
+            return vocabulary.entity_id(label)
+        except UnknownLabelError as error:
+            raise self._unknown(error, "entity", text, vocabulary.entities) from error
+
+    def relation_id(self, text: str, vocabulary: Vocabulary) -> int:
+        """Return the id of the relation that someone means; if there is none, the error suggests names like it."""
+        label = self.label_of(text, vocabulary.relations, "relation")
+        try:
+            return vocabulary.relation_id(label)
+        except UnknownLabelError as error:
+            raise self._unknown(error, "relation", text, vocabulary.relations) from error
+
+    def _unknown(self, error: UnknownLabelError, kind: str, text: str, known: pl.Series) -> UnknownLabelError:
+        if error.suggestions or not self:
+            return error
+        shown = self.series(known.head(MOST_COMPARED)).to_list()
+        beside = [name for name in self._names.values() if name.startswith(text[:1])] if len(known) > len(shown) else []
+        near = difflib.get_close_matches(text, [*shown, *beside[:MOST_COMPARED]], n=3, cutoff=0.6)
+        return UnknownLabelError(kind, text, list(dict.fromkeys(near)))
 
     @cached_property
     def _by_name(self) -> dict[str, list[str]]:
