@@ -142,6 +142,16 @@ def test_nodes_without_a_name_get_the_same_one_every_time(tmp_path: Path) -> Non
     ]
 
 
+def test_statements_about_statements_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text(f"@prefix ex: <{EX}> . ex:a ex:r ex:b . << ex:a ex:r ex:b >> ex:says ex:c .")
+    data = load_dataset(tmp_path / "a.ttl")
+    assert dict(data.left_out) == {"statements about statements": 1}
+    assert data.train.to_polars().rows() == [
+        ("_:unnamed1", f"{EX}says", f"{EX}c"),
+        (f"{EX}a", f"{EX}r", f"{EX}b"),
+    ]
+
+
 def test_many_nodes_without_a_name(tmp_path: Path) -> None:
     """The parser makes up names at random, of different lengths."""
     (tmp_path / "a.ttl").write_text(f"@prefix ex: <{EX}> . ex:a ex:r " + ", ".join(["[]"] * 5000) + " .")

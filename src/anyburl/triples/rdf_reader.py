@@ -64,6 +64,7 @@ class _Sorting:
     def __init__(self, path: Path, options: ReadOptions, gathered: Gathered) -> None:
         library = oxigraph(path)
         self._iri, self._blank, self._literal = library.NamedNode, library.BlankNode, library.Literal
+        self._triple = library.Triple
         self._options, self._gathered = options, gathered
         self._labelled = rdf_format(path) in LABELLED
         self._is_n3 = rdf_format(path) == "N3"
@@ -91,13 +92,13 @@ class _Sorting:
     def add(self, statements: Iterator[Any]) -> int:
         """Sort some statements; return how many there were."""
         subjects, relations, objects = self._columns
-        iri, literal, n_statements = self._iri, self._literal, 0
+        iri, n_statements = self._iri, 0
         for quad in statements:
             n_statements += 1
             subject, object = quad.subject, quad.object
             label = subject.value if type(subject) is iri else self._label(subject)
             kind = type(object)
-            if kind is literal and not self._is_kept(label, quad.predicate.value, object):
+            if kind is not iri and not self._is_kept(label, quad.predicate.value, object):
                 continue
             subjects.append(label)
             relations.append(quad.predicate.value)
@@ -115,7 +116,7 @@ class _Sorting:
         """Return the label of a term that is no IRI."""
         if type(term) is self._blank:
             return f"_:{term.value}" if self._labelled else self._blank_label(term.value)
-        return str(term) if type(term) is self._literal else f"<<( {term} )>>"
+        return str(term)
 
     def _blank_label(self, name: str) -> str:
         """Return the label of a blank node; where the file gives it no name, the parser makes one up at random."""
@@ -126,8 +127,16 @@ class _Sorting:
             self._unnamed[name] = f"_:unnamed{self._gathered.n_unnamed}"
         return self._unnamed[name]
 
-    def _is_kept(self, label: str, relation: str, literal: Any) -> bool:
-        """Tell whether a statement with a literal becomes a triple as it is; if not, see to what becomes of it."""
+    def _is_kept(self, label: str, relation: str, object: Any) -> bool:
+        """Tell whether a statement, whose object is no IRI, becomes a triple; if not, see to what becomes of it."""
+        if type(object) is self._literal:
+            return self._is_kept_literal(label, relation, object)
+        if type(object) is self._triple:
+            self._gathered.left_out["statements about statements"] += 1
+            return False
+        return True
+
+    def _is_kept_literal(self, label: str, relation: str, literal: Any) -> bool:
         names_something = relation in NAMING
         if names_something:
             gather_name(self._gathered, own_label(label), relation, literal, self._options.language)
