@@ -59,7 +59,8 @@ def command(
         str | None,
         typer.Option(
             metavar="RELATION",
-            help="The relation that states the types of entities; left out, entities are judged by their relations.",
+            help="The relation that states the types of entities, by default rdf:type; without types, entities are "
+            "judged by their relations.",
         ),
     ] = None,
     rules: Annotated[

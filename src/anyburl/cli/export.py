@@ -107,7 +107,7 @@ def command(
     options = options_for(file, to, **said)
     notes = note_console(quiet=quiet)
     everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
-    matching = wanted.matching(everything, read_names_argument(names), Measuring(rules, data, threads, notes))
+    matching = wanted.matching(everything, read_names_argument(names, rules), Measuring(rules, data, threads, notes))
     report = _write(wanted.best(matching, top), file, options, notes)
     _remark_left_out(report, notes)
     if json:

@@ -221,14 +221,13 @@ def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     """Replace `relations` by labels: each value is one label, or several separated by commas."""
     if not given.get("relations"):
         return given
-    labels = []
+    labels, names, vocabulary = list[str](), dataset.names, dataset.vocabulary
     for value in given["relations"]:
-        is_label = dataset.vocabulary.encode_relations([value])[0] >= 0
-        labels += [value] if is_label else [part for part in value.split(",") if part]
+        is_label = names.label_of(value, vocabulary.relations, "relation") in vocabulary.relations
+        parts = [value] if is_label else [part for part in value.split(",") if part]
+        labels += [vocabulary.relation_label(names.relation_id(part, vocabulary)) for part in parts]
     if not labels:
         raise OptionError("--relations names no relation: give at least one")
-    for label in labels:
-        dataset.vocabulary.relation_id(label)
     return {**given, "relations": tuple(labels)}
 
 

@@ -26,7 +26,7 @@ class Reading:
         typer.Option(
             metavar="NAME",
             help="What becomes of literals in RDF: skip them, keep them as entities, or keep numbers and dates as "
-            f"ranges: {', '.join(LITERALS)}.",
+            f"ranges and skip the others: {', '.join(LITERALS)}.",
             autocompletion=one_of(*LITERALS),
             rich_help_panel=PANEL,
         ),
@@ -72,11 +72,34 @@ class Reading:
     split_seed: Annotated[
         int, typer.Option(metavar="N", min=0, help="Seed of the random numbers of --split.", rich_help_panel=PANEL)
     ] = DEFAULTS.split_seed
+    graph: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="IRI",
+            help="Read this named graph of RDF only, or `default` for the one without a name; repeat it for more.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    language: Annotated[
+        str,
+        typer.Option(metavar="TAG", help="The language of names in RDF, if there is a choice.", rich_help_panel=PANEL),
+    ] = DEFAULTS.language
+    prefix: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=IRI",
+            help="Shorten IRIs that start so, besides the prefixes of DATA and well-known ones; repeat it for more.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
 
     def options(self) -> ReadOptions:
         """Return how DATA is read."""
         return ReadOptions(
             literals=self.literals,
+            graphs=tuple(self.graph or ()),
+            language=self.language,
+            prefixes=dict(map(_prefix, self.prefix or ())),
             query=self.query,
             page_size=self.page_size,
             timeout=self.timeout,
@@ -84,6 +107,13 @@ class Reading:
             split=None if self.split is None else _shares(self.split),
             split_seed=self.split_seed,
         )
+
+
+def _prefix(text: str) -> tuple[str, str]:
+    name, equals, iri = text.partition("=")
+    if not equals or not iri or ":" in name.rstrip(":"):
+        raise InvalidOptionError("prefix", "a name and the start of IRIs, such as ex=http://example.org/", text)
+    return name.rstrip(":"), iri.removeprefix("<").removesuffix(">")
 
 
 def _shares(text: str) -> tuple[float, ...]:

@@ -40,7 +40,7 @@ def command(
     seed: UnusedSeed = None,
 ) -> None:
     """Show the best rules of RULES as a table. ~ marks estimated counts."""
-    readable = read_names_argument(names)
+    readable = read_names_argument(names, rules)
     notes = note_console(quiet=quiet)
     everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
     measuring = Measuring(rules, data, threads, notes)

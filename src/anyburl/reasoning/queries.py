@@ -73,8 +73,8 @@ class Questions:
 def encode_query(query: Query, vocabulary: Vocabulary, names: Names | None = None) -> tuple[int, int]:
     """Return the given entity and the directed relation; labels, or else names that only one label has."""
     names = names or Names()
-    relation = vocabulary.relation_id(names.label_of(query.relation, vocabulary.relations, "relation"))
-    entity = vocabulary.entity_id(names.label_of(query.given, vocabulary.entities, "entity"))
+    relation = names.relation_id(query.relation, vocabulary)
+    entity = names.entity_id(query.given, vocabulary)
     return entity, relation + (vocabulary.n_relations if query.subject is None else 0)
 
 

@@ -18,7 +18,9 @@ from anyburl.triples.gathered import Gathered
 from anyburl.triples.kgx import is_kgx, read_kgx
 from anyburl.triples.lines import BLOCK, GZIP, ZSTD, LineParser, read_blocks
 from anyburl.triples.parquet import is_parquet, read_parquet
-from anyburl.triples.rdf import is_rdf, read_rdf
+from anyburl.triples.rdf import is_rdf
+from anyburl.triples.rdf_reader import read_rdf
+from anyburl.triples.rdf_writer import rdf_lines
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.table import TripleTable
 from anyburl.writing import replacing
@@ -34,7 +36,7 @@ def read_triples(path: str | os.PathLike[str], options: ReadOptions | None = Non
     is special: labels may hold quotes, commas or #. Blank lines are skipped. A .csv file has a header and may quote its
     labels, a .parquet file has columns; `options.columns` says which to read, also of a file with tabs, whose first
     line then is a header. Edges of KGX come with the categories of the nodes beside them. A name that ends as RDF does
-    (.nt, .ttl, .nq, .trig, .rdf, also .gz) is read as RDF (extra `rdf`).
+    (.nt, .ttl, .nq, .trig, .rdf, .owl, .jsonld, .n3, also .gz and .zst) is read as RDF (extra `rdf`), as `options` say.
     """
     return pl.concat(list(read_batches(path, options)))
 
@@ -53,7 +55,7 @@ def read_batches(
     start = first_bytes(path, "triples", DataError)
     options, gathered = options or ReadOptions(), gathered or Gathered()
     if is_rdf(path):
-        yield from read_rdf(path, max(1, size // 64))
+        yield from read_rdf(path, max(1, size // 64), options, gathered)
         return
     if is_parquet(path):
         yield from read_parquet(path, options, max(1, size // 64))
@@ -86,7 +88,10 @@ def _read_lines(path: Path, start: bytes, size: int) -> Iterator[pl.DataFrame]:
 
 
 def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[str]) -> None:
-    """Write labels as the path says: .parquet; .csv with a header and quotes; else tabs. Text may have .gz or .zst."""
+    """Write labels as the path says: .parquet; .csv with a header and quotes; RDF (.nt, .ttl, .nq, .trig); else tabs.
+
+    Text may have .gz or .zst. Labels that are no terms of RDF become IRIs, and reading makes them labels again.
+    """
     path = Path(path)
     frame = triples.to_polars() if isinstance(triples, TripleTable) else label_frame(triples)
     if is_parquet(path):
@@ -96,6 +101,8 @@ def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[st
     quoted = is_csv(path)
     if quoted:
         _check_writable(frame, path, "\0", "a NUL character")
+    elif is_rdf(path):
+        frame = rdf_lines(frame, path).to_frame()
     else:
         _check_writable(frame, path, "[\t\n\r\0]|^\ufeff", "a tab or a line break")
     compressions: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -9,18 +10,20 @@ from typing import Any
 from anyburl.errors import DataError, InvalidOptionError
 
 LITERALS = ("skip", "keep", "ranges")
+LANGUAGE = re.compile("[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
     """How a graph is read; a run folder and an index remember it with their data.
 
-    `literals` of RDF are skipped, kept as entities, or kept with numbers and dates cut into ranges. `graphs` are the
-    named graphs to read, all of them if it is empty. `language` is that of readable names. `prefixes` shorten IRIs
-    besides those that files declare. `columns` names the columns of a table that hold subject, relation and object.
-    `query` is what a database or a SPARQL endpoint is asked. An endpoint gives `page_size` rows at a time and may be
-    silent for `timeout` seconds; a database has as many to accept a connection. `split` divides a graph without splits
-    into train, valid and test by these shares, drawn with `split_seed`.
+    `literals` of RDF are skipped, kept as entities, or numbers and dates are kept as ranges and the others skipped.
+    `graphs` are the named graphs to read, "default" the one without a name, all of them if it is empty. `language` is
+    that of readable names. `prefixes` shorten IRIs besides those that files declare. `columns` names the columns of a
+    table that hold subject, relation and object. `query` is what a database or a SPARQL endpoint is asked. An endpoint
+    gives `page_size` rows at a time and may be silent for `timeout` seconds; a database has as many to accept a
+    connection. `split` divides a graph without splits into train, valid and test by these shares, drawn with
+    `split_seed`.
     """
 
     literals: str = "skip"
@@ -37,6 +40,10 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.literals not in LITERALS:
             raise InvalidOptionError("literals", f"one of {', '.join(LITERALS)}", self.literals)
+        if isinstance(self.graphs, str):
+            raise InvalidOptionError("graphs", "a tuple of IRIs", self.graphs)
+        if not LANGUAGE.fullmatch(self.language):
+            raise InvalidOptionError("language", "a language tag such as en or de-AT", self.language)
         if self.columns is not None and (len({*self.columns}) != 3 or not all(self.columns)):
             raise InvalidOptionError("columns", "the names of three columns, such as head,relation,tail", self.columns)
         if self.split is not None and not _are_shares(self.split):
