@@ -79,6 +79,7 @@ def _reason(ranker: Ranker, firings: Firings, judged: Judged | None, row: int, t
     rules = ranker.rules
     contribution, breaks_ties = (judged.contribution(row), False) if judged else firings.contribution(row)
     return Reason(
+        row=row,
         rule=rules.rule(row),
         confidence=float(ranker.confidences(np.array([row]))[0]),
         predictions=int(rules.predictions[row]),

@@ -27,6 +27,7 @@ FEW_RULES = 100_000
 """Up to this many rules are searched one by one; beyond, through the ranker's indexes."""
 
 Rows = NDArray[np.int64]
+NOTHING: Rows = np.empty(0, np.int64)
 Scored = tuple[NDArray[np.int64], NDArray[np.int32]]
 """Scores and rows of rules."""
 
@@ -34,10 +35,19 @@ Scored = tuple[NDArray[np.int64], NDArray[np.int32]]
 def find_near_miss(ranker: Ranker, triple: Ids) -> NearMiss | None:
     """Return the strongest rule that would predict `triple` if one more fact held; None if there is none.
 
-    The `MOST_RULES` strongest rules are tried whose head can be the triple. Call it where no rule fires.
+    Call it where no rule fires.
+    """
+    return next(find_near_misses(ranker, triple), None)
+
+
+def find_near_misses(ranker: Ranker, triple: Ids, firing: Rows = NOTHING) -> Iterator[NearMiss]:
+    """Yield the rules that would predict `triple` if one more fact held, strongest first; not those that fire.
+
+    The `MOST_RULES` strongest rules are tried whose head can be the triple.
     """
     subject, _, object = triple
     rules, rows = ranker.rules, _strongest(ranker, triple)
+    rows = rows[~np.isin(rows, firing)]
     bodies, heads, constants = rules.bodies[rules.body[rows]], rules.head[rows], rules.head_constant[rows]
     lengths = (bodies >= 0).sum(axis=1, dtype=np.int32)
     is_binary = rules.type[rows] == RuleType.BINARY.code
@@ -50,11 +60,15 @@ def find_near_miss(ranker: Ranker, triple: Ids) -> NearMiss | None:
     rows, bodies, lengths, starts, ends, constants = (
         column[possible] for column in (rows, bodies, lengths, starts, ends, constants)
     )
-    search = empty_search(bodies.shape[1])
-    found, missing = first_near_miss(
-        ranker.graph, bodies, lengths, starts, ends, constants, identity, MOST_TRIED, search
-    )
-    return None if found < 0 else _near_miss(ranker, int(rows[found]), missing, search.nodes)
+    search, place = empty_search(bodies.shape[1]), 0
+    while place < len(rows):
+        columns = (column[place:] for column in (bodies, lengths, starts, ends, constants))
+        found, missing = first_near_miss(ranker.graph, *columns, identity, MOST_TRIED, search)
+        if found < 0:
+            return
+        place += found
+        yield _near_miss(ranker, int(rows[place]), missing, search.nodes)
+        place += 1
 
 
 def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32]) -> NearMiss:
@@ -65,6 +79,7 @@ def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32])
         for place, relation in enumerate(body[body >= 0])
     ]
     return NearMiss(
+        row=row,
         rule=rules.rule(row),
         confidence=float(ranker.confidences(np.array([row]))[0]),
         predictions=int(rules.predictions[row]),
