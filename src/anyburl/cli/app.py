@@ -38,6 +38,7 @@ from anyburl.cli import (
     prepare,
     rescore,
     rules,
+    serve,
     tune,
 )
 from anyburl.cli.consoles import print_error
@@ -114,6 +115,7 @@ MODULES = (
     predict,
     explain,
     complete,
+    serve,
     prepare,
     tune,
     calibrate,
