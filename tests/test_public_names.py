@@ -35,6 +35,7 @@ PUBLIC = [
     "Reason",
     "Reasoner",
     "Report",
+    "ReviewLog",
     "Rule",
     "RuleDifference",
     "RuleError",
