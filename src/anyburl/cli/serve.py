@@ -29,7 +29,9 @@ DEFAULTS = ServeOptions()
 
 Reviews = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Where accepted and rejected facts go; left out, reviews.jsonl beside the rules."),
+    typer.Option(
+        metavar="FILE", help="Where verdicts on facts go; left out, reviews.jsonl beside the rules."
+    ),
 ]
 
 

@@ -27,7 +27,6 @@ FEW_RULES = 100_000
 """Up to this many rules are searched one by one; beyond, through the ranker's indexes."""
 
 Rows = NDArray[np.int64]
-NOTHING: Rows = np.empty(0, np.int64)
 Scored = tuple[NDArray[np.int64], NDArray[np.int32]]
 """Scores and rows of rules."""
 
@@ -40,14 +39,15 @@ def find_near_miss(ranker: Ranker, triple: Ids) -> NearMiss | None:
     return next(find_near_misses(ranker, triple), None)
 
 
-def find_near_misses(ranker: Ranker, triple: Ids, firing: Rows = NOTHING) -> Iterator[NearMiss]:
-    """Yield the rules that would predict `triple` if one more fact held, strongest first; not those that fire.
+def find_near_misses(ranker: Ranker, triple: Ids, *, above: float = 0.0) -> Iterator[NearMiss]:
+    """Yield the rules that would predict `triple` if one more fact held, strongest first.
 
-    The `MOST_RULES` strongest rules are tried whose head can be the triple.
+    The `MOST_RULES` strongest rules are tried whose head can be the triple. Where rules fire, give the confidence of
+    the best as `above`: only stronger ones, which do not fire, are then looked at.
     """
     subject, _, object = triple
     rules, rows = ranker.rules, _strongest(ranker, triple)
-    rows = rows[~np.isin(rows, firing)]
+    rows = rows[ranker.confidences(rows) > above]
     bodies, heads, constants = rules.bodies[rules.body[rows]], rules.head[rows], rules.head_constant[rows]
     lengths = (bodies >= 0).sum(axis=1, dtype=np.int32)
     is_binary = rules.type[rows] == RuleType.BINARY.code
@@ -62,8 +62,18 @@ def find_near_misses(ranker: Ranker, triple: Ids, firing: Rows = NOTHING) -> Ite
     )
     search, place = empty_search(bodies.shape[1]), 0
     while place < len(rows):
-        columns = (column[place:] for column in (bodies, lengths, starts, ends, constants))
-        found, missing = first_near_miss(ranker.graph, *columns, identity, MOST_TRIED, search)
+        left = slice(place, None)
+        found, missing = first_near_miss(
+            ranker.graph,
+            bodies[left],
+            lengths[left],
+            starts[left],
+            ends[left],
+            constants[left],
+            identity,
+            MOST_TRIED,
+            search,
+        )
         if found < 0:
             return
         place += found

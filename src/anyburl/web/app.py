@@ -13,7 +13,21 @@ from anyburl.web.errors import add_error_pages
 from anyburl.web.explorer import Explorer
 from anyburl.web.guard import Guard
 from anyburl.web.options import ServeOptions
-from anyburl.web.routes import api, api_page, api_rules, ask, assets, entity, home, login, relation, review, rules, run, why
+from anyburl.web.routes import (
+    api,
+    api_page,
+    api_rules,
+    ask,
+    assets,
+    entity,
+    home,
+    login,
+    relation,
+    review,
+    rules,
+    run,
+    why,
+)
 from anyburl.web.site import Site
 
 PAGES = (home, entity, relation, ask, why, rules, run, review, login, api_page, assets)

@@ -45,10 +45,17 @@ class Frame:
         """Return round numbers between the lowest and the highest value."""
         if self.is_log:
             low, high = math.floor(math.log10(self.lowest)), math.ceil(math.log10(self.highest))
-            step = max(1, (high - low) // N_TICKS)
-            return [10.0**power for power in range(low, high + 1, step) if self.lowest <= 10.0**power <= self.highest]
+            powers = range(low, high + 1, max(1, (high - low) // N_TICKS))
+            return [10.0**power for power in powers if self.lowest <= 10.0**power <= self.highest]
         step = _round_step(self.highest / N_TICKS)
         return [step * place for place in range(int(self.highest / step + 1e-9) + 1)]
+
+
+def stepped(title: str, times: Sequence[float], series: Sequence[Series]) -> str:
+    """Return areas on top of each other that change all at once: a value holds from the moment before to its own."""
+    twice = [time for time in (0.0, *times) for _ in range(2)][1:-1]
+    doubled = [Series(one.name, one.ink, [value for value in one.values for _ in range(2)]) for one in series]
+    return stacked(title, twice, doubled)
 
 
 def stacked(title: str, times: Sequence[float], series: Sequence[Series]) -> str:
@@ -89,7 +96,7 @@ def _picture(title: str, frame: Frame, inside: str) -> str:
     grid = "".join(_tick(frame, value) for value in frame.ticks())
     ends = [frame.times[0], frame.times[-1]] if frame.times else []
     below = "".join(
-        f'<text class="{anchor}" x="{frame.x(time):.1f}" y="{HEIGHT - 8:.0f}">{time:g} s</text>'
+        f'<text class="{anchor}" x="{frame.x(time):.1f}" y="{HEIGHT - 8:.0f}">{time:.3g} s</text>'
         for time, anchor in zip(ends[-1:] if len(frame.times) < 2 else ends, ("start", "end"), strict=False)
     )
     return (

@@ -125,9 +125,7 @@ class Explorer:
         _, firsts, sizes = np.unique(table.triples[:, 1], return_index=True, return_counts=True)
         rows = firsts[np.argsort(-sizes, kind="stable")[:top]]
         chosen = table.triples[np.sort(rows)]
-        return [
-            decode_query(int(subject), int(relation), dataset.vocabulary) for subject, relation in chosen[:, :2]
-        ]
+        return [decode_query(int(subject), int(relation), dataset.vocabulary) for subject, relation in chosen[:, :2]]
 
     def warm_up(self) -> None:
         """Do what the first readers would have to wait for."""

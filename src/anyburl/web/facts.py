@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.graph.lookup import known_answers
+from anyburl.graph.lookup import known_answers, split_names
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.triples.dataset import SPLITS
+
+
+Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -30,52 +33,42 @@ class FactGroup:
     facts: tuple[Stated, ...]
 
 
-def fact_groups(reasoner: Reasoner, entity: str, *, shown: int) -> list[FactGroup]:
-    """Return the facts of an entity by relation and direction, those with most facts first."""
-    number, n_relations = reasoner.vocabulary.entity_id(entity), reasoner.vocabulary.n_relations
-    directed = _directed_relations(reasoner, number)
-    groups = [fact_group(reasoner, entity, int(d % n_relations), d >= n_relations, 0, shown) for d in directed]
-    return sorted(groups, key=lambda group: (group.backward, -group.n_facts, group.relation))
+class EntityFacts:
+    """The facts of one entity in all splits."""
 
+    def __init__(self, reasoner: Reasoner, entity: str) -> None:
+        self._vocabulary, self._graph = reasoner.vocabulary, reasoner.ranker.graph
+        self._entity = self._vocabulary.entity_id(entity)
+        self._others = [self._held(reasoner.dataset.split(split).triples) for split in SPLITS[1:]]
 
-def fact_group(reasoner: Reasoner, entity: str, relation: int, backward: bool, first: int, top: int) -> FactGroup:
-    """Return the facts of an entity by one relation, from place `first` on."""
-    vocabulary = reasoner.vocabulary
-    ends, bits = _ends(reasoner, vocabulary.entity_id(entity), relation, backward)
-    labels = vocabulary.decode_entities(ends[first : first + top]).to_list()
-    shown = zip(labels, bits[first : first + top].tolist(), strict=True)
-    stated = tuple(Stated(label, tuple(s for i, s in enumerate(SPLITS) if held >> i & 1)) for label, held in shown)
-    return FactGroup(vocabulary.relation_label(relation), bool(backward), len(ends), stated)
+    def _held(self, triples: Ints) -> Ints:
+        """Return (directed relation, other end) of a split's facts about the entity."""
+        forward, backward = triples[triples[:, 0] == self._entity], triples[triples[:, 2] == self._entity]
+        shifted = np.column_stack([backward[:, 1] + self._vocabulary.n_relations, backward[:, 0]])
+        return np.concatenate([forward[:, 1:], shifted])
 
+    def groups(self, shown: int) -> list[FactGroup]:
+        """Return all facts by relation and direction, those with most facts first, some of each."""
+        found = [self.group(directed, 0, shown) for directed in self._directed_relations()]
+        return sorted(found, key=lambda group: (group.backward, -group.n_facts, group.relation))
 
-def _directed_relations(reasoner: Reasoner, entity: int) -> list[int]:
-    graph, n_relations = reasoner.ranker.graph, reasoner.vocabulary.n_relations
-    start, end = (int(graph.segment_offsets[entity + i]) for i in (0, 1))
-    found = {int(d) for d in graph.segment_relations[start:end]}
-    for split in SPLITS[1:]:
-        triples = reasoner.dataset.split(split).triples
-        found |= set(triples[triples[:, 0] == entity, 1].tolist())
-        found |= set((triples[triples[:, 2] == entity, 1] + n_relations).tolist())
-    return sorted(found)
+    def group(self, directed: int, first: int, top: int) -> FactGroup:
+        """Return the facts by one directed relation, from place `first` on."""
+        parts = [known_answers(self._graph, self._entity, directed)]
+        parts += [held[held[:, 0] == directed, 1] for held in self._others]
+        ends = np.unique(np.concatenate(parts)).astype(np.int64)
+        bits = np.zeros(len(ends), np.int64)
+        for place, part in enumerate(parts):
+            bits[np.searchsorted(ends, part)] |= 1 << place
+        page = zip(ends[first : first + top].tolist(), bits[first : first + top].tolist(), strict=True)
+        stated = tuple(Stated(self._vocabulary.entity_label(end), split_names(held)) for end, held in page)
+        relation, backward = directed % self._vocabulary.n_relations, directed >= self._vocabulary.n_relations
+        return FactGroup(self._vocabulary.relation_label(relation), backward, len(ends), stated)
 
-
-def _ends(
-    reasoner: Reasoner, entity: int, relation: int, backward: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what the relation joins the entity with in any split, sorted, and which splits say so, as bits."""
-    here, there = (2, 0) if backward else (0, 2)
-    known = known_answers(
-        reasoner.ranker.graph, entity, relation + (reasoner.vocabulary.n_relations if backward else 0)
-    )
-    parts = [known]
-    for split in SPLITS[1:]:
-        triples = reasoner.dataset.split(split).triples
-        parts.append(triples[(triples[:, here] == entity) & (triples[:, 1] == relation), there])
-    ends = np.unique(np.concatenate(parts)).astype(np.int64)
-    bits = np.zeros(len(ends), np.int64)
-    for place, part in enumerate(parts):
-        bits[np.searchsorted(ends, part)] |= 1 << place
-    return ends, bits
+    def _directed_relations(self) -> list[int]:
+        start, end = (int(self._graph.segment_offsets[self._entity + i]) for i in (0, 1))
+        found = {int(directed) for directed in self._graph.segment_relations[start:end]}
+        return sorted(found.union(*(held[:, 0].tolist() for held in self._others)))
 
 
 @dataclass(frozen=True)
@@ -94,13 +87,11 @@ def relation_facts(reasoner: Reasoner, relation: str, *, first: int, top: int) -
     number = vocabulary.relation_id(relation)
     train = reasoner.dataset.train.triples
     rows = np.flatnonzero(train[:, 1] == number)
-    subjects, objects = (
-        vocabulary.decode_entities(train[rows[first : first + top], column]).to_list() for column in (0, 2)
-    )
+    shown = train[rows[first : first + top]][:, [0, 2]].tolist()
     domain = graph.domain_offsets
     return RelationFacts(
         {split: int((reasoner.dataset.split(split).triples[:, 1] == number).sum()) for split in SPLITS},
         int(domain[number + 1] - domain[number]),
         int(domain[number + vocabulary.n_relations + 1] - domain[number + vocabulary.n_relations]),
-        tuple(zip(subjects, objects, strict=True)),
+        tuple((vocabulary.entity_label(subject), vocabulary.entity_label(object)) for subject, object in shown),
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anyburl.ruleset.files.run_folder import PARTS, RULES, described_run, read_trace
-from anyburl.web.charts import Series, inks, lines, stacked
+from anyburl.web.charts import Series, inks, lines, stacked, stepped
 
 MOST_MOMENTS = 300
 
@@ -54,7 +54,8 @@ def read_run_progress(folder: Path) -> Progress:
 def _thinned(trace: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return enough spans for a picture; sums over those between go into the next."""
     step = -(-len(trace) // MOST_MOMENTS) or 1
-    return [_summed(trace[max(0, end - step + 1) : end + 1]) for end in range((len(trace) - 1) % step, len(trace), step)]
+    ends = range((len(trace) - 1) % step + 1, len(trace) + 1, step)
+    return [_summed(trace[max(0, end - step) : end]) for end in ends]
 
 
 def _summed(spans: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def _charts(moments: Sequence[dict[str, Any]]) -> tuple[Chart, ...]:
     captions = ("Rules found, by path profile", "Cores per profile", "Reward a second per profile", "Saturation")
     return (
         Chart(captions[0], stacked(captions[0], times, drawn(found)), colours),
-        Chart(captions[1], stacked(captions[1], times, drawn(series("cores"))), colours),
+        Chart(captions[1], stepped(captions[1], times, drawn(series("cores"))), colours),
         Chart(captions[2], lines(captions[2], times, drawn(series("reward"))), colours),
         Chart(captions[3], lines(captions[3], times, [Series("saturation", "c3", saturation)], highest=1.0), {}),
     )

@@ -45,30 +45,25 @@ def ask(reasoner: Reasoner, query: Query, *, first: int = 0, top: int, include_k
     (found,) = answer_columns(
         reasoner.ranker, reasoner.dataset, Questions.one(entity, relation), top=first + top, include_known=include_known
     )
-    return Ranking(
-        query, tuple(candidates(reasoner, found)[first:]), int(found.n_candidates[0]), int(found.n_known[0])
-    )
+    return Ranking(query, tuple(candidates(reasoner, found)[first:]), int(found.n_candidates[0]), int(found.n_known[0]))
 
 
 def candidates(reasoner: Reasoner, found: AnswerColumns) -> list[Candidate]:
     """Return rows of answers as objects."""
-    vocabulary = reasoner.vocabulary
-    labels = vocabulary.decode_entities(found.triples[:, [0, 2]].ravel()).to_list()
-    relations = vocabulary.decode_relations(found.triples[:, 1]).to_list()
-    entities = vocabulary.decode_entities(found.entities).to_list()
+    entity, relation = reasoner.vocabulary.entity_label, reasoner.vocabulary.relation_label
     probabilities = _probabilities(reasoner, found.triples[:, 1], found.scores)
     return [
         Candidate(
             rank=int(found.ranks[row]),
-            entity=entities[row],
-            triple=(labels[2 * row], relations[row], labels[2 * row + 1]),
+            entity=entity(int(found.entities[row])),
+            triple=(entity(subject), relation(number), entity(object)),
             score=float(found.scores[row]),
             probability=probabilities[row],
             known=split_names(int(found.known[row])),
             rule=int(found.rules[row]),
             n_rules=int(found.n_rules[row]),
         )
-        for row in range(len(found.scores))
+        for row, (subject, number, object) in enumerate(found.triples.tolist())
     ]
 
 
@@ -82,7 +77,8 @@ def _probabilities(
 
 def probability_of(reasoner: Reasoner, relation: str, score: float) -> float | None:
     """Return the probability of one fact; None where scores are not calibrated."""
-    return _probabilities(reasoner, np.array([reasoner.vocabulary.relation_id(relation)], np.int32), np.array([score]))[0]
+    number = reasoner.vocabulary.relation_id(relation)
+    return _probabilities(reasoner, np.array([number], np.int32), np.array([score]))[0]
 
 
 def predicted_facts(reasoner: Reasoner, entity: str, *, top: int, per_question: int = 5) -> list[Candidate]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from anyburl.explanation.explanation import Explanation
-from anyburl.explanation.firings import Firings
 from anyburl.explanation.groundings import triple_ids
 from anyburl.explanation.nearmiss import find_near_misses
 from anyburl.explanation.record import Fact, NearMiss, Reason
@@ -61,9 +60,9 @@ def _near_misses(reasoner: Reasoner, explanation: Explanation) -> tuple[NearMiss
     ranks = [rank for rank in (explanation.rank, explanation.rank_subject) if rank is not None]
     if explanation.n_reasons and (explanation.blocked or any(rank <= LOW for rank in ranks)):
         return ()
-    lister = reasoner.ranker.lister()
+    best = max((reason.confidence for reason in explanation.reasons), default=0.0)
     ids = triple_ids(reasoner.vocabulary, explanation.triple)
-    return tuple(islice(find_near_misses(lister, ids, Firings(lister, ids).rows), N_NEAR))
+    return tuple(islice(find_near_misses(reasoner.ranker, ids, above=best), N_NEAR))
 
 
 def _steps(reasons: Sequence[Reason], aggregation: str) -> tuple[Step, ...]:
@@ -77,4 +76,3 @@ def _steps(reasons: Sequence[Reason], aggregation: str) -> tuple[Step, ...]:
             left *= 1 - reason.confidence
         steps.append(Step(reason, 1 - left))
     return tuple(steps)
-

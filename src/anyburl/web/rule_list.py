@@ -52,7 +52,8 @@ class RuleList:
     def __init__(self, rules: RuleSet) -> None:
         self.rules = rules
         self._kept: OrderedDict[RuleChoice, Chosen] = OrderedDict()
-        self._lock = Lock()
+        self._lock, self._sorting = Lock(), Lock()
+        self._by_relation: tuple[NDArray[np.int32], NDArray[np.int64]] | None = None
 
     def choose(self, choice: RuleChoice) -> Chosen:
         """Return the rules that a choice means."""
@@ -75,17 +76,39 @@ class RuleList:
 
     def _matching(self, choice: RuleChoice) -> NDArray[np.int64] | None:
         """Return the rows that pass; None for all of them."""
-        rules, masks = self.rules, []
+        rules = self.rules
+        rows = None if choice.relation is None else self._of_relation(choice.relation)
+        part = rules if rows is None else rules.take(rows)
+        masks = []
         if choice.type is not None:
-            masks.append(selection.type_mask(rules, choice.type))
-        if choice.relation is not None:
-            masks.append(selection.relation_mask(rules, choice.relation))
+            masks.append(selection.type_mask(part, choice.type))
         if choice.contains is not None:
-            masks.append(selection.label_mask(rules, choice.contains))
+            masks.append(selection.label_mask(part, choice.contains))
         if choice.length is not None:
-            masks.append(rules.lengths == choice.length)
+            masks.append(part.lengths == choice.length)
         if choice.min_support is not None:
-            masks.append(rules.support >= choice.min_support)
+            masks.append(part.support >= choice.min_support)
         if choice.min_confidence is not None:
-            masks.append(rules.confidence() >= choice.min_confidence)
-        return np.flatnonzero(np.logical_and.reduce(masks)) if masks else None
+            masks.append(part.confidence() >= choice.min_confidence)
+        if not masks:
+            return rows
+        passing = np.flatnonzero(np.logical_and.reduce(masks))
+        return passing if rows is None else rows[passing]
+
+    def _of_relation(self, relation: str) -> NDArray[np.int64]:
+        """Return the rows of the rules that predict a relation."""
+        order, offsets = self._sorted()
+        number = self.rules.vocabulary.relation_id(relation)
+        return order[offsets[number] : offsets[number + 1]].astype(np.int64)
+
+    def _sorted(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return all rows by the relation that they predict, and where each relation's start; sorted once."""
+        with self._sorting:
+            if self._by_relation is None:
+                n_relations = max(1, self.rules.vocabulary.n_relations)
+                relations = self.rules.head % np.int32(n_relations)
+                small = relations.astype(np.int16 if n_relations < 1 << 15 else np.int32)
+                order = np.argsort(small, kind="stable").astype(np.int32)
+                offsets = np.concatenate([[0], np.cumsum(np.bincount(relations, minlength=n_relations))])
+                self._by_relation = order, offsets.astype(np.int64)
+            return self._by_relation

@@ -10,8 +10,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from anyburl import __version__
 from anyburl.explanation.words import contribution_text
+from anyburl.rules.types import RuleType
 from anyburl.web.explorer import Explorer
-from anyburl.web.wording import TYPES, entity_name, relation_name, rule_words
+from anyburl.web.fragments import Fragments
+from anyburl.web.wording import TYPES, entity_name, relation_name
 
 FOLDER = Path(__file__).parent
 BAR = 72
@@ -19,7 +21,7 @@ BAR = 72
 
 def make_environment(explorer: Explorer) -> Environment:
     """Return the templates with what all of them use."""
-    names, rules = explorer.names, explorer.reasoner.rules
+    names, fragments = explorer.names, Fragments(explorer.reasoner.rules, explorer.names)
     environment = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
@@ -38,9 +40,15 @@ def make_environment(explorer: Explorer) -> Environment:
     environment.globals.update(
         url=url,
         bar_width=lambda value: round(BAR * min(max(value, 0.0), 1.0), 1),
-        rule_at=lambda row: rule_words(rules.rule(row), names),
-        words_of=lambda rule: rule_words(rule, names),
+        link_entity=fragments.entity,
+        link_relation=fragments.relation,
+        link_fact=fragments.fact,
+        link_open_fact=fragments.open_fact,
+        link_facts=fragments.facts,
+        rule_words=fragments.rule,
+        rule_row=fragments.rule_row,
         contribution=contribution_text,
+        type_of=lambda code: str(list(RuleType)[code]),
         rule_types=TYPES,
         has_names=bool(len(names)),
         title_of_run=explorer.title,

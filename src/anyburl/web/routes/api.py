@@ -11,7 +11,7 @@ from anyburl.reasoning.queries import Query as Question
 from anyburl.reasoning.queries import make_query
 from anyburl.web import schemas
 from anyburl.web.explorer import Explorer
-from anyburl.web.facts import fact_groups
+from anyburl.web.facts import EntityFacts
 from anyburl.web.parameters import Aggregation, Known, Label, Offset, OptionalLabel, Smoothing, Text, Top
 from anyburl.web.questions import Ranking, ask, ask_many, predicted_facts
 from anyburl.web.routes.why import GROUNDINGS, Rules, meant
@@ -54,7 +54,7 @@ async def entity(request: Request, site: CurrentSite, label: Label) -> Response:
                 "n_facts": group.n_facts,
                 "facts": [{"entity": fact.entity, "splits": list(fact.splits)} for fact in group.facts],
             }
-            for group in fact_groups(explorer.reasoner, found, shown=FACTS)
+            for group in EntityFacts(explorer.reasoner, found).groups(FACTS)
         ]
         return {"label": found, "name": explorer.names.get(found), "facts": facts}
 

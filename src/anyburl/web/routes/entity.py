@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from anyburl.web.drawings import draw_neighbourhood
 from anyburl.web.explorer import Explorer
-from anyburl.web.facts import fact_group, fact_groups
+from anyburl.web.facts import EntityFacts
 from anyburl.web.paging import Paging
 from anyburl.web.parameters import Label, OptionalLabel, Page
 from anyburl.web.questions import predicted_facts
@@ -51,7 +51,7 @@ async def entity(
 
 
 def _facts(explorer: Explorer, label: str, page: int) -> Context:
-    groups = fact_groups(explorer.reasoner, label, shown=SHOWN)
+    groups = EntityFacts(explorer.reasoner, label).groups(SHOWN)
     paging = Paging(page, GROUPS, len(groups))
     n_facts = sum(group.n_facts for group in groups)
     return {"groups": groups[paging.first : paging.last], "paging": paging, "n_facts": n_facts, "shown": SHOWN}
@@ -59,7 +59,8 @@ def _facts(explorer: Explorer, label: str, page: int) -> Context:
 
 def _one_relation(explorer: Explorer, label: str, relation: str, backward: bool, page: int) -> Context:
     number = explorer.reasoner.vocabulary.relation_id(explorer.relation(relation))
-    group = fact_group(explorer.reasoner, label, number, backward, (page - 1) * ROWS, ROWS)
+    directed = number + (explorer.reasoner.vocabulary.n_relations if backward else 0)
+    group = EntityFacts(explorer.reasoner, label).group(directed, (page - 1) * ROWS, ROWS)
     return {"group": group, "paging": Paging(page, ROWS, group.n_facts)}
 
 
