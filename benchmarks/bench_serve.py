@@ -26,14 +26,26 @@ from common import save
 
 from anyburl.reasoning.prepared import open_prepared
 
-MIX = {"home": 4, "search": 10, "entity": 16, "relation": 4, "ask": 24, "why": 12, "rules": 6, "api/ask": 16, "api/why": 8}
+MIX = {
+    "home": 4,
+    "search": 10,
+    "entity": 16,
+    "relation": 4,
+    "ask": 24,
+    "why": 12,
+    "rules": 6,
+    "api/ask": 16,
+    "api/why": 8,
+}
 N_RELATIONS = 40  # of those that rules are listed for
 
 
 def addresses(run: Path, seed: int) -> dict[str, list[str]]:
     """Return addresses of each kind, about facts of the test split."""
     rng = random.Random(seed)
-    facts = [row for row in open_prepared(run).dataset.test.to_polars().sample(4000, seed=seed, with_replacement=True).rows()]
+    facts = [
+        row for row in open_prepared(run).dataset.test.to_polars().sample(4000, seed=seed, with_replacement=True).rows()
+    ]
     relations = sorted({relation for _, relation, _ in facts})
     rng.shuffle(relations)
     triples = [dict(zip(("subject", "relation", "object"), fact, strict=True)) for fact in facts]

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from web_world import write_world
 
 import anyburl
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.web.app import create_app
 from anyburl.web.explorer import Explorer
 from anyburl.web.options import ServeOptions
-from web_world import write_world
+from anyburl.web.warmup import warm_up_explorer
 
 Serve = Callable[..., TestClient]
 
@@ -29,6 +30,8 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def reasoner(run_folder: Path) -> Reasoner:
+    """Return a reasoner; nobody waits for kernels after that."""
+    warm_up_explorer(25)
     return Reasoner.open(run_folder)
 
 

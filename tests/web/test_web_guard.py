@@ -24,7 +24,9 @@ def test_every_answer_carries_the_policy(client: TestClient) -> None:
         assert headers["cross-origin-resource-policy"] == "same-origin"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "", "[", "192.168.0.9"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "", "[", "192.168.0.9"]
+)
 def test_other_host_names_are_refused(client: TestClient, host: str) -> None:
     assert client.get("/", headers={"Host": host}).status_code == 421
 
@@ -66,7 +68,9 @@ def test_the_token_opens_by_form_and_by_header(serve: Any) -> None:
     assert client.get("/rules").status_code == 200
 
 
-@pytest.mark.parametrize("there", ["//evil.example", "http://evil.example", "/\\evil.example", "evil", "/a\tb", "/\n/e"])
+@pytest.mark.parametrize(
+    "there", ["//evil.example", "http://evil.example", "/\\evil.example", "evil", "/a\tb", "/\n/e"]
+)
 def test_the_form_leads_to_no_other_site(serve: Any, there: str) -> None:
     client = serve(token=TOKEN)
     form = re.search(r'name="form_token" value="([^"]+)"', client.get("/login").text)

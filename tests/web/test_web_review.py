@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-
 from web_world import SCRIPT
 
 FACT = {"subject": SCRIPT, "relation": "speaks", "object": "French"}
@@ -65,7 +65,7 @@ def test_what_was_judged_is_not_shown_again_and_what_was_skipped_is(client: Test
     assert first
     assert first != second
     triple = re.findall(r'name="(subject|relation|object)" value="([^"]*)"', client.get("/review").text)[:3]
-    judge(client, **{name: value.replace("&#39;", "'").replace("&lt;", "<").replace("&gt;", ">") for name, value in triple})
+    judge(client, **{name: unescape(value) for name, value in triple})
     assert shown() == second
     assert shown(skip=10_000) == ""
 

@@ -14,7 +14,8 @@ import typer
 from anyburl.cli.arguments import Data, Rules
 from anyburl.cli.asking import Asked, asking
 from anyburl.cli.consoles import counted, print_json
-from anyburl.cli.reasoning import check_tunable
+from anyburl.cli.reasoning import Source, check_tunable
+from anyburl.cli.session import compile_kernels
 from anyburl.errors import MissingExtraError, OptionError
 from anyburl.web.options import ServeOptions
 
@@ -29,9 +30,7 @@ DEFAULTS = ServeOptions()
 
 Reviews = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="Where verdicts on facts go; left out, reviews.jsonl beside the rules."
-    ),
+    typer.Option(metavar="FILE", help="Where verdicts on facts go; left out, reviews.jsonl beside the rules."),
 ]
 
 
@@ -59,6 +58,7 @@ def command(
     serving = ServeOptions(host=host, port=port, token=token or None)
     with _listening(serving) as listener:
         serving = ServeOptions(host=host, port=listener.getsockname()[1], token=serving.token)
+        _compile(source)
         with source.open(options, explaining=True, completing=True, seed=asked.seed) as reasoner:
             from anyburl.web.explorer import Explorer
 
@@ -70,6 +70,17 @@ def command(
                 print_json({"address": serving.address, "rules": n_rules, "reviews": str(kept)})
             asked.notes().say(f"{counted(n_rules, 'rule')} of {rules} at {serving.address} (Ctrl-C to stop)", "bold")
             _serve(explorer, serving, listener)
+
+
+def _compile(source: Source) -> None:
+    """Compile the kernels of all pages, if this machine has not yet."""
+    from anyburl._jit import is_compiled
+
+    if not all(map(is_compiled, ("kernel.find_facts", "kernel.find_walks", "kernel_match.near_blocks"))):
+        from anyburl.web.warmup import warm_up_explorer
+
+        n_relations = source.dataset.vocabulary.n_relations
+        compile_kernels(lambda: warm_up_explorer(n_relations), source.notes)
 
 
 def _listening(serving: ServeOptions) -> socket.socket:

@@ -16,7 +16,7 @@ from anyburl.reasoning.opening import Opened
 from anyburl.reasoning.queries import Query, decode_query
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.review.log import ReviewLog
-from anyburl.search import LabelSearch
+from anyburl.search.search import LabelSearch
 from anyburl.triples.names import Names
 from anyburl.web.desk import ReviewDesk
 from anyburl.web.questions import probability_of

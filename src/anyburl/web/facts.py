@@ -11,7 +11,6 @@ from anyburl.graph.lookup import known_answers, split_names
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.triples.dataset import SPLITS
 
-
 Ints = NDArray[np.int32]
 
 

@@ -9,6 +9,7 @@ import socket
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,10 +35,6 @@ SECURITY_HEADERS = {
 def token_digest(token: str) -> str:
     """Return what the cookie holds: the token itself never leaves the form."""
     return hashlib.sha256(f"anyburl explorer {token}".encode()).hexdigest()
-
-
-class TooLargeError(Exception):
-    """A body is larger than allowed, though it did not say so."""
 
 
 class Guard:
@@ -69,10 +66,7 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, send_guarded)
             return
-        try:
-            await self._app(scope, self._limited(receive), send_guarded)
-        except TooLargeError:
-            await self._too_large()(scope, receive, send_guarded)
+        await self._app(scope, self._limited(receive), send_guarded)
 
     def _refusal(self, request: Request) -> Response | None:
         headers = request.headers
@@ -81,7 +75,7 @@ class Guard:
         if request.method not in SAFE_METHODS and not self._is_our_origin(headers):
             return PlainTextResponse("Requests from other sites are refused.", 403)
         if int_or(headers.get("content-length"), 0) > self._options.largest_body:
-            return self._too_large()
+            return PlainTextResponse(self._too_large(), 413)
         if not self._is_let_in(request):
             return _ask_for_token(request)
         return None
@@ -117,13 +111,13 @@ class Guard:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > self._options.largest_body:
-                raise TooLargeError
+                raise HTTPException(413, self._too_large())
             return message
 
         return counted
 
-    def _too_large(self) -> Response:
-        return PlainTextResponse(f"A request may hold {self._options.largest_body:,} bytes.", 413)
+    def _too_large(self) -> str:
+        return f"a request may hold {self._options.largest_body:,} bytes"
 
 
 def _ask_for_token(request: Request) -> Response:
