@@ -44,7 +44,9 @@ def test_pages_have_no_serious_fault_and_fit_their_window(open_page: Any, addres
         page.goto(address + path)
         page.evaluate(axe)
         found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
-        faults += [(path, fault["id"], fault["nodes"][0]["html"][:200]) for fault in found if fault["impact"] in SERIOUS]
+        faults += [
+            (path, fault["id"], fault["nodes"][0]["html"][:200]) for fault in found if fault["impact"] in SERIOUS
+        ]
         width = page.evaluate("document.documentElement.scrollWidth")
         if width > page.viewport_size["width"]:
             faults.append((path, "wider than its window", str(width)))

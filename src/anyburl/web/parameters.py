@@ -19,18 +19,17 @@ def _no_blank(value: Any) -> Any:
 
 
 Blank = BeforeValidator(_no_blank)
-TEXT = r"^[^\x00]*$"
 
-_Text = Annotated[str, Field(max_length=LIMITS.longest_text, pattern=TEXT)]
+_Text = Annotated[str, Field(max_length=LIMITS.longest_text)]
 _Name = Annotated[str, Field(max_length=40)]
 _Smoothing = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 _Length = Annotated[int, Field(ge=0, le=10)]
 
-Label = Annotated[str, Query(min_length=1, max_length=LIMITS.longest_text, pattern=TEXT, examples=["France"])]
+Label = Annotated[str, Query(min_length=1, max_length=LIMITS.longest_text, examples=["France"])]
 OptionalLabel = Annotated[_Text | None, Blank, Query()]
-Text = Annotated[str, Query(max_length=LONGEST_SEARCH, pattern=TEXT, description="what to look for")]
+Text = Annotated[str, Query(max_length=LONGEST_SEARCH, description="what to look for")]
 Page = Annotated[int, Query(ge=1, le=LIMITS.deepest_row, description="counted from 1")]
 Top = Annotated[int, Query(ge=1, le=LIMITS.largest_page)]
 Offset = Annotated[int, Query(ge=0, le=LIMITS.deepest_row)]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anyburl.errors import InvalidOptionError
 from anyburl.ruleset import selection
+from anyburl.ruleset.lattice import RuleLattice
 from anyburl.ruleset.ruleset import RuleSet
 
 ORDERS = ("confidence", "support", "value", "predictions")
@@ -52,8 +53,16 @@ class RuleList:
     def __init__(self, rules: RuleSet) -> None:
         self.rules = rules
         self._kept: OrderedDict[RuleChoice, Chosen] = OrderedDict()
-        self._lock, self._sorting = Lock(), Lock()
-        self._by_relation: tuple[NDArray[np.int32], NDArray[np.int64]] | None = None
+        self._lock, self._indexing = Lock(), Lock()
+        self._lattice: RuleLattice | None = None
+
+    @property
+    def lattice(self) -> RuleLattice:
+        """The rules by their heads, indexed when that is first needed."""
+        with self._indexing:
+            if self._lattice is None:
+                self._lattice = RuleLattice.build(self.rules)
+            return self._lattice
 
     def choose(self, choice: RuleChoice) -> Chosen:
         """Return the rules that a choice means."""
@@ -97,18 +106,7 @@ class RuleList:
 
     def _of_relation(self, relation: str) -> NDArray[np.int64]:
         """Return the rows of the rules that predict a relation."""
-        order, offsets = self._sorted()
+        lattice, n_relations = self.lattice, self.rules.vocabulary.n_relations
         number = self.rules.vocabulary.relation_id(relation)
-        return order[offsets[number] : offsets[number + 1]].astype(np.int64)
-
-    def _sorted(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return all rows by the relation that they predict, and where each relation's start; sorted once."""
-        with self._sorting:
-            if self._by_relation is None:
-                n_relations = max(1, self.rules.vocabulary.n_relations)
-                relations = self.rules.head % np.int32(n_relations)
-                small = relations.astype(np.int16 if n_relations < 1 << 15 else np.int32)
-                order = np.argsort(small, kind="stable").astype(np.int32)
-                offsets = np.concatenate([[0], np.cumsum(np.bincount(relations, minlength=n_relations))])
-                self._by_relation = order, offsets.astype(np.int64)
-            return self._by_relation
+        ranges = [slice(*lattice.head_offsets[head : head + 2]) for head in (number, number + n_relations)]
+        return np.concatenate([lattice.rows[part] for part in ranges]).astype(np.int64)

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from anyburl.web.parameters import LIMITS, TEXT
+from anyburl.web.parameters import LIMITS
 
-LabelText = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.longest_text, pattern=TEXT)]
-NoteText = Annotated[str, StringConstraints(max_length=LIMITS.longest_text, pattern=TEXT)]
-Triple = tuple[str, str, str]
+LabelText = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.longest_text)]
+NoteText = Annotated[str, StringConstraints(max_length=LIMITS.longest_text)]
+Triple = Annotated[list[str], Field(min_length=3, max_length=3)]
 
 
 class Error(BaseModel):

@@ -8,7 +8,6 @@ from fastapi import APIRouter, HTTPException, Path, Request
 from fastapi.responses import Response
 
 from anyburl.explanation.rule_examples import examine_rule
-from anyburl.ruleset.lattice import generalisations, specialisations
 from anyburl.web.explorer import Explorer
 from anyburl.web.paging import Paging
 from anyburl.web.parameters import Length, MinConfidence, MinSupport, OptionalLabel, Order, Page, RuleType
@@ -81,12 +80,15 @@ def check_row(explorer: Explorer, row: int) -> None:
 
 
 def _rule(explorer: Explorer, row: int) -> Context:
-    reasoner = explorer.reasoner
+    reasoner, lattice = explorer.reasoner, explorer.rule_list.lattice
+    special, n_special = lattice.specialisations(row, top=RELATED)
     return {
         "row": row,
+        "rule": reasoner.rules.rule(row),
         "rules": reasoner.rules,
         "confidence": float(reasoner.rules.slice(row, row + 1).confidence()[0]),
         "examples": examine_rule(reasoner, row, EXAMPLES),
-        "generalisations": generalisations(reasoner.rules, row),
-        "specialisations": specialisations(reasoner.rules, row, RELATED),
+        "generalisations": lattice.generalisations(row).tolist(),
+        "specialisations": special.tolist(),
+        "n_special": n_special,
     }
