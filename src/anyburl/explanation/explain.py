@@ -79,7 +79,6 @@ def _reason(ranker: Ranker, firings: Firings, judged: Judged | None, row: int, t
     rules = ranker.rules
     contribution, breaks_ties = (judged.contribution(row), False) if judged else firings.contribution(row)
     return Reason(
-        row=row,
         rule=rules.rule(row),
         confidence=float(ranker.confidences(np.array([row]))[0]),
         predictions=int(rules.predictions[row]),
@@ -88,4 +87,5 @@ def _reason(ranker: Ranker, firings: Firings, judged: Judged | None, row: int, t
         contribution=contribution,
         breaks_ties=breaks_ties,
         groundings=find_groundings(ranker, row, triple, groundings),
+        row=row,
     )

@@ -98,8 +98,8 @@ class RuleLattice:
         return self.rows[first + start : first + end].astype(np.int64)
 
     def _path(self, row: int) -> NDArray[np.int32]:
-        body = self.rules.bodies[self.rules.body[row]]
-        return body[body >= 0]
+        body: NDArray[np.int32] = self.rules.bodies[self.rules.body[row]]
+        return np.asarray(body[body >= 0])
 
     def _paths(self, rows: Rows) -> NDArray[np.int32]:
         paths: NDArray[np.int32] = self.rules.bodies[self.rules.body[rows]]
@@ -118,7 +118,7 @@ class RuleLattice:
         relation, path = self._forward(int(rules.head[row]), self._path(row))
         found = self._with_head(relation, -1)
         paths = self._paths(found)
-        return found[(paths == _padded(path, paths.shape[1])).all(axis=1)]
+        return np.asarray(found[(paths == _padded(path, paths.shape[1])).all(axis=1)])
 
     def _grounded(self, row: int) -> Rows:
         """Return the U_c rules that put one constant for X or for Y in the B rule at `row`."""
@@ -133,7 +133,7 @@ class RuleLattice:
         found = self.rows[first:last][(constants >= 0) & (constants != self._self)].astype(np.int64)
         found = found[self.rules.head_constant[found] == self.rules.body_constant[found]]
         paths = self._paths(found)
-        return found[(paths == _padded(path, paths.shape[1])).all(axis=1)]
+        return np.asarray(found[(paths == _padded(path, paths.shape[1])).all(axis=1)])
 
     def _extended(self, row: int) -> Rows:
         """Return the rules with the head of the U_d rule at `row` whose bodies begin with its body."""
@@ -146,7 +146,7 @@ class RuleLattice:
         lengths = (paths >= 0).sum(axis=1)
         ends = rules.body_constant[found]
         is_grounded = (rules.type[found] == CONSTANT) & ~np.isin(ends, (constant, self._self))
-        return found[(lengths > len(path)) | ((lengths == len(path)) & is_grounded)]
+        return np.asarray(found[(lengths > len(path)) | ((lengths == len(path)) & is_grounded)])
 
 
 def _padded(path: NDArray[np.int32], width: int) -> NDArray[np.int32]:

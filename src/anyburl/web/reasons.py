@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from anyburl.explanation.explanation import Explanation
-from anyburl.explanation.groundings import triple_ids
-from anyburl.explanation.nearmiss import find_near_misses
+from anyburl.explanation.nearmiss import near_misses
 from anyburl.explanation.record import Fact, NearMiss, Reason
 from anyburl.explanation.rule_examples import RuleExamples, examine_rule
 from anyburl.ranking.aggregation import parse_aggregation
@@ -18,7 +16,7 @@ from anyburl.web.questions import probability_of
 LOW = 10
 """A candidate below this rank is asked why it is not higher."""
 
-N_NEAR, N_COUNTER_EXAMPLES = 3, 4
+N_NEAR, N_COUNTER_EXAMPLES, SECONDS = 3, 4, 0.2
 
 
 @dataclass(frozen=True)
@@ -51,18 +49,20 @@ def why(reasoner: Reasoner, triple: Fact, *, top: int, groundings: int) -> Why:
         score,
         probability_of(reasoner, triple[1], score) if explanation.n_reasons else None,
         _steps(explanation.reasons, explanation.aggregation),
-        None if best is None else examine_rule(reasoner, best, N_COUNTER_EXAMPLES),
+        None if best is None else _examples(reasoner, best),
         _near_misses(reasoner, explanation),
     )
+
+
+def _examples(reasoner: Reasoner, row: int) -> RuleExamples:
+    return examine_rule(reasoner.ranker, reasoner.dataset, row, top=N_COUNTER_EXAMPLES, seconds=SECONDS)
 
 
 def _near_misses(reasoner: Reasoner, explanation: Explanation) -> tuple[NearMiss, ...]:
     ranks = [rank for rank in (explanation.rank, explanation.rank_subject) if rank is not None]
     if explanation.n_reasons and (explanation.blocked or any(rank <= LOW for rank in ranks)):
         return ()
-    best = max((reason.confidence for reason in explanation.reasons), default=0.0)
-    ids = triple_ids(reasoner.vocabulary, explanation.triple)
-    return tuple(islice(find_near_misses(reasoner.ranker, ids, above=best), N_NEAR))
+    return near_misses(reasoner.ranker, explanation.triple, top=N_NEAR)
 
 
 def _steps(reasons: Sequence[Reason], aggregation: str) -> tuple[Step, ...]:

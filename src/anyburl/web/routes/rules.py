@@ -87,7 +87,7 @@ def _rule(explorer: Explorer, row: int) -> Context:
         "rule": reasoner.rules.rule(row),
         "rules": reasoner.rules,
         "confidence": float(reasoner.rules.slice(row, row + 1).confidence()[0]),
-        "examples": examine_rule(reasoner, row, EXAMPLES),
+        "examples": examine_rule(reasoner.ranker, reasoner.dataset, row, top=EXAMPLES),
         "generalisations": lattice.generalisations(row).tolist(),
         "specialisations": special.tolist(),
         "n_special": n_special,
