@@ -20,7 +20,10 @@ SIZE = {"width": 1160, "height": 760}
 PICTURES = {
     "home": ("/", "light"),
     "ask": (f"/ask?{urlencode({'subject': 'France', 'relation': 'official_language'})}", "light"),
-    "why": (f"/why?{urlencode({'subject': 'Aalborg', 'relation': 'time_zone', 'object': 'Europe/Copenhagen'})}", "light"),
+    "why": (
+        f"/why?{urlencode({'subject': 'Aalborg', 'relation': 'time_zone', 'object': 'Europe/Copenhagen'})}",
+        "light",
+    ),
     "graph": (f"/entity?{urlencode({'label': 'Iceland', 'view': 'graph'})}", "light"),
     "review": ("/review", "dark"),
 }

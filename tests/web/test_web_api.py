@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from web_world import SCRIPT
 
 from anyburl.reasoning.reasoner import Reasoner
-from web_world import SCRIPT
 
 
 def asked(client: TestClient, path: str, code: int = 200, **parameters: Any) -> Any:
