@@ -37,6 +37,7 @@ PUBLIC = [
     "Reason",
     "Reasoner",
     "Report",
+    "ReviewLog",
     "Rule",
     "RuleDifference",
     "RuleError",

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from anyburl.reasoning.answers import Answer, Answers
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.reasoning.shortcuts import evaluate, explain, predict
+    from anyburl.review.log import ReviewLog
     from anyburl.rules.rule import Atom, Rule
     from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.rules.types import RuleType
@@ -94,6 +95,7 @@ _HOMES = {
     "Reason": "explanation.record",
     "Reasoner": "reasoning.reasoner",
     "Report": "doctor.report",
+    "ReviewLog": "review.log",
     "Rule": "rules.rule",
     "RuleDifference": "ruleset.difference",
     "RuleError": "errors",
@@ -155,6 +157,7 @@ __all__ = [
     "Reason",
     "Reasoner",
     "Report",
+    "ReviewLog",
     "Rule",
     "RuleDifference",
     "RuleError",

@@ -39,6 +39,7 @@ from anyburl.cli import (
     publish,
     rescore,
     rules,
+    serve,
     tune,
 )
 from anyburl.cli.consoles import print_error
@@ -116,6 +117,7 @@ MODULES = (
     explain,
     complete,
     publish,
+    serve,
     prepare,
     tune,
     calibrate,
