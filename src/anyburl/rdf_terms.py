@@ -7,9 +7,11 @@ own, which is that label again when it is read.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-import polars as pl
+if TYPE_CHECKING:
+    import polars as pl
 
 OWN = "urn:anyburl:"
 """How the IRIs of labels start that are none. In what follows, a label has its colons escaped, our vocabulary not."""

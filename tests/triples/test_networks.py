@@ -77,7 +77,7 @@ def test_a_graph_of_rdflib_is_read_as_its_file_would_be() -> None:
     graph = rdflib.Graph().parse(data=f"{start} e:ed e:speaks e:dutch .", format="turtle")
     found = load_dataset(graph)
     assert found.train.to_polars().rows() == [("http://e/ed", "http://e/speaks", "http://e/dutch")]
-    assert (found.name, found.source) == ("rdflib", None)
+    assert (found.name, found.source, found.names.prefixes["e"]) == ("rdflib", None, "http://e/")
     named = rdflib.Dataset()
     named.parse(data=f"{start} e:g {{ e:ed e:speaks e:dutch }} e:h {{ e:ed e:knows e:lisa }}", format="trig")
     assert len(load_dataset(named).train) == 2

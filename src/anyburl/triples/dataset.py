@@ -138,10 +138,11 @@ def load_recorded(data: Mapping[str, Any]) -> Dataset:
 
 
 def _from_rdflib(graph: Any, options: ReadOptions, progress: Read) -> Dataset:
-    """Read a graph of RDFLib as the file that it would be."""
+    """Read a graph of RDFLib as the file that it would be, with its prefixes."""
     with TemporaryDirectory() as folder:
         found = _located(write_rdflib(graph, Path(folder)), options, progress)
-    return replace(found, source=None)
+    prefixes = {prefix: str(iri) for prefix, iri in graph.namespaces()}
+    return replace(found, source=None, names=Names(found.names, {**prefixes, **found.names.prefixes}))
 
 
 def _train_only(train: TripleTable) -> Dataset:
