@@ -27,6 +27,7 @@ def no_surprises(monkeypatch: pytest.MonkeyPatch) -> None:
     stay_on_this_machine(monkeypatch)
     monkeypatch.setattr("anyburl.triples.fetching.FIRST_PAUSE", 0.0)
     monkeypatch.setattr(credentials, "_given", {})
+    monkeypatch.setattr(credentials, "_asking", set())
     for name in ("USER", "PASSWORD", "TOKEN"):
         monkeypatch.delenv(f"ANYBURL_SPARQL_{name}", raising=False)
 
