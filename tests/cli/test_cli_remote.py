@@ -27,6 +27,7 @@ def no_surprises(monkeypatch: pytest.MonkeyPatch) -> None:
     stay_on_this_machine(monkeypatch)
     monkeypatch.setattr("anyburl.triples.fetching.FIRST_PAUSE", 0.0)
     monkeypatch.setattr(credentials, "_given", {})
+    monkeypatch.setattr(credentials, "_asking", set())
     for name in ("USER", "PASSWORD", "TOKEN"):
         monkeypatch.delenv(f"ANYBURL_SPARQL_{name}", raising=False)
 
@@ -217,3 +218,22 @@ def test_an_interrupt_while_reading_leaves_nothing_behind(
         stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout, stderr) == (130, "", "error: interrupted\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_while_writing_tells_what_is_in(
+    run: Any, run_json: Any, spawn: Any, geo_run: Path, endpoint: SparqlServer, tmp_path: Path
+) -> None:
+    n_facts = run_json("complete", geo_run, "--out", tmp_path / "missing.tsv", "--min-score", 0.5)["facts"]
+
+    def wait(text: str) -> None:
+        if len(endpoint.asked) > 1:
+            endpoint.is_over.wait(60.0)
+
+    endpoint.before = wait
+    flags = "--write", "--batch-size", 2
+    with spawn("publish", tmp_path / "missing.tsv", endpoint.url, *flags) as process:
+        wait_for(lambda: len(endpoint.asked) > 1, process)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"2 of {n_facts:,} facts are in; send all of them again" in stderr

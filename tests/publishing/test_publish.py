@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from anyburl.completion.files import FactFile
 from anyburl.errors import DataError, OptionError
+from anyburl.publishing import table
 from anyburl.publishing.facts import read_facts
 from anyburl.publishing.options import PublishOptions
 from anyburl.publishing.publish import plan_publishing
@@ -217,9 +217,9 @@ def test_a_table_with_other_columns_is_left_alone(tmp_path: Path, database: str)
         plan_publishing(written(tmp_path / "b.parquet", facts(3, reasons=True)), address)
 
 
-def test_a_failure_leaves_no_row_and_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_leaves_no_table_and_no_file(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "facts.parquet", facts(3))
-    plan = plan_publishing(path, f"sqlite:{tmp_path / 'graph.db'}#predicted")
+    plan = plan_publishing(path, f"{database}#predicted")
 
     def interrupted(*given: object) -> str:
         raise KeyboardInterrupt
@@ -227,13 +227,28 @@ def test_a_failure_leaves_no_row_and_no_file(tmp_path: Path, monkeypatch: pytest
     with monkeypatch.context() as patch:
         patch.setattr("anyburl.publishing.table._load", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            plan.write(lambda n: None)
-        assert not (tmp_path / "graph.db").exists()
-        sqlite3.connect(tmp_path / "graph.db").close()
-        with pytest.raises(KeyboardInterrupt):
-            plan.write(lambda n: None)
-    with closing(sqlite3.connect(tmp_path / "graph.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+            plan.write()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["facts.parquet"]
+    assert "(a new table)" in plan_publishing(path, f"{database}#predicted").told[0]
+    assert plan.write() == 3
+
+
+def test_a_connection_that_breaks_half_way_leaves_nothing(
+    tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    postgres.psql("SET client_min_messages = warning; DROP TABLE IF EXISTS predicted;")
+    plan = plan_publishing(written(tmp_path / "facts.parquet", facts(3)), f"{postgres.local}#predicted")
+    load = table._load
+
+    def broken(*given: Any) -> str:
+        loaded = load(*given)
+        postgres.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'anyburl'")
+        return loaded
+
+    monkeypatch.setattr(table, "_load", broken)
+    with pytest.raises(DataError, match=r"terminating connection|server closed"):
+        plan.write()
+    assert postgres.psql("SELECT count(*) FROM pg_tables WHERE tablename = 'predicted'").strip() == "0"
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:

@@ -70,8 +70,19 @@ def command(
 def _write(plan: Plan, notes: PlainConsole) -> dict[str, Any]:
     started = time.monotonic()
     place = plan.address.text
-    with Slow(notes, f"writing to {place}", f"wrote to {place}", total=plan.n_facts) as bar:
-        n_written = plan.write(bar.advance)
+    n_in = 0
+
+    def advance(n_facts: int) -> None:
+        nonlocal n_in
+        n_in += n_facts
+        bar.advance(n_facts)
+
+    try:
+        with Slow(notes, f"writing to {place}", f"wrote to {place}", total=plan.n_facts) as bar:
+            n_written = plan.write(advance)
+    except KeyboardInterrupt:
+        notes.say(f"{n_in:,} of {plan.n_facts:,} facts are in; send all of them again, no fact comes in twice")
+        raise
     return {"written": n_written, "seconds": round(time.monotonic() - started, 3)}
 
 

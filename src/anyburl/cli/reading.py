@@ -46,7 +46,7 @@ class Reading:
         float,
         typer.Option(
             metavar="SECONDS",
-            help="How long an endpoint or a database may be silent before it is given up.",
+            help="How long a SPARQL endpoint may be silent, or a database take to accept a connection.",
             rich_help_panel=PANEL,
         ),
     ] = DEFAULTS.timeout

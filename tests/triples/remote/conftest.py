@@ -25,6 +25,7 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in SECRETS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("anyburl.triples.remote.credentials._given", {})
+    monkeypatch.setattr("anyburl.triples.remote.credentials._asking", set())
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from anyburl.triples.dataset import load_dataset
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.remote import database
 from anyburl.triples.remote.addresses import Address, find_address
+from anyburl.triples.remote.credentials import keep_credentials
 from postgresql import PostgresServer
 from triples.remote.conftest import Fill
 
@@ -129,6 +130,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path, kind: str) -> Non
     assert str(tmp_path / "text") in refusal(f"{kind}:{tmp_path / 'text'}#facts")
     assert refusal(f"{kind}:{tmp_path / 'missing'}#facts").endswith("missing#facts: there is no such file")
     assert not (tmp_path / "missing").exists()
+    assert "there is no such file" in refusal(f"{kind}:{tmp_path}#facts")
 
 
 def test_a_server_that_is_down_is_told() -> None:
@@ -149,6 +151,9 @@ def test_a_password_comes_from_the_environment(postgres: PostgresServer, monkeyp
     assert "password authentication failed" in told
     assert "treasure" not in told
     monkeypatch.setenv("PGPASSWORD", "hidden treasure")
+    assert read(address) == [("a", "b", "c")]
+    monkeypatch.delenv("PGPASSWORD")
+    keep_credentials(address, "", "hidden treasure")  # as someone who was asked has given it
     assert read(address) == [("a", "b", "c")]
 
 

@@ -215,9 +215,10 @@ def test_credentials_are_sent_to_a_server_that_asks_for_them(
     monkeypatch.setenv("ANYBURL_SPARQL_USER", "me")
     monkeypatch.setenv("ANYBURL_SPARQL_PASSWORD", "hunter2")
     read(endpoint)
-    assert set(endpoint.authorizations) == {None}
+    assert endpoint.authorizations == [None] * 3
     endpoint.allow("me", "hunter2")
     assert read(endpoint) == labels(triples(3))
+    assert endpoint.authorizations[3:] == [None, *[endpoint.login] * 3]
 
 
 def test_a_token_is_a_credential(endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from anyburl.errors import DataError
 USER, PASSWORD, TOKEN = (f"ANYBURL_SPARQL_{name}" for name in ("USER", "PASSWORD", "TOKEN"))
 
 _given: dict[str, tuple[str, str]] = {}
+_asking: set[str] = set()
 
 
 class UnauthorizedError(DataError):
@@ -22,8 +23,15 @@ def keep_credentials(place: str, user: str, password: str) -> None:
     _given[_server(place)] = user, password
 
 
+def note_asking(url: str) -> None:
+    """Remember that a server has asked for credentials: from now on it gets them at once."""
+    _asking.add(_server(url))
+
+
 def authorization(url: str) -> str | None:
-    """Return the header that opens an endpoint, if there is anything to open it with."""
+    """Return the header that opens an endpoint, if it has asked and there is anything to open it with."""
+    if _server(url) not in _asking:
+        return None
     if _server(url) in _given:
         return _basic(*_given[_server(url)])
     if token := os.environ.get(TOKEN):

@@ -33,11 +33,7 @@ class SqliteDriver:
 
     def connect(self, place: str, *, timeout: float, writing: bool) -> Any:
         mode = "rwc" if writing else "ro"
-        connection = sqlite3.connect(
-            f"file:{quote(place)}?mode={mode}", uri=True, timeout=timeout, isolation_level=None
-        )
-        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1")  # a file that is no database shows only now
-        return connection
+        return sqlite3.connect(f"file:{quote(place)}?mode={mode}", uri=True, timeout=timeout, isolation_level=None)
 
     def cursor(self, connection: Any) -> Any:
         return connection.cursor()
@@ -89,9 +85,7 @@ DRIVERS: dict[str, Driver] = {SQLITE: SqliteDriver(), DUCKDB: DuckdbDriver(), PO
 def connected(address: Address, *, timeout: float, writing: bool = False) -> Iterator[tuple[Driver, Any]]:
     """Open a database; whatever it refuses, now or later, is said in one sentence."""
     driver = DRIVERS[address.kind]
-    file = address.file
-    if file is not None and not (file.is_file() or (writing and file.parent.is_dir() and not file.exists())):
-        raise DataError(f"{address.text}: there is no {'folder ' + str(file.parent) if writing else 'such file'}")
+    _check_file(address, writing=writing)
     try:
         with closing(driver.connect(address.place, timeout=timeout, writing=writing)) as connection:
             yield driver, connection
@@ -99,6 +93,19 @@ def connected(address: Address, *, timeout: float, writing: bool = False) -> Ite
         if not is_of_driver(error):
             raise
         raise DataError(f"{address.text}: {told(error)}") from error
+
+
+def _check_file(address: Address, *, writing: bool) -> None:
+    """Refuse a database in a file that is not there; whoever writes makes one."""
+    file = address.file
+    if file is None or file.is_file():
+        return
+    if file.exists():
+        raise DataError(f"{address.text}: expected a file, got a folder or a device")
+    if not writing:
+        raise DataError(f"{address.text}: there is no such file")
+    if not file.parent.is_dir():
+        raise DataError(f"{address.text}: there is no folder {file.parent}")
 
 
 def is_of_driver(error: Exception) -> bool:

@@ -15,7 +15,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from anyburl.errors import DataError
 from anyburl.triples.fetching import RETRIES, may_pass, pause_after, reason_of
 from anyburl.triples.remote.addresses import ENDPOINT, FROM_ENVIRONMENT
-from anyburl.triples.remote.credentials import UnauthorizedError, authorization
+from anyburl.triples.remote.credentials import UnauthorizedError, authorization, note_asking
 
 RESULTS = "application/sparql-results+json"
 MOST_TOLD = 300  # bytes of what a server says
@@ -43,14 +43,17 @@ def send(url: str, field: str, text: str, *, timeout: float, read: Callable[[Ans
     `timeout` is how many seconds the server may be silent. What may pass is tried again, also an answer for which
     `read` raises an `HTTPException`. Credentials are sent only to a server that asks for them.
     """
-    credentials = None
+    credentials = authorization(url)
     n_failures = 0
     while True:
         try:
             return read(_send_once(url, field, text, timeout, credentials))
         except (OSError, HTTPException) as error:
-            if _wants_credentials(error) and credentials is None and (credentials := authorization(url)) is not None:
-                continue
+            if _wants_credentials(error) and credentials is None:
+                note_asking(url)
+                credentials = authorization(url)
+                if credentials is not None:
+                    continue
             if n_failures == RETRIES or not may_pass(error):
                 raise _refusal(url, error, timeout, tried=credentials is not None) from error
             time.sleep(pause_after(n_failures, error))
