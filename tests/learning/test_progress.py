@@ -35,6 +35,10 @@ def test_a_finished_run_tells_how_it_went(run: Path) -> None:
     assert set(progress.profiles["profile"]) >= {"cyclic 1", "acyclic 1"}
     assert progress.profiles["new_rules"].sum() == len(rules)
     assert progress.profiles.group_by("profile").last()["rules"].sum() == len(rules)
+    last = progress.types.group_by("type", "length").last()
+    assert {f"{kind} {length}": n for kind, length, n in last.select("type", "length", "rules").rows()} == (
+        rules.counts_by_length()
+    )
     assert count_rules(run) == dict(sorted(rules.counts_by_length().items()))
 
 
@@ -53,7 +57,7 @@ def test_lines_cut_short_and_missing_keys_do_no_harm(unfinished: RunDirectory) -
         "rules": 5,
         "snapshot": "10",
         "notes": ["a worker was lost"],
-        "profiles": [{"profile": "cyclic 1", "cores": 1, "new_rules": 5, "reward": 2}],
+        "profiles": [{"profile": "cyclic 1", "cores": 1, "new_rules": 5, "reward": 2, "new_by_type": {"B": 5}}],
     }
     bare = {"number": 2, "elapsed": 11.0, "profiles": [{"profile": "cyclic 1"}, 7], "saturation": "high"}
     lines = [whole, bare, {"update": {}}, {"number": 3, "elapsed": None}, [1], 4]
@@ -63,6 +67,7 @@ def test_lines_cut_short_and_missing_keys_do_no_harm(unfinished: RunDirectory) -
     assert progress.spans["rules"].to_list() == [5, None]
     assert progress.spans["saturation"].to_list() == [None, None]
     assert progress.profiles.select("profile", "cores", "rules").rows() == [("cyclic 1", 1, 5), ("cyclic 1", None, 5)]
+    assert progress.types.rows() == [(10.1, "B", 1, 5, 5)]
     assert [(s.name, s.seconds, s.rules) for s in progress.snapshots] == [("10", 10.1, 5)]
     assert progress.notes == ((10.1, "a worker was lost"),)
 

@@ -25,6 +25,7 @@ SPAN = {
     "saturation": pl.Float64,
     "reward": pl.Float64,
 }
+TYPE = {"elapsed": pl.Float64, "type": pl.String, "length": pl.Int64, "new_rules": pl.Int64}
 PROFILE = {
     "elapsed": pl.Float64,
     "seconds": pl.Float64,
@@ -50,12 +51,14 @@ class Progress:
     """What a run's trace says.
 
     `spans` has one row for each time span; `profiles` one for each span and path profile, with `rules`, the number that
-    the profile has found so far. `notes` are events with their second, such as lost workers. `wanted_seconds` is None
-    for a run with a budget of paths.
+    the profile has found so far; `types` one for each span, type and length of rules that were found in it, with their
+    number so far (a trace of an older version does not tell). `notes` are events with their second, such as lost
+    workers. `wanted_seconds` is None for a run with a budget of paths.
     """
 
     spans: pl.DataFrame
     profiles: pl.DataFrame
+    types: pl.DataFrame
     snapshots: tuple[Snapshot, ...]
     notes: tuple[tuple[float, str], ...]
     wanted_seconds: float | None
@@ -70,6 +73,7 @@ def read_progress(folder: str | os.PathLike[str]) -> Progress:
     return Progress(
         spans=pl.DataFrame([_chosen(line, SPAN) for line in lines], schema=SPAN),
         profiles=trace_table(lines).with_columns(rules=pl.col("new_rules").fill_null(0).cum_sum().over("profile")),
+        types=_types(lines),
         snapshots=tuple(_snapshots(lines)),
         notes=tuple((float(line["elapsed"]), str(note)) for line in lines for note in _listed(line, "notes")),
         wanted_seconds=None if options.get("paths") is not None else _number(options.get("seconds")),
@@ -131,6 +135,21 @@ def _chosen(line: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any
 def _listed(line: Mapping[str, Any], name: str) -> list[Any]:
     found = line.get(name)
     return found if isinstance(found, list) else []
+
+
+def _types(lines: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return the rules found in each span by type and length; the length is that of the path profile."""
+    rows = [
+        {"elapsed": line["elapsed"], "type": kind, "length": int(length), "new_rules": n}
+        for line in lines
+        for entry in _listed(line, "profiles")
+        if isinstance(entry, dict) and isinstance(entry.get("new_by_type"), dict)
+        for length in str(entry.get("profile")).split()[-1:]
+        for kind, n in entry["new_by_type"].items()
+        if length.isdecimal() and isinstance(n, int)
+    ]
+    found = pl.DataFrame(rows, schema=TYPE).group_by("elapsed", "type", "length", maintain_order=True).sum()
+    return found.with_columns(rules=pl.col("new_rules").cum_sum().over("type", "length"))
 
 
 def _snapshots(lines: Iterable[Mapping[str, Any]]) -> Iterable[Snapshot]:
