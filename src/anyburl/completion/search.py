@@ -16,10 +16,10 @@ from anyburl.ranking.backends.base import NO_GROUPS
 from anyburl.ranking.ranker import Ranker, make_ready
 from anyburl.ranking.scores import shown_scores, to_confidences, to_scores
 from anyburl.tuning.evidence import Lists, rows_of
+from anyburl.tuning.listing import TOP_K
 from anyburl.tuning.model import TunedModel
 from anyburl.tuning.rerank import logistic
 from anyburl.tuning.reranker import TunedReranker
-from anyburl.tuning.train import TOP_K
 
 ROUNDING = 1e-11  # more than scores, as people see them, are rounded by
 

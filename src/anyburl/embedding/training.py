@@ -44,11 +44,13 @@ def require_torch() -> Any:
 
 
 class Trainer:
-    """Trains vectors epoch by epoch; `best` are those of the epoch with the highest MRR on valid, else the last ones."""
+    """Trains vectors epoch by epoch; `best` are those with the highest MRR on valid, None without a valid split."""
 
-    def __init__(self, train: Triples, valid: Triples, n_entities: int, n_relations: int, options: EmbedOptions) -> None:
+    def __init__(
+        self, train: Triples, valid: Triples, n_entities: int, n_relations: int, options: EmbedOptions
+    ) -> None:
         self._torch = torch = require_torch()
-        self.options, self.n_relations = options, n_relations
+        self.options = options
         self.device = choose_device(options.device)
         if options.threads is not None:
             torch.set_num_threads(options.threads)
@@ -63,31 +65,72 @@ class Trainer:
         self._look = _Look(train, valid, n_relations, options.seed)
         self.best: Embedding | None = None
         self.best_mrr: float | None = None
-        self.n_epochs = 0
+        self.n_epochs = self.best_epoch = self._since_best = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all epochs are done, or valid got no better."""
+        return self.n_epochs >= self.options.epochs or self._since_best >= self.options.patience
 
     def epochs(self) -> Iterator[Epoch]:
         """Train, one epoch after the other, until all are done or valid gets no better."""
-        every, since_best = max(1, self.options.epochs // LOOKS), 0
-        while self.n_epochs < self.options.epochs:
+        every = max(1, self.options.epochs // LOOKS)
+        while not self.is_done:
             loss = self._train_once()
             self.n_epochs += 1
-            is_last = self.n_epochs == self.options.epochs
-            mrr = self._look.mrr(self.embedding()) if self.n_epochs % every == 0 or is_last else None
-            if mrr is not None:
-                since_best = 0 if self.best_mrr is None or mrr > self.best_mrr else since_best + 1
-                if not since_best:
-                    self.best, self.best_mrr = self.embedding(), mrr
-            yield Epoch(self.n_epochs, loss, mrr)
-            if since_best >= self.options.patience:
-                return
+            looks = self.n_epochs % every == 0 or self.n_epochs == self.options.epochs
+            yield Epoch(self.n_epochs, loss, self._look_at_valid() if looks else None)
+
+    def _look_at_valid(self) -> float | None:
+        now = self.embedding()
+        mrr = self._look.mrr(now)
+        if mrr is None:
+            return None
+        if self.best_mrr is None or mrr > self.best_mrr:
+            self.best, self.best_mrr, self.best_epoch, self._since_best = now, mrr, self.n_epochs, 0
+        else:
+            self._since_best += 1
+        return mrr
 
     def embedding(self) -> Embedding:
         """Return the vectors as they are now."""
         return Embedding(*(vectors.detach().cpu().numpy().copy() for vectors in self._vectors))
 
+    def state(self) -> dict[str, NDArray[np.float32]]:
+        """Return all arrays that training goes on from."""
+        sums = [self._optimiser.state[vectors]["sum"] for vectors in self._vectors]
+        arrays = zip(("entities", "relations", "entity_sums", "relation_sums"), [*self._vectors, *sums], strict=True)
+        best = {} if self.best is None else {f"best_{name}": getattr(self.best, name) for name in ("entities", "relations")}
+        return {**{name: array.detach().cpu().numpy() for name, array in arrays}, **best}
+
+    def progress(self) -> dict[str, Any]:
+        """Return how far training is, as plain values."""
+        return {
+            "epochs": self.n_epochs,
+            "best_epoch": self.best_epoch,
+            "best_mrr": self.best_mrr,
+            "since_best": self._since_best,
+        }
+
+    def restore(self, arrays: dict[str, NDArray[np.float32]], progress: dict[str, Any]) -> None:
+        """Go back to what `state` and `progress` told."""
+        torch = self._torch
+        for vectors, name, sums in zip(
+            self._vectors, ("entities", "relations"), ("entity_sums", "relation_sums"), strict=True
+        ):
+            with torch.no_grad():
+                vectors.copy_(torch.from_numpy(arrays[name].copy()))
+            self._optimiser.state[vectors]["sum"].copy_(torch.from_numpy(arrays[sums].copy()))
+            self._optimiser.state[vectors]["step"].fill_(float(progress["epochs"]))
+        if "best_entities" in arrays:
+            self.best = Embedding(arrays["best_entities"], arrays["best_relations"])
+        self.n_epochs, self.best_epoch = progress["epochs"], progress["best_epoch"]
+        self.best_mrr, self._since_best = progress["best_mrr"], progress["since_best"]
+
     def _train_once(self) -> float:
         torch, batch_size = self._torch, self.options.batch_size
-        generator = torch.Generator().manual_seed(hash((self.options.seed, self.n_epochs)) & 0x7FFFFFFF)
+        drawn = np.random.SeedSequence(self.options.seed, spawn_key=(self.n_epochs,)).generate_state(1)[0]
+        generator = torch.Generator().manual_seed(int(drawn))
         order = torch.randperm(len(self._triples), generator=generator).to(self.device)
         total = torch.zeros((), device=self.device)
         for start in range(0, len(order), batch_size):
@@ -148,7 +191,8 @@ def choose_device(name: str) -> str:
     if name == "auto":
         return next(device for device in ("cuda", "mps", "cpu") if there[device])
     if not there[name]:
-        raise InvalidOptionError("device", "one that this machine has: " + ", ".join(n for n in there if there[n]), name)
+        found = " or ".join(device for device in there if there[device])
+        raise InvalidOptionError("device", f"one that this machine has ({found})", name)
     return name
 
 

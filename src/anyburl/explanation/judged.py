@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,11 +37,10 @@ class Judged:
         kept = self._fired.rows != row
         if self._place < 0 or kept.all():
             return 0.0
-        lists = self._judgement.lists
-        evidence = lists.evidence.copy()
+        listing = self._judgement.listing
+        evidence = listing.lists.evidence.copy()
         groups = self._reranker.groups[self._fired.rows[kept]]
         evidence[self._place] = evidence_row(self._fired.scores[kept], groups, evidence.shape[1])
-        changed = replace(lists, evidence=evidence)
-        without = self._reranker.score_lists(self._lister, self._queries, self._judgement.answers, changed)
+        without = self._reranker.score_evidence(self._lister, listing, evidence)
         before, after = logistic(np.array([self._judgement.scores[self._place], without[self._place]]))
         return float(1 - after / before)
