@@ -31,11 +31,13 @@ PUBLIC = [
     "OptionError",
     "PathProfile",
     "PlantedRule",
+    "PublishOptions",
     "RankOptions",
     "ReadOptions",
     "Reason",
     "Reasoner",
     "Report",
+    "ReviewLog",
     "Rule",
     "RuleDifference",
     "RuleError",
@@ -60,7 +62,9 @@ PUBLIC = [
     "load_dataset",
     "measure",
     "parse_rule",
+    "plan_publishing",
     "predict",
+    "publish",
     "rescore",
 ]
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from anyburl.rdf_terms import rdf_term
-from rules.strategies import labels
+from anyburl.rdf_terms import OWN, own_label, rdf_term
+from rules.strategies import rdf_labels
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -37,11 +37,26 @@ def test_labels_become_terms(label: str, expected: str) -> None:
     assert rdf_term(label, is_object=True) == expected
 
 
+def test_blank_nodes_are_no_relations() -> None:
+    assert rdf_term("_:b", is_object=False, is_relation=True) == "<urn:anyburl:_%3Ab>"
+
+
+@pytest.mark.parametrize("label", [f"{OWN}a", f"{OWN}a%20b", f"{OWN}range:a", f"{OWN}%zz", OWN])
+def test_iris_of_our_own_are_not_taken_for_labels(label: str) -> None:
+    assert own_label(rdf_term(label, is_object=False)[1:-1]) == label
+
+
+@given(rdf_labels)
+def test_a_label_behind_an_iri_comes_back(label: str) -> None:
+    term = rdf_term(label, is_object=True)
+    assert own_label(term[1:-1] if term.startswith("<") else term) == label
+
+
 def test_literals_are_no_subjects() -> None:
     assert rdf_term('"a"', is_object=False) == "<urn:anyburl:%22a%22>"
 
 
-@given(labels)
+@given(rdf_labels)
 def test_every_label_is_a_term_that_a_parser_reads(label: str) -> None:
     pyoxigraph: Any = pytest.importorskip(
         "pyoxigraph", reason="pyoxigraph is not installed: pip install 'anyburl[rdf]'"

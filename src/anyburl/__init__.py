@@ -44,10 +44,13 @@ if TYPE_CHECKING:
     from anyburl.learning.options import LearnOptions
     from anyburl.learning.run import RunDirectory
     from anyburl.paths.profile import PathProfile
+    from anyburl.publishing.options import PublishOptions
+    from anyburl.publishing.publish import plan_publishing, publish
     from anyburl.ranking.options import RankOptions
     from anyburl.reasoning.answers import Answer, Answers
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.reasoning.shortcuts import evaluate, explain, predict
+    from anyburl.review.log import ReviewLog
     from anyburl.rules.rule import Atom, Rule
     from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.rules.types import RuleType
@@ -86,11 +89,13 @@ _HOMES = {
     "OptionError": "errors",
     "PathProfile": "paths.profile",
     "PlantedRule": "synthetic.planted",
+    "PublishOptions": "publishing.options",
     "RankOptions": "ranking.options",
     "ReadOptions": "triples.read_options",
     "Reason": "explanation.record",
     "Reasoner": "reasoning.reasoner",
     "Report": "doctor.report",
+    "ReviewLog": "review.log",
     "Rule": "rules.rule",
     "RuleDifference": "ruleset.difference",
     "RuleError": "errors",
@@ -114,7 +119,9 @@ _HOMES = {
     "load_dataset": "triples.dataset",
     "measure": "ruleset.measuring",
     "parse_rule": "rules.syntax",
+    "plan_publishing": "publishing.publish",
     "predict": "reasoning.shortcuts",
+    "publish": "publishing.publish",
     "rescore": "ruleset.counting",
 }
 
@@ -144,11 +151,13 @@ __all__ = [
     "OptionError",
     "PathProfile",
     "PlantedRule",
+    "PublishOptions",
     "RankOptions",
     "ReadOptions",
     "Reason",
     "Reasoner",
     "Report",
+    "ReviewLog",
     "Rule",
     "RuleDifference",
     "RuleError",
@@ -173,7 +182,9 @@ __all__ = [
     "load_dataset",
     "measure",
     "parse_rule",
+    "plan_publishing",
     "predict",
+    "publish",
     "rescore",
 ]
 

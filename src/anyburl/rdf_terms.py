@@ -1,15 +1,18 @@
-"""Labels as terms of RDF, as they stand in N-Triples, Turtle and SPARQL.
+"""Labels as terms of RDF, as they stand in N-Triples, Turtle and SPARQL, and back.
 
-IRIs, blank nodes and literals are labels as `triples/rdf.py` reads them; any other label becomes an IRI of our own.
+IRIs, blank nodes and literals are labels as `triples/rdf_reader.py` reads them; any other label becomes an IRI of our
+own, which is that label again when it is read.
 """
 
 from __future__ import annotations
 
 import re
-from urllib.parse import quote
+from urllib.parse import quote, unquote
+
+import polars as pl
 
 OWN = "urn:anyburl:"
-"""How the IRIs of labels start that are none."""
+"""How the IRIs of labels start that are none. In what follows, a label has its colons escaped, our vocabulary not."""
 
 _FORBIDDEN = r"\x00-\x20\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U000e0000-\U0010ffff<>\"{}|^`\\%\[\]#"
 _HOST_CHARACTER = rf"(?:[^{_FORBIDDEN}/?:@]|%[0-9A-Fa-f]{{2}})"
@@ -19,7 +22,12 @@ _IRI = rf"[A-Za-z][A-Za-z0-9+.-]*:(?:{_AUTHORITY}|(?!//)){_CHARACTER}*(?:#{_CHAR
 _ESCAPE = r"\\(?:[tbnrf\"'\\]|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
 
 IRI = re.compile(_IRI)
-BLANK_NODE = re.compile(r"_:\w(?:[\w.-]*[\w-])?")
+_LETTER = (
+    r"A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
+    r"\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_NAME = rf"{_LETTER}0-9\u00b7\u0300-\u036f\u203f\u2040\-"
+BLANK_NODE = re.compile(rf"_:[{_LETTER}0-9](?:[{_NAME}.]*[{_NAME}])?")
 LITERAL = re.compile(rf'"(?:[^"\\\r\n]|{_ESCAPE})*"(?:@[A-Za-z]{{2,8}}(?:-[A-Za-z0-9]{{1,8}})*|\^\^<{_IRI}>)?')
 
 
@@ -28,8 +36,27 @@ def is_blank_node(label: str) -> bool:
     return BLANK_NODE.fullmatch(label) is not None
 
 
-def rdf_term(label: str, *, is_object: bool, base: str = OWN) -> str:
-    """Return a label as a term; literals are objects only, and labels that are no terms become IRIs below `base`."""
-    if is_blank_node(label) or (is_object and LITERAL.fullmatch(label)):
+def rdf_term(label: str, *, is_object: bool, is_relation: bool = False, base: str = OWN) -> str:
+    """Return a label as a term that may stand at its place in a statement.
+
+    Literals are objects only, blank nodes are no relations, and what is no term becomes an IRI below `base`.
+    """
+    if (is_blank_node(label) and not is_relation) or (is_object and LITERAL.fullmatch(label)):
         return label
-    return f"<{label}>" if IRI.fullmatch(label) else f"<{base}{quote(label, safe='')}>"
+    is_iri = IRI.fullmatch(label) and own_label(label) == label
+    return f"<{label}>" if is_iri else f"<{base}{quote(label, safe='')}>"
+
+
+def own_label(iri: str) -> str:
+    """Return the label behind an IRI of our own; any other IRI is its own label."""
+    if not iri.startswith(OWN):
+        return iri
+    escaped = iri.removeprefix(OWN)
+    label = unquote(escaped)
+    return label if label and quote(label, safe="") == escaped else iri
+
+
+def own_labels(iris: pl.Series) -> pl.Series:
+    """Return what `own_label` makes of many IRIs."""
+    found = iris.filter(iris.str.starts_with(OWN)).unique()
+    return iris.replace(found, [own_label(iri) for iri in found.to_list()]) if len(found) else iris

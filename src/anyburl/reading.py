@@ -1,4 +1,4 @@
-"""How a file starts, or why it cannot be read."""
+"""How a file starts, what its lines are, or why it cannot be read."""
 
 from __future__ import annotations
 
@@ -20,3 +20,14 @@ def first_bytes(path: Path, content: str, error: type[AnyburlError]) -> bytes:
             return stream.read(4)
     except OSError as refused:
         raise error(f"{path}: the file cannot be read ({refused.strerror})") from refused
+
+
+def lines_of(path: Path, content: str, error: type[AnyburlError]) -> dict[int, str]:
+    """Return the lines of a file of `content` that are not blank, by number; else raise an `error` that says why."""
+    if not path.is_file():
+        raise error(f"{path}: expected a file of {content}, got {'a folder' if path.is_dir() else 'no such file'}")
+    try:
+        lines = path.read_text("utf-8-sig").split("\n")
+    except UnicodeDecodeError as refused:
+        raise error(f"{path}: expected text in UTF-8") from refused
+    return {number: line.strip("\r") for number, line in enumerate(lines, 1) if line.strip()}

@@ -60,7 +60,7 @@ def test_wrong_usage_is_one_sentence(run: Any) -> None:
 
 
 def test_a_bug_shows_its_traceback_and_gives_code_1(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def broken(data: str) -> None:
+    def broken(*given: object) -> None:
         raise RuntimeError("out of tune")
 
     monkeypatch.setattr("anyburl.triples.dataset.load_dataset", broken)
@@ -70,7 +70,7 @@ def test_a_bug_shows_its_traceback_and_gives_code_1(run: Any, monkeypatch: pytes
 
 
 def test_a_keyboard_interrupt_gives_code_130(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def interrupted(data: str) -> None:
+    def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("anyburl.triples.dataset.load_dataset", interrupted)

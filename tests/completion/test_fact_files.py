@@ -122,7 +122,7 @@ def test_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", ["m.xlsx", "m", "m.parquet.gz", "m.csv"])
 def test_other_formats_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OptionError, match=r"ends in \.parquet, \.tsv, \.jsonl, \.nt, \.ttl, or -"):
+    with pytest.raises(OptionError, match=r"ends in \.parquet, \.tsv, \.jsonl, \.nt, \.ttl, \.nq, \.trig, or -"):
         open_facts(str(tmp_path / name))
 
 

@@ -20,7 +20,13 @@ LEFT_OUT = {
         "needs several machines",
         "needs ten machines",
     ],
+    "docs/howto/databases.md": [
+        "installs the drivers",
+        *["needs a PostgreSQL server", "needs a SPARQL endpoint"] * 2,
+        "needs both",
+    ],
     "docs/howto/datasets.md": [*["needs a network"] * 4, "needs a folder ~/graphs/MyData"],
+    "docs/howto/explorer.md": ["serves until Ctrl-C", "serves until Ctrl-C", "needs the explorer"],
     "docs/howto/pykeen.md": ["needs anyburl[pykeen]"],
     "README.md": ["installs anyburl", "installs anyburl and runs the tests", "needs a network"],
     "docs/tutorial.md": ["installs anyburl"],

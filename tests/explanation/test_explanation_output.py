@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from anyburl import explain
+from anyburl.drawing.texts import shorten
 from anyburl.errors import DataError
-from anyburl.explanation.drawing import shorten
 from anyburl.explanation.explanation import Explanation
 from anyburl.explanation.page import to_html, write_html
 from anyburl.explanation.render import to_tree
@@ -153,8 +153,8 @@ def test_a_script_in_a_label_stays_text(tmp_path: Path) -> None:
 def test_the_page_draws_one_graph_for_each_reason_with_the_prediction_dashed() -> None:
     page = to_html(explained("a", "b", "c", "r"))
     assert page.count("<svg") == 2
-    assert page.count('<g class="predicted">') == 2
-    assert page.count('<g class="fact">') == 3
+    assert page.count('<g class="edge prediction"><title>predicted: ') == 2
+    assert page.count('<g class="edge fact"><title>\u2068') == 3
     assert "prefers-color-scheme: dark" in page
 
 
@@ -162,10 +162,10 @@ def test_the_page_draws_what_is_missing() -> None:
     dataset = Dataset.from_triples([("a", "r", "b"), ("c", "r", "d"), ("a", "s", "a")])
     rules = make_rules([("r(X,d) <= s(X,A)", (9, 8)), ("s(X,me_myself_i) <= r(X,A)", (9, 8))])
     page = to_html(explain(rules, dataset, ("a", "r", "d")))
-    assert page.count('<g class="missing">') == 1
+    assert page.count('<g class="edge missing"><title>missing: ') == 1
     assert "missing: a <i>s</i> ?" in page
     loop = to_html(explain(rules, dataset, ("c", "s", "c")))
-    assert loop.count('<g class="predicted">') == 1
+    assert loop.count('<g class="edge prediction"><title>predicted: ') == 1
 
 
 def test_notebooks_and_consoles_show_it() -> None:

@@ -90,3 +90,35 @@ def test_a_missing_fact_with_a_dangling_end_is_open() -> None:
 def test_a_tautology_is_no_near_miss() -> None:
     rules = make_rules([("speaks(X,Y) <= speaks(X,Y)", (10, 9)), ("speaks(X,dutch) <= speaks(X,dutch)", (10, 9))])
     assert explain(rules, Dataset.from_triples(FACTS), ("ed", "speaks", "dutch")).near_miss is None
+
+
+@pytest.mark.kernel
+@settings(max_examples=examples(200, 30))
+@given(cases())
+def test_near_misses_are_rules_that_do_not_fire_each_with_another_missing_fact(
+    case: tuple[SmallGraph, list[RuleTuple], list[int], Ids],
+) -> None:
+    graph, tuples, supports, triple = case
+    dataset = dataset_of(graph)
+    vocabulary = dataset.vocabulary
+    rules = rule_set_of(vocabulary, tuples, supports)
+    ranker = ranker_of(rules, dataset)
+    found = nearmiss.near_misses(ranker, label_triple(vocabulary, triple), top=10)
+    fired = {reason.rule for reason in explain_triple(ranker, dataset, label_triple(vocabulary, triple), top=10)}
+    rows = {rules.rule(row): row for row in range(len(rules))}
+    for near in found:
+        assert near.rule not in fired
+        misses = near_misses(graph[2], graph[:2], tuples[rows[near.rule]], triple, vocabulary)
+        assert (near.facts, near.missing) in misses
+    assert len({near.missing for near in found}) == len(found)
+    assert [near.support for near in found] == sorted((near.support for near in found), reverse=True)
+
+
+def test_a_candidate_that_ranks_low_is_told_what_would_lift_it() -> None:
+    facts = [("ed", "lives", "nl"), ("ed", "knows", "lisa"), ("be", "language", "dutch"), ("x", "speaks", "y")]
+    bodies = ["dutch) <= knows(X,A)", "Y) <= lives(X,A), language(A,Y)", "dutch) <= born(X,nl)"]
+    dataset = Dataset.from_triples([*facts, ("p", "born", "nl")])
+    rules = make_rules([(f"speaks(X,{body}", (10, 3 + i)) for i, body in enumerate(bodies)])
+    ranker = ranker_of(rules.with_vocabulary(dataset.vocabulary)[0], dataset)
+    found = nearmiss.near_misses(ranker, ("ed", "speaks", "dutch"))
+    assert [near.missing for near in found] == [("ed", "born", "nl"), ("nl", "language", "dutch")]

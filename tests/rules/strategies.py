@@ -19,6 +19,12 @@ labels: SearchStrategy[str] = st.one_of(
     unicode,
 )
 
+like_terms = st.sampled_from(["_:{}", "urn:anyburl:{}", "http://example.org/{}", "<{}>"]).flatmap(
+    lambda form: labels.map(form.format)
+)
+rdf_labels: SearchStrategy[str] = st.one_of(labels, like_terms)
+"""Labels that look like terms of RDF, and others; literals are not among them: some say the same in another way."""
+
 # Escaping instead of filtering: most of the awkward labels would be thrown away.
 writable_entities = labels.map(lambda label: escape_label(label) if entity_fault(label) else label)
 writable_relations = labels.map(lambda label: escape_label(label, is_entity=False) if relation_fault(label) else label)

@@ -88,7 +88,8 @@ def test_a_name_that_nothing_has_is_refused_with_what_there_is() -> None:
     assert refusal("goe") == "there is no data set, folder or file 'goe'; did you mean geo?"
     assert refusal("mine") == (
         "there is no data set, folder or file 'mine': `anyburl datasets` lists the names that are known; "
-        "a folder holds train and, if there are any, valid and test, each .txt or .tsv, also .gz or .zst"
+        "a folder holds train and, if there are any, valid and test, each .txt, .tsv or .csv, "
+        "also .gz or .zst, or .parquet"
     )
 
 

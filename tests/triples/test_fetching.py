@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import time
 from email.message import Message
+from email.utils import formatdate
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 
@@ -147,10 +149,16 @@ def test_what_the_disk_refuses_is_said_at_once(server: FileServer, partial: Path
 
 
 def test_pauses_grow_unless_the_server_says_how_long() -> None:
-    assert [fetching._pause(n, OSError()) for n in range(3)] == [1, 2, 4]
+    assert [fetching.pause_after(n, OSError()) for n in range(3)] == [1, 2, 4]
     headers = Message()
     headers["Retry-After"] = "7"
     asked = HTTPError("", 429, "", headers, None)
-    assert fetching._pause(0, asked) == 7
+    assert fetching.pause_after(0, asked) == 7
     headers.replace_header("Retry-After", "3600")
-    assert fetching._pause(0, asked) == fetching.LONGEST_PAUSE
+    assert fetching.pause_after(0, asked) == fetching.LONGEST_PAUSE
+    headers.replace_header("Retry-After", formatdate(time.time() + 30, usegmt=True))
+    assert 25 < fetching.pause_after(0, asked) <= 30
+    headers.replace_header("Retry-After", formatdate(0, usegmt=True))
+    assert fetching.pause_after(0, asked) == 0
+    headers.replace_header("Retry-After", "soon")
+    assert fetching.pause_after(1, asked) == 2

@@ -327,6 +327,6 @@ def test_writing_into_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> N
 
 
 def test_commas_are_answered_with_what_would_do(tmp_path: Path) -> None:
-    (tmp_path / "train.csv").write_text("ed,speaks,dutch\n")
+    (tmp_path / "train.txt").write_text("ed,speaks,dutch\n")
     with pytest.raises(DataError, match=r"fields \(separate them by tabs, not commas\), got 1: 'ed,speaks,dutch'"):
-        read_triples(tmp_path / "train.csv")
+        read_triples(tmp_path / "train.txt")

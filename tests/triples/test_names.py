@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from anyburl.errors import DataError
@@ -61,3 +62,37 @@ def test_what_is_no_file_of_text_is_refused(tmp_path: Path) -> None:
 def test_names_of_a_mapping() -> None:
     assert Names({"a": "Anna"}).get("a") == "Anna"
     assert repr(Names({"a": "Anna"})) == "Names(1 names)"
+
+
+EX = "http://example.org/"
+WIKIDATA = "http://www.wikidata.org/prop/direct/P530"
+
+
+def test_iris_are_shortened_by_the_longest_prefix() -> None:
+    names = Names({f"{EX}a": "Anna"}, {"ex": EX, "long": f"{EX}b/"})
+    assert [names.get(f"{EX}{rest}") for rest in ("a", "b", "b/c", "")] == ["Anna", "ex:b", "long:c", EX]
+    assert Names().get(WIKIDATA) == "wdt:P530"
+    assert Names({}, {"wdt": EX}).get(WIKIDATA) == WIKIDATA
+    assert names.series(pl.Series([f"{EX}a", f"{EX}b", "x"])).to_list() == ["Anna", "ex:b", "x"]
+
+
+@pytest.mark.parametrize("text", [WIKIDATA, f"<{WIKIDATA}>", "wdt:P530", "diplomatic relation", "Diplomatic Relation"])
+def test_questions_may_be_asked_in_many_ways(text: str) -> None:
+    names = Names({WIKIDATA: "diplomatic relation"})
+    assert names.label_of(text, pl.Series([WIKIDATA]), "relation") == WIKIDATA
+
+
+def test_a_label_goes_before_what_it_could_mean() -> None:
+    known = pl.Series(["a", "ex:b", f"{EX}b", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"])
+    names = Names({}, {"ex": EX})
+    assert names.label_of("ex:b", known, "entity") == "ex:b"
+    assert names.label_of("a", known, "relation") == "a"
+    assert names.label_of("a", known[1:], "relation") == known[3]
+    assert names.label_of("c", known, "entity") == "c"
+
+
+def test_names_of_some_labels() -> None:
+    names = Names({"a": "Anna", "b": "Bob"}, {"ex": EX}).among(pl.Series(["b"]), pl.Series([], dtype=pl.String))
+    assert (dict(names), names.prefixes) == ({"b": "Bob"}, {"ex": EX})
+    assert names
+    assert not Names()

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from anyburl import DataError, MissingExtraError, load_dataset
+from anyburl import DataError, MissingExtraError, ReadOptions, load_dataset
 from anyburl.triples.files import read_batches, read_triples
 
+KEEP = ReadOptions(literals="keep")
 EX = "http://example.org/"
 TURTLE = """@prefix ex: <http://example.org/> .
 ex:ed ex:speaks ex:dutch ; ex:name "Ed, \\"the\\" first"@en .
@@ -33,7 +34,7 @@ def _needs_rdf(request: pytest.FixtureRequest) -> None:
 def test_turtle_is_read_by_its_suffix(tmp_path: Path, name: str) -> None:
     text = TURTLE.encode()
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
-    assert read_triples(tmp_path / name).rows() == EXPECTED
+    assert read_triples(tmp_path / name, KEEP).rows() == EXPECTED
 
 
 def test_other_forms_say_the_same(tmp_path: Path) -> None:
@@ -50,14 +51,14 @@ def test_other_forms_say_the_same(tmp_path: Path) -> None:
 
 def test_rdf_is_read_in_pieces(tmp_path: Path) -> None:
     (tmp_path / "people.ttl").write_text(TURTLE)
-    frames = list(read_batches(tmp_path / "people.ttl", size=1))
+    frames = list(read_batches(tmp_path / "people.ttl", KEEP, size=1))
     assert [frame.rows() for frame in frames] == [[row] for row in EXPECTED]
 
 
 def test_a_folder_may_hold_rdf(tmp_path: Path) -> None:
     (tmp_path / "train.nt").write_text(f"<{EX}ed> <{EX}speaks> <{EX}dutch> .\n")
     (tmp_path / "test.ttl").write_text(TURTLE)
-    data = load_dataset(tmp_path)
+    data = load_dataset(tmp_path, KEEP)
     assert (len(data.train), len(data.valid), len(data.test)) == (1, 0, 3)
     assert load_dataset(tmp_path / "test.ttl").name == "test"
 
@@ -79,3 +80,90 @@ def test_without_the_parser_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "a.nt").write_text(f"<{EX}ed> <{EX}speaks> <{EX}dutch> .\n")
     with pytest.raises(MissingExtraError, match=r"pip install 'anyburl\[rdf\]'"):
         read_triples(tmp_path / "a.nt")
+
+
+def test_more_forms(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonld").write_text(
+        f'{{"@context": {{"ex": "{EX}"}}, "@id": "ex:ed", "ex:speaks": {{"@id": "ex:dutch"}}}}'
+    )
+    (tmp_path / "a.n3").write_text(
+        f"@prefix ex: <{EX}> . ex:ed ex:speaks ex:dutch . {{ ex:ed ex:knows ex:lisa }} ex:is ex:untrue ."
+    )
+    (tmp_path / "a.owl").write_text(
+        f'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="{EX}"><rdf:Description '
+        f'rdf:about="{EX}ed"><ex:speaks rdf:resource="{EX}dutch"/></rdf:Description></rdf:RDF>'
+    )
+    for name in ("a.jsonld", "a.owl"):
+        assert read_triples(tmp_path / name).rows() == EXPECTED[:1]
+    assert [row[1:] for row in read_triples(tmp_path / "a.n3").rows()] == [
+        (f"{EX}speaks", f"{EX}dutch"),
+        (f"{EX}is", f"{EX}untrue"),
+    ]
+
+
+@pytest.fixture
+def graphs(tmp_path: Path) -> Path:
+    path = tmp_path / "graphs.trig"
+    path.write_text(
+        f"@prefix ex: <{EX}> . ex:a ex:r ex:b . ex:one {{ ex:a ex:r ex:c }} ex:two {{ ex:a ex:r ex:d }} "
+        "_:g { ex:a ex:r ex:e }"
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("chosen", "found"),
+    [
+        ((), "bcde"),
+        ((f"{EX}one",), "c"),
+        ((f"<{EX}one>", "ex:two"), "cd"),
+        (("default",), "b"),
+        (("_:g",), "e"),
+    ],
+)
+def test_graphs_are_chosen_or_merged(graphs: Path, chosen: tuple[str, ...], found: str) -> None:
+    data = load_dataset(graphs, ReadOptions(graphs=chosen, prefixes={"ex": EX}))
+    assert [label[-1] for label in data.train.to_polars()["object"]] == list(found)
+    assert sum(data.left_out.values()) == 4 - len(found)
+
+
+def test_a_graph_that_is_not_there_is_named(graphs: Path) -> None:
+    with pytest.raises(DataError, match=r"there are no triples in it in http:.*three"):
+        load_dataset(graphs, ReadOptions(graphs=(f"{EX}three",)))
+
+
+def test_nodes_without_a_name_get_the_same_one_every_time(tmp_path: Path) -> None:
+    (tmp_path / "train.ttl").write_text(f"@prefix ex: <{EX}> . ex:a ex:r [ ex:r [ ex:r ex:b ] ] . _:x ex:r ex:a .")
+    (tmp_path / "test.ttl").write_text(f"@prefix ex: <{EX}> . [] ex:r ex:a .")
+    first, second = load_dataset(tmp_path), load_dataset(tmp_path)
+    assert first.fingerprint == second.fingerprint
+    assert [label for label in first.vocabulary.entities if label.startswith("_:")] == [
+        *("_:unnamed1", "_:unnamed2", "_:unnamed3", "_:x")
+    ]
+
+
+def test_statements_about_statements_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text(f"@prefix ex: <{EX}> . ex:a ex:r ex:b . << ex:a ex:r ex:b >> ex:says ex:c .")
+    data = load_dataset(tmp_path / "a.ttl")
+    assert dict(data.left_out) == {"statements about statements": 1}
+    assert data.train.to_polars().rows() == [
+        ("_:unnamed1", f"{EX}says", f"{EX}c"),
+        (f"{EX}a", f"{EX}r", f"{EX}b"),
+    ]
+
+
+def test_many_nodes_without_a_name(tmp_path: Path) -> None:
+    """The parser makes up names at random, of different lengths."""
+    (tmp_path / "a.ttl").write_text(f"@prefix ex: <{EX}> . ex:a ex:r " + ", ".join(["[]"] * 5000) + " .")
+    labels = read_triples(tmp_path / "a.ttl")["object"].to_list()
+    assert labels == [f"_:unnamed{number}" for number in range(1, 5001)]
+
+
+def test_labels_that_are_no_iris_come_back(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text(
+        "<urn:anyburl:a%20b> <urn:anyburl:r> <urn:anyburl:%22x%22> .\n<urn:anyburl:range:x> <urn:anyburl:%41> <u:v> .\n"
+    )
+    assert read_triples(tmp_path / "a.nt").rows() == [
+        ("a b", "r", '"x"'),
+        ("urn:anyburl:range:x", "urn:anyburl:%41", "u:v"),
+    ]

@@ -79,12 +79,21 @@ def pandas_frame(columns: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("make", [pl.DataFrame, pl.LazyFrame, pandas_frame])
-def test_frames_give_named_columns_or_else_their_first_three(make: Any) -> None:
+def test_frames_give_named_columns_or_else_the_three_they_have(make: Any) -> None:
     subjects, relations, objects = (list(column) for column in zip(*FACTS, strict=True))
     by_name = make({"relation": relations, "n": [1, 2, 3, 4], "object": objects, "subject": subjects})
-    by_place = make({"head": subjects, "r": relations, "tail": objects, "weight": [0.5] * 4})
+    by_usual_name = make({"tail": objects, "Head": subjects, "r": relations})
+    by_place = make({"a": subjects, "b": relations, "c": objects})
     assert TripleTable.from_frame(by_name).to_polars().rows() == SORTED
+    assert TripleTable.from_frame(by_usual_name).to_polars().rows() == SORTED
     assert TripleTable.from_frame(by_place).to_polars().rows() == SORTED
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pandas_frame])
+def test_a_fourth_column_is_not_guessed(make: Any) -> None:
+    frame = make({"head": ["a"], "r": ["b"], "tail": ["c"], "weight": [0.5]})
+    with pytest.raises(DataError, match="expected three columns, got the columns head, r, tail, weight; say which"):
+        TripleTable.from_frame(frame)
 
 
 @pytest.mark.parametrize("make", [pl.DataFrame, pandas_frame])

@@ -36,8 +36,10 @@ from anyburl.cli import (
     plot,
     predict,
     prepare,
+    publish,
     rescore,
     rules,
+    serve,
     tune,
 )
 from anyburl.cli.consoles import print_error
@@ -114,6 +116,8 @@ MODULES = (
     predict,
     explain,
     complete,
+    publish,
+    serve,
     prepare,
     tune,
     calibrate,

@@ -32,8 +32,8 @@ Data = Annotated[
     str | None,
     typer.Option(
         metavar="DATA",
-        help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an index; left "
-        "out, a run folder's own data.",
+        help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, an index, or an address "
+        "(see `anyburl learn --help`); left out, a run folder's own data.",
         autocompletion=complete_data,
     ),
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyburl.cli.flags import with_flags
 from anyburl.cli.measuring import Measuring
 from anyburl.errors import DataError, InvalidOptionError
 
@@ -20,51 +21,56 @@ ORDERS = ("confidence", "support", "value", "predictions", *MEASURES)
 SMOOTHING = 5
 MEASURED = "Measures that take the data"
 
-Relation = Annotated[str | None, typer.Option(help="Rules that predict this relation.")]
-Type = Annotated[str | None, typer.Option(metavar="B|Uc|Ud|Z", help="Rules of this type.")]
-Length = Annotated[int | None, typer.Option(min=0, help="Rules with this many body atoms.")]
-MinConfidence = Annotated[float | None, typer.Option(min=0, max=1, help="Lowest confidence.")]
-MinSupport = Annotated[int | None, typer.Option(min=0, help="Minimum number of correct predictions.")]
-Contains = Annotated[str | None, typer.Option(metavar="TERM", help="Rules with this entity or relation anywhere.")]
-Sort = Annotated[
-    str, typer.Option(metavar="|".join(ORDERS), help="What to sort by, highest first; value is support x confidence.")
-]
-Smoothing = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        help="Sort by confidence as support / (predictions + SMOOTHING), so that 500 of 510 comes before "
-        "2 of 2. The confidence shown is not smoothed.",
-    ),
-]
-MinPcaConfidence = Annotated[
-    float | None, typer.Option(min=0, max=1, help="Lowest PCA confidence.", rich_help_panel=MEASURED)
-]
-MinHeadCoverage = Annotated[
-    float | None,
-    typer.Option(min=0, max=1, help="Lowest head coverage; AMIE's default is 0.01.", rich_help_panel=MEASURED),
-]
-MinLift = Annotated[float | None, typer.Option(min=0, help="Lowest lift.", rich_help_panel=MEASURED)]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Which rules, and which come first."""
+    """Which rules, and which come first; a field is a flag, with the default of the flag."""
 
-    relation: str | None
-    type: str | None
-    length: int | None
-    min_confidence: float | None
-    min_support: int | None
-    contains: str | None
-    sort: str
-    smoothing: int
-    least: dict[str, float | None]
-    """Lowest values of measures; PCA confidence comes last: it is counted, for as few rules as possible."""
+    relation: Annotated[str | None, typer.Option(help="Rules that predict this relation.")] = None
+    type: Annotated[str | None, typer.Option(metavar="B|Uc|Ud|Z", help="Rules of this type.")] = None
+    length: Annotated[int | None, typer.Option(min=0, help="Rules with this many body atoms.")] = None
+    min_confidence: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest confidence.")] = None
+    min_support: Annotated[int | None, typer.Option(min=0, help="Minimum number of correct predictions.")] = None
+    contains: Annotated[
+        str | None,
+        typer.Option(metavar="TERM", help="Rules with this entity or relation anywhere."),
+    ] = None
+    sort: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(ORDERS),
+            help="What to sort by, highest first; value is support x confidence.",
+        ),
+    ] = ORDERS[0]
+    smoothing: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Sort by confidence as support / (predictions + SMOOTHING), so that 500 of 510 comes before "
+            "2 of 2. The confidence shown is not smoothed.",
+        ),
+    ] = SMOOTHING
+    min_pca_confidence: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Lowest PCA confidence.", rich_help_panel=MEASURED)
+    ] = None
+    min_head_coverage: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Lowest head coverage; AMIE's default is 0.01.", rich_help_panel=MEASURED),
+    ] = None
+    min_lift: Annotated[float | None, typer.Option(min=0, help="Lowest lift.", rich_help_panel=MEASURED)] = None
 
     def __post_init__(self) -> None:
         if self.sort not in ORDERS:
             raise InvalidOptionError("sort", f"one of {', '.join(ORDERS)}", self.sort)
+
+    @property
+    def least(self) -> dict[str, float | None]:
+        """Lowest values of measures; PCA confidence comes last: it is counted, for as few rules as possible."""
+        return {
+            "head_coverage": self.min_head_coverage,
+            "lift": self.min_lift,
+            "pca_confidence": self.min_pca_confidence,
+        }
 
     def matching(self, rules: RuleSet, names: Names, measuring: Measuring) -> RuleSet:
         """Return the rules that pass, with the measures that this took."""
@@ -87,6 +93,10 @@ class Wanted:
         """Return the best of rules that pass, or all of them, best first."""
         n_rules = len(matching) if top is None else top
         return matching.top(n_rules, self.sort, smoothing=self.smoothing)  # type: ignore[arg-type]
+
+
+choosing = with_flags(Wanted, "wanted")
+"""Add the fields of `Wanted` as flags to a command; it takes them as its argument `wanted`."""
 
 
 def _term(text: str, vocabulary: Vocabulary, names: Names) -> str:

@@ -18,8 +18,9 @@ from anyburl.cli.consoles import counted, print_json, print_whole, result_consol
 from anyburl.cli.interrupts import Interrupts
 from anyburl.cli.notes import Slow
 from anyburl.cli.reasoning import check_tunable
-from anyburl.completion.options import AUTO, MIN_SCORE, PER_CHOICES, CompleteOptions
+from anyburl.completion.options import AUTO, MIN_SCORE, PER_CHOICES, PROVENANCES, CompleteOptions
 from anyburl.errors import DataError, OptionError
+from anyburl.reading import lines_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,7 +45,9 @@ def command(
     rules: Rules,
     out: Annotated[
         str,
-        typer.Option(metavar="FILE", help="Where facts go: .parquet, .tsv, .jsonl, .nt, .ttl (text also .gz), or -."),
+        typer.Option(
+            metavar="FILE", help="Where facts go: .parquet, .tsv, .jsonl, .nt, .ttl, .nq, .trig (text also .gz), or -."
+        ),
     ],
     data: Data = None,
     min_score: Annotated[
@@ -95,13 +98,22 @@ def command(
         str | None,
         typer.Option(
             metavar="RELATION",
-            help="Subject and object must have a type, as this relation states it, that was seen at their place.",
+            help="Subject and object must have a type, as this relation states it, that was seen at their place, or "
+            "one of a class below it (rdfs:subClassOf).",
             rich_help_panel=WANTED,
         ),
     ] = None,
     reasons: Annotated[
         bool, typer.Option("--reasons", help="Tell the facts that make the best rule predict each fact.")
     ] = False,
+    provenance: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(PROVENANCES),
+            help="In RDF, state score, rule and facts of each fact, in one of these ways; none: in comments.",
+            autocompletion=one_of(*PROVENANCES),
+        ),
+    ] = PROVENANCES[0],
     engine: Engine = "threads",
     address: Address = None,
 ) -> None:
@@ -120,18 +132,18 @@ def command(
         subjects=None if subjects is None else list(about.values()),
         functional=AUTO if functional == AUTO else _labels(functional, "--functional") or (),
         types=types,
-        reasons=reasons,
+        reasons=reasons or provenance != PROVENANCES[0],
     )
-    options, target = asked.options(), open_facts(out)
+    options, target = asked.options(), open_facts(out, provenance)
     source = asked.source(rules, data, engine=engine, address=address)
     check_tunable(options, source)
-    with source.open(options, explaining=reasons, completing=True, seed=asked.seed) as reasoner:
+    with source.open(options, explaining=wanted.reasons, completing=True, seed=asked.seed) as reasoner:
         if min_probability is not None and reasoner.calibration is None:
             raise OptionError(
                 f"--min-probability needs calibrated scores: run `anyburl calibrate {rules}` with the same flags first"
             )
         _check_subjects(subjects, about, reasoner)
-        found = _Found(reasoner, out)
+        found, target.prefixes = _Found(reasoner, out), reasoner.names.prefixes
         total = len(reasoner.vocabulary.entities) if top is None or per != "relation" else None
         with target, Slow(source.notes, "looking for missing facts", "looked for missing facts", total=total) as bar:
             found.write(wanted, target, bar)
@@ -153,13 +165,7 @@ def _labels(text: str | None, flag: str) -> list[str] | None:
 
 def _read_subjects(path: Path) -> dict[int, str]:
     """Return the labels in a file, one in a line, by the number of the line."""
-    if not path.is_file():
-        raise DataError(f"{path}: expected a file of subjects, got {'a folder' if path.is_dir() else 'no such file'}")
-    try:
-        lines = path.read_text("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: expected text in UTF-8") from error
-    labels = {number: line.strip("\r") for number, line in enumerate(lines, 1) if line.strip()}
+    labels = lines_of(path, "subjects", DataError)
     if not labels:
         raise DataError(f"{path}: expected subjects, one in a line, got an empty file")
     return labels
@@ -170,7 +176,7 @@ def _check_subjects(path: Path | None, labels: dict[int, str], reasoner: Reasone
     vocabulary = reasoner.vocabulary
     for number, label in labels.items():
         try:
-            vocabulary.entity_id(reasoner.names.label_of(label, vocabulary.entities, "entity"))
+            reasoner.names.entity_id(label, vocabulary)
         except DataError as error:
             raise DataError(f"{path}:{number}: {error}") from error
 

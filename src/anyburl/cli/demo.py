@@ -131,6 +131,7 @@ def _show_next_steps(out: Path | None, console: PlainConsole) -> None:
     console.say(f"see more rules:    anyburl rules {run} --relation official_language")
     console.say(f"ask a question:    anyburl predict {run} France official_language '?' --explain")
     console.say("your own triples:  anyburl learn FOLDER --out RUN")
+    console.say(f"in a browser:      anyburl serve {run}")
 
 
 def _print_json(session: Session, out: Path | None, best: dict[str, RuleSet], showcase: Showcase | None) -> None:

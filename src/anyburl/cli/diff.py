@@ -11,15 +11,16 @@ from rich.table import Table
 
 from anyburl.cli.arguments import Escaped, Json, Quiet, UnusedSeed, UnusedThreads
 from anyburl.cli.consoles import PlainConsole, note_console, print_json, print_whole, result_console
-from anyburl.cli.loading import load_rules_argument
+from anyburl.cli.loading import load_rules_argument, read_names_argument
 from anyburl.cli.notes import Slow
 from anyburl.cli.tables import rule_text
-from anyburl.errors import OptionError
+from anyburl.errors import OptionError, RuleError
 
 if TYPE_CHECKING:
     import polars as pl
 
     from anyburl.ruleset.difference import RuleDifference
+    from anyburl.triples.names import Names
 
 NAME = "diff"
 EXAMPLE = "Example:  anyburl diff yesterday runs/geo --top 10"
@@ -57,7 +58,7 @@ def command(
     if json:
         print_json(difference.to_json(top))
     elif not quiet:
-        _print_difference(difference, top)
+        _print_difference(difference, top, read_names_argument(None, rules1, rules2))
 
 
 def _check_output(out: Path | None) -> None:
@@ -81,16 +82,29 @@ def _write(difference: RuleDifference, out: Path, notes: PlainConsole) -> None:
             rows.write_csv(unfinished, separator="\t")
 
 
-def _print_difference(difference: RuleDifference, top: int) -> None:
+def _print_difference(difference: RuleDifference, top: int, names: Names) -> None:
     import polars as pl
 
     rows = difference.to_polars(top)
+    if names:
+        rows = rows.with_columns(rule=pl.Series([_named(rule, names) for rule in rows["rule"]], dtype=pl.String))
     for change, heading in HEADINGS.items():
         part = rows.filter(pl.col("change") == change)
         if len(part):
             print_whole(_table(heading, part))
     out = result_console()
     out.say("rules: " + ", ".join(f"{n:,} {name}" for name, n in difference.counts().items()))
+
+
+def _named(rule: str, names: Names) -> str:
+    """Return a rule in readable names."""
+    from anyburl.explanation import words
+    from anyburl.rules.syntax import parse_rule
+
+    try:
+        return words.rule_text(parse_rule(rule), names)
+    except RuleError:  # a text that can be read in two ways
+        return rule
 
 
 def _table(heading: str, rows: pl.DataFrame) -> Table:

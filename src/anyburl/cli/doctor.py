@@ -39,7 +39,8 @@ def command(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an index.",
+            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, an index, or an "
+            "address (see `anyburl learn --help`).",
             autocompletion=complete_data,
         ),
     ],
@@ -58,7 +59,8 @@ def command(
         str | None,
         typer.Option(
             metavar="RELATION",
-            help="The relation that states the types of entities; left out, entities are judged by their relations.",
+            help="The relation that states the types of entities, by default rdf:type; without types, entities are "
+            "judged by their relations.",
         ),
     ] = None,
     rules: Annotated[

@@ -13,6 +13,7 @@ from anyburl.cli.asking import Asked, asking
 from anyburl.cli.consoles import counted, print_json, print_whole, result_console
 from anyburl.cli.metrics import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.cli.notes import Slow
+from anyburl.cli.reading import SPLIT_HINT
 from anyburl.cli.reasoning import Source, check_tunable
 from anyburl.errors import DataError, InvalidOptionError, OptionError
 from anyburl.ranking.options import RankOptions
@@ -121,7 +122,7 @@ def _evaluate(
         raise InvalidOptionError("split", f"one of {', '.join(SPLITS)}", split)
     with source.open(options, at, seed=seed) as reasoner:
         if not len(reasoner.dataset.split(split)):
-            raise DataError(f"{reasoner.dataset.name} has no triples in its {split} split")
+            raise DataError(f"{reasoner.dataset.name} has no triples in its {split} split: {SPLIT_HINT}")
         metrics = rank_in_sight(source, reasoner, split)
         if rankings is not None:
             _write_rankings(rankings, source, reasoner, split)

@@ -9,22 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyburl.cli.arguments import OBJECT_IDENTITY, At, Data, Escaped, Json, Names, Quiet, Rules, Threads, UnusedSeed
-from anyburl.cli.choosing import (
-    ORDERS,
-    SMOOTHING,
-    Contains,
-    Length,
-    MinConfidence,
-    MinHeadCoverage,
-    MinLift,
-    MinPcaConfidence,
-    MinSupport,
-    Relation,
-    Smoothing,
-    Sort,
-    Type,
-    Wanted,
-)
+from anyburl.cli.choosing import Wanted, choosing
 from anyburl.cli.completion import one_of
 from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
 from anyburl.cli.loading import existing_rules, load_rules_argument, read_names_argument
@@ -47,9 +32,11 @@ WORDS = "The other system"
 COLUMNS = ",".join(ExportOptions.columns)
 
 
+@choosing
 def command(
     rules: Rules,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Where rules go: a file, also with .gz, or -.")],
+    wanted: Wanted,
     to: Annotated[
         str | None,
         typer.Option(
@@ -60,14 +47,6 @@ def command(
         ),
     ] = None,
     top: Annotated[int | None, typer.Option(min=1, help="Number of rules to write; all if left out.")] = None,
-    relation: Relation = None,
-    type: Type = None,
-    length: Length = None,
-    min_confidence: MinConfidence = None,
-    min_support: MinSupport = None,
-    contains: Contains = None,
-    sort: Sort = ORDERS[0],
-    smoothing: Smoothing = SMOOTHING,
     object_identity: Annotated[
         bool | None,
         typer.Option(
@@ -109,9 +88,6 @@ def command(
         str | None,
         typer.Option(metavar="NAME", help="The label of all nodes that are entities (Cypher).", rich_help_panel=WORDS),
     ] = None,
-    min_pca_confidence: MinPcaConfidence = None,
-    min_head_coverage: MinHeadCoverage = None,
-    min_lift: MinLift = None,
     data: Data = None,
     names: Names = None,
     at: At = None,
@@ -124,17 +100,6 @@ def command(
     """Write RULES in the language of another system, with every inequality of object identity, best rules first."""
     if json and file == STANDARD_OUTPUT:
         raise OptionError("--json and - both write to standard output: give a file")
-    wanted = Wanted(
-        relation=relation,
-        type=type,
-        length=length,
-        min_confidence=min_confidence,
-        min_support=min_support,
-        contains=contains,
-        sort=sort,
-        smoothing=smoothing,
-        least={"head_coverage": min_head_coverage, "lift": min_lift, "pca_confidence": min_pca_confidence},
-    )
     said: dict[str, Any] = {"insert": insert, "target": target, "base": base, "table": table, "key": key}
     said |= {"columns": tuple(name.strip() for name in columns.split(",")), "node_label": node_label}
     existing_rules(rules)
@@ -142,7 +107,7 @@ def command(
     options = options_for(file, to, **said)
     notes = note_console(quiet=quiet)
     everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
-    matching = wanted.matching(everything, read_names_argument(names), Measuring(rules, data, threads, notes))
+    matching = wanted.matching(everything, read_names_argument(names, rules), Measuring(rules, data, threads, notes))
     report = _write(wanted.best(matching, top), file, options, notes)
     _remark_left_out(report, notes)
     if json:

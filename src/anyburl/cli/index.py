@@ -16,6 +16,7 @@ from anyburl.cli.loading import download_data_argument, remark_left_out
 from anyburl.cli.notes import SECONDS_UNTIL_SAID
 from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import peak_bytes
+from anyburl.cli.unlocking import unlock
 
 if TYPE_CHECKING:
     from anyburl.triples.dataset import Dataset
@@ -30,7 +31,8 @@ def command(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A name (see `anyburl datasets`), a folder with train, valid and test, or a file.",
+            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an address (see "
+            "`anyburl learn --help`).",
             autocompletion=complete_data,
         ),
     ],
@@ -47,6 +49,7 @@ def command(
     notes = note_console(quiet=quiet)
     check_index_output(out.expanduser())
     download_data_argument(data, notes)
+    unlock(data)
     started = time.monotonic()
     with Steps(notes) as steps:
         built = build_index(data, out, steps.show, reading.options())

@@ -52,8 +52,9 @@ def command(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an index (see "
-            "`anyburl index`). With --resume, the run knows its own.",
+            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, an index (see "
+            "`anyburl index`), or an address: sparql:http://HOST/PATH, postgresql://HOST/DB#TABLE, duckdb:PATH#TABLE, "
+            "sqlite:PATH#TABLE. With --resume, the run knows its own.",
             autocompletion=complete_data,
         ),
     ] = None,
@@ -194,7 +195,7 @@ def _make_folder(out: Path) -> None:
 
 
 def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole, reading: Reading) -> Session:
-    """Continue a run; its data is read as before, unless reading options are given now."""
+    """Continue a run; its data is read as before, but for the reading options that are given now."""
     from anyburl.learning.learn import resume
     from anyburl.learning.run import RunDirectory
 
@@ -202,7 +203,7 @@ def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainCons
     described = dict(run.described()["data"])
     described["source"] = data or described.get("source")
     source, before = recorded_data(described, f"{out} does not say where its data came from: give DATA")
-    dataset = load_data_argument(source, notes, before if reading == Reading() else reading.options())
+    dataset = load_data_argument(source, notes, before.changed(reading.options()))
     changes = _with_labels(given, dataset)
     options = run.options().changed(**changes)
 
@@ -220,14 +221,13 @@ def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     """Replace `relations` by labels: each value is one label, or several separated by commas."""
     if not given.get("relations"):
         return given
-    labels = []
+    labels, names, vocabulary = list[str](), dataset.names, dataset.vocabulary
     for value in given["relations"]:
-        is_label = dataset.vocabulary.encode_relations([value])[0] >= 0
-        labels += [value] if is_label else [part for part in value.split(",") if part]
+        is_label = names.label_of(value, vocabulary.relations, "relation") in vocabulary.relations
+        parts = [value] if is_label else [part for part in value.split(",") if part]
+        labels += [vocabulary.relation_label(names.relation_id(part, vocabulary)) for part in parts]
     if not labels:
         raise OptionError("--relations names no relation: give at least one")
-    for label in labels:
-        dataset.vocabulary.relation_id(label)
     return {**given, "relations": tuple(labels)}
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anyburl.cli.consoles import PlainConsole, counted
 from anyburl.cli.notes import Slow, SlowDownload
+from anyburl.cli.unlocking import unlock
 from anyburl.errors import DataError, OptionError, RuleError, RunError
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from anyburl.triples.table import TripleTable
 
 N_REJECTED_SHOWN = 5
+INSTEAD = {
+    "literals": "`--literals keep` makes entities of them, `--literals ranges` ranges of numbers and dates",
+    "exact numbers and dates": "ranges take their place",
+}
+"""What else is to be said of what was left out."""
 
 
 def existing_rules(rules: str) -> Path:
@@ -89,26 +95,45 @@ def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> Non
         notes.say(f"and {len(report.rejected) - N_REJECTED_SHOWN:,} more")
 
 
-def load_data_argument(data: str, notes: PlainConsole, options: ReadOptions | None = None) -> Dataset:
-    """Load DATA and say what of it was left out."""
+def load_data_argument(
+    data: str, notes: PlainConsole, options: ReadOptions | None = None, *, is_new: bool = True
+) -> Dataset:
+    """Load DATA and, if it `is_new` and not what a run folder remembers, say what of it was left out."""
     from anyburl.triples.dataset import load_dataset
+    from anyburl.triples.remote.addresses import ADDRESS
 
     try:
         download_data_argument(data, notes)
-        with Slow(notes, f"reading {data}", f"read {data}"):
-            dataset = load_dataset(data, options)
+        unlock(data)
+        with Slow(notes, f"reading {data}", f"read {data}") as slow:
+            dataset = load_dataset(
+                data,
+                options,
+                lambda n: slow.change(f"reading {data}", f"read {data}", counted(n, "triple")),
+            )
     except DataError as error:
         path = Path(data).expanduser()
-        hint = "" if path.exists() or "did you mean" in str(error) else _names_beside(path)
+        is_known = path.exists() or ADDRESS.match(data) or "did you mean" in str(error)
+        hint = "" if is_known else _names_beside(path)
         raise DataError(f"{error}{hint}") from error
-    remark_left_out(dataset, notes)
+    if is_new:
+        remark_left_out(dataset, notes)
     return dataset
 
 
 def remark_left_out(dataset: Dataset, notes: PlainConsole) -> None:
-    """Say how many statements of DATA are no triples here, and why."""
+    """Say how many statements of DATA are no triples here, and why; and how it was split."""
     for what, number in dataset.left_out.items():
-        notes.say(f"{dataset.name}: {number:,} {what} left out")
+        more = f" ({INSTEAD[what]})" if what in INSTEAD else ""
+        if number:
+            notes.say(f"{dataset.name}: {number:,} {what} left out{more}")
+    if dataset.reading.split:
+        sizes = [len(table) for table in (dataset.train, dataset.valid, dataset.test)]
+        shares = ", ".join(
+            f"{split} {size:,} ({size / max(1, sum(sizes)):.1%})"
+            for split, size in zip(("train", "valid", "test"), sizes, strict=True)
+        )
+        notes.say(f"{dataset.name} is split into {shares}")
 
 
 def download_data_argument(data: str, notes: PlainConsole) -> None:
@@ -119,17 +144,26 @@ def download_data_argument(data: str, notes: PlainConsole) -> None:
         fetch_dataset(data, slow.reach)
 
 
-def read_names_argument(path: Path | None) -> Names:
-    """Read the file of --names; without one, labels stand for themselves."""
-    from anyburl.triples import names
+def read_names_argument(path: Path | None, *rules: str) -> Names:
+    """Read the file of --names; without one, the names are those that the run folders among RULES have kept."""
+    from anyburl.ruleset.files import run_folder
+    from anyburl.triples.names import Names, read_names
 
-    return names.Names() if path is None else names.read_names(path)
+    folders = [folder for given in rules if ((folder := Path(given).expanduser()) / run_folder.OPTIONS).is_file()]
+    found = [run_folder.read_names(folder) for folder in folders]
+    found += [] if path is None else [read_names(path)]
+    named = [dict(names) for names in (found if path is None else found[-1:])]
+    return Names(_joined(named), _joined([names.prefixes for names in found]))
+
+
+def _joined(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {key: value for mapping in mappings for key, value in mapping.items()}
 
 
 def load_data_of_rules(rules: str, data: str | None, notes: PlainConsole) -> Dataset:
     """Load the DATA to use with RULES: what was given, or what a run folder was learned on, read as then."""
     source, options = data_of_rules(rules, data)
-    return load_data_argument(source, notes, options)
+    return load_data_argument(source, notes, options, is_new=options is None)
 
 
 def data_of_rules(rules: str, data: str | None) -> tuple[str, ReadOptions | None]:

@@ -9,10 +9,12 @@ import typer
 
 from anyburl.cli.completion import one_of
 from anyburl.cli.flags import with_flags
+from anyburl.errors import InvalidOptionError
 from anyburl.triples.read_options import LITERALS, ReadOptions
 
 PANEL = "How DATA is read"
 DEFAULTS = ReadOptions()
+SPLIT_HINT = "`anyburl learn DATA --split 0.8,0.1,0.1` divides a graph that has no splits"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,15 +26,101 @@ class Reading:
         typer.Option(
             metavar="NAME",
             help="What becomes of literals in RDF: skip them, keep them as entities, or keep numbers and dates as "
-            f"ranges: {', '.join(LITERALS)}.",
+            f"ranges and skip the others: {', '.join(LITERALS)}.",
             autocompletion=one_of(*LITERALS),
             rich_help_panel=PANEL,
         ),
     ] = DEFAULTS.literals
+    query: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUERY",
+            help="What to ask a database (three columns) or a SPARQL endpoint (?s ?p ?o) instead of reading all of it.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    page_size: Annotated[
+        int, typer.Option(metavar="N", help="Triples in one answer of a SPARQL endpoint.", rich_help_panel=PANEL)
+    ] = DEFAULTS.page_size
+    timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help="How long an endpoint or a database may be silent before it is given up.",
+            rich_help_panel=PANEL,
+        ),
+    ] = DEFAULTS.timeout
+
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,C",
+            help="The columns of a table that hold subject, relation and object: by their names in its first line, or "
+            "by number, from 1, if it has no such line.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    split: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TRAIN,VALID,TEST",
+            help="Divide a graph without splits at random, by these shares, such as 0.8,0.1,0.1; every entity and "
+            "relation stays in train.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    split_seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Seed of the random numbers of --split.", rich_help_panel=PANEL)
+    ] = DEFAULTS.split_seed
+    graph: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="IRI",
+            help="Read this named graph of RDF only, or `default` for the one without a name; repeat it for more.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    language: Annotated[
+        str,
+        typer.Option(metavar="TAG", help="The language of names in RDF, if there is a choice.", rich_help_panel=PANEL),
+    ] = DEFAULTS.language
+    prefix: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=IRI",
+            help="Shorten IRIs that start so, besides the prefixes of DATA and well-known ones; repeat it for more.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
 
     def options(self) -> ReadOptions:
         """Return how DATA is read."""
-        return ReadOptions(literals=self.literals)
+        return ReadOptions(
+            literals=self.literals,
+            graphs=tuple(self.graph or ()),
+            language=self.language,
+            prefixes=dict(map(_prefix, self.prefix or ())),
+            query=self.query,
+            page_size=self.page_size,
+            timeout=self.timeout,
+            columns=None if self.columns is None else tuple(name.strip() for name in self.columns.split(",")),
+            split=None if self.split is None else _shares(self.split),
+            split_seed=self.split_seed,
+        )
+
+
+def _prefix(text: str) -> tuple[str, str]:
+    name, equals, iri = text.partition("=")
+    if not equals or not iri or ":" in name.rstrip(":"):
+        raise InvalidOptionError("prefix", "a name and the start of IRIs, such as ex=http://example.org/", text)
+    return name.rstrip(":"), iri.removeprefix("<").removesuffix(">")
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(share) for share in text.split(","))
+    except ValueError:
+        raise InvalidOptionError("split", "three shares that sum to 1, such as 0.8,0.1,0.1", text) from None
 
 
 reading = with_flags(Reading, "reading")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from anyburl.reasoning.opening import Front
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.triples.dataset import Dataset
+    from anyburl.triples.names import Names
 
 
 def parse_weights(text: str) -> Mapping[str, float]:
@@ -58,7 +59,7 @@ class Source:
         address: str | None = None,
     ) -> None:
         self.rules, self.data, self.notes, self.escaped = rules, data, notes, escaped
-        self.names = read_names_argument(names)
+        self._names = read_names_argument(names, rules)
         self.prepare, self.engine, self.address = prepare, engine, address
         self.path = existing_rules(rules)
         require_engine(engine)
@@ -68,6 +69,11 @@ class Source:
             data_of_rules(rules, None)
         self._dataset: Dataset | None = None
         self.seconds_loading = 0.0
+
+    @property
+    def names(self) -> Names:
+        """Readable names: those given, those of the run, or else those that were found in the data."""
+        return self._names or (self._names if self._dataset is None else self._dataset.names)
 
     @property
     def dataset(self) -> Dataset:
@@ -106,9 +112,9 @@ class Source:
 
         if self.path.is_dir() and at is None and self.data is None:
             opened = open_run(self.path, load, options, engine, front, seed=seed, prepare=self.prepare)
-            self._dataset = opened.dataset
         else:
             opened = open_rules(*load(), options, engine, front, seed=seed)
+        self._dataset = opened.dataset
         return Reasoner.of(opened, self.names)
 
     def front(self) -> Front:

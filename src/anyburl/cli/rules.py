@@ -7,23 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anyburl.cli.arguments import At, Data, Escaped, Json, Names, Quiet, Rules, Threads, UnusedSeed
-from anyburl.cli.choosing import (
-    MEASURED,
-    ORDERS,
-    SMOOTHING,
-    Contains,
-    Length,
-    MinConfidence,
-    MinHeadCoverage,
-    MinLift,
-    MinPcaConfidence,
-    MinSupport,
-    Relation,
-    Smoothing,
-    Sort,
-    Type,
-    Wanted,
-)
+from anyburl.cli.choosing import MEASURED, Wanted, choosing
 from anyburl.cli.consoles import note_console, print_json, result_console
 from anyburl.cli.loading import load_rules_argument, read_names_argument
 from anyburl.cli.measuring import Measuring
@@ -37,24 +21,15 @@ NAME = "rules"
 EXAMPLE = "Example:  anyburl rules runs/geo --relation official_language --type B --top 10"
 
 
+@choosing
 def command(
     rules: Rules,
+    wanted: Wanted,
     top: Annotated[int, typer.Option(min=1, help="Number of rules to show.")] = 20,
-    relation: Relation = None,
-    type: Type = None,
-    length: Length = None,
-    min_confidence: MinConfidence = None,
-    min_support: MinSupport = None,
-    contains: Contains = None,
-    sort: Sort = ORDERS[0],
-    smoothing: Smoothing = SMOOTHING,
     measures: Annotated[
         bool,
         typer.Option("--measures", help="Show PCA confidence, head coverage and lift.", rich_help_panel=MEASURED),
     ] = False,
-    min_pca_confidence: MinPcaConfidence = None,
-    min_head_coverage: MinHeadCoverage = None,
-    min_lift: MinLift = None,
     data: Data = None,
     names: Names = None,
     at: At = None,
@@ -65,18 +40,7 @@ def command(
     seed: UnusedSeed = None,
 ) -> None:
     """Show the best rules of RULES as a table. ~ marks estimated counts."""
-    wanted = Wanted(
-        relation=relation,
-        type=type,
-        length=length,
-        min_confidence=min_confidence,
-        min_support=min_support,
-        contains=contains,
-        sort=sort,
-        smoothing=smoothing,
-        least={"head_coverage": min_head_coverage, "lift": min_lift, "pca_confidence": min_pca_confidence},
-    )
-    readable = read_names_argument(names)
+    readable = read_names_argument(names, rules)
     notes = note_console(quiet=quiet)
     everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
     measuring = Measuring(rules, data, threads, notes)
@@ -85,20 +49,26 @@ def command(
     if measures or best.measures:
         best = measuring.add(best, wanted.least)
     if json:
-        counts = {"total": len(everything), "matching": len(matching), "sort": sort, "smoothing": smoothing}
+        counts = {
+            "total": len(everything),
+            "matching": len(matching),
+            "sort": wanted.sort,
+            "smoothing": wanted.smoothing,
+        }
         print_json({**counts, "rules": rule_rows(best, readable)})
         return
-    _print_table(best, readable, len(matching), len(everything), _order(sort, smoothing))
+    _print_table(best, readable, len(matching), len(everything), _order(wanted))
 
 
-def _order(sort: str, smoothing: int) -> str:
+def _order(wanted: Wanted) -> str:
+    smoothing = wanted.smoothing
     words = {
         "confidence": f"support / (predictions + {smoothing})" if smoothing else "confidence",
         "value": "support x confidence",
         "pca-confidence": "PCA confidence",
         "head-coverage": "head coverage",
     }
-    return words.get(sort, sort)
+    return words.get(wanted.sort, wanted.sort)
 
 
 def _print_table(best: RuleSet, names: NamesByLabel, n_matching: int, n_rules: int, order: str) -> None:

@@ -90,6 +90,6 @@ def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]
         **{name: getattr(rules, name).tolist() for name in rules.measures},
         "rule": rules.texts().to_list(),
     }
-    if names:
+    if names is not None and (names or rules.vocabulary.relations.str.contains("://", literal=True).any()):
         columns["named"] = [words.rule_text(rule, names) for rule in rules]
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

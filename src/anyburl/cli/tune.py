@@ -9,6 +9,7 @@ from anyburl.cli.arguments import Run
 from anyburl.cli.asking import Asked, asking
 from anyburl.cli.consoles import print_json, result_console
 from anyburl.cli.loading import require_run
+from anyburl.cli.reading import SPLIT_HINT
 from anyburl.errors import DataError, MissingExtraError
 
 NAME = "tune"
@@ -30,7 +31,7 @@ def command(asked: Asked, run: Run) -> None:
         raise MissingExtraError("anyburl tune", "tuned")
     with source.open(asked.options(), seed=asked.seed) as reasoner:
         if not len(reasoner.dataset.valid):
-            raise DataError(f"tuning learns from the valid split, and {reasoner.dataset.name} has none")
+            raise DataError(f"tuning learns from the valid split, and {reasoner.dataset.name} has none: {SPLIT_HINT}")
         groups = rule_groups(reasoner.rules)
         tuning = tuning_of(
             reasoner.ranker, reasoner.dataset, groups, source.front(), asked.seed, source.path, again=True

@@ -69,8 +69,7 @@ def _finding(
     """Return what finds facts with at least some scores, the filters of the options applied."""
     vocabulary, subjects = dataset.vocabulary, None
     if options.subjects is not None:
-        labels = [names.label_of(label, vocabulary.entities, "entity") for label in options.subjects]
-        subjects = np.array([vocabulary.entity_id(label) for label in labels], np.int32)
+        subjects = np.array([names.entity_id(label, vocabulary) for label in options.subjects], np.int32)
     filters: list[Filter] = []
     functional = (
         functional_relations(dataset)
@@ -111,8 +110,7 @@ def _least_scores(
 
 
 def _relation_ids(vocabulary: Vocabulary, labels: Sequence[str], names: Names) -> NDArray[np.int32]:
-    meant = [names.label_of(label, vocabulary.relations, "relation") for label in labels]
-    return np.array([vocabulary.relation_id(label) for label in meant], np.int32)
+    return np.array([names.relation_id(label, vocabulary) for label in labels], np.int32)
 
 
 def _collected(found: Iterator[FactColumns]) -> Iterator[FactColumns]:

@@ -5,36 +5,42 @@ from __future__ import annotations
 import gzip
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Self
 
 import polars as pl
 
-from anyburl.completion.texts import to_json_lines, to_rdf_lines, to_tab_separated
-from anyburl.errors import DataError, OptionError
+from anyburl.completion.options import PROVENANCES
+from anyburl.completion.rdf import RdfText
+from anyburl.completion.texts import to_json_lines, to_tab_separated
+from anyburl.errors import DataError, InvalidOptionError, OptionError
+from anyburl.triples.rdf import rdf_format
+from anyburl.triples.remote.addresses import find_address
 from anyburl.writing import replacing
 
 STANDARD_OUTPUT = "-"
 PARQUET = ".parquet"
-TEXTS: dict[str, Callable[[pl.DataFrame, bool], str]] = {
-    ".tsv": to_tab_separated,
-    ".jsonl": to_json_lines,
-    ".nt": to_rdf_lines,
-    ".ttl": to_rdf_lines,
-}
-SUFFIXES = (PARQUET, *TEXTS)
+ToText = Callable[[pl.DataFrame, bool], str]
+"""Called with a part, and whether it is the first."""
+
+TEXTS: dict[str, ToText] = {".tsv": to_tab_separated, ".jsonl": to_json_lines}
+RDF = (".nt", ".ttl", ".nq", ".trig")
+SUFFIXES = (PARQUET, *TEXTS, *RDF)
 
 
 class FactFile:
-    """A file of facts; its suffix is its format, and text may be compressed (.gz).
+    """A file of facts; its suffix is its format, and text may be compressed (.gz). RDF says where facts come from in
+    comments, or as `provenance` says, and shortens IRIs by `prefixes` where the format can.
 
     Facts come in parts, which are kept in a folder beside the file, NAME.parts: a process that is killed leaves whole
     parts there, as Parquet. `close` puts them into the file, which takes the place of an older one in a single step.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, provenance: str = PROVENANCES[0], prefixes: Mapping[str, str] | None = None) -> None:
         self.path, self.n_parts = path, 0
+        self._provenance = provenance
+        self.prefixes: Mapping[str, str] = prefixes or {}
         self._suffix = Path(path.name.lower().removesuffix(".gz")).suffix
         self._packed = path.name.lower().endswith(".gz")
         self._check()
@@ -77,7 +83,11 @@ class FactFile:
             pl.scan_parquet(parts).sink_parquet(unfinished, compression="zstd")
             return
         with gzip.open(unfinished, "wb") if self._packed else unfinished.open("wb") as file:
-            _write_texts((pl.read_parquet(part) for part in parts), TEXTS[self._suffix], file)
+            _write_texts((pl.read_parquet(part) for part in parts), self._to_text(), file)
+
+    def _to_text(self) -> ToText:
+        known = TEXTS.get(self._suffix)
+        return known or RdfText(rdf_format(self.path), self._provenance, self.prefixes)
 
 
 class FactStream:
@@ -85,6 +95,7 @@ class FactStream:
 
     def __init__(self) -> None:
         self.n_parts = 0
+        self.prefixes: Mapping[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -99,13 +110,17 @@ class FactStream:
         """Nothing is left to be done."""
 
 
-def open_facts(out: str) -> FactFile | FactStream:
+def open_facts(out: str, provenance: str = PROVENANCES[0]) -> FactFile | FactStream:
     """Return where facts go to: a file, or standard output."""
-    return FactStream() if out == STANDARD_OUTPUT else FactFile(Path(out).expanduser())
+    if find_address(out) is not None:
+        raise OptionError(f"write the facts to a file and look at them first, then: anyburl publish FILE {out}")
+    if provenance not in PROVENANCES:
+        raise InvalidOptionError("provenance", f"one of {', '.join(PROVENANCES)}", provenance)
+    if provenance != PROVENANCES[0] and not out.lower().removesuffix(".gz").endswith(RDF):
+        raise OptionError(f"--provenance needs a file of RDF ({', '.join(RDF)}), got {out!r}")
+    return FactStream() if out == STANDARD_OUTPUT else FactFile(Path(out).expanduser(), provenance)
 
 
-def _write_texts(
-    frames: Iterator[pl.DataFrame], to_text: Callable[[pl.DataFrame, bool], str], file: IO[bytes] | gzip.GzipFile
-) -> None:
+def _write_texts(frames: Iterator[pl.DataFrame], to_text: ToText, file: IO[bytes] | gzip.GzipFile) -> None:
     for number, frame in enumerate(frames):
         file.write(to_text(frame, number == 0).encode())

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.completion.facts import FactColumns
 from anyburl.triples.dataset import SPLITS, Dataset
+from anyburl.triples.types import all_types, stated_types
 
 FUNCTIONAL = 0.98  # subjects for each fact, from which on a relation counts as functional
 FEWEST_FACTS = 20  # of which that is learned
@@ -52,7 +54,10 @@ def one_object_each(dataset: Dataset, relations: NDArray[np.int32]) -> Filter:
 
 
 def fitting_types(dataset: Dataset, relation: int) -> Filter:
-    """Return a filter: subject and object have a type, by `relation`, that train shows at their place."""
+    """Return a filter: subject and object have a type, by `relation`, that train shows at their place.
+
+    Where classes are ordered (see `all_types`), a class above the type of the entity will do.
+    """
     types = _Types(dataset, relation)
 
     def keep(facts: FactColumns) -> FactColumns:
@@ -68,26 +73,39 @@ class _Types:
     def __init__(self, dataset: Dataset, relation: int) -> None:
         train, self._n_relations = dataset.train.triples, dataset.vocabulary.n_relations
         self._width = dataset.vocabulary.n_entities
-        stated = train[train[:, 1] == relation]
-        order = np.argsort(stated[:, 0], kind="stable")
-        self._types = stated[order, 2].astype(np.int64)
-        counts = np.bincount(stated[:, 0], minlength=self._width)
-        self._starts = np.concatenate([[0], np.cumsum(counts)])
-        seen = [self._keys(place, train[:, 1], train[:, 2 * place])[1] for place in (0, 1)]
+        stated = _TypesOf(stated_types(dataset, relation), self._width)
+        seen = [self._keys(stated, place, train[:, 1], train[:, 2 * place])[1] for place in (0, 1)]
         self._seen = np.unique(np.concatenate(seen))
+        self._all = _TypesOf(all_types(dataset, relation), self._width)
 
-    def _keys(self, place: int, relations: NDArray[np.int32], entities: NDArray[np.int32]) -> tuple[Ints, Ints]:
+    def _keys(
+        self, types: _TypesOf, place: int, relations: NDArray[np.int32], entities: NDArray[np.int32]
+    ) -> tuple[Ints, Ints]:
         """Return for each type of each entity its row, and a number for place, relation and type."""
-        sizes = self._starts[entities + 1] - self._starts[entities]
-        rows = np.repeat(np.arange(len(entities)), sizes)
-        offsets = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        types = self._types[self._starts[entities[rows]] + offsets]
-        return rows, (place * self._n_relations + relations[rows].astype(np.int64)) * self._width + types
+        rows, found = types.of(entities)
+        return rows, (place * self._n_relations + relations[rows].astype(np.int64)) * self._width + found
 
     def fit(self, place: int, relations: NDArray[np.int32], entities: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether each entity has a type that was seen at this place of its relation."""
-        rows, keys = self._keys(place, relations, entities)
+        rows, keys = self._keys(self._all, place, relations, entities)
         return np.bincount(rows[np.isin(keys, self._seen)], minlength=len(entities)) > 0
+
+
+class _TypesOf:
+    """The types of each entity, one after the other."""
+
+    def __init__(self, pairs: pl.DataFrame, n_entities: int) -> None:
+        ordered = pairs.sort("entity", maintain_order=True)
+        self._types = ordered["type"].to_numpy().astype(np.int64)
+        counts = np.bincount(ordered["entity"].to_numpy(), minlength=n_entities)
+        self._starts = np.concatenate([[0], np.cumsum(counts)])
+
+    def of(self, entities: NDArray[np.int32]) -> tuple[Ints, Ints]:
+        """Return the types of many entities, and beside each the row of its entity."""
+        sizes = self._starts[entities + 1] - self._starts[entities]
+        rows = np.repeat(np.arange(len(entities)), sizes)
+        offsets = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return rows, self._types[self._starts[entities[rows]] + offsets]
 
 
 def _questions(triples: NDArray[np.int32], n_relations: int) -> Ints:

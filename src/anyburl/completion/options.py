@@ -9,6 +9,9 @@ from typing import TypedDict
 from anyburl.errors import InvalidOptionError, OptionError
 
 PER_CHOICES = ("relation", "subject", "question")
+PROVENANCES = ("none", "rdf-star", "reification")
+"""How RDF may say where facts come from; none: in comments."""
+
 MIN_SCORE = 0.8  # where nothing else says how many facts there will be
 AUTO = "auto"
 

@@ -1,4 +1,4 @@
-"""Facts as lines of text: tab-separated, JSON, N-Triples (which is Turtle, too)."""
+"""Facts as lines of text: tab-separated, JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from io import BytesIO
 
 import polars as pl
 
-from anyburl.rdf_terms import rdf_term
 from anyburl.ruleset.files.anyburl_writer import float_texts
 
 
@@ -32,31 +31,3 @@ def to_json_lines(facts: pl.DataFrame, is_first: bool) -> str:
     out = BytesIO()
     facts.write_ndjson(out)
     return out.getvalue().decode()
-
-
-def to_rdf_lines(facts: pl.DataFrame, is_first: bool) -> str:
-    """Return one statement per fact; score, probability and rule are a comment."""
-    terms = {name: _terms(facts[name], is_object=name == "object") for name in ("subject", "relation", "object")}
-    comments = facts.select(
-        pl.concat_str(
-            pl.lit(" . # score "),
-            pl.col("score").round(6).cast(pl.String),
-            pl.col("probability").round(6).cast(pl.String).map_elements(_told, return_dtype=pl.String).fill_null(""),
-            pl.lit(", "),
-            pl.col("rule").str.replace_all(r"[\r\n]", " "),
-        )
-    ).to_series()
-    lines = pl.DataFrame({**terms, "comment": comments})
-    written = pl.concat_str("subject", pl.lit(" "), "relation", pl.lit(" "), "object", "comment", pl.lit("\n"))
-    return "".join(lines.select(written).to_series().to_list())
-
-
-def _told(probability: str) -> str:
-    return f", probability {probability}"
-
-
-def _terms(labels: pl.Series, *, is_object: bool) -> pl.Series:
-    known = labels.unique().to_list()
-    return labels.replace_strict(
-        known, [rdf_term(label, is_object=is_object) for label in known], return_dtype=pl.String
-    )

@@ -27,8 +27,9 @@ from anyburl.learning.learn import run_learner
 from anyburl.learning.learner import Learner
 from anyburl.learning.options import LearnOptions
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import DataLike, load_dataset
+from anyburl.triples.dataset import DataLike, Dataset, load_dataset
 from anyburl.triples.table import TripleTable
+from anyburl.triples.types import default_types
 
 MOST_RULES = 1_000_000  # of those learned, with the highest support x confidence
 
@@ -64,8 +65,7 @@ def examine(
     started, facts = time.monotonic(), Facts(load_dataset(data))
     if not len(facts.train):
         raise DataError(f"{facts.dataset.name} has no facts in train: there is nothing to examine")
-    if chosen.types is not None:
-        facts.dataset.vocabulary.relation_id(chosen.types)
+    types = _types(facts.dataset, chosen.types)
     with told("comparing relations", "compared relations", None):
         findings = _plain_checks(facts, chosen.top)
     known = _rules(facts, rules, chosen, told)
@@ -80,11 +80,18 @@ def examine(
             progress=shown.advance if shown else None,
         )
     findings += check_functional(facts, functional, chosen.top)
-    findings += check_types(facts, chosen.types, chosen.top) if chosen.types else check_kinds(facts, found, chosen.top)
+    findings += check_types(facts, types, chosen.top) if types else check_kinds(facts, found, chosen.top)
     findings += check_suspects(facts, functional, found, chosen.top)
     findings.sort(key=lambda finding: list(CHECKS).index(finding.check))
     n_rules = None if known is None else len(known)
     return Report(facts.dataset.name, tuple(findings), found.total, n_rules, time.monotonic() - started, facts)
+
+
+def _types(dataset: Dataset, given: str | None) -> str | None:
+    """Return the relation that states types: the one given, which must be there, or rdf:type if it is."""
+    if given is None:
+        return default_types(dataset)
+    return dataset.vocabulary.relation_label(dataset.names.relation_id(given, dataset.vocabulary))
 
 
 def _plain_checks(facts: Facts, top: int) -> list[Finding]:

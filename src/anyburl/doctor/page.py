@@ -9,6 +9,7 @@ from anyburl.doctor.findings import Finding
 from anyburl.doctor.options import CHECKS
 from anyburl.doctor.render import cell_text, in_order, sizes_text
 from anyburl.explanation.page import STYLE
+from anyburl.triples.names import Names
 
 TABLES = """
 .anyburl .scroll { overflow-x: auto; }
@@ -22,40 +23,40 @@ TABLES = """
 """
 
 
-def to_html(name: str, sizes: Mapping[str, int], findings: Sequence[Finding]) -> str:
+def to_html(name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names) -> str:
     """Return a whole page."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(name)}</title><style>body {{ margin: 0; }}</style></head>\n"
-        f"<body>{to_fragment(name, sizes, findings)}</body></html>\n"
+        f"<body>{to_fragment(name, sizes, findings, names)}</body></html>\n"
     )
 
 
-def to_fragment(name: str, sizes: Mapping[str, int], findings: Sequence[Finding]) -> str:
+def to_fragment(name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names) -> str:
     """Return the findings as one element, with its style: for pages and notebooks."""
-    rest = in_order(findings)
+    rest, told = in_order(findings), "".join(_finding(finding, names) for finding in findings)
     quiet = f"<p>nothing found by: {escape(', '.join(rest))}</p>" if rest else ""
     return (
         f'<div class="anyburl"><style>{STYLE}{TABLES}</style><h1>{escape(name)}</h1>'
-        f"<p>{escape(sizes_text(sizes))}</p>\n{''.join(map(_finding, findings))}{quiet}</div>"
+        f"<p>{escape(sizes_text(sizes))}</p>\n{told}{quiet}</div>"
     )
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Finding, names: Names) -> str:
     return (
         f'<section class="{finding.severity}"><h2><b>{finding.check}</b>{escape(finding.sentence)}</h2>'
-        f"<p>{finding.severity}: {escape(CHECKS[finding.check])}</p>{_table(finding) if finding.examples else ''}"
-        "</section>\n"
+        f"<p>{finding.severity}: {escape(CHECKS[finding.check])}</p>"
+        f"{_table(finding, names) if finding.examples else ''}</section>\n"
     )
 
 
-def _table(finding: Finding) -> str:
+def _table(finding: Finding, names: Names) -> str:
     headings = "".join(f"<th>{escape(column)}</th>" for column in finding.columns)
-    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in finding.examples)
+    rows = "".join(f"<tr>{''.join(_cell(cell, names) for cell in row)}</tr>" for row in finding.examples)
     return f'<div class="scroll"><table><thead><tr>{headings}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
-def _cell(cell: str | int | float | None) -> str:
+def _cell(cell: str | int | float | None, names: Names) -> str:
     kind = ' class="number"' if isinstance(cell, int | float) else ""
-    return f"<td{kind}>{escape(cell_text(cell))}</td>"
+    return f"<td{kind}>{escape(cell_text(cell, names))}</td>"

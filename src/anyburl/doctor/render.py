@@ -12,16 +12,17 @@ from rich.text import Text
 
 from anyburl.doctor.findings import Cell, Finding, Severity
 from anyburl.doctor.options import CHECKS
+from anyburl.triples.names import Names
 
 STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 
 
-def to_group(name: str, sizes: Mapping[str, int], findings: Sequence[Finding]) -> Group:
+def to_group(name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names) -> Group:
     """Return the findings one below the other, and what was found to be in order."""
-    return Group(*_parts(name, sizes, findings))
+    return Group(*_parts(name, sizes, findings, names))
 
 
-def _parts(name: str, sizes: Mapping[str, int], findings: Sequence[Finding]) -> Iterator[RenderableType]:
+def _parts(name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names) -> Iterator[RenderableType]:
     yield Text(f"{name}: {sizes_text(sizes)}", "bold")
     for finding in findings:
         yield Text("")
@@ -29,19 +30,19 @@ def _parts(name: str, sizes: Mapping[str, int], findings: Sequence[Finding]) -> 
             (f"{finding.severity}  ", STYLES[finding.severity]), (finding.check, "bold"), f"  {finding.sentence}"
         )
         if finding.examples:
-            yield Padding(_table(finding), (0, 0, 0, 2), expand=False)
+            yield Padding(_table(finding, names), (0, 0, 0, 2), expand=False)
     if rest := in_order(findings):
         yield Text("")
         yield Text(f"nothing found by: {', '.join(rest)}", "green")
 
 
-def _table(finding: Finding) -> Table:
+def _table(finding: Finding, names: Names) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(finding.columns):
         is_number = all(isinstance(row[place], int | float) for row in finding.examples)
         table.add_column(column, justify="right" if is_number else "left", overflow="fold", no_wrap=is_number)
     for row in finding.examples:
-        table.add_row(*(Text(cell_text(cell)) for cell in row))
+        table.add_row(*(Text(cell_text(cell, names)) for cell in row))
     return table
 
 
@@ -50,8 +51,10 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{n:,} {what}" for what, n in sizes.items())
 
 
-def cell_text(cell: Cell) -> str:
-    """Return a cell as people read it."""
+def cell_text(cell: Cell, names: Names) -> str:
+    """Return a cell as people read it: a label by its name."""
+    if isinstance(cell, str):
+        return str(names.get(cell))
     return f"{cell:,}" if isinstance(cell, int) else "" if cell is None else str(cell)
 
 

@@ -19,6 +19,7 @@ from anyburl.doctor.findings import Finding, Severity
 from anyburl.doctor.options import check_names
 from anyburl.errors import DataError
 from anyburl.triples.dataset import SPLITS
+from anyburl.triples.names import Names
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,10 @@ class Report:
         counts = {split: len(self.facts.dataset.split(split)) for split in SPLITS}
         return {**counts, "entities": self.facts.n_entities, "relations": self.facts.n_relations}
 
+    @property
+    def _names(self) -> Names:
+        return self.facts.dataset.names
+
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
         return {
@@ -64,12 +69,12 @@ class Report:
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report as a page of its own."""
         try:
-            Path(path).write_text(page.to_html(self.name, self.sizes, self.findings), encoding="utf-8")
+            Path(path).write_text(page.to_html(self.name, self.sizes, self.findings, self._names), encoding="utf-8")
         except OSError as error:
             raise DataError(f"{path}: the file cannot be written ({error.strerror or error})") from error
 
     def __rich__(self) -> Group:
-        return render.to_group(self.name, self.sizes, self.findings)
+        return render.to_group(self.name, self.sizes, self.findings, self._names)
 
     def _repr_html_(self) -> str:
-        return page.to_fragment(self.name, self.sizes, self.findings)
+        return page.to_fragment(self.name, self.sizes, self.findings, self._names)

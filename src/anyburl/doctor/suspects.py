@@ -12,6 +12,7 @@ from anyburl.doctor.facts import Facts
 from anyburl.doctor.findings import Finding, Severity, counted, share
 from anyburl.doctor.functional import WORDS, Functional
 from anyburl.doctor.suspicion import SUSPICIOUS, Suspicion
+from anyburl.explanation.words import rule_text
 
 TELLING = float(np.log(2))  # what is less is no reason
 ENDS = ("subject", "object")
@@ -53,6 +54,7 @@ class Reasons:
 
     def __init__(self, facts: Facts, functional: Sequence[Functional], found: Suspicion) -> None:
         self._facts, self._functional, self._found = facts, functional, found
+        self._names = facts.dataset.names
 
     def of(self, row: int) -> str:
         """Return the reasons to suspect the fact at a row of train."""
@@ -63,7 +65,8 @@ class Reasons:
         answer = int(found.contradicted.answers[row])
         if answer >= 0:
             label, score = self._facts.dataset.vocabulary.entity_label(answer), found.contradicted.scores[row]
-            yield f"rules say {label} instead ({score:.2f}): {self._rule(int(found.contradicted.rows[row]))}"
+            rule = self._rule(int(found.contradicted.rows[row]))
+            yield f"rules say {self._names.get(label)} instead ({score:.2f}): {rule}"
         if found.by_rules[row] >= TELLING:
             yield self._support(row)
         for one in self._functional:
@@ -96,4 +99,4 @@ class Reasons:
 
     def _rule(self, row: int) -> str:
         assert self._found.rules is not None
-        return str(self._found.rules.rule(row))
+        return rule_text(self._found.rules.rule(row), self._names)

@@ -1,223 +1,95 @@
-"""The proof of a prediction as an SVG graph.
+"""The proof of a prediction as a graph: from the subject on the left to the object on the right.
 
-Terms of a rule's body stand in columns, in the order of the body's path, one below the other where groundings
-differ. Facts are arrows; the predicted fact is dashed.
+What joins the two stands between them, other facts about the subject to its left, those about the object to its right.
+Where groundings or rules share an entity at the same distance, they share its node.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from html import escape
-from math import atan2, degrees
+from collections.abc import Sequence
 
+from anyburl.drawing.layered import Layers, Place
+from anyburl.drawing.shapes import Drawing, Ink, Show
 from anyburl.explanation.record import Fact, NearMiss, OpenFact, Reason
-from anyburl.explanation.words import ANYTHING
-from anyburl.rules.rule import Y
-from anyburl.triples.names import Names
+from anyburl.rules.rule import Rule, Y
 
-CHARACTER, NODE_HEIGHT, ROW = 7.4, 34.0, 66.0
-EDGE_CHARACTER, MARGIN = 6.3, 14.0
-LONGEST_NODE, LONGEST_EDGE = 28, 26
-ARC, LOOP = 58.0, 52.0
-
-Place = tuple[int, str | None]
-"""A column and an entity's label; None for an entity that the rule does not name."""
+Step = tuple[OpenFact, Ink]
 
 
-@dataclass
-class Drawing:
-    """Nodes by column, and arrows between them."""
-
-    columns: dict[int, list[Place]] = field(default_factory=dict)
-    arrows: dict[tuple[Place, Place, str], str] = field(default_factory=dict)
-
-    def add_node(self, place: Place) -> None:
-        """Put a node below those of its column, once."""
-        nodes = self.columns.setdefault(place[0], [])
-        if place not in nodes:
-            nodes.append(place)
-
-    def add_arrow(self, here: Place, there: Place, relation: str, style: str) -> None:
-        """Join two nodes; the first style counts."""
-        self.arrows.setdefault((here, there, relation), style)
+def proof_graph(reasons: Sequence[Reason], triple: Fact, show: Show = str) -> Drawing:
+    """Return the facts behind one or several reasons, and what they predict; `show` turns labels into text."""
+    paths: list[tuple[str, list[Step]]] = [
+        (_start(reason.rule, triple), [(fact, "fact") for fact in grounding])
+        for reason in reasons
+        for grounding in reason.groundings
+    ]
+    return _Proof(triple, show).draw(paths)
 
 
-def draw_reason(reason: Reason, triple: Fact, names: Names) -> str:
-    """Return the groundings of one reason and what they predict."""
-    drawing = Drawing()
-    start = triple[2] if reason.rule.variable == Y else triple[0]
-    drawing.add_node((0, start))
-    ends = [_add_path(drawing, start, [(fact, "fact") for fact in grounding]) for grounding in reason.groundings]
-    _add_prediction(drawing, triple, start, ends)
-    return to_svg(drawing, names)
-
-
-def draw_near_miss(near_miss: NearMiss, triple: Fact, names: Names) -> str:
+def near_miss_graph(near_miss: NearMiss, triple: Fact, show: Show = str) -> Drawing:
     """Return the facts that hold, the one that is missing, and what they would predict."""
-    drawing = Drawing()
-    start = triple[2] if near_miss.rule.variable == Y else triple[0]
-    drawing.add_node((0, start))
-    path: list[tuple[OpenFact, str]] = [(fact, "fact") for fact in near_miss.facts]
+    path: list[Step] = [(fact, "fact") for fact in near_miss.facts]
     path.insert(near_miss.place, (near_miss.missing, "missing"))
-    _add_prediction(drawing, triple, start, [_add_path(drawing, start, path)])
-    return to_svg(drawing, names)
+    return _Proof(triple, show).draw([(_start(near_miss.rule, triple), path)])
 
 
-def _add_path(drawing: Drawing, start: str, path: Iterable[tuple[OpenFact, str]]) -> Place:
-    """Add facts that lead from `start` column by column; return where they end."""
-    here: Place = (0, start)
-    for (subject, relation, object), style in path:
-        forward = subject == here[1]
-        there: Place = here if subject == object else (here[0] + 1, object if forward else subject)
-        drawing.add_node(there)
-        drawing.add_arrow(*((here, there) if forward else (there, here)), relation, style)
-        here = there
-    return here
+def _start(rule: Rule, triple: Fact) -> str:
+    return triple[2] if rule.variable == Y else triple[0]
 
 
-def _add_prediction(drawing: Drawing, triple: Fact, start: str, ends: list[Place]) -> None:
-    """Add the predicted fact; a constant that is not at the end of the body stands on the left."""
-    subject, relation, object = triple
-    other = object if start == subject else subject
-    there: Place = next((end for end in ends if end[1] == other), (-1, other))
-    if subject == object:
-        there = (0, start)
-    drawing.add_node(there)
-    here: Place = (0, start)
-    drawing.add_arrow(*((here, there) if start == subject else (there, here)), relation, "predicted")
+def _entities(start: str, path: Sequence[Step]) -> list[str | None]:
+    """Return what a path leads through, a reflexive fact being no step."""
+    passed: list[str | None] = [start]
+    for (subject, _, object), _ink in path:
+        if subject != object:
+            passed.append(object if subject == passed[-1] else subject)
+    return passed
 
 
-def shorten(text: str, longest: int) -> str:
-    """Return the end of a path like /film/film/genre, or the beginning of another text, if it is too long."""
-    if len(text) <= longest:
-        return text
-    if "/" in text[-longest + 2 :]:
-        end = text[-longest + 2 :]
-        return "…" + end[end.index("/") :]
-    return text[: longest - 1] + "…"
+class _Proof:
+    """Gives the entities of each path their columns."""
 
+    def __init__(self, triple: Fact, show: Show) -> None:
+        self.triple, self.show = triple, show
+        self.is_loop = triple[0] == triple[2]
+        self.layers = Layers()
 
-class _Layout:
-    """Where everything stands."""
+    def draw(self, paths: Sequence[tuple[str, Sequence[Step]]]) -> Drawing:
+        """Return the drawing of paths, each given by where it starts and its facts."""
+        subject, relation, object = self.triple
+        joining = [len(_entities(*path)) - 1 for path in paths if self._joins(*path)]
+        self.last = 0 if self.is_loop else max([1, *joining])
+        here, there = (0, subject), (self.last, object)
+        self.layers.add_arrow(here, there, relation, "prediction")
+        for start, path in paths:
+            self._add(start, path)
+        title = f"{' '.join(map(self.show, self.triple))}: the facts behind it"
+        return self.layers.draw(title, (here, there), self.show)
 
-    def __init__(self, drawing: Drawing, names: Names) -> None:
-        self.names, self.drawing = names, drawing
-        self.order = sorted(drawing.columns)
-        self.tallest = max(len(nodes) for nodes in drawing.columns.values())
-        loops = Counter(here for here, there, _ in drawing.arrows if here == there)
-        has_arc = any(is_arc(here, there, style) for (here, there, _), style in drawing.arrows.items())
-        self.top = MARGIN + LOOP * max(loops.values(), default=0) + (ARC if has_arc else 0)
-        self.height = self.top + (self.tallest - 1) * ROW + NODE_HEIGHT + MARGIN
-        self.centres: dict[int, float] = {}
-        left = MARGIN
-        for column in self.order:
-            width = max(self.node_width(place) for place in drawing.columns[column])
-            if column != self.order[0]:
-                left += self._gap(column)
-            self.centres[column] = left + width / 2
-            left += width
-        self.width = left + MARGIN
+    def _joins(self, start: str, path: Sequence[Step]) -> bool:
+        """Whether a path leads from one end of the triple to the other."""
+        other = self.triple[0] if start == self.triple[2] else self.triple[2]
+        return not self.is_loop and _entities(start, path)[-1] == other
 
-    def label(self, place: Place) -> str:
-        return ANYTHING if place[1] is None else str(self.names.get(place[1]))
+    def _add(self, start: str, path: Sequence[Step]) -> None:
+        passed, joins = _entities(start, path), self._joins(start, path)
+        places = self._places(start, passed, joins)
+        depth = 0
+        for (subject, relation, object), ink in path:
+            here = places[depth]
+            if subject == object:
+                self.layers.add_arrow(here, here, relation, ink)
+                continue
+            depth += 1
+            there = places[depth]
+            self.layers.add_arrow(*((here, there) if subject == here[1] else (there, here)), relation, ink)
 
-    def node_width(self, place: Place) -> float:
-        return max(44.0, len(shorten(self.label(place), LONGEST_NODE)) * CHARACTER + 22)
-
-    def _gap(self, column: int) -> float:
-        """Return the room between a column and the one before, for the labels of the arrows there."""
-        relations = [
-            relation for here, there, relation in self.drawing.arrows if {here[0], there[0]} == {column - 1, column}
-        ]
-        longest = max((len(shorten(self.names.get(name), LONGEST_EDGE)) for name in relations), default=0)
-        return max(100.0, longest * EDGE_CHARACTER + 60)
-
-    def centre(self, place: Place) -> tuple[float, float]:
-        nodes = self.drawing.columns[place[0]]
-        offset = (self.tallest - len(nodes)) / 2
-        return self.centres[place[0]], self.top + NODE_HEIGHT / 2 + (nodes.index(place) + offset) * ROW
-
-
-def to_svg(drawing: Drawing, names: Names) -> str:
-    """Return the drawing as an SVG element that takes its colours from the page."""
-    layout = _Layout(drawing, names)
-    parts = [_arrow(layout, *arrow, style) for arrow, style in drawing.arrows.items()]
-    predicted = {
-        place for (here, there, _), style in drawing.arrows.items() if style == "predicted" for place in (here, there)
-    }
-    parts += [_node(layout, place, place in predicted) for column in layout.order for place in drawing.columns[column]]
-    size = (
-        f'width="{layout.width:.0f}" height="{layout.height:.0f}" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}"'
-    )
-    return f'<svg {size} role="img">{"".join(parts)}</svg>'
-
-
-def _node(layout: _Layout, place: Place, is_predicted: bool) -> str:
-    x, y = layout.centre(place)
-    width = layout.node_width(place)
-    label = layout.label(place)
-    box = f'x="{x - width / 2:.1f}" y="{y - NODE_HEIGHT / 2:.1f}" width="{width:.1f}" height="{NODE_HEIGHT:.0f}" rx="9"'
-    return (
-        f'<g class="node{" end" if is_predicted else ""}"><title>{escape(label)}</title><rect {box}/>'
-        f'<text x="{x:.1f}" y="{y + 4.5:.1f}">{escape(shorten(label, LONGEST_NODE))}</text></g>'
-    )
-
-
-def is_arc(here: Place, there: Place, style: str) -> bool:
-    """Whether an arrow goes over the others: the predicted fact from one end of the body's path to the other."""
-    return style == "predicted" and here != there and min(here[0], there[0]) >= 0
-
-
-def _arrow(layout: _Layout, here: Place, there: Place, relation: str, style: str) -> str:
-    """Return an arrow with its label: a loop, an arc over everything, or a line between neighbours."""
-    if here == there:
-        loops = [arrow for arrow in layout.drawing.arrows if arrow[:2] == (here, there)]
-        path, tip, angle, label = _loop(layout, here, loops.index((here, there, relation)))
-    elif is_arc(here, there, style):
-        path, tip, angle, label = _arc(layout, here, there)
-    else:
-        path, tip, angle, label = _line(layout, here, there)
-    name = str(layout.names.get(relation))
-    text = escape(shorten(name, LONGEST_EDGE))
-    width = len(shorten(name, LONGEST_EDGE)) * EDGE_CHARACTER + 8
-    return (
-        f'<g class="{style}"><title>{escape(name)}</title><path d="{path}"/>'
-        f'<polygon points="0,0 -10,-4.5 -10,4.5" transform="translate({tip[0]:.1f},{tip[1]:.1f}) rotate({angle:.1f})"/>'
-        f'<rect class="paper" x="{label[0] - width / 2:.1f}" y="{label[1] - 9:.1f}" width="{width:.1f}" height="17"/>'
-        f'<text x="{label[0]:.1f}" y="{label[1] + 4:.1f}">{text}</text></g>'
-    )
-
-
-Point = tuple[float, float]
-Curve = tuple[str, Point, float, Point]
-"""The path, the tip of the arrow and its angle, and where the label goes."""
-
-
-def _loop(layout: _Layout, place: Place, nth: int) -> Curve:
-    x, y = layout.centre(place)
-    top, wide = y - NODE_HEIGHT / 2, 12.0 + 12 * nth
-    high = top - LOOP * (1 + nth)
-    left, right = x - wide, x + wide
-    path = f"M{left:.1f},{top:.1f} C{left - 14:.1f},{high:.1f} {right + 14:.1f},{high:.1f} {right:.1f},{top:.1f}"
-    return path, (x + wide, top), 105.0, (x, top - (top - high) * 0.76)
-
-
-def _arc(layout: _Layout, here: Place, there: Place) -> Curve:
-    (x1, y1), (x2, y2) = layout.centre(here), layout.centre(there)
-    top1, top2 = y1 - NODE_HEIGHT / 2, y2 - NODE_HEIGHT / 2
-    high = layout.top - ARC * 1.05
-    lean = (x2 - x1) * 0.12
-    path = f"M{x1:.1f},{top1:.1f} C{x1 + lean:.1f},{high:.1f} {x2 - lean:.1f},{high:.1f} {x2:.1f},{top2:.1f}"
-    steep = 78.0 if x2 > x1 else 102.0
-    return path, (x2, top2), steep, ((x1 + x2) / 2, 0.125 * (top1 + top2) + 0.75 * high)
-
-
-def _line(layout: _Layout, here: Place, there: Place) -> Curve:
-    (x1, y1), (x2, y2) = layout.centre(here), layout.centre(there)
-    side = 1 if x2 > x1 else -1
-    x1 += side * layout.node_width(here) / 2
-    x2 -= side * layout.node_width(there) / 2
-    path = f"M{x1:.1f},{y1:.1f} L{x2:.1f},{y2:.1f}"
-    return path, (x2, y2), degrees(atan2(y2 - y1, x2 - x1)), ((x1 + x2) / 2, (y1 + y2) / 2)
+    def _places(self, start: str, passed: Sequence[str | None], joins: bool) -> list[Place]:
+        """Return where the entities of a path stand."""
+        from_object = start == self.triple[2] and not self.is_loop
+        begin, outward = (self.last, 1) if from_object or self.is_loop else (0, -1)
+        step = -outward if joins else outward
+        places: list[Place] = [(begin + step * depth, entity) for depth, entity in enumerate(passed)]
+        if joins:
+            places[-1] = (self.last - begin, passed[-1])
+        return places

@@ -87,4 +87,5 @@ def _reason(ranker: Ranker, firings: Firings, judged: Judged | None, row: int, t
         contribution=contribution,
         breaks_ties=breaks_ties,
         groundings=find_groundings(ranker, row, triple, groundings),
+        row=row,
     )

@@ -47,11 +47,11 @@ def find_groundings(ranker: Ranker, row: int, triple: Ids, limit: int) -> tuple[
     task = make_task(ranker.rules, row, triple)
     if limit < 1 or not len(task.body):
         return ()
-    return tuple(walk_facts(ranker.vocabulary, task.body, walk) for walk in _walks(ranker, task, limit))
+    return tuple(walk_facts(ranker.vocabulary, task.body, walk) for walk in find_task_walks(ranker, task, limit))
 
 
-def _walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
-    """Return walks from the start; they are looked for from the end if that has fewer neighbours."""
+def find_task_walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
+    """Return up to `limit` walks from the start; they are looked for from the end if that has fewer neighbours."""
     graph, length = ranker.graph, len(task.body)
     backward = inverses(task.body[::-1], graph.n_relations)
     out = np.empty((limit, length + 1), np.int32)

@@ -1,4 +1,4 @@
-"""Where no rule predicts a triple: the strongest one that lacks a single fact."""
+"""Why a triple is not predicted, or ranks low: the strongest rules that lack a single fact."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.errors import InvalidOptionError
 from anyburl.explanation.arrays import empty_search
-from anyburl.explanation.groundings import step_fact
+from anyburl.explanation.firings import Firings
+from anyburl.explanation.groundings import step_fact, triple_ids
 from anyburl.explanation.kernel import first_near_miss
-from anyburl.explanation.record import NearMiss
+from anyburl.explanation.record import Fact, NearMiss, OpenFact
 from anyburl.graph.lookup import Ids
 from anyburl.ranking.arrays import LongIndex, RuleIndex, UnaryIndex
 from anyburl.ranking.ranker import Ranker
@@ -36,8 +38,32 @@ def find_near_miss(ranker: Ranker, triple: Ids) -> NearMiss | None:
 
     The `MOST_RULES` strongest rules are tried whose head can be the triple. Call it where no rule fires.
     """
+    return next(_near_misses(ranker, triple, _strongest(ranker, triple)), None)
+
+
+def near_misses(ranker: Ranker, triple: Fact, *, top: int = 5) -> tuple[NearMiss, ...]:
+    """Return the strongest rules that lack one fact only to predict `triple`, best first: one for each missing fact.
+
+    Rules that fire are left out, so this also tells what would lift a candidate that ranks low.
+    """
+    if top < 1:
+        raise InvalidOptionError("top", "at least 1", top)
+    ids = triple_ids(ranker.vocabulary, triple)
+    rows = _strongest(ranker, ids)
+    rows = rows[~np.isin(rows, Firings(ranker.lister(), ids).rows)]
+    found: dict[OpenFact, NearMiss] = {}
+    for near_miss in _near_misses(ranker, ids, rows):
+        if near_miss.missing != triple:
+            found.setdefault(near_miss.missing, near_miss)
+        if len(found) == top:
+            break
+    return tuple(found.values())
+
+
+def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
+    """Yield the rules among those at `rows`, none of which fires, that lack one fact, in their order."""
     subject, _, object = triple
-    rules, rows = ranker.rules, _strongest(ranker, triple)
+    rules = ranker.rules
     bodies, heads, constants = rules.bodies[rules.body[rows]], rules.head[rows], rules.head_constant[rows]
     lengths = (bodies >= 0).sum(axis=1, dtype=np.int32)
     is_binary = rules.type[rows] == RuleType.BINARY.code
@@ -51,10 +77,24 @@ def find_near_miss(ranker: Ranker, triple: Ids) -> NearMiss | None:
         column[possible] for column in (rows, bodies, lengths, starts, ends, constants)
     )
     search = empty_search(bodies.shape[1])
-    found, missing = first_near_miss(
-        ranker.graph, bodies, lengths, starts, ends, constants, identity, MOST_TRIED, search
-    )
-    return None if found < 0 else _near_miss(ranker, int(rows[found]), missing, search.nodes)
+    first = 0
+    while first < len(rows):
+        rest = slice(first, None)
+        found, missing = first_near_miss(
+            ranker.graph,
+            bodies[rest],
+            lengths[rest],
+            starts[rest],
+            ends[rest],
+            constants[rest],
+            identity,
+            MOST_TRIED,
+            search,
+        )
+        if found < 0:
+            return
+        yield _near_miss(ranker, int(rows[first + found]), missing, search.nodes)
+        first += found + 1
 
 
 def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32]) -> NearMiss:
@@ -72,6 +112,7 @@ def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32])
         facts=tuple((str(s), r, str(o)) for place, (s, r, o) in enumerate(steps) if place != missing),
         missing=steps[missing],
         place=missing,
+        row=row,
     )
 
 

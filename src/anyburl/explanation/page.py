@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+from anyburl.drawing.svg import to_svg
 from anyburl.errors import DataError
 from anyburl.explanation import words
-from anyburl.explanation.drawing import draw_near_miss, draw_reason
+from anyburl.explanation.drawing import near_miss_graph, proof_graph
 from anyburl.explanation.record import ExplanationRecord, NearMiss, OpenFact, Reason
 from anyburl.triples.names import Names
 
@@ -41,9 +42,9 @@ STYLE = """
 .anyburl svg .node.end text { font-weight: 600; }
 .anyburl svg path { fill: none; stroke: var(--line); stroke-width: 1.6; }
 .anyburl svg polygon { fill: var(--line); }
-.anyburl svg .fact > text, .anyburl svg .missing > text, .anyburl svg .predicted > text { font-size: 11.5px; }
-.anyburl svg .predicted path { stroke: var(--claim); stroke-width: 2.2; stroke-dasharray: 7 5; }
-.anyburl svg .predicted polygon, .anyburl svg .predicted > text { fill: var(--claim); }
+.anyburl svg .fact > text, .anyburl svg .missing > text, .anyburl svg .prediction > text { font-size: 11.5px; }
+.anyburl svg .prediction path { stroke: var(--claim); stroke-width: 2.2; stroke-dasharray: 7 5; }
+.anyburl svg .prediction polygon, .anyburl svg .prediction > text { fill: var(--claim); }
 .anyburl svg .missing path { stroke: var(--lack); stroke-width: 2; stroke-dasharray: 2 5; stroke-linecap: round; }
 .anyburl svg .missing polygon, .anyburl svg .missing > text, .anyburl .lack { fill: var(--lack); color: var(--lack); }
 """
@@ -93,20 +94,22 @@ def _names(names: Mapping[str, str] | None) -> Names:
 def _reason(reason: Reason, explanation: ExplanationRecord, names: Names) -> str:
     details = f"{reason.type}, {words.counts_text(reason)}, {words.contribution_text(reason, explanation.aggregation)}"
     facts = "".join(f"<li>{_facts(grounding, names)}</li>" for grounding in reason.groundings)
+    drawn = to_svg(proof_graph([reason], explanation.triple, names.get))
     listed = f"<ol>{facts}</ol>" if facts else "<p>needs no facts: the rule has no body</p>" * (not reason.rule.body)
     return (
         f"<section><h2><b>{reason.confidence:.3f}</b><code>{escape(words.rule_text(reason.rule, names))}</code></h2>"
-        f"<p>{escape(details)}</p><figure>{draw_reason(reason, explanation.triple, names)}</figure>{listed}</section>\n"
+        f"<p>{escape(details)}</p><figure>{drawn}</figure>{listed}</section>\n"
     )
 
 
 def _near_miss(near_miss: NearMiss, explanation: ExplanationRecord, names: Names) -> str:
     details = f"{near_miss.rule.type}, {words.counts_text(near_miss)}"
     facts = "".join(f"<li>{_fact(fact, names)}</li>" for fact in near_miss.facts)
+    drawn = to_svg(near_miss_graph(near_miss, explanation.triple, names.get))
     return (
         '<section class="near"><p>the strongest rule that lacks one fact only</p>'
         f"<h2><b>{near_miss.confidence:.3f}</b><code>{escape(words.rule_text(near_miss.rule, names))}</code></h2>"
-        f"<p>{escape(details)}</p><figure>{draw_near_miss(near_miss, explanation.triple, names)}</figure>"
+        f"<p>{escape(details)}</p><figure>{drawn}</figure>"
         f'<ul>{facts}<li class="lack">missing: {_fact(near_miss.missing, names)}</li></ul></section>\n'
     )
 

@@ -22,8 +22,9 @@ class Reason:
     score: for noisy-or the share of -log(1 - confidence); by maximum the best rule has all of it, and the others
     decide between candidates with equally good rules (`breaks_ties`); tuned, the share of the score that would be lost
     without the rule, negative if the rule speaks against the triple (as for the fixed aggregation, where the triple
-    ranks too low for the model to look at it). Each grounding is one fact per body atom, in
-    the order of the body; a fact with `self` is shown as the reflexive triple that it is.
+    ranks too low for the model to look at it). Each grounding is one fact per body atom, in the order of the body; a
+    fact with `self` is shown as the reflexive triple that it is. `row` is where the rule stands among those of the
+    reasoner.
     """
 
     rule: Rule
@@ -34,6 +35,7 @@ class Reason:
     contribution: float
     breaks_ties: bool
     groundings: tuple[Grounding, ...]
+    row: int
 
     @property
     def type(self) -> RuleType:
@@ -76,6 +78,7 @@ class NearMiss:
     facts: tuple[Fact, ...]
     missing: OpenFact
     place: int
+    row: int
 
     def to_json(self) -> dict[str, Any]:
         """Return what `json.dumps` takes."""

@@ -33,7 +33,7 @@ class RdfWriter(Writer):
 
     def relation(self, atom: Atom) -> str:
         """Return the relation of an atom."""
-        return rdf_term(atom.relation, is_object=False, base=self.options.base)
+        return rdf_term(atom.relation, is_object=False, is_relation=True, base=self.options.base)
 
     def term(self, term: Term, *, is_object: bool = True) -> str:
         """Return a variable or an entity."""

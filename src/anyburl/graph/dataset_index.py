@@ -20,6 +20,7 @@ from anyburl.triples.names import Names
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.registry import is_index
 from anyburl.triples.sources import Source, located
+from anyburl.triples.splitting import split_table
 from anyburl.triples.stored import IndexCard, map_triples, write_labels, write_names
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
@@ -43,6 +44,7 @@ def build_index(
     with located(data) as source, replacing_folder(target) as folder:
         if source.index is not None:
             raise DataError(f"{source.source} is already an index: give the data that it was built from")
+        source.check_split(options or ReadOptions())
         _write_index(source, options or ReadOptions(), folder, progress)
     return load_dataset(target)
 
@@ -61,6 +63,9 @@ def _write_index(source: Source, options: ReadOptions, folder: Path, progress: P
     gathered = Gathered()
     vocabulary, triples, duplicates = write_tables(source, options, gathered, folder, progress)
     tables = _open_tables(folder, vocabulary, triples)
+    if options.split:
+        progress("splitting", triples["train"])
+        tables, triples = _write_split(folder, tables[0], options)
     progress("indexing", triples["train"])
     store_graph(tables[0], folder)
     write_names(Names(gathered.names), folder)
@@ -81,6 +86,17 @@ def _write_index(source: Source, options: ReadOptions, folder: Path, progress: P
 
 def _open_tables(folder: Path, vocabulary: Vocabulary, splits: Mapping[str, int]) -> list[TripleTable]:
     return [TripleTable(vocabulary, map_triples(folder / f"{split}.npy", n)) for split, n in splits.items()]
+
+
+def _write_split(folder: Path, table: TripleTable, options: ReadOptions) -> tuple[list[TripleTable], dict[str, int]]:
+    """Divide the triples of a folder, and return its tables and how many triples each of them has."""
+    assert options.split is not None
+    tables = split_table(table, options.split, options.split_seed)
+    for split, part in zip(SPLITS, tables, strict=True):
+        np.save(folder / f"{split}.new.npy", part.triples)
+        os.replace(folder / f"{split}.new.npy", folder / f"{split}.npy")
+    triples = {split: len(part) for split, part in zip(SPLITS, tables, strict=True)}
+    return _open_tables(folder, table.vocabulary, triples), triples
 
 
 def store_dataset(dataset: Dataset, graph: GraphArrays, folder: Path) -> None:

@@ -72,8 +72,11 @@ class RunDirectory:
         return self.path / run_folder.RULES
 
     def write_options(self, dataset: Dataset, options: LearnOptions) -> None:
-        """Write what the run was asked to do, and on what."""
-        source = dataset.source
+        """Write what the run was asked to do, and on what; and what people call the labels of the data."""
+        source, vocabulary = dataset.source, dataset.vocabulary
+        names = dataset.names.among(vocabulary.entities, vocabulary.relations)
+        if len(names):
+            run_folder.write_names(self.path, names)
         described = {
             "anyburl": __version__,
             "python": platform.python_version(),
@@ -86,6 +89,7 @@ class RunDirectory:
                 "fingerprint": dataset.fingerprint,
                 "train": len(dataset.train),
                 "reading": dataset.reading.to_json(),
+                "prefixes": names.prefixes,
             },
             "options": options.to_json(),
         }

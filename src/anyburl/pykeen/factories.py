@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from anyburl.errors import DataError, MissingExtraError
+from anyburl.errors import MissingExtraError
 from anyburl.triples.dataset import SPLITS, Dataset
 
 if TYPE_CHECKING:
@@ -29,16 +29,7 @@ def dataset_from_pykeen(
 ) -> Dataset:
     """Make a data set of the labelled triples of PyKEEN's factories; inverse triples are left to the rules."""
     import_pykeen("dataset_from_pykeen")
-    given = zip(SPLITS, (training, validation, testing), strict=True)
-    labels = [None if factory is None else _label_triples(split, factory) for split, factory in given]
-    return Dataset.from_triples(labels[0], labels[1], labels[2], name=name)
-
-
-def _label_triples(split: str, factory: Any) -> Any:
-    if not hasattr(factory, "label_triples"):
-        kind = type(factory).__name__
-        raise DataError(f"{split}: expected a TriplesFactory, which knows its labels, got a {kind}; use with_labels")
-    return factory.label_triples(factory.mapped_triples)
+    return Dataset.from_triples(training, validation, testing, name=name)
 
 
 def triples_factories(data: Dataset) -> tuple[TriplesFactory, TriplesFactory, TriplesFactory]:

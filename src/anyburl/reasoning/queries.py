@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.errors import DataError, OptionError
+from anyburl.reading import lines_of
 from anyburl.triples.names import Names
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -72,8 +73,8 @@ class Questions:
 def encode_query(query: Query, vocabulary: Vocabulary, names: Names | None = None) -> tuple[int, int]:
     """Return the given entity and the directed relation; labels, or else names that only one label has."""
     names = names or Names()
-    relation = vocabulary.relation_id(names.label_of(query.relation, vocabulary.relations, "relation"))
-    entity = vocabulary.entity_id(names.label_of(query.given, vocabulary.entities, "entity"))
+    relation = names.relation_id(query.relation, vocabulary)
+    entity = names.entity_id(query.given, vocabulary)
     return entity, relation + (vocabulary.n_relations if query.subject is None else 0)
 
 
@@ -136,26 +137,17 @@ def _is_asked(labels: pl.Series) -> NDArray[np.bool_]:
 def read_queries(path: str | os.PathLike[str], vocabulary: Vocabulary, names: Names | None = None) -> Questions:
     """Read a file of queries, one in a line, tab-separated; errors name the line."""
     path = Path(path)
-    if not path.is_file():
-        raise DataError(f"{path}: expected a file of queries, got {'a folder' if path.is_dir() else 'no such file'}")
-    try:
-        lines = path.read_text("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: expected text in UTF-8") from error
-    queries, numbers = [], []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            queries.append(_parse_line(line, f"{path}:{number}"))
-            numbers.append(number)
+    lines = lines_of(path, "queries", DataError)
+    queries = [_parse_line(line, f"{path}:{number}") for number, line in lines.items()]
     try:
         return encode_queries(queries, vocabulary, names)
     except DataError as error:
         place, _, reason = str(error).removeprefix("query ").partition(": ")
-        raise DataError(f"{path}:{numbers[int(place) - 1]}: {reason}") from error
+        raise DataError(f"{path}:{[*lines][int(place) - 1]}: {reason}") from error
 
 
 def _parse_line(line: str, place: str) -> Query:
-    fields = line.strip("\r").split("\t") if "\t" in line else line.split()
+    fields = line.split("\t") if "\t" in line else line.split()
     if len(fields) != 3:
         raise DataError(f"{place}: expected subject, relation and object, one of them a ?, got {line.strip()!r}")
     try:

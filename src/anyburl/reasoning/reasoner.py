@@ -254,9 +254,9 @@ class Reasoner:
         """
         vocabulary, (subject, relation, object) = self.vocabulary, triple
         meant = (
-            self.names.label_of(subject, vocabulary.entities, "entity"),
-            self.names.label_of(relation, vocabulary.relations, "relation"),
-            self.names.label_of(object, vocabulary.entities, "entity"),
+            vocabulary.entity_label(self.names.entity_id(subject, vocabulary)),
+            vocabulary.relation_label(self.names.relation_id(relation, vocabulary)),
+            vocabulary.entity_label(self.names.entity_id(object, vocabulary)),
         )
         return explain_triple(self.ranker, self.dataset, meant, top=top, groundings=groundings)
 

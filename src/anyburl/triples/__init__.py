@@ -1,12 +1,32 @@
-"""Text in, integers out: vocabularies, tables of triples, their files, and data sets."""
+"""Text in, integers out: vocabularies, tables of triples, their files, and data sets.
+
+Names are imported when they are used: the command line takes options from here, and its help needs no data frames.
+"""
 
 from __future__ import annotations
 
-from anyburl.triples.dataset import SPLITS, Dataset, load_dataset
-from anyburl.triples.files import read_triples, write_triples
-from anyburl.triples.frames import COLUMNS, TriplesLike
-from anyburl.triples.table import TripleTable
-from anyburl.triples.vocabulary import SELF_TOKEN, Vocabulary
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anyburl.triples.dataset import SPLITS, Dataset, load_dataset
+    from anyburl.triples.files import read_triples, write_triples
+    from anyburl.triples.frames import COLUMNS, TriplesLike
+    from anyburl.triples.table import TripleTable
+    from anyburl.triples.vocabulary import SELF_TOKEN, Vocabulary
+
+_HOMES = {
+    "COLUMNS": "frames",
+    "SELF_TOKEN": "vocabulary",
+    "SPLITS": "dataset",
+    "Dataset": "dataset",
+    "TripleTable": "table",
+    "TriplesLike": "frames",
+    "Vocabulary": "vocabulary",
+    "load_dataset": "dataset",
+    "read_triples": "files",
+    "write_triples": "files",
+}
 
 __all__ = [
     "COLUMNS",
@@ -20,3 +40,9 @@ __all__ = [
     "read_triples",
     "write_triples",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'anyburl.triples' has no attribute {name!r}")
+    return getattr(import_module(f"anyburl.triples.{_HOMES[name]}"), name)

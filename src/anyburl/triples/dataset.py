@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,10 @@ from anyburl.triples.fingerprint import fingerprint
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.triples.gathered import Gathered
 from anyburl.triples.names import Names
+from anyburl.triples.networks import is_rdflib, write_rdflib
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.sources import located
+from anyburl.triples.splitting import split_table
 from anyburl.triples.stored import open_index
 from anyburl.triples.table import TripleTable, tables_of
 from anyburl.triples.vocabulary import Vocabulary
@@ -53,13 +57,21 @@ class Dataset:
         valid: TripleTable | TriplesLike | None = None,
         test: TripleTable | TriplesLike | None = None,
         name: str = "triples",
+        options: ReadOptions | None = None,
     ) -> Dataset:
-        """Make a data set from tables, Polars or pandas frames, arrays or lists of tuples."""
-        frames = [_labels(split, triples) for split, triples in zip(SPLITS, (train, valid, test), strict=True)]
+        """Make a data set from whatever holds triples: tables, frames, graphs of other packages, lists of tuples.
+
+        `options` choose columns, and may split train if there is nothing else.
+        """
+        options = options or ReadOptions()
+        frames = [_labels(split, triples, options) for split, triples in zip(SPLITS, (train, valid, test), strict=True)]
         if not any(len(frame) for frame in frames):
             raise DataError("there is no triple: expected at least one (subject, relation, object), got none")
-        first, second, third = tables_of([[frame] for frame in frames])
-        return cls(name, first, second, third)
+        if options.split and any(len(frame) for frame in frames[1:]):
+            raise DataError("valid and test are given: leave out the option split")
+        tables = tables_of([[frame] for frame in frames])
+        first, second, third = _split(tables, options)
+        return cls(name, first, second, third, reading=options)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -89,29 +101,47 @@ DataLike = str | os.PathLike[str] | Dataset | TripleTable | TriplesLike
 """A data set by name, folder or file; a `Dataset`; or its train triples in a table, frame, array or list."""
 
 
-def load_dataset(data: DataLike, options: ReadOptions | None = None) -> Dataset:
-    """Load a data set by name, from a folder or from a single file (train only), or make one of triples in memory.
+Read = Callable[[int], None]
+"""Is told how many triples have been read so far."""
+
+
+def load_dataset(
+    data: DataLike, options: ReadOptions | None = None, progress: Read = lambda n_triples: None
+) -> Dataset:
+    """Load a data set by name, from a folder, a single file or a database (train only), or from triples in memory.
 
     A folder holds files of triples, or what `anyburl index` wrote: the latter opens at once and is read as it is used.
     A name may be written in any way (FB15k-237, fb15k237). It is looked up among the built-in data sets and in the
     folder $ANYBURL_DATA; otherwise its files are downloaded when it is first used (`anyburl datasets` lists the names).
+    An address leads to a SPARQL endpoint (sparql:http://host/path) or to a table of a database (postgresql://host/db#t,
+    duckdb:path#t, sqlite:path#t).
 
-    Triples in memory become the train split: a `TripleTable`, a Polars or pandas frame, a NumPy array of three columns
-    (integers become labels) or a list of (subject, relation, object). `Dataset.from_triples` takes valid and test as
-    well. A `Dataset` is returned as it is. `options` say how files are read.
+    Triples in memory become the train split: a `TripleTable`, a Polars or pandas frame, a table of Arrow, a directed
+    graph of NetworkX, a graph of RDFLib, a factory of PyKEEN, a NumPy array of three columns (integers become labels)
+    or a list of (subject, relation, object). `Dataset.from_triples` takes valid and test as well. A `Dataset` is
+    returned as it is. `options` say how data is read, and whether it is split; `progress` is told how far reading is.
     """
     if isinstance(data, Dataset):
         return data
-    if isinstance(data, TripleTable):
+    if isinstance(data, TripleTable) and not (options and options.split):
         return _train_only(data)
-    return (
-        _located(data, options or ReadOptions()) if isinstance(data, str | os.PathLike) else Dataset.from_triples(data)
-    )
+    if isinstance(data, str | os.PathLike):
+        return _located(data, options or ReadOptions(), progress)
+    if is_rdflib(data):
+        return _from_rdflib(data, options or ReadOptions(), progress)
+    return Dataset.from_triples(data, options=options)
 
 
 def load_recorded(data: Mapping[str, Any]) -> Dataset:
     """Load the data that options.json of a run folder, or the card of a prepared one, describes."""
     return load_dataset(data["source"], ReadOptions.from_json(data.get("reading", {})))
+
+
+def _from_rdflib(graph: Any, options: ReadOptions, progress: Read) -> Dataset:
+    """Read a graph of RDFLib as the file that it would be."""
+    with TemporaryDirectory() as folder:
+        found = _located(write_rdflib(graph, Path(folder)), options, progress)
+    return replace(found, source=None)
 
 
 def _train_only(train: TripleTable) -> Dataset:
@@ -121,8 +151,9 @@ def _train_only(train: TripleTable) -> Dataset:
     return Dataset("triples", train, nothing, nothing)
 
 
-def _located(data: str | os.PathLike[str], options: ReadOptions) -> Dataset:
+def _located(data: str | os.PathLike[str], options: ReadOptions, progress: Read) -> Dataset:
     with located(data) as source:
+        source.check_split(options)
         if source.index is not None:
             stored = open_index(source.index)
             train, valid, test = stored.tables
@@ -137,18 +168,37 @@ def _located(data: str | os.PathLike[str], options: ReadOptions) -> Dataset:
                 left_out=stored.card.left_out,
             )
         gathered = Gathered()
-        train, valid, test = tables_of([source.batches(split, options, gathered) for split in SPLITS])
+        watched = _Watched(progress)
+        tables = tables_of([watched(source.batches(split, options, gathered)) for split in SPLITS])
+    train, valid, test = _split(tables, options)
     names = Names(gathered.names, {**gathered.prefixes, **options.prefixes})
     return Dataset(
         source.name, train, valid, test, source.source, reading=options, names=names, left_out=gathered.left_out
     )
 
 
-def _labels(split: str, triples: TripleTable | TriplesLike | None) -> pl.DataFrame:
+def _split(tables: list[TripleTable], options: ReadOptions) -> list[TripleTable]:
+    return split_table(tables[0], options.split, options.split_seed) if options.split else tables
+
+
+class _Watched:
+    """Tells how many triples have been read, while batches go by."""
+
+    def __init__(self, progress: Read) -> None:
+        self._progress, self._n_read = progress, 0
+
+    def __call__(self, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        for batch in batches:
+            self._n_read += batch.height
+            self._progress(self._n_read)
+            yield batch
+
+
+def _labels(split: str, triples: TripleTable | TriplesLike | None, options: ReadOptions) -> pl.DataFrame:
     if triples is None:
         return _no_triples()
     try:
-        return triples.to_polars() if isinstance(triples, TripleTable) else label_frame(triples)
+        return triples.to_polars() if isinstance(triples, TripleTable) else label_frame(triples, options.columns)
     except DataError as error:
         raise DataError(f"{split}: {error}") from error
 

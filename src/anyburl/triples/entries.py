@@ -8,11 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anyburl.errors import DataError
+from anyburl.triples.delimited import CSV_SUFFIXES
 from anyburl.triples.frames import COLUMNS
+from anyburl.triples.parquet import PARQUET
 from anyburl.triples.rdf import RDF_SUFFIXES
 
 SPLITS = ("train", "valid", "test")
-SUFFIXES = (*(kind + packed for kind in (".txt", ".tsv") for packed in ("", ".gz", ".zst")), *RDF_SUFFIXES)
+TEXT_SUFFIXES = tuple(kind + packed for kind in (".txt", ".tsv") for packed in ("", ".gz", ".zst"))
+SUFFIXES = (*TEXT_SUFFIXES, *CSV_SUFFIXES, PARQUET, *RDF_SUFFIXES)
 DIGITS = {"blob": 40, "sha256": 64}  # how many hexadecimal digits a checksum has
 
 

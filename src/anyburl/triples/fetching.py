@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, InvalidURL
 from pathlib import Path
@@ -33,9 +34,9 @@ def fetch(url: str, partial: Path, received: Received) -> None:
             _fetch_once(url, partial, received)
             return
         except (OSError, HTTPException) as error:
-            if n_failures == RETRIES or not _may_pass(error):
+            if n_failures == RETRIES or not may_pass(error):
                 raise DataError(_failure(url, partial, error)) from error
-            time.sleep(_pause(n_failures, error))
+            time.sleep(pause_after(n_failures, error))
 
 
 def _fetch_once(url: str, partial: Path, received: Received) -> None:
@@ -96,7 +97,7 @@ def _writing(path: Path) -> Iterator[None]:
         raise DataError(f"{path}: the file cannot be written ({error.strerror or error})") from error
 
 
-def _may_pass(error: OSError | HTTPException) -> bool:
+def may_pass(error: OSError | HTTPException) -> bool:
     """Tell whether the same request may succeed a little later."""
     if isinstance(error, HTTPError):
         return error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in WORTH_ANOTHER_TRY
@@ -104,10 +105,20 @@ def _may_pass(error: OSError | HTTPException) -> bool:
     return not isinstance(reason, socket.gaierror | ssl.SSLCertVerificationError | InvalidURL)
 
 
-def _pause(n_failures: int, error: OSError | HTTPException) -> float:
+def pause_after(n_failures: int, error: OSError | HTTPException) -> float:
     """Return how many seconds to wait: as long as the server asks for, or twice as long as the last time."""
-    asked = (error.headers.get("Retry-After") or "") if isinstance(error, HTTPError) else ""
-    return min(LONGEST_PAUSE, float(asked) if asked.isdecimal() else FIRST_PAUSE * 2**n_failures)
+    asked = _asked(error.headers.get("Retry-After") or "") if isinstance(error, HTTPError) else None
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 2**n_failures if asked is None else asked)
+
+
+def _asked(text: str) -> float | None:
+    """Return how many seconds a server asks to be left alone: it says so in seconds, or names a time."""
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        return None
 
 
 def _failure(url: str, partial: Path, error: OSError | HTTPException) -> str:
@@ -115,11 +126,12 @@ def _failure(url: str, partial: Path, error: OSError | HTTPException) -> str:
         return f"{url} cannot be downloaded: the server answered {error.code} ({error.reason})"
     n_there = partial.stat().st_size if partial.exists() else 0
     kept = f"; {n_there:,} bytes are kept, and the next attempt resumes there" if n_there else ""
-    return f"{url} cannot be downloaded: {_reason(error)}{kept}"
+    return f"{url} cannot be downloaded: {reason_of(error, SECONDS_TO_WAIT)}{kept}"
 
 
-def _reason(error: OSError | HTTPException) -> str:
+def reason_of(error: OSError | HTTPException, seconds: float) -> str:
+    """Return why there was no answer, after waiting for `seconds` at most."""
     reason = error.reason if isinstance(error, URLError) else error
     if isinstance(reason, TimeoutError):
-        return f"the server did not answer for {SECONDS_TO_WAIT:g} seconds"
+        return f"the server did not answer for {seconds:g} seconds"
     return str(getattr(reason, "strerror", None) or reason) or type(reason).__name__

@@ -12,14 +12,20 @@ import polars as pl
 
 from anyburl.errors import DataError
 from anyburl.reading import first_bytes
+from anyburl.triples.delimited import is_csv, read_delimited
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.triples.gathered import Gathered
+from anyburl.triples.kgx import is_kgx, read_kgx
 from anyburl.triples.lines import BLOCK, GZIP, ZSTD, LineParser, read_blocks
-from anyburl.triples.rdf import is_rdf, read_rdf
+from anyburl.triples.parquet import is_parquet, read_parquet
+from anyburl.triples.rdf import is_rdf
+from anyburl.triples.rdf_reader import read_rdf
+from anyburl.triples.rdf_writer import rdf_lines
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.table import TripleTable
 from anyburl.writing import replacing
 
+PICKLED = (".pt", ".pth", ".pkl", ".pickle")
 Compression = Literal["uncompressed", "gzip", "zstd"]
 
 
@@ -27,8 +33,10 @@ def read_triples(path: str | os.PathLike[str], options: ReadOptions | None = Non
     """Return the labels in a file, plain or compressed with gzip or zstd, line by line.
 
     The first line that is not blank says whether tabs or blanks separate the labels of the file. Nothing else
-    is special: labels may hold quotes, commas or #. Blank lines are skipped. A name that ends as RDF does (.nt, .ttl,
-    .nq, .trig, .rdf, also .gz) is read as RDF (extra `rdf`).
+    is special: labels may hold quotes, commas or #. Blank lines are skipped. A .csv file has a header and may quote its
+    labels, a .parquet file has columns; `options.columns` says which to read, also of a file with tabs, whose first
+    line then is a header. Edges of KGX come with the categories of the nodes beside them. A name that ends as RDF does
+    (.nt, .ttl, .nq, .trig, .rdf, .owl, .jsonld, .n3, also .gz and .zst) is read as RDF (extra `rdf`), as `options` say.
     """
     return pl.concat(list(read_batches(path, options)))
 
@@ -45,38 +53,72 @@ def read_batches(
     """
     path = Path(path)
     start = first_bytes(path, "triples", DataError)
+    options, gathered = options or ReadOptions(), gathered or Gathered()
     if is_rdf(path):
-        yield from read_rdf(path, max(1, size // 64))
+        yield from read_rdf(path, max(1, size // 64), options, gathered)
         return
-    parser = LineParser(path)
+    if is_parquet(path):
+        yield from read_parquet(path, options, max(1, size // 64))
+        return
+    if path.suffix.lower() in PICKLED:
+        raise DataError(
+            f"{path}: a pickled file may run any code when it is read: write the triples as .csv or .parquet"
+        )
     try:
-        for block in read_blocks(path, start, size):
-            frame = parser.parse(block)
-            if frame.height:
-                yield frame
+        if is_csv(path) or options.columns is not None:
+            yield from read_delimited(path, start, options, size)
+        elif is_kgx(path):
+            yield from read_kgx(path, start, gathered, size)
+        else:
+            yield from _read_lines(path, start, size)
     except (OSError, EOFError, zlib.error) as error:
         if start.startswith((GZIP, ZSTD)):
             raise DataError(f"{path}: the compressed file is damaged or cut short ({error})") from error
         raise DataError(f"{path}: the file cannot be read ({error})") from error
+
+
+def _read_lines(path: Path, start: bytes, size: int) -> Iterator[pl.DataFrame]:
+    parser = LineParser(path)
+    for block in read_blocks(path, start, size):
+        frame = parser.parse(block)
+        if frame.height:
+            yield frame
     if parser.separator is None:
         raise DataError(f"{path}: expected lines with a subject, a relation and an object, got an empty file")
 
 
 def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[str]) -> None:
-    """Write labels separated by tabs, compressed if the path ends in .gz or .zst."""
+    """Write labels as the path says: .parquet; .csv with a header and quotes; RDF (.nt, .ttl, .nq, .trig); else tabs.
+
+    Text may have .gz or .zst. Labels that are no terms of RDF become IRIs, and reading makes them labels again.
+    """
     path = Path(path)
     frame = triples.to_polars() if isinstance(triples, TripleTable) else label_frame(triples)
-    for name in COLUMNS:
-        unwritable = frame[name].filter(frame[name].str.contains("[\t\n\r\0]|^\ufeff"))
-        if len(unwritable):
-            raise DataError(f"{path}: a label with a tab or a line break cannot be written: {unwritable[0]!r}")
+    if is_parquet(path):
+        with replacing(path) as unfinished:
+            frame.write_parquet(unfinished)
+        return
+    quoted = is_csv(path)
+    if quoted:
+        _check_writable(frame, path, "\0", "a NUL character")
+    elif is_rdf(path):
+        frame = rdf_lines(frame, path).to_frame()
+    else:
+        _check_writable(frame, path, "[\t\n\r\0]|^\ufeff", "a tab or a line break")
     compressions: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
     with replacing(path) as unfinished:
         frame.write_csv(
             unfinished,
-            separator="\t",
-            include_header=False,
-            quote_style="never",
+            separator="," if quoted else "\t",
+            include_header=quoted,
+            quote_style="necessary" if quoted else "never",
             compression=compressions.get(path.suffix, "uncompressed"),
             check_extension=False,
         )
+
+
+def _check_writable(frame: pl.DataFrame, path: Path, pattern: str, what: str) -> None:
+    for name in COLUMNS:
+        unwritable = frame[name].filter(frame[name].str.contains(pattern))
+        if len(unwritable):
+            raise DataError(f"{path}: a label with {what} cannot be written: {unwritable[0]!r}")

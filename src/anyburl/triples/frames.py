@@ -1,6 +1,6 @@
 """Whatever people hold triples in, as a Polars frame of labels.
 
-pandas is recognised by what its frames can do, so that it need not be installed.
+What comes from other packages is recognised by what it can do, so that none of them need be installed.
 """
 
 from __future__ import annotations
@@ -13,42 +13,55 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.errors import DataError
-
-COLUMNS = ("subject", "relation", "object")
+from anyburl.triples.columns import COLUMNS as COLUMNS
+from anyburl.triples.columns import choose_columns, has_usual_names
+from anyburl.triples.networks import factory_labels, is_factory, is_network, network_triples
 
 TriplesLike = pl.DataFrame | pl.LazyFrame | NDArray[Any] | Iterable[Sequence[object]] | Any
-"""A Polars or pandas frame, a NumPy array of three columns, or an iterable of (subject, relation, object)."""
+"""A Polars or pandas frame, a table of Arrow, a NumPy array of three columns, a graph of NetworkX, a factory of PyKEEN,
+or an iterable of (subject, relation, object)."""
 
 
-def label_frame(triples: TriplesLike) -> pl.DataFrame:
+def label_frame(triples: TriplesLike, columns: Sequence[str] | None = None, first: int = 0) -> pl.DataFrame:
     """Return the triples as strings in the columns subject, relation and object, in the order given.
 
-    A frame gives the columns of these names or, if it lacks one of them, its first three.
+    A frame gives the `columns` chosen, else those of these names, else the three that it has. `first` is the number of
+    the first row, for errors.
     """
     if isinstance(triples, pl.LazyFrame):
         triples = triples.collect()
     if isinstance(triples, pl.DataFrame):
-        frame = _from_polars(triples)
+        frame = _from_polars(triples, columns)
     elif isinstance(triples, np.ndarray):
         frame = _from_array(triples)
     elif hasattr(triples, "columns") and hasattr(triples, "isna"):
-        frame = _from_pandas(triples)
+        frame = _from_pandas(triples, columns)
+    elif hasattr(triples, "__arrow_c_stream__") or hasattr(triples, "__arrow_c_array__"):
+        frame = _from_polars(pl.DataFrame(triples), columns)
+    elif is_network(triples):
+        frame = _from_rows(network_triples(triples, columns[1] if columns else None))
+    elif is_factory(triples):
+        frame = _from_array(factory_labels(triples))
     else:
         frame = _from_rows(triples)
-    return _without_gaps(frame)
+    return _without_gaps(frame, first)
 
 
-def _chosen_columns(names: Sequence[object]) -> list[int]:
+def _chosen_columns(names: Sequence[object], columns: Sequence[str] | None) -> list[int]:
     """Return the positions of the three columns that hold the triples."""
-    if all(names.count(name) == 1 for name in COLUMNS):
+    if columns is None and all(names.count(name) == 1 for name in COLUMNS):
         return [names.index(name) for name in COLUMNS]
     if len(names) < 3:
         raise DataError(f"expected a frame with subject, relation and object, got the columns {list(names)}")
-    return [0, 1, 2]
+    texts = [str(name) for name in names]
+    if columns is None and len(names) == 3 and not has_usual_names(texts):
+        return [0, 1, 2]
+    return choose_columns(texts, columns, "the frame")
 
 
-def _from_polars(frame: pl.DataFrame) -> pl.DataFrame:
-    return pl.DataFrame([_text(frame.to_series(i)) for i in _chosen_columns(frame.columns)], schema=COLUMNS)
+def _from_polars(frame: pl.DataFrame, columns: Sequence[str] | None) -> pl.DataFrame:
+    places = _chosen_columns(frame.columns, columns)
+    return pl.DataFrame([_text(frame.to_series(place)) for place in places], schema=COLUMNS)
 
 
 def _text(column: pl.Series) -> pl.Series:
@@ -72,13 +85,13 @@ def _from_array(array: NDArray[Any]) -> pl.DataFrame:
     return pl.DataFrame([_strings(column.tolist()) for column in columns], schema=COLUMNS)
 
 
-def _from_pandas(frame: Any) -> pl.DataFrame:
-    columns = []
-    for position in _chosen_columns(list(frame.columns)):
-        column = frame.iloc[:, position]
+def _from_pandas(frame: Any, columns: Sequence[str] | None) -> pl.DataFrame:
+    labels = []
+    for place in _chosen_columns(list(frame.columns), columns):
+        column = frame.iloc[:, place]
         values = column.astype(object).where(~column.isna(), None)
-        columns.append(_strings(values.tolist()))
-    return pl.DataFrame(columns, schema=COLUMNS)
+        labels.append(_strings(values.tolist()))
+    return pl.DataFrame(labels, schema=COLUMNS)
 
 
 def _from_rows(rows: Iterable[Sequence[object]]) -> pl.DataFrame:
@@ -99,13 +112,13 @@ def _strings(values: Iterable[object]) -> pl.Series:
     return pl.Series(texts, dtype=pl.String)
 
 
-def _without_gaps(frame: pl.DataFrame) -> pl.DataFrame:
+def _without_gaps(frame: pl.DataFrame, first: int) -> pl.DataFrame:
     """Return the frame, in which every label is there and not empty."""
     gaps = {name: frame[name].is_null() | (frame[name] == "") for name in COLUMNS}
     rows = {name: row for name, gap in gaps.items() if (row := gap.arg_max()) is not None and gap[row]}
     if rows:
         name = min(rows, key=lambda column: rows[column])
-        raise DataError(f"row {rows[name]}: expected a label, got an empty {name}: {frame.row(rows[name])}")
+        raise DataError(f"row {first + rows[name]}: expected a label, got an empty {name}: {frame.row(rows[name])}")
     return frame
 
 

@@ -88,7 +88,7 @@ class LineParser:
         try:
             lines = numbered_lines(block, self._n_lines + 1)
         except pl.exceptions.PolarsError as error:
-            number = self._n_lines + _first_undecodable_line(block)
+            number = self._n_lines + first_undecodable_line(block)
             raise DataError(f"{self._path}:{number}: expected UTF-8 text, got other bytes") from error
         first = pl.col("number") == self._n_lines + 1
         return lines.with_columns(
@@ -126,7 +126,7 @@ def _refuse_line(path: Path, row: dict[str, str | int], separator: str) -> NoRet
     raise DataError(f"{path}:{row['number']}: expected 3 {separator}-separated fields{hint}, got {got}: {shown}")
 
 
-def _first_undecodable_line(block: bytes) -> int:
+def first_undecodable_line(block: bytes) -> int:
     """Return the number of the first line that is not UTF-8."""
     for number, line in enumerate(block.split(b"\n"), 1):
         try:

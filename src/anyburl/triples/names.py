@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -10,27 +11,35 @@ from typing import Any
 
 import polars as pl
 
-from anyburl.errors import DataError
+from anyburl.errors import DataError, UnknownLabelError
 from anyburl.polars_unstable import numbered_lines
-from anyburl.triples.rdf import RDF_SUFFIXES, read_labels
+from anyburl.triples.prefixes import RDF_TYPE, Prefixes
+from anyburl.triples.rdf import is_rdf
+from anyburl.triples.rdf_names import read_labels
+from anyburl.triples.vocabulary import MOST_COMPARED, Vocabulary
 
 BYTE_ORDER_MARK = "\ufeff"
 MOST_SHOWN = 10
 
 
 class Names(Mapping[str, str]):
-    """Names by label; a label without a name stands for itself in `get`. `prefixes` are those of IRIs."""
+    """Names by label; what `get` returns for a label without a name is the label itself, shortened if it is an IRI.
+
+    `prefixes` shorten IRIs, besides the well-known ones.
+    """
 
     def __init__(self, names: Mapping[str, str] | None = None, prefixes: Mapping[str, str] | None = None) -> None:
         self._names = dict(names or {})
         self.prefixes = dict(prefixes or {})
+        self._shortening = Prefixes(self.prefixes)
 
     def __getitem__(self, label: str) -> str:
         return self._names[label]
 
     def get(self, label: str, default: Any = None) -> Any:
-        """Return the name of a label or, if it has none, `default`, by default the label itself."""
-        return self._names.get(label, label if default is None else default)
+        """Return the name of a label or, if it has none, `default`, by default the label, shortened if it is an IRI."""
+        name = self._names.get(label, default)
+        return self._shortening.shorten(label) if name is None else name
 
     def series(self, labels: pl.Series) -> pl.Series:
         """Return the names of many labels."""
@@ -38,12 +47,14 @@ class Names(Mapping[str, str]):
         return labels.replace_strict(known, [self.get(label) for label in known], return_dtype=pl.String)
 
     def label_of(self, text: str, known: pl.Series, kind: str) -> str:
-        """Return the label that someone means: `text` itself if it is among the `known` ones, or the one of that name.
+        """Return the label that someone means: `text` itself if it is among the `known` ones, the IRI that it stands
+        for with a prefix or in <>, or the label of that name.
 
         A name, in upper or lower case, that several labels have is refused with the list of them.
         """
-        if not self._names or _contains(known, text):
-            return text
+        for label in (text, self._shortening.expand(text), RDF_TYPE if text == "a" else text):
+            if _contains(known, label):
+                return label
         found = [label for label in self._by_name.get(text.casefold(), ()) if _contains(known, label)]
         exact = [label for label in found if self._names[label] == text]
         meant = exact if len(exact) == 1 else found
@@ -51,6 +62,30 @@ class Names(Mapping[str, str]):
             shown = ", ".join(sorted(meant)[:MOST_SHOWN]) + (", ..." if len(meant) > MOST_SHOWN else "")
             raise DataError(f"the {kind} {text!r} is ambiguous; it may mean {shown}")
         return meant[0] if meant else text
+
+    def entity_id(self, text: str, vocabulary: Vocabulary) -> int:
+        """Return the id of the entity that someone means; if there is none, the error suggests names like it."""
+        label = self.label_of(text, vocabulary.entities, "entity")
+        try:
+            return vocabulary.entity_id(label)
+        except UnknownLabelError as error:
+            raise self._unknown(error, "entity", text, vocabulary.entities) from error
+
+    def relation_id(self, text: str, vocabulary: Vocabulary) -> int:
+        """Return the id of the relation that someone means; if there is none, the error suggests names like it."""
+        label = self.label_of(text, vocabulary.relations, "relation")
+        try:
+            return vocabulary.relation_id(label)
+        except UnknownLabelError as error:
+            raise self._unknown(error, "relation", text, vocabulary.relations) from error
+
+    def _unknown(self, error: UnknownLabelError, kind: str, text: str, known: pl.Series) -> UnknownLabelError:
+        if error.suggestions or not self:
+            return error
+        shown = self.series(known.head(MOST_COMPARED)).to_list()
+        beside = [name for name in self._names.values() if name.startswith(text[:1])] if len(known) > len(shown) else []
+        near = difflib.get_close_matches(text, [*shown, *beside[:MOST_COMPARED]], n=3, cutoff=0.6)
+        return UnknownLabelError(kind, text, list(dict.fromkeys(near)))
 
     @cached_property
     def _by_name(self) -> dict[str, list[str]]:
@@ -65,6 +100,17 @@ class Names(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._names)
 
+    def __bool__(self) -> bool:
+        """Whether there is anything to show besides labels and well-known prefixes."""
+        return bool(self._names or self.prefixes)
+
+    def among(self, *labels: pl.Series) -> Names:
+        """Return the names of some labels only; the prefixes stay."""
+        wanted = pl.concat([pl.Series(series, dtype=pl.String) for series in labels])
+        named = pl.Series(list(self._names), dtype=pl.String)
+        found = named.filter(named.is_in(wanted.implode())).to_list()
+        return Names({label: self._names[label] for label in found}, self.prefixes)
+
     def __repr__(self) -> str:
         return f"Names({len(self)} names)"
 
@@ -76,13 +122,14 @@ def _contains(known: pl.Series, label: str) -> bool:
 
 def read_names(path: str | os.PathLike[str]) -> Names:
     """Read lines of label, tab, name (and anything after another tab), plain or compressed with gzip or zstd; or the
-    rdfs:label of everything in an RDF file.
+    rdfs:label, skos:prefLabel or schema:name of everything in an RDF file.
 
     Blank lines and empty names are skipped; of several names for a label, the first counts.
     """
     path = Path(path)
-    if path.name.lower().endswith(RDF_SUFFIXES):
-        return Names(read_labels(path))
+    if is_rdf(path):
+        found = read_labels(path)
+        return Names(found.names, found.prefixes)
     fields = _lines(path).filter(pl.col("line").str.strip_chars() != "")
     split = fields.with_columns(pl.col("line").str.split("\t").alias("fields"))
     wrong = split.filter((pl.col("fields").list.len() < 2) | (pl.col("fields").list.first() == ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -9,17 +10,20 @@ from typing import Any
 from anyburl.errors import DataError, InvalidOptionError
 
 LITERALS = ("skip", "keep", "ranges")
+LANGUAGE = re.compile("[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
     """How a graph is read; a run folder and an index remember it with their data.
 
-    `literals` of RDF are skipped, kept as entities, or kept with numbers and dates cut into ranges. `graphs` are the
-    named graphs to read, all of them if it is empty. `language` is that of readable names. `prefixes` shorten IRIs
-    besides those that files declare. `columns` names the columns of a table that hold subject, relation and object.
-    `query` is what a database is asked. `split` divides a graph without splits into train, valid and test by these
-    shares, drawn with `split_seed`.
+    `literals` of RDF are skipped, kept as entities, or numbers and dates are kept as ranges and the others skipped.
+    `graphs` are the named graphs to read, "default" the one without a name, all of them if it is empty. `language` is
+    that of readable names. `prefixes` shorten IRIs besides those that files declare. `columns` names the columns of a
+    table that hold subject, relation and object. `query` is what a database or a SPARQL endpoint is asked. An endpoint
+    gives `page_size` rows at a time and may be silent for `timeout` seconds; a database has as many to accept a
+    connection. `split` divides a graph without splits into train, valid and test by these shares, drawn with
+    `split_seed`.
     """
 
     literals: str = "skip"
@@ -28,14 +32,35 @@ class ReadOptions:
     prefixes: Mapping[str, str] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
     query: str | None = None
+    page_size: int = 20_000
+    timeout: float = 60.0
     split: tuple[float, ...] | None = None
     split_seed: int = 0
 
     def __post_init__(self) -> None:
         if self.literals not in LITERALS:
             raise InvalidOptionError("literals", f"one of {', '.join(LITERALS)}", self.literals)
-        if self.columns is not None and (len(self.columns) != 3 or not all(self.columns)):
+        if isinstance(self.graphs, str):
+            raise InvalidOptionError("graphs", "a tuple of IRIs", self.graphs)
+        if not LANGUAGE.fullmatch(self.language):
+            raise InvalidOptionError("language", "a language tag such as en or de-AT", self.language)
+        if self.columns is not None and (len({*self.columns}) != 3 or not all(self.columns)):
             raise InvalidOptionError("columns", "the names of three columns, such as head,relation,tail", self.columns)
+        if self.split is not None and not _are_shares(self.split):
+            raise InvalidOptionError("split", "three shares that sum to 1, such as 0.8,0.1,0.1", self.split)
+        if type(self.split_seed) is not int or self.split_seed < 0:
+            raise InvalidOptionError("split_seed", "a number from 0", self.split_seed)
+
+        if self.query is not None and not self.query.strip():
+            raise InvalidOptionError("query", "a query, such as 'SELECT s, p, o FROM facts'", self.query)
+        if self.page_size < 1:
+            raise InvalidOptionError("page_size", "at least 1", self.page_size)
+        if not 0 < self.timeout < float("inf"):
+            raise InvalidOptionError("timeout", "a number of seconds above 0", self.timeout)
+
+    def changed(self, other: ReadOptions) -> ReadOptions:
+        """Return these options, but for those in which `other` differs from the defaults."""
+        return ReadOptions.from_json({**self.to_json(), **other.to_json()})
 
     def to_json(self) -> dict[str, Any]:
         """Return what differs from the defaults, as JSON holds it."""
@@ -52,3 +77,7 @@ class ReadOptions:
             name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
         }
         return cls(**values)
+
+
+def _are_shares(split: tuple[float, ...]) -> bool:
+    return len(split) == 3 and split[0] > 0 and min(split) >= 0 and abs(sum(split) - 1) < 1e-9

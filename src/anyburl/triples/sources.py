@@ -18,25 +18,51 @@ from anyburl.triples.download import Progress, download, quiet
 from anyburl.triples.entries import SPLITS, SUFFIXES
 from anyburl.triples.files import read_batches
 from anyburl.triples.gathered import Gathered
+from anyburl.triples.kgx import find_edges
+from anyburl.triples.ogb import is_ogb, read_ogb
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.registry import data_home, download_folder, find_entry, find_folder, is_index, names_like
+from anyburl.triples.remote.addresses import Address, find_address
+from anyburl.triples.remote.read import read_remote
 
-FOLDER_HOLDS = "a folder holds train and, if there are any, valid and test, each .txt or .tsv, also .gz or .zst"
+FOLDER_HOLDS = (
+    "a folder holds train and, if there are any, valid and test, each .txt, .tsv or .csv, also .gz or .zst, or .parquet"
+)
+RUN = "options.json"  # what tells the folder of a run, which holds train.parquet
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set is: a file of each split (None for a split without triples), or the folder of an index."""
+    """Where a data set is: a file of each split (None for a split without triples), or the folder of an index.
+
+    The file of train may be a folder of OGB. Or an `address`: a database or an endpoint, all of which is train. Its
+    file, if it is in one, is listed as well.
+    """
 
     name: str
     source: str
     files: dict[str, Path | None]
     index: Path | None = None
+    address: Address | None = None
 
     def batches(self, split: str, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
         """Yield the labels of a split, a piece at a time; what is found besides them goes to `gathered`."""
+        if self.address is not None:
+            return read_remote(self.address, options, gathered) if split == "train" else iter(())
         file = self.files.get(split)
-        return read_batches(file, options, gathered) if file else iter(())
+        if file is None:
+            return iter(())
+        return read_ogb(file, gathered) if is_ogb(file) else read_batches(file, options, gathered)
+
+    def check_split(self, options: ReadOptions) -> None:
+        """Refuse to divide what is divided already."""
+        if options.split is None:
+            return
+        if self.index is not None:
+            raise DataError(f"{self.source} is an index, which holds its splits: give --split to `anyburl index`")
+        found = [file.name for split in ("valid", "test") if (file := self.files.get(split))]
+        if found:
+            raise DataError(f"{self.source} has splits already ({', '.join(found)}): leave out --split")
 
 
 def fetch_dataset(data: str | os.PathLike[str], progress: Progress = quiet) -> None:
@@ -52,6 +78,12 @@ def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterato
     if isinstance(data, str) and data in built_in:
         with resources.as_file(built_in[data]) as folder:
             yield _in_folder(folder, data, data)
+        return
+    address = find_address(data)
+    if address is not None:
+        if address.file is not None and not address.file.is_file():
+            raise DataError(f"{address.text}: there is no such file")
+        yield Source(address.name, address.text, {"train": address.file}, address=address)
         return
     path = Path(data).expanduser()
     home = data_home()
@@ -90,9 +122,13 @@ def _built_in() -> dict[str, Traversable]:
 
 
 def _in_folder(folder: Path, name: str, source: str) -> Source:
+    if (folder / RUN).is_file():
+        raise DataError(f"{folder} is a run folder, which holds rules: give the data that they were learned on")
     files = {split: _split_file(folder, split) for split in SPLITS}
     if files["train"] is None and is_index(folder):
         return Source(name, source, {}, folder)
+    if files["train"] is None:
+        files["train"] = folder if is_ogb(folder) else find_edges(folder)
     if files["train"] is None:
         found = sorted(entry.name for entry in folder.iterdir())
         listed = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "") if found else "an empty folder"

@@ -3,6 +3,7 @@
     options.json        options, versions, seed, the data and its fingerprint
     vocabulary.parquet  the labels behind the ids in parts/ and train.parquet
     train.parquet       the triples that the rules were counted on
+    names.parquet       readable names, if the data has any: the columns label and name
     trace.jsonl         one line per time span
     parts/              rules found since `rules.parquet` was written, one file every few seconds
     rules-<s>.parquet   the rules after s seconds
@@ -27,6 +28,7 @@ from anyburl.ruleset.columns import COLUMN_TYPES, RuleColumns
 from anyburl.ruleset.combine import concatenate, merge
 from anyburl.ruleset.files.parquet import read_parquet
 from anyburl.triples.frames import COLUMNS
+from anyburl.triples.names import Names
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replacing
@@ -37,9 +39,12 @@ OPTIONS = "options.json"
 VOCABULARY = "vocabulary.parquet"
 TRACE = "trace.jsonl"
 TRAIN = "train.parquet"
+NAMES = "names.parquet"
 
 _STORED = ("bodies", *COLUMN_TYPES)
 """What a part holds, one array after the other."""
+
+_NAMES = {"label": pl.String, "name": pl.String}
 
 
 def check_run_folder(folder: Path) -> None:
@@ -107,6 +112,19 @@ def read_vocabulary(folder: Path) -> Vocabulary:
     frame = pl.read_parquet(folder / VOCABULARY)
     labels = {kind: frame.filter(pl.col("kind") == kind)["label"] for kind in ("entity", "relation")}
     return Vocabulary(labels["entity"].rename(""), labels["relation"].rename(""))
+
+
+def write_names(folder: Path, names: Names) -> None:
+    """Keep readable names; the prefixes of IRIs are in options.json."""
+    with replacing(folder / NAMES, RunError) as unfinished:
+        pl.DataFrame({"label": list(names), "name": list(names.values())}, schema=_NAMES).write_parquet(unfinished)
+
+
+def read_names(folder: Path) -> Names:
+    """Return what people call the labels of a run."""
+    prefixes = described_run(folder)["data"].get("prefixes", {})
+    stored = pl.read_parquet(folder / NAMES) if (folder / NAMES).is_file() else pl.DataFrame(schema=_NAMES)
+    return Names(dict(stored.iter_rows()), prefixes)
 
 
 def write_train(folder: Path, table: TripleTable) -> None:

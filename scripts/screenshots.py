@@ -1,0 +1,62 @@
+"""Take the pictures of the explorer for the documentation: python scripts/screenshots.py
+
+Learns on geo, serves it, and looks at its pages in Chromium.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import urlencode
+
+from playwright.sync_api import sync_playwright
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+SIZE = {"width": 1160, "height": 760}
+PICTURES = {
+    "home": ("/", "light"),
+    "ask": (f"/ask?{urlencode({'subject': 'France', 'relation': 'official_language'})}", "light"),
+    "why": (
+        f"/why?{urlencode({'subject': 'Aalborg', 'relation': 'time_zone', 'object': 'Europe/Copenhagen'})}",
+        "light",
+    ),
+    "graph": (f"/entity?{urlencode({'label': 'Iceland', 'view': 'graph'})}", "light"),
+    "review": ("/review", "dark"),
+}
+
+
+def main() -> None:
+    """Write one picture for each page."""
+    chromium = shutil.which("chromium") or sys.exit("Chromium is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        run = str(Path(folder) / "geo")
+        command = [sys.executable, "-m", "anyburl"]
+        subprocess.run([*command, "learn", "geo", "--seconds", "60", "--out", run, "--quiet"], check=True)
+        serve = [*command, "serve", run, "--port", "0", "--json", "--quiet"]
+        with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            told = ""
+            while not told.rstrip().endswith("}"):
+                told += server.stdout.readline()
+            take(chromium, json.loads(told)["address"].rstrip("/"))
+            server.terminate()
+
+
+def take(chromium: str, address: str) -> None:
+    """Look at every page."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for name, (path, scheme) in PICTURES.items():
+            page = browser.new_page(viewport=SIZE, color_scheme="dark" if scheme == "dark" else "light")
+            page.goto(address + path)
+            page.screenshot(path=IMAGES / f"explorer-{name}.png")
+            page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

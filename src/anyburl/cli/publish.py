@@ -1,0 +1,88 @@
+"""`anyburl publish`: facts to where the graph lives."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
+from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.notes import Slow
+from anyburl.cli.unlocking import unlock
+from anyburl.publishing.options import PublishOptions
+
+if TYPE_CHECKING:
+    from anyburl.publishing.publish import Plan
+
+NAME = "publish"
+EXAMPLE = (
+    "Example:  anyburl publish missing.tsv sparql:http://localhost:3030/graph/update --graph http://example.org/new\n\n"
+    "Into a table, really:  anyburl publish missing.parquet postgresql://localhost/graphs#predicted --write"
+)
+
+
+def command(
+    facts: Annotated[Path, typer.Argument(metavar="FACTS", help="A file that `anyburl complete` wrote.")],
+    destination: Annotated[
+        str,
+        typer.Argument(
+            metavar="ADDRESS",
+            help="Where to: sparql:http://HOST/PATH (an endpoint for updates), postgresql://HOST/DB#TABLE, "
+            "duckdb:PATH#TABLE or sqlite:PATH#TABLE.",
+        ),
+    ],
+    write: Annotated[
+        bool, typer.Option("--write", help="Do it; without this flag, only say what would be done.")
+    ] = False,
+    graph: Annotated[
+        str | None, typer.Option(metavar="IRI", help="The named graph of the endpoint; its default graph if left out.")
+    ] = PublishOptions.graph,
+    batch_size: Annotated[
+        int, typer.Option(metavar="N", help="Facts in one update of an endpoint.")
+    ] = PublishOptions.batch_size,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long a server may be silent before it is given up.")
+    ] = PublishOptions.timeout,
+    quiet: Quiet = False,
+    json: Json = False,
+    threads: UnusedThreads = None,
+    seed: UnusedSeed = None,
+) -> None:
+    """Send FACTS to a SPARQL endpoint or into a table. Says what it would do; does it with --write."""
+    from anyburl.publishing.publish import plan_publishing
+
+    options = PublishOptions(graph=graph, batch_size=batch_size, timeout=timeout)
+    notes = note_console(quiet=quiet)
+    if write:
+        unlock(destination, timeout, writing=True)
+    plan = plan_publishing(facts, destination, options)
+    told = _write(plan, notes) if write else {"written": None, "seconds": 0.0}
+    if json:
+        described = {"destination": plan.address.text, "facts": plan.n_facts, "left_out": plan.n_left_out}
+        print_json({**described, **told})
+    elif not quiet:
+        _print(plan, told)
+
+
+def _write(plan: Plan, notes: PlainConsole) -> dict[str, Any]:
+    started = time.monotonic()
+    place = plan.address.text
+    with Slow(notes, f"writing to {place}", f"wrote to {place}", total=plan.n_facts) as bar:
+        n_written = plan.write(bar.advance)
+    return {"written": n_written, "seconds": round(time.monotonic() - started, 3)}
+
+
+def _print(plan: Plan, told: dict[str, Any]) -> None:
+    console = result_console()
+    if told["written"] is None:
+        for line in plan.told:
+            console.say(line)
+        console.say("nothing was sent: add --write to do it")
+        return
+    n_known = plan.n_facts - told["written"]
+    known = f"; {n_known:,} were there before" if n_known else ""
+    left_out = f"; {plan.n_left_out:,} with a blank node left out" if plan.n_left_out else ""
+    console.say(f"{counted(told['written'], 'fact')} written to {plan.address.text}{known}{left_out}")

@@ -1,0 +1,117 @@
+"""`anyburl serve`: the explorer in a browser."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anyburl.cli.arguments import Data, Rules
+from anyburl.cli.asking import Asked, asking
+from anyburl.cli.consoles import counted, print_json
+from anyburl.cli.reasoning import Source, check_tunable
+from anyburl.cli.session import compile_kernels
+from anyburl.errors import MissingExtraError, OptionError
+from anyburl.web.options import ServeOptions
+
+if TYPE_CHECKING:
+    from anyburl.web.explorer import Explorer
+
+NAME = "serve"
+EXAMPLE = "Example:  anyburl serve runs/geo --port 8080"
+TOKEN = "ANYBURL_TOKEN"
+LONGEST_REQUEST = 1 << 18  # bytes of its first lines
+DEFAULTS = ServeOptions()
+
+Reviews = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Where verdicts on facts go; left out, reviews.jsonl beside the rules."),
+]
+
+
+@asking()
+def command(
+    asked: Asked,
+    rules: Rules,
+    data: Data = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = (
+        DEFAULTS.port
+    ),
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The address to listen on; any but this machine's own needs a token.")
+    ] = DEFAULTS.host,
+    token: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What readers must know.", envvar=TOKEN, show_default=False)
+    ] = None,
+    reviews: Reviews = None,
+) -> None:
+    """Look at rules, ask, see the reasons and review predictions in a browser, until Ctrl-C."""
+    if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn"))):
+        raise MissingExtraError("anyburl serve", "web")
+    options, source = asked.options(), asked.source(rules, data)
+    check_tunable(options, source)
+    serving = ServeOptions(host=host, port=port, token=token or None)
+    with _listening(serving) as listener:
+        serving = ServeOptions(host=host, port=listener.getsockname()[1], token=serving.token)
+        _compile(source)
+        with source.open(options, explaining=True, completing=True, seed=asked.seed) as reasoner:
+            from anyburl.web.explorer import Explorer
+
+            kept = reviews or _reviews_beside(source.path)
+            run = source.path if source.path.is_dir() else None
+            explorer = Explorer(reasoner, title=source.path.name, run=run, reviews=kept)
+            n_rules = len(reasoner.rules)
+            if asked.json:
+                print_json({"address": serving.address, "rules": n_rules, "reviews": str(kept)})
+            asked.notes().say(f"{counted(n_rules, 'rule')} of {rules} at {serving.address} (Ctrl-C to stop)", "bold")
+            _serve(explorer, serving, listener)
+
+
+def _compile(source: Source) -> None:
+    """Compile the kernels of all pages, if this machine has not yet."""
+    from anyburl._jit import is_compiled
+
+    if not all(map(is_compiled, ("kernel.find_facts", "kernel.find_walks", "kernel_match.near_blocks"))):
+        from anyburl.web.warmup import warm_up_explorer
+
+        n_relations = source.dataset.vocabulary.n_relations
+        compile_kernels(lambda: warm_up_explorer(n_relations), source.notes)
+
+
+def _listening(serving: ServeOptions) -> socket.socket:
+    """Take the port before anything else is done."""
+    family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
+    try:
+        return socket.create_server((serving.host, serving.port), family=family, backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise OptionError(f"port {serving.port} is in use: give another with --port") from error
+        raise OptionError(
+            f"cannot listen on {serving.host} port {serving.port}: {os.strerror(error.errno or 0)}"
+        ) from error
+
+
+def _reviews_beside(rules: Path) -> Path:
+    return rules / "reviews.jsonl" if rules.is_dir() else rules.with_name(f"{rules.name}.reviews.jsonl")
+
+
+def _serve(explorer: Explorer, serving: ServeOptions, listener: socket.socket) -> None:
+    """Answer until interrupted."""
+    import uvicorn
+
+    from anyburl.web.app import create_app
+
+    config = uvicorn.Config(
+        create_app(explorer, serving),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=LONGEST_REQUEST,
+        timeout_graceful_shutdown=3,
+    )
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,219 @@
+"""`examine_rule`: where one rule is right, where it is wrong, and what it says that is new.
+
+An *example* is a prediction that train states. A *counter-example* is one that no split states and that the partial
+completeness assumption judges to be wrong: train states other facts of the head's relation about the same subject (or
+the same object, whichever is the more functional direction of the relation). What remains is *new*: predictions that
+train does not state and nothing speaks against, those that valid or test state among them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.errors import InvalidOptionError
+from anyburl.explanation.groundings import Task, find_task_walks, make_task, walk_facts
+from anyburl.explanation.record import Fact, Grounding
+from anyburl.graph.arrays import inverses
+from anyburl.graph.lookup import Ids, held_by, known_answers, split_names
+from anyburl.ranking.ranker import Ranker
+from anyburl.rules.rule import Rule
+from anyburl.rules.types import RuleType
+from anyburl.triples.dataset import Dataset
+
+MOST_STARTS = 2000
+"""How many entities a rule is tried with, drawn from those that its body can start from."""
+
+WALKS_OF_A_START = 8
+WALKS_OF_A_CONSTANT = 4096
+MOST_INSTEAD = 3
+AT_A_TIME = 64
+
+
+@dataclass(frozen=True)
+class Example:
+    """A prediction of a rule, the splits that state it, and the facts of one grounding.
+
+    `instead` are entities that train states in place of the predicted one, up to three of them.
+    """
+
+    triple: Fact
+    known: tuple[str, ...]
+    facts: Grounding
+    instead: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RuleExamples:
+    """Some predictions of a rule; `is_complete` if there are no other counter-examples and new predictions."""
+
+    rule: Rule
+    examples: tuple[Example, ...]
+    counter_examples: tuple[Example, ...]
+    new_predictions: tuple[Example, ...]
+    is_complete: bool
+
+
+class _Prediction(NamedTuple):
+    triple: Ids
+    walk: list[int]  # the entities of a grounding, from the head's variable
+
+
+def examine_rule(ranker: Ranker, dataset: Dataset, row: int, *, top: int = 10, seconds: float = 0.2) -> RuleExamples:
+    """Return up to `top` examples, counter-examples and new predictions of the rule at a row of `ranker.rules`.
+
+    A rule with many predictions is tried with a sample of entities, the same each time, and for about `seconds`.
+    """
+    if top < 1:
+        raise InvalidOptionError("top", "at least 1", top)
+    rule, began = ranker.rules.rule(row), time.monotonic()
+    examiner = _Examiner(ranker, dataset, row % len(ranker.rules))
+    right = examiner.examples(top, began + seconds / 2)
+    wrong, new = examiner.judge(top, began + seconds)
+    return RuleExamples(rule, tuple(right), tuple(wrong), tuple(new), not examiner.was_cut)
+
+
+class _Examiner:
+    """Finds what one rule predicts: from the facts of its head, and from its body."""
+
+    def __init__(self, ranker: Ranker, dataset: Dataset, row: int) -> None:
+        self._ranker, self._dataset, self._row = ranker, dataset, row
+        rules, graph = ranker.rules, ranker.graph
+        self._graph, self._head = graph, int(rules.head[row])
+        self._constant, self._end = int(rules.head_constant[row]), int(rules.body_constant[row])
+        self._is_binary = rules.type[row] == RuleType.BINARY.code
+        self._relation = self._head % graph.n_relations
+        body = rules.bodies[rules.body[row]]
+        self._body = np.ascontiguousarray(body[body >= 0])
+        subjects, objects = np.diff(graph.domain_offsets)[[self._relation, self._relation + graph.n_relations]]
+        self._judged_by_subject = bool(subjects >= objects)
+        self.was_cut = False  # whether there are predictions that nobody looked at
+
+    def examples(self, top: int, end: float) -> list[Example]:
+        """Return facts of train that the rule predicts, until there are enough or time is up."""
+        found: list[Example] = []
+        for triple in self._stated():
+            walks = self._first_walk(triple)
+            if walks or not len(self._body):
+                found.append(self._example(_Prediction(triple, walks[0] if walks else [])))
+            if len(found) == top or time.monotonic() > end:
+                break
+        return found
+
+    def _first_walk(self, triple: Ids) -> list[list[int]]:
+        """Return a grounding that predicts the triple, if there is one."""
+        task = make_task(self._ranker.rules, self._row, triple)
+        if task.start == task.end and self._ranker.options.object_identity:
+            return []
+        return find_task_walks(self._ranker, task, 1)
+
+    def _stated(self) -> Iterator[Ids]:
+        """Yield facts of train that can be the head."""
+        if self._is_binary:
+            for start in _sample(self._domain(self._head)):
+                for end in known_answers(self._graph, int(start), self._head):
+                    yield self._triple(int(start), int(end))
+            return
+        inverse = int(inverses(np.array([self._head], np.int32), self._graph.n_relations)[0])
+        for start in _sample(known_answers(self._graph, self._constant, inverse)):
+            if start != self._constant:  # c h c is a fact for the head h(X,self)
+                yield self._triple(int(start), -1)
+
+    def _predicted(self) -> Iterator[_Prediction]:
+        """Yield predictions of the rule, stated or not, each once for a start."""
+        if not len(self._body):
+            self.was_cut = True
+        elif self._end >= 0:
+            backward = inverses(self._body[::-1], self._graph.n_relations)
+            walks = self._walks(Task(backward, self._end, -1, self._constant), WALKS_OF_A_CONSTANT)
+            yield from (_Prediction(self._triple(walk[-1], -1), walk[::-1]) for walk in walks)
+        else:
+            domain = self._domain(int(self._body[0]))
+            self.was_cut |= len(domain) > MOST_STARTS
+            for start in _sample(domain):
+                yield from self._predicted_for(int(start))
+
+    def _predicted_for(self, start: int) -> Iterator[_Prediction]:
+        if start == self._constant and self._ranker.options.object_identity:
+            return
+        task = Task(self._body, start, -1, self._constant)
+        found = self._walks(task, WALKS_OF_A_START) if self._is_binary else find_task_walks(self._ranker, task, 1)
+        yield from (_Prediction(self._triple(start, walk[-1]), walk) for walk in found)
+
+    def _walks(self, task: Task, limit: int) -> list[list[int]]:
+        walks = find_task_walks(self._ranker, task, limit)
+        self.was_cut |= len(walks) == limit
+        return walks
+
+    def _domain(self, relation: int) -> NDArray[np.int32]:
+        first, last = self._graph.domain_offsets[relation : relation + 2]
+        return self._graph.domains[first:last]
+
+    def _triple(self, start: int, end: int) -> Ids:
+        """Return what a grounding from `start` to `end` predicts."""
+        other = end if self._is_binary else start if self._constant == self._graph.n_entities else self._constant
+        is_forward = self._head < self._graph.n_relations
+        return (start, self._relation, other) if is_forward else (other, self._relation, start)
+
+    def judge(self, top: int, end: float) -> tuple[list[Example], list[Example]]:
+        """Return counter-examples and new predictions, until there are enough of both or time is up."""
+        wrong: dict[Ids, Example] = {}
+        new: dict[Ids, Example] = {}
+        predicted = self._predicted()
+        while said := list(islice(predicted, AT_A_TIME)):
+            bits = held_by(self._dataset, np.array([prediction.triple for prediction in said], np.int32)).tolist()
+            for prediction, held in zip(said, bits, strict=True):
+                if not held & 1:
+                    self._sort_in(prediction, [] if held else self._others(prediction.triple), wrong, new, top)
+            if len(wrong) == len(new) == top or time.monotonic() > end:
+                self.was_cut = True
+                break
+        return list(wrong.values()), list(new.values())
+
+    def _sort_in(
+        self,
+        prediction: _Prediction,
+        others: list[int],
+        wrong: dict[Ids, Example],
+        new: dict[Ids, Example],
+        top: int,
+    ) -> None:
+        kept = wrong if others else new
+        if len(kept) < top:
+            kept.setdefault(prediction.triple, self._example(prediction, others))
+        elif prediction.triple not in kept:
+            self.was_cut = True
+
+    def _others(self, triple: Ids) -> list[int]:
+        """Return what train states in place of the object, or of the subject, of a prediction."""
+        subject, relation, object = triple
+        if self._judged_by_subject:
+            found = known_answers(self._graph, subject, relation)
+        else:
+            found = known_answers(self._graph, object, relation + self._graph.n_relations)
+        return [int(other) for other in found[:MOST_INSTEAD]]
+
+    def _example(self, prediction: _Prediction, others: Sequence[int] = ()) -> Example:
+        """Return a prediction in labels."""
+        labels = self._ranker.vocabulary
+        subject, relation, object = prediction.triple
+        bits = int(held_by(self._dataset, np.array([prediction.triple], np.int32))[0])
+        return Example(
+            (labels.entity_label(subject), labels.relation_label(relation), labels.entity_label(object)),
+            split_names(bits),
+            walk_facts(labels, self._body, prediction.walk),
+            tuple(labels.entity_label(other) for other in others),
+        )
+
+
+def _sample(entities: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return some of many entities, the same each time."""
+    if len(entities) <= MOST_STARTS:
+        return entities
+    return entities[np.random.default_rng(0).choice(len(entities), MOST_STARTS, replace=False)]

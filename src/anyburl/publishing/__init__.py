@@ -1,0 +1,1 @@
+"""Facts to where graphs live: a SPARQL endpoint, or a table of a database."""

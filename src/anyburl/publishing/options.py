@@ -1,0 +1,31 @@
+"""`PublishOptions`: how facts are sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from anyburl.errors import InvalidOptionError
+from anyburl.triples.read_options import ReadOptions
+
+IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]+')
+Progress = Callable[[int], None]
+"""Is told how many more facts are in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions:
+    """How facts are sent: into which named `graph` of an endpoint, how many in one request, how long to wait."""
+
+    graph: str | None = None
+    batch_size: int = 1000
+    timeout: float = ReadOptions.timeout
+
+    def __post_init__(self) -> None:
+        if self.graph is not None and not IRI.fullmatch(self.graph):
+            raise InvalidOptionError("graph", "an IRI, such as http://example.org/predicted", self.graph)
+        if self.batch_size < 1:
+            raise InvalidOptionError("batch_size", "at least 1", self.batch_size)
+        if not 0 < self.timeout < float("inf"):
+            raise InvalidOptionError("timeout", "a number of seconds above 0", self.timeout)

@@ -1,0 +1,69 @@
+"""Rows of SPARQL results, from JSON to labels."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from http.client import HTTPException
+from typing import Any
+
+from anyburl.errors import DataError
+from anyburl.triples.remote.protocol import Answer, send
+
+XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]')
+ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+
+Row = Mapping[str, Mapping[str, Any]]
+
+
+def select(url: str, query: str, names: Sequence[str], *, timeout: float) -> list[Row]:
+    """Return the rows of a SELECT query, each with all of `names` bound."""
+    rows = send(url, "query", query, timeout=timeout, read=lambda answer: _rows(url, answer))
+    for name in names:
+        if any(name not in row for row in rows):
+            wanted = ", ".join(f"?{name}" for name in names)
+            raise DataError(f"{url}: expected {wanted} in every row of the results, got one without ?{name}")
+    return rows
+
+
+def _rows(url: str, answer: Answer) -> list[Row]:
+    """Return the rows of an answer; one that was cut short is worth another try, one of another kind is not."""
+    if "json" not in answer.content_type:
+        start = " ".join(answer.content[:80].decode("utf-8", "replace").split())
+        raise DataError(
+            f"{url} does not answer as a SPARQL endpoint: expected results as JSON, got {answer.content_type}: {start}"
+        )
+    try:
+        rows: list[Row] = json.loads(answer.content)["results"]["bindings"]
+        if all(isinstance(term["value"], str) for row in rows for term in row.values()):
+            return rows
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise HTTPException(f"the results are damaged or cut short ({error})") from error
+    raise HTTPException("the results are damaged: expected values that are text")
+
+
+def is_literal(term: Mapping[str, Any]) -> bool:
+    """Whether a term is a literal; older servers say so in another word if it has a type."""
+    return term.get("type") in ("literal", "typed-literal")
+
+
+def label(term: Mapping[str, Any]) -> str:
+    """Return a term as RDF files have it: an IRI, _:name, or a literal as in N-Triples."""
+    kind, value = term.get("type"), term["value"]
+    if kind == "uri":
+        return str(value)
+    if kind == "bnode":
+        return f"_:{value}"
+    if not is_literal(term):
+        raise DataError(f"expected IRIs, blank nodes and literals in results, got {kind!r}")
+    quoted = f'"{ESCAPED.sub(_escape, value)}"'
+    if language := term.get("xml:lang"):
+        return f"{quoted}@{language.lower()}"
+    datatype = term.get("datatype", XSD_STRING)
+    return quoted if datatype == XSD_STRING else f"{quoted}^^<{datatype}>"
+
+
+def _escape(found: re.Match[str]) -> str:
+    return ESCAPES.get(found[0], f"\\u{ord(found[0]):04X}")

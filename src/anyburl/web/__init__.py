@@ -1,0 +1,1 @@
+"""The explorer: what was learned, questions and their reasons in a browser (extra `web`)."""

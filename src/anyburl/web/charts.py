@@ -1,0 +1,140 @@
+"""Charts of a run as SVG that takes its colours from the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 520.0, 220.0
+LEFT, RIGHT, TOP, BOTTOM = 56.0, 12.0, 12.0, 30.0
+N_TICKS = 4
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line or area: its name, the class that colours it, and a value for each moment (None: no value)."""
+
+    name: str
+    ink: str
+    values: Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where values stand in the picture."""
+
+    times: Sequence[float]
+    highest: float
+    lowest: float = 0.0
+    is_log: bool = False
+
+    def x(self, time: float) -> float:
+        first, last = (self.times[0], self.times[-1]) if self.times else (0.0, 1.0)
+        return LEFT + (time - first) / ((last - first) or 1.0) * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: float) -> float:
+        low, high, value = (self._scaled(number) for number in (self.lowest, self.highest, value))
+        return HEIGHT - BOTTOM - (value - low) / ((high - low) or 1.0) * (HEIGHT - TOP - BOTTOM)
+
+    def _scaled(self, value: float) -> float:
+        return math.log10(max(value, 1e-9)) if self.is_log else value
+
+    def ticks(self) -> list[float]:
+        """Return round numbers between the lowest and the highest value."""
+        if self.is_log:
+            low, high = math.floor(math.log10(self.lowest)), math.ceil(math.log10(self.highest))
+            powers = range(low, high + 1, max(1, (high - low) // N_TICKS))
+            return [10.0**power for power in powers if self.lowest <= 10.0**power <= self.highest]
+        step = _round_step(self.highest / N_TICKS)
+        return [step * place for place in range(int(self.highest / step + 1e-9) + 1)]
+
+
+def stepped(title: str, times: Sequence[float], series: Sequence[Series]) -> str:
+    """Return areas on top of each other that change all at once: a value holds from the moment before to its own."""
+    twice = [time for time in (0.0, *times) for _ in range(2)][1:-1]
+    doubled = [Series(one.name, one.ink, [value for value in one.values for _ in range(2)]) for one in series]
+    return stacked(title, twice, doubled)
+
+
+def stacked(title: str, times: Sequence[float], series: Sequence[Series]) -> str:
+    """Return areas on top of each other."""
+    tops = [0.0] * len(times)
+    for one in series:
+        tops = [top + (value or 0.0) for top, value in zip(tops, one.values, strict=True)]
+    frame, below, parts = Frame(times, max(tops, default=0.0) or 1.0), [0.0] * len(times), []
+    for one in series:
+        above = [low + (value or 0.0) for low, value in zip(below, one.values, strict=True)]
+        there = [(frame.x(t), frame.y(v)) for t, v in zip(times, above, strict=True)]
+        back = [(frame.x(t), frame.y(v)) for t, v in zip(times, below, strict=True)]
+        parts.append(f'<path class="area {one.ink}" d="{_path([*there, *reversed(back)])}Z"/>')
+        below = above
+    return _picture(title, frame, "".join(parts))
+
+
+def lines(title: str, times: Sequence[float], series: Sequence[Series], *, highest: float | None = None) -> str:
+    """Return lines; with a fixed `highest` value the scale starts at 0, otherwise it is logarithmic."""
+    values = [value for one in series for value in one.values if value is not None and value > 0]
+    if highest is not None:
+        frame = Frame(times, highest)
+    else:
+        frame = Frame(times, max(values, default=10.0) * 1.2, min(values, default=1.0) / 1.2, is_log=True)
+    parts = []
+    for one in series:
+        points = [
+            (frame.x(time), frame.y(value))
+            for time, value in zip(times, one.values, strict=True)
+            if value is not None and (value > 0 or not frame.is_log)
+        ]
+        parts.append(f'<path class="line {one.ink}" d="{_path(points)}"/>' if points else "")
+        parts += [f'<circle class="{one.ink}" cx="{x:.1f}" cy="{y:.1f}" r="2"/>' for x, y in points[:1] + points[-1:]]
+    return _picture(title, frame, "".join(parts))
+
+
+def _picture(title: str, frame: Frame, inside: str) -> str:
+    grid = "".join(_tick(frame, value) for value in frame.ticks())
+    ends = [frame.times[0], frame.times[-1]] if frame.times else []
+    below = "".join(
+        f'<text class="{anchor}" x="{frame.x(time):.1f}" y="{HEIGHT - 8:.0f}">{time:.3g} s</text>'
+        for time, anchor in zip(ends[-1:] if len(frame.times) < 2 else ends, ("start", "end"), strict=False)
+    )
+    return (
+        f'<svg class="chart" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" aria-label="{escape(title)}">'
+        f"{grid}{inside}{below}</svg>"
+    )
+
+
+def _tick(frame: Frame, value: float) -> str:
+    y = frame.y(value)
+    return (
+        f'<path class="grid" d="M{LEFT:.0f},{y:.1f}H{WIDTH - RIGHT:.0f}"/>'
+        f'<text class="end" x="{LEFT - 6:.0f}" y="{y + 4:.1f}">{short_number(value)}</text>'
+    )
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def _round_step(step: float) -> float:
+    power = 10.0 ** math.floor(math.log10(step)) if step > 0 else 1.0
+    return next((power * factor for factor in (1, 2, 5) if power * factor >= step), power * 10)
+
+
+def short_number(value: float) -> str:
+    """Return a number with at most three digits: 1.2 M, 340 k."""
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"
+
+
+def inks(names: Sequence[str]) -> Mapping[str, str]:
+    """Return a class for each path profile: cyclic ones in one ink, acyclic ones in another, darker with length."""
+    found = {}
+    for name in names:
+        kind, _, length = name.partition(" ")
+        number = min(int(length), 4) if length.isdigit() else 1
+        found[name] = f"{'a' if kind == 'acyclic' else 'c'}{number}"
+    return found

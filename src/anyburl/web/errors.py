@@ -1,0 +1,84 @@
+"""What readers see when something is wrong: a page of ours or JSON, never a traceback."""
+
+from __future__ import annotations
+
+import logging
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from anyburl.errors import AnyburlError, UnknownLabelError
+from anyburl.web.lanes import BusyError
+from anyburl.web.site import JSON, Site, to_json
+
+log = logging.getLogger("anyburl.web")
+
+TITLES = {
+    400: "That request cannot be read",
+    401: "A token is needed",
+    403: "That is not allowed",
+    404: "There is no such thing here",
+    405: "That cannot be done here",
+    413: "That is too large",
+    422: "That does not work",
+    500: "Something went wrong",
+    503: "Busy just now",
+}
+SECONDS_TO_RETRY = 3
+
+
+def add_error_pages(app: FastAPI) -> None:
+    """Answer whatever a page raises."""
+    app.add_exception_handler(UnknownLabelError, _unknown)
+    app.add_exception_handler(AnyburlError, lambda request, error: _say(request, 422, str(error)))
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(BusyError, _busy)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _bug)
+
+
+def _say(request: Request, status: int, sentence: str, suggestions: tuple[str, ...] = ()) -> Response:
+    if request.url.path.startswith("/api/"):
+        return Response(to_json({"error": sentence, "suggestions": list(suggestions)}), status, media_type=JSON)
+    site: Site = request.app.state.site
+    context = {
+        "path": request.url.path,
+        "title": TITLES.get(status, "That does not work"),
+        "sentence": sentence,
+        "status": status,
+        "suggestions": suggestions,
+    }
+    return site.send("error.html", context, status)
+
+
+def _unknown(request: Request, error: Exception) -> Response:
+    assert isinstance(error, UnknownLabelError)
+    return _say(request, 404, str(error), error.suggestions)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(place) for place in first["loc"][1:])
+    return _say(request, 422, f"{where}: {first['msg']}" if where else str(first["msg"]))
+
+
+def _busy(request: Request, error: Exception) -> Response:
+    response = _say(request, 503, f"{error}: please try again in a moment")
+    response.headers["Retry-After"] = str(SECONDS_TO_RETRY)
+    return response
+
+
+def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    sentence = "there is no page at this address" if error.status_code == 404 else str(error.detail)
+    response = _say(request, error.status_code, sentence)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _bug(request: Request, error: Exception) -> Response:
+    log.error("%s %s", request.method, request.url.path, exc_info=error)
+    return _say(request, 500, "this is a bug in anyburl: the terminal that serves this page has the details")

@@ -1,0 +1,67 @@
+"""Threads for what takes time, so that one heavy question does not stop the others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from anyburl.cores import available_cores
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class BusyError(Exception):
+    """There is no thread free, or none was within the time that a reader waits."""
+
+
+class Lane:
+    """A few threads; what does not get through in time is refused, not queued for ever."""
+
+    def __init__(self, name: str, threads: int, most_waiting: int, seconds: float) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"anyburl-{name}")
+        self._most, self._seconds, self._under_way = threads + most_waiting, seconds, 0
+
+    async def run(self, work: Callable[P, R], *args: P.args, **keywords: P.kwargs) -> R:
+        """Return what `work` returns; raise `BusyError` where that takes too long. What has begun is not stopped."""
+        if self._under_way >= self._most:
+            raise BusyError("too many readers are waiting")
+        call = partial(contextvars.copy_context().run, partial(work, *args, **keywords))
+        self._under_way += 1
+        future = asyncio.get_running_loop().run_in_executor(self._pool, call)
+        future.add_done_callback(self._count_down)
+        try:
+            return await asyncio.wait_for(asyncio.shield(future), self._seconds)
+        except TimeoutError as error:
+            future.cancel()  # of no effect where it has begun
+            raise BusyError(f"this took longer than {self._seconds:g} seconds") from error
+
+    def begin(self, work: Callable[[], object]) -> None:
+        """Have something done for which nobody waits."""
+        self._pool.submit(work)
+
+    def _count_down(self, future: asyncio.Future[R]) -> None:
+        self._under_way -= 1
+        if not future.cancelled():
+            future.exception()  # seen, though the reader may have gone
+
+    def close(self) -> None:
+        """Drop what is waiting."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Lanes:
+    """One lane for questions of milliseconds, one for those that may take seconds."""
+
+    def __init__(self, most_waiting: int, seconds: float) -> None:
+        self.quick = Lane("quick", available_cores() + 2, most_waiting, seconds)
+        self.slow = Lane("slow", 2, max(1, most_waiting // 4), seconds)
+
+    def close(self) -> None:
+        """End both."""
+        self.quick.close()
+        self.slow.close()

@@ -1,0 +1,103 @@
+"""Predicted facts, one at a time, to be accepted or rejected."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from anyburl.explanation.record import Fact
+from anyburl.review.review import VERDICTS
+from anyburl.web.explorer import Explorer
+from anyburl.web.forms import form_token, read_form, set_form_token
+from anyburl.web.guard import int_or
+from anyburl.web.parameters import OptionalLabel
+from anyburl.web.routes.why import meant
+from anyburl.web.site import Context, CurrentSite
+from anyburl.web.templating import url
+
+RECENT = 8
+FORMATS = {"tsv": "text/tab-separated-values; charset=utf-8", "nt": "application/n-triples; charset=utf-8"}
+
+Skip = Annotated[int, Query(ge=0, le=100_000)]
+
+router = APIRouter()
+
+
+@router.get("/review")
+async def review(
+    request: Request,
+    site: CurrentSite,
+    about: OptionalLabel = None,
+    subject: OptionalLabel = None,
+    relation: OptionalLabel = None,
+    object: OptionalLabel = None,
+    skip: Skip = 0,
+) -> Response:
+    """Show the next fact, of the relation `about` or of all, or the one that is asked for."""
+    explorer, token = site.explorer, form_token(request)
+
+    def make() -> bytes:
+        context: Context = {"path": "/review", "form_token": token, "skip": skip, "about": about or ""}
+        if subject and relation and object:
+            triple = meant(explorer, subject, relation, object)
+            shown = _card(explorer, triple)
+        else:
+            shown = _next(explorer, about, skip)
+        return site.render("review.html", {**context, **shown, **_so_far(explorer)})
+
+    body = await site.lanes.slow.run(make)
+    return set_form_token(Response(body, media_type="text/html; charset=utf-8"), token)
+
+
+@router.post("/review")
+async def judge(request: Request, site: CurrentSite) -> Response:
+    """Keep a verdict, and go on to the next fact."""
+    fields = await read_form(request)
+    if fields.get("verdict") not in VERDICTS:
+        raise HTTPException(422, f"a verdict is one of {', '.join(VERDICTS)}")
+    explorer = site.explorer
+
+    def record() -> None:
+        triple = meant(explorer, *(fields.get(name, "") for name in ("subject", "relation", "object")))
+        explorer.reviews.record(triple, fields["verdict"], fields.get("note", ""), fields.get("reader", ""))
+
+    await site.lanes.quick.run(record)
+    skip = int_or(fields.get("skip"), 0)
+    return RedirectResponse(url("/review", about=fields.get("about"), skip=skip or None), 303)
+
+
+@router.get("/review/accepted.{format}")
+async def export(site: CurrentSite, format: str) -> Response:
+    """Return the accepted facts as triples."""
+    if format not in FORMATS:
+        raise HTTPException(404)
+    body = await site.lanes.quick.run(site.explorer.desk.exported, f".{format}")
+    headers = {"Content-Disposition": f'attachment; filename="accepted.{format}"'}
+    return Response(body, media_type=FORMATS[format], headers=headers)
+
+
+def _next(explorer: Explorer, about: str | None, skip: int) -> Context:
+    waiting = explorer.desk.waiting(about and explorer.relation(about))
+    if skip >= len(waiting):
+        return {"fact": None, "n_waiting": len(waiting)}
+    return {**_card(explorer, waiting[skip].triple), "n_waiting": len(waiting)}
+
+
+def _card(explorer: Explorer, triple: Fact) -> Context:
+    explanation = explorer.reasoner.explain(triple, top=1, groundings=1)
+    score = explanation.score or explanation.score_subject
+    return {
+        "fact": triple,
+        "explanation": explanation,
+        "score": score,
+        "probability": explorer.probability(triple[1], score) if explanation.n_reasons else None,
+        "verdict": explorer.reviews.standing().get(triple),
+    }
+
+
+def _so_far(explorer: Explorer) -> Context:
+    standing = explorer.reviews.standing()
+    recent = list(reversed(list(standing.values())))[:RECENT]
+    return {"counts": explorer.reviews.counts(), "recent": recent}

@@ -1,0 +1,29 @@
+"""How the rules were learned, also while they are."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, HTTPException
+from fastapi.responses import Response
+
+from anyburl.web.progress import read_run_progress
+from anyburl.web.site import CurrentSite
+
+SECONDS_BETWEEN = 3
+
+router = APIRouter()
+
+
+@router.get("/run")
+async def run(site: CurrentSite) -> Response:
+    """Show what the run folder tells; it is read anew each time."""
+    folder = site.explorer.run
+    if folder is None:
+        raise HTTPException(404, "these rules are not a run folder")
+
+    def make() -> bytes:
+        progress = read_run_progress(folder)
+        context = {"path": "/run", "progress": progress, "seconds": SECONDS_BETWEEN if progress.is_learning else 0}
+        return site.render("run.html", context)
+
+    body = await site.lanes.quick.run(make)
+    return Response(body, media_type="text/html; charset=utf-8")

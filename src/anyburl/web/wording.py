@@ -1,0 +1,97 @@
+"""Labels and rules in words that people read: short, and never without what stands behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from anyburl.rules.rule import Atom, Constant, Rule, Term
+from anyburl.rules.types import RuleType
+from anyburl.triples.names import Names
+
+TYPES = {
+    "B": "binary: how two entities are connected",
+    "Uc": "unary with a constant: what goes with a certain fact",
+    "Ud": "unary, dangling: what goes with any fact of a kind",
+    "Z": "without a body: true of many",
+}
+SPLITS = {"train": "train", "valid": "valid", "test": "test"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One term of an atom: what is shown, and the label behind it (None for a variable)."""
+
+    text: str
+    label: str | None
+
+    @property
+    def is_variable(self) -> bool:
+        return self.label is None
+
+
+@dataclass(frozen=True)
+class AtomWords:
+    """One atom: subject, relation, object."""
+
+    subject: Part
+    relation: str
+    relation_label: str
+    object: Part
+
+
+@dataclass(frozen=True)
+class RuleWords:
+    """A rule: its head holds if all of its body does."""
+
+    head: AtomWords
+    body: tuple[AtomWords, ...]
+    type: str
+    text: str
+
+
+def entity_name(label: str, names: Names) -> str:
+    """Return what an entity is called."""
+    return str(names.get(label))
+
+
+def relation_name(label: str, names: Names) -> str:
+    """Return what a relation is called; without a name, the last word of a path such as /location/location/contains."""
+    if label in names:
+        return names[label]
+    steps = [_last_word(step) for step in label.split("./")] if label.startswith("/") else [_last_word(label)]
+    return ", ".join(dict.fromkeys(steps)).replace("_", " ").strip() or label
+
+
+def _last_word(path: str) -> str:
+    """Return what stands after the last slash or number sign, if that says anything."""
+    for sign in ("#", "/"):
+        before, _, after = path.rstrip(sign).rpartition(sign)
+        if before and after:
+            return after
+    return path
+
+
+def rule_words(rule: Rule, names: Names) -> RuleWords:
+    """Return a rule in words."""
+    head, *body = (_atom(atom, names) for atom in (rule.head, *rule.body))
+    return RuleWords(head, tuple(body), str(RuleType(rule.type)), str(rule))
+
+
+def _atom(atom: Atom, names: Names) -> AtomWords:
+    itself = {True: atom.subject, False: atom.object}  # `self` is the other argument
+    return AtomWords(
+        _term(itself[False] if _is_self(atom.subject) else atom.subject, names),
+        relation_name(atom.relation, names),
+        atom.relation,
+        _term(itself[True] if _is_self(atom.object) else atom.object, names),
+    )
+
+
+def _is_self(term: Term) -> bool:
+    return isinstance(term, Constant) and term.is_self
+
+
+def _term(term: Term, names: Names) -> Part:
+    if isinstance(term, Constant):
+        return Part(entity_name(term.label, names), term.label)
+    return Part(str(term), None)

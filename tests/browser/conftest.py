@@ -1,0 +1,78 @@
+"""The explorer on a run of geo, in a process of its own, and Chromium to look at it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anyburl
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """Return a browser; tests are skipped where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def address(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve a run of geo; return where."""
+    folder = tmp_path_factory.mktemp("browser")
+    anyburl.learn("geo", out=folder / "geo", paths=20_000, seed=1)
+    command = [sys.executable, "-m", "anyburl", "serve", str(folder / "geo"), "--port", "0", "--json", "--quiet"]
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stdout is not None
+        told = ""
+        while not told.rstrip().endswith("}"):
+            line = server.stdout.readline()
+            assert line, "the server ended"
+            told += line
+        yield json.loads(told)["address"].rstrip("/")
+        server.terminate()
+        server.wait(20)
+
+
+@pytest.fixture
+def open_page(chromium: Any, address: str) -> Iterator[Open]:
+    """Return what opens a page of the explorer; nothing may be written to the console."""
+    contexts, said = [], []
+
+    def start(path: str = "/", **options: Any) -> Any:
+        context = chromium.new_context(**{"viewport": {"width": 1300, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(address + path)
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """Return the script that checks accessibility."""
+    return (Path(__file__).parent / "axe.min.js").read_text("utf-8")

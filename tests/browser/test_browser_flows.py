@@ -1,0 +1,127 @@
+"""What people do with the explorer, in a browser."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+def count(page: Any, name: str) -> str:
+    """Return a figure of the page by its name."""
+    return str(page.locator(".figures div", has=page.locator(f"dt:text-is('{name}')")).locator("dd").inner_text())
+
+
+def test_an_entity_is_found_by_a_name_with_typing_errors(open_page: Any) -> None:
+    page = open_page()
+    page.keyboard.press("/")
+    page.keyboard.type("Netherlnads")
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/entity?label=*")
+    assert "Netherlands" in page.locator("h1").inner_text()
+
+
+def test_an_entity_shows_facts_predictions_and_a_graph(open_page: Any) -> None:
+    page = open_page("/entity?label=France")
+    assert page.get_by_text("official language").first.is_visible()
+    page.get_by_role("link", name="Predicted facts").click()
+    page.get_by_text("New facts about it").wait_for()
+    page.get_by_role("link", name="Graph", exact=True).click()
+    page.locator("svg.drawing .edge.prediction").first.wait_for(state="attached")
+    page.locator("svg.drawing a", has_text="Germany").first.click()
+    page.wait_for_url("**/entity?label=Germany")
+
+
+def test_the_order_of_answers_changes_with_the_aggregation(open_page: Any) -> None:
+    page = open_page("/ask")
+    page.get_by_label("Subject").fill("France")
+    page.get_by_label("Relation", exact=True).fill("offical lang")
+    page.get_by_role("option", name="official_language").click()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_url("**relation=official_language**")
+    before = page.locator(".rows .row-title").all_inner_texts()
+    page.get_by_label("Rules are combined by").select_option("noisy-or")
+    page.wait_for_url("**aggregation=noisy-or&**")
+    assert page.locator(".rows .row-title").all_inner_texts() != before
+    page.get_by_role("link", name="Next").click()
+    page.wait_for_url("**page=2**")
+
+
+def test_a_prediction_is_explained_drawn_and_downloaded(open_page: Any) -> None:
+    page = open_page(f"/ask?{urlencode({'subject': 'France', 'relation': 'official_language', 'new': 'true'})}")
+    page.get_by_role("link", name=re.compile("Why")).first.click()
+    page.get_by_role("heading", name="The rules that fire").wait_for()
+    assert page.locator("svg.drawing .edge.prediction").first.is_visible()
+    page.get_by_text("Proof graph of this rule").first.click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download as a page").click()
+    assert "<svg" in download.value.path().read_text("utf-8")
+
+
+def test_why_not_tells_the_missing_fact(open_page: Any) -> None:
+    page = open_page(f"/why?{urlencode({'subject': 'Euro', 'relation': 'official_language', 'object': 'Dutch'})}")
+    assert page.get_by_text("No rule predicts it").is_visible()
+    assert page.get_by_text("Missing:").first.is_visible()
+    assert page.locator("svg.drawing .edge.missing").first.is_visible()
+
+
+def test_rules_are_filtered_and_opened(open_page: Any) -> None:
+    page = open_page("/rules")
+    page.get_by_label("Predicts").fill("official_language")
+    page.get_by_label("Type").select_option("B")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**relation=official_language**")
+    page.get_by_role("link", name=re.compile("Open")).first.click()
+    page.get_by_role("heading", name="What it predicts").wait_for()
+
+
+def test_the_run_is_shown(open_page: Any) -> None:
+    page = open_page("/run")
+    assert page.locator("svg.chart").count() == 4
+
+
+def test_from_the_first_page_to_an_accepted_fact_by_what_is_on_the_screen(open_page: Any) -> None:
+    page = open_page()
+    page.get_by_role("link", name="Start reviewing").click()
+    page.get_by_role("button", name="Accept").click()
+    page.wait_for_load_state()
+    assert count(page, "accepted") == "1"
+    assert count(page, "precision so far") == "100%"
+    page.get_by_role("button", name=re.compile("Undo")).first.click()
+    page.wait_for_load_state()
+    assert count(page, "accepted") == "0"
+
+
+def test_facts_are_reviewed_by_keys_alone(open_page: Any) -> None:
+    page = open_page("/review")
+    first = page.locator("#fact").inner_text()
+    page.keyboard.press("s")
+    page.wait_for_url("**skip=1")
+    assert page.locator("#fact").inner_text() != first
+    page.keyboard.press("n")
+    page.keyboard.type("not so")
+    page.keyboard.press("Escape")
+    page.locator("#note").blur()
+    page.keyboard.press("r")
+    page.get_by_text("not so").wait_for()
+    assert count(page, "rejected") == "1"
+    page.keyboard.press("u")
+    page.wait_for_load_state()
+    page.locator(".figures dd", has_text="0").first.wait_for()
+
+
+def test_everything_can_be_read_without_scripts(open_page: Any) -> None:
+    page = open_page("/", java_script_enabled=False)
+    page.locator("#big-find").fill("France")
+    page.get_by_role("button", name="Search").click()
+    page.get_by_role("link", name="France", exact=True).first.click()
+    page.get_by_role("link", name="Graph", exact=True).click()
+    page.locator("svg.drawing").wait_for()
+    page.get_by_role("link", name="Review", exact=True).click()
+    assert page.get_by_role("button", name="Accept").is_visible()

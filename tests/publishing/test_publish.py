@@ -1,0 +1,253 @@
+"""Facts go to endpoints and tables: all of them, once, and not before someone says so."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from anyburl.completion.files import FactFile
+from anyburl.errors import DataError, OptionError
+from anyburl.publishing.facts import read_facts
+from anyburl.publishing.options import PublishOptions
+from anyburl.publishing.publish import plan_publishing
+from anyburl.triples.dataset import load_dataset
+from anyburl.triples.read_options import ReadOptions
+from postgresql import PostgresServer, postgres_server
+from serving import stay_on_this_machine
+from sparql_server import SparqlServer, sparql_server
+
+EX = "http://example.org/"
+COLUMNS = ["subject", "relation", "object", "score", "probability", "closed_world", "rule", "rules"]
+
+
+@pytest.fixture(autouse=True)
+def no_surprises(monkeypatch: pytest.MonkeyPatch) -> None:
+    stay_on_this_machine(monkeypatch)
+    monkeypatch.setattr("anyburl.triples.fetching.FIRST_PAUSE", 0.0)
+    for name in ("USER", "PASSWORD", "TOKEN"):
+        monkeypatch.delenv(f"ANYBURL_SPARQL_{name}", raising=False)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[SparqlServer]:
+    with sparql_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'anyburl[sql]'")
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "duckdb", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of a database without the table `predicted`."""
+    if request.param == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        server.psql("SET client_min_messages = warning; DROP TABLE IF EXISTS predicted;")
+        return server.local
+    pytest.importorskip("duckdb")
+    return f"{request.param}:{tmp_path / 'graph.db'}"
+
+
+def facts(n: int, *, reasons: bool = False) -> pl.DataFrame:
+    frame = pl.DataFrame(
+        {
+            "subject": [f"{EX}s{i}" for i in range(n)],
+            "relation": [f"{EX}knows"] * n,
+            "object": [f'{EX}it\'s "{i}"' for i in range(n)],
+            "score": [0.5 + i / (2 * n) for i in range(n)],
+            "probability": [None if i % 2 else 0.25 for i in range(n)],
+            "closed_world": pl.Series([None] * n, dtype=pl.Float64),
+            "rule": ["knows(X,Y) <= likes(X,Y)"] * n,
+            "rules": pl.Series([1] * n, dtype=pl.Int32),
+        }
+    )
+    told = pl.Series([[[f"{EX}s{i}", f"{EX}likes", "x"]] for i in range(n)], dtype=pl.List(pl.List(pl.String)))
+    return frame.with_columns(facts=told) if reasons else frame
+
+
+def written(path: Path, frame: pl.DataFrame) -> Path:
+    with FactFile(path) as file:
+        file.add(frame)
+    return path
+
+
+def triples(address: str, **options: object) -> list[tuple[str, ...]]:
+    return sorted(load_dataset(address, ReadOptions(**options)).train.to_polars().rows())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".tsv", ".jsonl", ".tsv.gz", ".jsonl.gz"])
+@pytest.mark.parametrize("reasons", [False, True])
+def test_every_format_gives_the_same_facts(tmp_path: Path, suffix: str, reasons: bool) -> None:
+    expected = read_facts(written(tmp_path / "facts.parquet", facts(3, reasons=reasons)))
+    found = read_facts(written(tmp_path / f"other{suffix}", facts(3, reasons=reasons)))
+    assert found.columns == [*COLUMNS, "facts"][: 9 if reasons else 8]
+    assert found.equals(expected)
+
+
+@pytest.mark.parametrize("suffix", [".nt", ".ttl", ".nt.gz"])
+def test_rdf_gives_the_triples(tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip("pyoxigraph")
+    frame = facts(3).with_columns(object=pl.col("subject"))
+    found = read_facts(written(tmp_path / f"facts{suffix}", frame))
+    assert found.columns == COLUMNS[:3]
+    assert found.equals(frame[COLUMNS[:3]])
+
+
+def test_statements_about_facts_are_no_facts(tmp_path: Path) -> None:
+    pytest.importorskip("pyoxigraph")
+    fact = f"<{EX}a> <{EX}knows> <{EX}b> .\n"
+    about = f'<urn:anyburl:statement:1> <urn:anyburl:provenance:score> "0.9" .\n{fact}'
+    (tmp_path / "facts.nt").write_text(about)
+    assert read_facts(tmp_path / "facts.nt").rows() == [(f"{EX}a", f"{EX}knows", f"{EX}b")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("facts.tsv", "a\tb\nc\td\n", "got no column 'subject'"),
+        ("facts.parquet", "no Parquet", "cannot be read"),
+        ("facts.jsonl", "{", "cannot be read"),
+        ("facts.tsv.gz", "\x1f\x8bno gzip", "facts"),
+        ("facts.tsv", "subject\trelation\tobject\n", "there are no facts"),
+        ("facts.csv", "", "a file that ends in .parquet, .tsv, .jsonl, .nt"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, name: str, content: str, told: str) -> None:
+    (tmp_path / name).write_text(content, "latin-1")
+    with pytest.raises(DataError, match=told):
+        read_facts(tmp_path / name)
+
+
+def test_a_plan_sends_nothing(tmp_path: Path, endpoint: SparqlServer) -> None:
+    plan = plan_publishing(written(tmp_path / "facts.tsv", facts(7)), endpoint.url, PublishOptions(batch_size=3))
+    assert plan.told[0] == f"7 facts into the default graph of {endpoint.url}"
+    assert plan.told[1].startswith("in 3 updates, ")
+    assert len(plan.told) == 7
+    assert endpoint.asked == []
+
+
+def test_facts_arrive_in_batches_in_the_graph_wanted(tmp_path: Path, endpoint: SparqlServer) -> None:
+    path = written(tmp_path / "facts.parquet", facts(7))
+    told: list[int] = []
+    plan = plan_publishing(path, endpoint.url, PublishOptions(graph=f"{EX}new", batch_size=3))
+    assert plan.write(told.append) == 7
+    assert told == [3, 3, 1]
+    assert len(endpoint.asked) == 3
+    found = triples(endpoint.url, graphs=(f"{EX}new",))
+    assert [fact[0] for fact in found] == [f"{EX}s{i}" for i in range(7)]
+
+
+def test_what_may_pass_is_sent_again_and_is_there_once(tmp_path: Path, endpoint: SparqlServer) -> None:
+    plan = plan_publishing(written(tmp_path / "facts.tsv", facts(4)), endpoint.url)
+    endpoint.refusals = [503, 429]
+    assert plan.write(lambda n: None) == 4
+    assert plan.write(lambda n: None) == 4
+    assert len(triples(endpoint.url)) == 4
+
+
+def test_a_failure_says_how_far_it_came_and_may_be_repeated(tmp_path: Path, endpoint: SparqlServer) -> None:
+    plan = plan_publishing(written(tmp_path / "facts.tsv", facts(7)), endpoint.url, PublishOptions(batch_size=3))
+    endpoint.before = lambda text: endpoint.refusals.extend([500] * 4)
+    with pytest.raises(DataError, match=r"answered 500 .*; 1 of 3 updates are in \(3 facts\)"):
+        plan.write(lambda n: None)
+    endpoint.before = lambda text: None
+    assert plan.write(lambda n: None) == 7
+    assert len(triples(endpoint.url)) == 7
+
+
+def test_facts_with_blank_nodes_are_left_out(tmp_path: Path, endpoint: SparqlServer) -> None:
+    frame = facts(3).with_columns(subject=pl.Series(["_:b0", "a label", f"{EX}s"]))
+    plan = plan_publishing(written(tmp_path / "facts.tsv", frame), endpoint.url)
+    assert (plan.n_facts, plan.n_left_out) == (2, 1)
+    assert "1 facts with a blank node" in plan.told[-1]
+    plan.write(lambda n: None)
+    assert len(triples(endpoint.url)) == 2
+
+
+def test_an_endpoint_that_asks_is_told_who_writes(
+    tmp_path: Path, endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.allow("me", "hunter2")
+    plan = plan_publishing(written(tmp_path / "facts.tsv", facts(3)), endpoint.url)
+    with pytest.raises(DataError, match="asks for credentials"):
+        plan.write(lambda n: None)
+    monkeypatch.setenv("ANYBURL_SPARQL_USER", "me")
+    monkeypatch.setenv("ANYBURL_SPARQL_PASSWORD", "hunter2")
+    assert plan.write(lambda n: None) == 3
+
+
+@pytest.mark.parametrize("reasons", [False, True])
+def test_a_table_is_made_and_filled(tmp_path: Path, database: str, reasons: bool) -> None:
+    path = written(tmp_path / "facts.parquet", facts(5, reasons=reasons))
+    address = f"{database}#predicted"
+    plan = plan_publishing(path, address)
+    assert "(a new table)" in plan.told[0]
+    if "graph.db" in database:
+        assert not (tmp_path / "graph.db").exists()
+    assert plan.write(lambda n: None) == 5
+    found = triples(address, columns=("subject", "relation", "object"))
+    assert found == sorted(facts(5)[COLUMNS[:3]].rows())
+    scored = triples(database, query="SELECT subject, rule, rules FROM predicted WHERE probability = 0.25")
+    assert len(scored) == 3
+
+
+def test_facts_that_are_there_are_not_doubled(tmp_path: Path, database: str) -> None:
+    address = f"{database}#predicted"
+    plan_publishing(written(tmp_path / "a.parquet", facts(3)), address).write(lambda n: None)
+    plan = plan_publishing(written(tmp_path / "b.tsv", facts(5)), address)
+    assert "(those that are not there yet)" in plan.told[0]
+    assert plan.write(lambda n: None) == 2
+    assert plan.write(lambda n: None) == 0
+    assert len(triples(address, columns=("subject", "relation", "object"))) == 5
+
+
+def test_a_table_with_other_columns_is_left_alone(tmp_path: Path, database: str) -> None:
+    address = f"{database}#predicted"
+    plan_publishing(written(tmp_path / "a.parquet", facts(3)), address).write(lambda n: None)
+    with pytest.raises(DataError, match="has the columns subject, relation, object"):
+        plan_publishing(written(tmp_path / "b.parquet", facts(3, reasons=True)), address)
+
+
+def test_a_failure_leaves_no_row_and_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "facts.parquet", facts(3))
+    plan = plan_publishing(path, f"sqlite:{tmp_path / 'graph.db'}#predicted")
+
+    def interrupted(*given: object) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("anyburl.publishing.table._load", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            plan.write(lambda n: None)
+        assert not (tmp_path / "graph.db").exists()
+        sqlite3.connect(tmp_path / "graph.db").close()
+        with pytest.raises(KeyboardInterrupt):
+            plan.write(lambda n: None)
+    with closing(sqlite3.connect(tmp_path / "graph.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+
+
+def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("pyoxigraph")
+    path = written(tmp_path / "facts.parquet", facts(3))
+    with pytest.raises(DataError, match="expected the address"):
+        plan_publishing(path, "graph.db")
+    with pytest.raises(DataError, match="into which table"):
+        plan_publishing(path, f"sqlite:{tmp_path / 'graph.db'}")
+    with pytest.raises(OptionError, match="--graph is for SPARQL"):
+        plan_publishing(path, f"sqlite:{tmp_path / 'graph.db'}#t", PublishOptions(graph=f"{EX}g"))
+    with pytest.raises(DataError, match="RDF holds no scores"):
+        plan_publishing(written(tmp_path / "facts.nt", facts(3)), f"sqlite:{tmp_path / 'graph.db'}#t")
+    with pytest.raises(OptionError, match="graph must be an IRI"):
+        PublishOptions(graph="no iri")
+    with pytest.raises(OptionError, match="batch_size must be at least 1"):
+        PublishOptions(batch_size=0)

@@ -1,0 +1,92 @@
+"""What waits for a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anyburl import Reasoner
+from anyburl.errors import DataError, InvalidOptionError, UnknownLabelError
+from anyburl.review.facts_file import queue_from_file
+from anyburl.review.log import ReviewLog
+from anyburl.review.queue import review_queue
+from anyburl.triples import Dataset
+from ruleset.samples import make_rules
+
+FACTS = [(f"p{i}", "lives", "nl") for i in range(5)] + [("p0", "speaks", "dutch"), ("p1", "knows", "p0")]
+RULES = [("speaks(X,dutch) <= lives(X,nl)", (10, 9)), ("knows(X,p1) <= lives(X,nl)", (10, 6))]
+
+
+@pytest.fixture
+def reasoner() -> Reasoner:
+    return Reasoner(make_rules(RULES), Dataset.from_triples(FACTS), threads=1)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> ReviewLog:
+    return ReviewLog.of_run(tmp_path)
+
+
+def test_the_best_facts_that_nobody_judged_come_first(reasoner: Reasoner, log: ReviewLog) -> None:
+    queue = review_queue(reasoner, log, top=5)
+    assert [fact.triple for fact in queue] == [(f"p{i}", "speaks", "dutch") for i in range(1, 5)] + [
+        ("p0", "knows", "p1")
+    ]
+    assert queue.is_complete
+    best = queue.facts[0]
+    assert (best.score, best.probability, best.n_rules) == (pytest.approx(0.6), None, 1)
+    assert best.rule == "speaks(X,dutch) <= lives(X,nl)"
+
+
+def test_judged_facts_leave_the_queue_and_withdrawn_ones_come_back(reasoner: Reasoner, log: ReviewLog) -> None:
+    log.record(("p1", "speaks", "dutch"), "accepted")
+    log.record(("p2", "speaks", "dutch"), "rejected")
+    log.record(("x", "of other", "data"), "rejected")
+    queue = review_queue(reasoner, log, relation="speaks")
+    assert [fact.triple[0] for fact in queue] == ["p3", "p4"]
+    log.record(("p2", "speaks", "dutch"), "withdrawn")
+    assert [fact.triple[0] for fact in review_queue(reasoner, log, relation="speaks")] == ["p2", "p3", "p4"]
+
+
+def test_a_search_without_time_says_that_it_is_not_complete(reasoner: Reasoner, log: ReviewLog) -> None:
+    queue = review_queue(reasoner, log, seconds=-1)
+    assert not queue.is_complete
+    assert len(queue) == 0
+
+
+def test_scores_below_the_least_are_left_out(reasoner: Reasoner, log: ReviewLog) -> None:
+    assert len(review_queue(reasoner, log, min_score=0.5)) == 4
+    assert len(review_queue(reasoner, log, min_score=0.95)) == 0
+
+
+@pytest.mark.parametrize("name", ["facts.parquet", "facts.tsv", "facts.jsonl", "facts.tsv.gz"])
+def test_a_file_of_facts_gives_the_same_queue(reasoner: Reasoner, log: ReviewLog, tmp_path: Path, name: str) -> None:
+    from anyburl.completion.files import FactFile
+
+    with FactFile(tmp_path / name) as file:
+        for facts in reasoner.complete(min_score=0.3):
+            file.add(facts)
+    log.record(("p1", "speaks", "dutch"), "accepted")
+    for relation in (None, "speaks"):
+        expected = review_queue(reasoner, log, relation=relation, top=6)
+        found = queue_from_file(tmp_path / name, log, relation=relation, top=6)
+        assert [f.triple for f in found] == [f.triple for f in expected]
+        assert [f.score for f in found] == pytest.approx([f.score for f in expected])
+        assert [f.rule for f in found] == [f.rule for f in expected]
+
+
+def test_what_cannot_be_asked_or_read_is_refused(reasoner: Reasoner, log: ReviewLog, tmp_path: Path) -> None:
+    with pytest.raises(InvalidOptionError, match="top must be at least 1"):
+        review_queue(reasoner, log, top=0)
+    with pytest.raises(UnknownLabelError):
+        review_queue(reasoner, log, relation="speak")
+    with pytest.raises(DataError, match="no such file"):
+        queue_from_file(tmp_path / "none.tsv", log)
+    wrong = tmp_path / "wrong.tsv"
+    wrong.write_text("a\tb\n1\t2\n")
+    with pytest.raises(DataError, match="expected facts that `anyburl complete` wrote"):
+        queue_from_file(wrong, log)
+    wrong.rename(tmp_path / "wrong.txt")
+    with pytest.raises(DataError, match="expected facts as"):
+        queue_from_file(tmp_path / "wrong.txt", log)

@@ -1,0 +1,232 @@
+"""A graph behind a SPARQL endpoint: read whole, or not at all."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from anyburl.errors import DataError
+from anyburl.triples.dataset import load_dataset
+from anyburl.triples.read_options import ReadOptions
+from sparql_server import SparqlServer
+
+EX = "http://example.org/"
+GRAPH = "http://example.org/graph"
+
+
+def iri(name: str) -> str:
+    return f"<{EX}{name}>"
+
+
+def triples(n: int, relation: str = "knows") -> list[tuple[str, str, str]]:
+    return [(iri(f"s{i}"), iri(relation), iri(f"o{i % 7}")) for i in range(n)]
+
+
+def labels(facts: list[tuple[str, str, str]]) -> list[tuple[str, ...]]:
+    return sorted(tuple(term.strip("<>") for term in fact) for fact in facts)
+
+
+def read(server: SparqlServer, **options: object) -> list[tuple[str, ...]]:
+    data = load_dataset(server.url, ReadOptions(**options))  # type: ignore[arg-type]
+    return sorted(data.train.to_polars().rows())
+
+
+def refusal(server: SparqlServer, **options: object) -> str:
+    with pytest.raises(DataError) as caught:
+        read(server, **options)
+    return str(caught.value)
+
+
+def test_a_small_graph_is_one_page(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(20) + triples(5, "likes"))
+    assert read(endpoint) == labels(triples(20) + triples(5, "likes"))
+    assert len(endpoint.asked) == 3  # how many, all of them, how many still
+
+
+@pytest.mark.parametrize("page_size", [1, 7, 10, 19, 20, 21])
+def test_pages_of_any_size_give_the_same_graph(endpoint: SparqlServer, page_size: int) -> None:
+    facts = triples(20) + triples(5, "likes") + triples(3, "hates")
+    endpoint.fill(facts)
+    assert read(endpoint, page_size=page_size) == labels(facts)
+
+
+@pytest.mark.parametrize(("page_size", "cap"), [(100, 6), (10, 6), (5, 6)])
+def test_a_server_that_gives_fewer_rows_than_asked_for_is_read_whole(
+    endpoint: SparqlServer, page_size: int, cap: int
+) -> None:
+    facts = triples(20) + triples(5, "likes")
+    endpoint.fill(facts)
+    endpoint.cap = cap
+    assert read(endpoint, page_size=page_size) == labels(facts)
+
+
+def test_named_graphs_are_chosen(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(3))
+    endpoint.fill(triples(4, "likes"), GRAPH)
+    endpoint.fill(triples(6, "likes"), f"{GRAPH}2")
+    assert read(endpoint) == read(endpoint, graphs=("default",)) == labels(triples(3))
+    assert "not both" in refusal(endpoint, graphs=("default", GRAPH))
+    assert "expected the IRI of a named graph, got 'no iri'" in refusal(endpoint, graphs=("no iri",))
+    assert read(endpoint, graphs=(GRAPH,)) == labels(triples(4, "likes"))
+    assert read(endpoint, graphs=(GRAPH, f"{GRAPH}2"), page_size=2) == labels(triples(6, "likes"))
+
+
+def test_a_query_with_prefixes_is_read_in_pages(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(20) + triples(5, "likes"))
+    query = f"# mine\nPREFIX ex: <{EX}>\nSELECT ?s (ex:liked AS ?p) ?o WHERE {{ ?s ex:likes ?o }} # these"
+    assert read(endpoint, query=query, page_size=3) == labels(triples(5, "liked"))
+
+
+def test_a_query_without_the_three_variables_is_refused(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(2))
+    assert "got one without ?p" in refusal(endpoint, query="SELECT ?s ?o WHERE { ?s ?x ?o }")
+    assert "expected a SELECT query" in refusal(endpoint, query="ASK { ?s ?p ?o }")
+    assert "answered 400" in refusal(endpoint, query="SELECT ?s ?p ?o WHERE { ?s ?p }")
+
+
+@pytest.mark.parametrize("codes", [[500], [503, 502], [429, 504, 408]])
+def test_what_may_pass_is_tried_again(endpoint: SparqlServer, codes: list[int]) -> None:
+    endpoint.fill(triples(3))
+    endpoint.refusals = codes
+    assert read(endpoint) == labels(triples(3))
+
+
+def test_what_does_not_pass_is_told(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(3))
+    endpoint.refusals = [503] * 4
+    assert refusal(endpoint) == f"{endpoint.url} answered 503 (Service Unavailable)"
+    endpoint.refusals = [404]
+    assert refusal(endpoint) == f"{endpoint.url} answered 404 (Not Found)"
+    assert len(endpoint.asked) == 5
+
+
+def test_a_server_says_how_long_to_wait(endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    paused: list[float] = []
+    monkeypatch.setattr("anyburl.triples.remote.protocol.time.sleep", paused.append)
+    endpoint.fill(triples(3))
+    endpoint.refusals, endpoint.retry_after = [429], "7"
+    assert read(endpoint) == labels(triples(3))
+    assert paused == [7.0]
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_connection_that_breaks_is_tried_again(endpoint: SparqlServer, n: int) -> None:
+    endpoint.fill(triples(3))
+    endpoint.n_breaks = n
+    assert read(endpoint) == labels(triples(3))
+
+
+def test_half_an_answer_is_none(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(3))
+    endpoint.n_breaks = 4
+    assert "the connection broke after" in refusal(endpoint)
+
+
+def test_an_answer_that_is_cut_short_unnoticed_is_noticed(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(3))
+    endpoint.n_cuts = 1
+    assert read(endpoint) == labels(triples(3))
+    endpoint.n_cuts = 4
+    assert "the results are damaged or cut short" in refusal(endpoint)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "content"),
+    [("text/html", b"<html>Please log in</html>"), ("text/plain", b"error"), ("text/csv", b"s,p,o\n")],
+)
+def test_a_page_for_browsers_is_no_graph(endpoint: SparqlServer, content_type: str, content: bytes) -> None:
+    endpoint.fill(triples(3))
+    endpoint.wrong = [(content_type, content)]
+    told = refusal(endpoint)
+    assert "does not answer as a SPARQL endpoint: expected results as JSON, got " + content_type in told
+
+
+@pytest.mark.parametrize(
+    "content", [b"{}", b"[]", b"null", b'{"results": {"bindings": [{"p": {}}]}}', b'{"results": 1}']
+)
+def test_other_json_is_no_graph(endpoint: SparqlServer, content: bytes) -> None:
+    endpoint.wrong = [("application/json", content)] * 4
+    assert "the results are damaged" in refusal(endpoint)
+
+
+def test_a_silent_server_is_not_waited_for(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(3))
+    endpoint.pause = 30.0
+    started = time.monotonic()
+    assert "did not answer for 0.2 seconds" in refusal(endpoint, timeout=0.2)
+    endpoint.is_over.set()
+    assert time.monotonic() - started < 10
+
+
+def test_a_redirection_is_told_and_not_followed(endpoint: SparqlServer) -> None:
+    endpoint.refusals = [301]
+    assert "has moved: the server points to 'http://127.0.0.1:9/elsewhere'" in refusal(endpoint)
+
+
+def test_a_server_that_is_down_is_told() -> None:
+    with pytest.raises(DataError, match="does not answer: Connection refused"):
+        load_dataset("sparql:http://127.0.0.1:9/sparql")
+
+
+def test_an_empty_graph_is_refused(endpoint: SparqlServer) -> None:
+    assert "there are no triples in its default graph; name others with --graph" in refusal(endpoint)
+    assert f"there are no triples in {GRAPH}" in refusal(endpoint, graphs=(GRAPH,))
+
+
+def test_a_graph_that_changes_between_pages_is_noticed(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(20))
+
+    def change(text: str) -> None:
+        if "OFFSET 10" in text:
+            endpoint.store.update(f"DELETE DATA {{ {iri('s0')} {iri('knows')} {iri('o0')} }}")
+
+    endpoint.before = change
+    assert "the graph has changed while it was read" in refusal(endpoint, page_size=5)
+
+
+def test_a_graph_that_changes_after_the_last_page_is_noticed(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(20))
+
+    def change(text: str) -> None:
+        if "LIMIT" in text:
+            endpoint.fill(triples(1, "likes"))
+
+    endpoint.before = change
+    assert "the graph has changed while it was read" in refusal(endpoint)
+
+
+def test_pages_without_a_stable_order_are_noticed(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(20))
+    answer = endpoint.store.query
+
+    class Shuffling:
+        def query(self, text: str) -> object:
+            return answer(text.replace("OFFSET 5\n", "OFFSET 4\n"))
+
+    endpoint.store = Shuffling()
+    assert "its pages have no stable order: expected 20 triples" in refusal(endpoint, page_size=5)
+
+
+def test_credentials_are_sent_to_a_server_that_asks_for_them(
+    endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.fill(triples(3))
+    monkeypatch.setenv("ANYBURL_SPARQL_USER", "me")
+    monkeypatch.setenv("ANYBURL_SPARQL_PASSWORD", "hunter2")
+    read(endpoint)
+    assert set(endpoint.authorizations) == {None}
+    endpoint.allow("me", "hunter2")
+    assert read(endpoint) == labels(triples(3))
+
+
+def test_a_token_is_a_credential(endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint.fill(triples(3))
+    endpoint.login = "Bearer hunter2"
+    assert "asks for credentials: set ANYBURL_SPARQL_USER" in refusal(endpoint)
+    monkeypatch.setenv("ANYBURL_SPARQL_TOKEN", "hunter3")
+    told = refusal(endpoint)
+    assert "refuses the credentials" in told
+    assert "hunter" not in told
+    monkeypatch.setenv("ANYBURL_SPARQL_TOKEN", "hunter2")
+    assert read(endpoint) == labels(triples(3))

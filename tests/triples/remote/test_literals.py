@@ -1,0 +1,27 @@
+"""Literals behind an endpoint, as the options say."""
+
+from __future__ import annotations
+
+from anyburl.triples.dataset import load_dataset
+from anyburl.triples.read_options import ReadOptions
+from sparql_server import SparqlServer
+
+EX = "http://example.org/"
+FACTS = [
+    (f"<{EX}a>", f"<{EX}knows>", f"<{EX}b>"),
+    (f"<{EX}a>", f"<{EX}height>", '"1.8"^^<http://www.w3.org/2001/XMLSchema#decimal>'),
+    (f"<{EX}a>", f"<{EX}motto>", '"Say \\"hello\\"\\nto all"@en'),
+]
+
+
+def test_literals_are_skipped_and_counted(endpoint: SparqlServer) -> None:
+    endpoint.fill(FACTS)
+    data = load_dataset(endpoint.url)
+    assert data.train.to_polars().rows() == [(f"{EX}a", f"{EX}knows", f"{EX}b")]
+    assert data.left_out == {"literals": 2}
+
+
+def test_literals_are_kept_as_files_have_them(endpoint: SparqlServer) -> None:
+    endpoint.fill(FACTS)
+    data = load_dataset(endpoint.url, ReadOptions(literals="keep"))
+    assert sorted(data.train.to_polars()["object"].to_list()) == sorted([f"{EX}b", FACTS[1][2], FACTS[2][2]])

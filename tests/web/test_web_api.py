@@ -1,0 +1,121 @@
+"""The API: the same answers as the library gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from web_world import SCRIPT
+
+from anyburl.reasoning.reasoner import Reasoner
+
+
+def asked(client: TestClient, path: str, code: int = 200, **parameters: Any) -> Any:
+    response = client.get(path, params=parameters)
+    assert response.status_code == code, response.text
+    assert response.headers["content-type"] == "application/json"
+    return response.json()
+
+
+@pytest.mark.parametrize("include_known", [False, True])
+def test_a_question_has_the_answers_that_predict_gives(
+    client: TestClient, reasoner: Reasoner, include_known: bool
+) -> None:
+    told = asked(client, "/api/ask", subject=SCRIPT, relation="speaks", known=include_known, top=5)
+    expected = reasoner.predict(SCRIPT, "speaks", None, top=5, include_known=include_known)
+    assert [
+        (one["rank"], one["entity"], one["score"], tuple(one["known"]), one["rule_text"]) for one in told["answers"]
+    ] == [(one.rank, one.entity, one.score, one.known, str(one.rule)) for one in expected]
+    assert (told["n_candidates"], told["n_known"]) == (expected.n_candidates, expected.n_known)
+
+
+def test_answers_are_paged(client: TestClient) -> None:
+    whole = asked(client, "/api/ask", relation="speaks", object="French", known=True, top=6)["answers"]
+    part = asked(client, "/api/ask", relation="speaks", object="French", known=True, offset=2, top=2)["answers"]
+    assert part == whole[2:4]
+
+
+def test_many_questions_have_the_answers_of_each(client: TestClient) -> None:
+    questions = [
+        {"subject": SCRIPT, "relation": "speaks"},
+        {"relation": "speaks", "object": "French"},
+        {"subject": "France", "relation": "knows", "object": None},
+    ]
+    told = client.post("/api/batch", json={"questions": questions, "top": 3}).json()["answers"]
+    alone = [asked(client, "/api/ask", **{k: v for k, v in one.items() if v}, top=3)["answers"] for one in questions]
+    assert told == alone
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"questions": []}, 422),
+        ({"questions": [{"relation": "speaks"}]}, 422),
+        ({"questions": [{"relation": "speaks", "subject": "France", "object": "French"}]}, 422),
+        ({"questions": [{"relation": "speaks", "subject": "nobody"}]}, 404),
+        ({"questions": [{"relation": "speaks", "subject": "France"}] * 1001}, 422),
+        ({"questions": [{"relation": "speaks", "subject": "France"}], "top": 101}, 422),
+        ([], 422),
+    ],
+)
+def test_wrong_batches_are_refused_with_a_sentence(client: TestClient, body: Any, code: int) -> None:
+    response = client.post("/api/batch", json=body)
+    assert response.status_code == code
+    assert response.json()["error"]
+
+
+def test_reasons_are_those_that_explain_gives(client: TestClient, reasoner: Reasoner) -> None:
+    told = asked(client, "/api/why", subject=SCRIPT, relation="speaks", object="French", top=3)
+    assert told == reasoner.explain((SCRIPT, "speaks", "French"), top=3).to_json()
+
+
+def test_rules_and_one_rule(client: TestClient, reasoner: Reasoner) -> None:
+    told = asked(client, "/api/rules", relation="speaks", type="B", top=3)
+    expected = reasoner.rules.filter(relation="speaks", type="B")
+    assert told["n_matching"] == len(expected)
+    assert [rule["rule"] for rule in told["rules"]] == expected.top(3).texts().to_list()
+    first = told["rules"][0]
+    assert asked(client, f"/api/rules/{first['row']}") == first
+    asked(client, f"/api/rules/{len(reasoner.rules)}", 404)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [{}, {"contains": "France"}, {"contains": "lives_in", "length": 1}, {"min_support": 4, "min_confidence": 0.5}],
+)
+@pytest.mark.parametrize("relation", [None, "speaks"])
+def test_filters_choose_as_those_of_a_rule_set(
+    client: TestClient, reasoner: Reasoner, relation: str | None, chosen: dict[str, Any]
+) -> None:
+    given = {**chosen, **({"relation": relation} if relation else {})}
+    told = asked(client, "/api/rules", sort="support", top=10, **given)
+    expected = reasoner.rules.filter(**given)
+    assert told["n_matching"] == len(expected)
+    assert [rule["rule"] for rule in told["rules"]] == expected.top(10, "support").texts().to_list()
+
+
+def test_facts_and_predicted_facts_of_an_entity(client: TestClient) -> None:
+    told = asked(client, "/api/entity", label="France")
+    groups = {(group["relation"], group["backward"]): group["n_facts"] for group in told["facts"]}
+    assert groups[("language", False)] == 1
+    assert groups[("located_in", True)] == 3
+    found = asked(client, "/api/predicted", label=SCRIPT)["predicted"]
+    assert [SCRIPT, "speaks", "French"] in [one["triple"] for one in found]
+    assert all(not one["known"] for one in found)
+
+
+def test_search_by_kind(client: TestClient) -> None:
+    found = asked(client, "/api/search", q="lives", kind="relation")["found"]
+    assert [one["label"] for one in found] == ["lives_in"]
+    assert asked(client, "/api/search", q="  ")["found"] == []
+
+
+def test_wrong_questions_are_refused_with_a_sentence(client: TestClient) -> None:
+    assert asked(client, "/api/ask", 404, relation="speaks", subject="Franse")["suggestions"] == ["France"]
+    asked(client, "/api/ask", 422, relation="speaks")
+    asked(client, "/api/ask", 422, relation="speaks", subject="France", aggregation="best")
+    asked(client, "/api/ask", 422, relation="speaks", subject="France", aggregation="tuned")
+    asked(client, "/api/ask", 422, relation="speaks", subject="France", smoothing="nan")
+    asked(client, "/api/nothing", 404)
+    assert client.delete("/api/reviews").status_code == 405
