@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from anyburl.embedding.model import Embedding
 from anyburl.embedding.options import EmbedKeywords, EmbedOptions
-from anyburl.embedding.stored import CHECKPOINT, FILE, read_arrays, save_embedding, write_arrays
+from anyburl.embedding.stored import CHECKPOINT, read_arrays, save_embedding, write_arrays
 from anyburl.embedding.training import Epoch, Trainer
 from anyburl.errors import RunError
 from anyburl.ruleset.files.run_folder import OPTIONS, described_run
@@ -106,8 +106,10 @@ def _restore(trainer: Trainer, run: Path, dataset: Dataset) -> None:
         raise RunError(f"{run} has no unfinished embedding to resume: leave out --resume")
     arrays, about = read_arrays(path)
     free = ("epochs", "patience", "device", "threads")
-    before, now = ({name: value for name, value in options.items() if name not in free} for options in (
-        about.get("options", {}), trainer.options.to_json()))
+    before, now = (
+        {name: value for name, value in options.items() if name not in free}
+        for options in (about.get("options", {}), trainer.options.to_json())
+    )
     if about.get("data") != dataset.fingerprint or before != now:
-        raise RunError(f"{path} is of other data or options ({FILE} is left as it is): leave out --resume to start anew")
+        raise RunError(f"{path} is of other data or options: leave out --resume to start anew")
     trainer.restore(arrays, about)

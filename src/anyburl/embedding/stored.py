@@ -61,7 +61,9 @@ def read_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
         arrays = library.load(content)
     except Exception as error:  # the library has no one kind of error
         reason = " ".join(str(error).split())[:100]
-        raise RunError(f"{path} cannot be read as an embedding ({reason}): train it again with `anyburl embed`") from error
+        raise RunError(
+            f"{path} cannot be read as an embedding ({reason}): train it again with `anyburl embed`"
+        ) from error
     if about.get("format") != FORMAT:
         raise RunError(f"{path} has format {about.get('format')}, and this is format {FORMAT}: train it again")
     return arrays, about

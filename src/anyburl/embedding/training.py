@@ -100,7 +100,11 @@ class Trainer:
         """Return all arrays that training goes on from."""
         sums = [self._optimiser.state[vectors]["sum"] for vectors in self._vectors]
         arrays = zip(("entities", "relations", "entity_sums", "relation_sums"), [*self._vectors, *sums], strict=True)
-        best = {} if self.best is None else {f"best_{name}": getattr(self.best, name) for name in ("entities", "relations")}
+        best = (
+            {}
+            if self.best is None
+            else {f"best_{name}": getattr(self.best, name) for name in ("entities", "relations")}
+        )
         return {**{name: array.detach().cpu().numpy() for name, array in arrays}, **best}
 
     def progress(self) -> dict[str, Any]:

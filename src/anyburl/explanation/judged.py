@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +12,7 @@ from anyburl.explanation.firings import QueryFirings
 from anyburl.ranking.queries import single_query
 from anyburl.ranking.ranker import Ranker
 from anyburl.tuning.evidence import evidence_row
+from anyburl.tuning.opinion import RANK_COLUMN
 from anyburl.tuning.rerank import logistic
 from anyburl.tuning.reranker import TunedReranker
 
@@ -31,6 +35,24 @@ class Judged:
     def score(self) -> float | None:
         """The logistic of the model's score; None where the candidate is not among those that the model orders."""
         return float(logistic(self._judgement.scores)[self._place]) if self._place >= 0 else None
+
+    @property
+    def rank_other(self) -> int | None:
+        """The rank of the candidate among all entities by the other model; None without one."""
+        more = self._judgement.listing.more
+        return None if more is None or self._place < 0 else round(math.expm1(-more[self._place, RANK_COLUMN])) + 1
+
+    @property
+    def share_other(self) -> float | None:
+        """The share of the score that would be lost if the other model thought of it as of the median candidate."""
+        listing = self._judgement.listing
+        if listing.more is None or self._place < 0:
+            return None
+        more = listing.more.copy()
+        more[self._place] = np.median(more, axis=0)
+        without = self._reranker.score_evidence(self._lister, replace(listing, more=more), listing.lists.evidence)
+        before, after = logistic(np.array([self._judgement.scores[self._place], without[self._place]]))
+        return float(1 - after / before)
 
     def contribution(self, row: int) -> float:
         """Return the share of the score that would be lost without a rule; negative if the rule speaks against."""

@@ -195,7 +195,9 @@ def _finish(
         ranker = replace(ranker, backend=engine.start(ranker.ready, ranker.options, front))
     if ranker.aggregation.needs_embedding and other is None:
         if run is None:
-            raise OptionError('aggregation="hybrid" needs an embedding: open a run folder that has one, or give `other`')
+            raise OptionError(
+                'aggregation="hybrid" needs an embedding: open a run folder that has one, or give `other`'
+            )
         other = load_embedding(run, dataset)
     calibration = _kept_calibration(ranker, dataset, seed, run, prepared)
     opened = Opened(ranker, dataset, seconds, seed, run, calibration)

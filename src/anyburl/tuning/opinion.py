@@ -16,7 +16,7 @@ from anyburl.tuning.evidence import Floats, Lists
 
 MORE_CANDIDATES = 50  # of the other model, beside those of the rules
 LEAST = np.float32(-30.0)  # the lowest log-probability that is told apart
-N_COLUMNS = 3
+RANK_COLUMN = 1  # minus the logarithm of 1 + the number of better entities
 
 
 class OtherModel(Protocol):
@@ -69,7 +69,8 @@ class Opinion:
             ranks[first:last] = self.scores.shape[1] - np.searchsorted(self._ordered[row], own[first:last], "right")
         with np.errstate(invalid="ignore"):
             columns = [own - totals[questions], -np.log1p(ranks), own - best[questions, 0]]
-        return np.nan_to_num(np.maximum(np.column_stack(columns), LEAST), nan=float(LEAST)).astype(np.float32)
+        told = np.nan_to_num(np.maximum(np.column_stack(columns), LEAST), nan=float(LEAST))
+        return np.asarray(told, np.float32)
 
     def add_candidates(self, answers: AnswerArrays, lists: Lists) -> tuple[AnswerArrays, Lists]:
         """Return answers and lists with the best entities of this opinion behind those that rules predict."""
@@ -104,12 +105,13 @@ class Opinion:
         ends = np.cumsum(lists.sizes)
         for target in np.flatnonzero(~is_listed):
             row = questions[target]
-            rest = self.scores[row].copy()
-            rest[lists.candidates[ends[row] - lists.sizes[row] : ends[row]]] = -np.inf
-            rest[queries.targets[queries.target_offsets[row] : queries.target_offsets[row + 1]]] = -np.inf
-            own = self.scores[row, queries.targets[target]]
-            answers.better[target] = rivals_listed[row] + (rest > own).sum()
-            answers.equal[target] = (rest == own).sum() if np.isfinite(own) else len(rest) - np.isfinite(rest).sum() - 1
+            is_rival = np.ones(self.scores.shape[1], np.bool_)
+            is_rival[lists.candidates[ends[row] - lists.sizes[row] : ends[row]]] = False
+            is_rival[queries.targets[queries.target_offsets[row] : queries.target_offsets[row + 1]]] = False
+            is_rival[queries.excluded[queries.excluded_offsets[row] : queries.excluded_offsets[row + 1]]] = False
+            rivals, own = self.scores[row, is_rival], self.scores[row, queries.targets[target]]
+            answers.better[target] = rivals_listed[row] + (rivals > own).sum()
+            answers.equal[target] = (rivals == own).sum()
         answers.fired[:] = True
 
 
