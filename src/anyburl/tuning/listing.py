@@ -42,7 +42,7 @@ def list_candidates(
     groups: NDArray[np.uint8],
     other: OtherModel | None = None,
     *,
-    top_k: int = TOP_K,
+    top_k: int = 0,
     keep_known: bool = False,
     progress: Progress | None = None,
 ) -> Listing:
