@@ -14,7 +14,7 @@ from anyburl import Dataset, Reasoner
 from anyburl.completion import search
 from anyburl.ranking.kernel_evidence import n_columns
 from anyburl.reasoning.opening import Opened
-from anyburl.tuning import reranker
+from anyburl.tuning import listing
 from anyburl.tuning.evidence import rule_groups
 from anyburl.tuning.kernel import ForestArrays
 from anyburl.tuning.model import TunedModel
@@ -50,7 +50,7 @@ def tuned(request: pytest.FixtureRequest) -> Iterator[Reasoner]:
     plain = Reasoner(rules, data, aggregation="noisy-or-top:5", block_connected=blocked, threads=2)
     tuning = Tuning(some_model(n_columns(groups) + N_CONTEXT), "noisy-or-top:5", {}, 0, 0.0)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (reranker, search):
+        for module in (listing, search):
             patch.setattr(module, "TOP_K", 5)
         ranker = replace(plain.ranker, reranker=TunedReranker(tuning, groups))
         yield Reasoner.of(Opened(ranker, data, {}))

@@ -18,8 +18,9 @@ from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.ranking.ranks import target_ranks
 from anyburl.tuning import train
 from anyburl.tuning.evidence import evidence_row, lists_of, rule_groups
+from anyburl.tuning.listing import TOP_K
 from anyburl.tuning.reranker import TunedReranker
-from anyburl.tuning.train import TOP_K, Tuning, tune
+from anyburl.tuning.train import Tuning, tune
 
 pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
 
@@ -116,7 +117,7 @@ def test_ranks_count_the_candidates_before_the_target(ranker: Ranker, data: Data
 def test_batches_do_not_matter(ranker: Ranker, data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     queries, _ = make_queries(data.test.triples[:50], [], data.vocabulary.n_relations)
     whole = ranker.answer(queries, top_k=5)
-    monkeypatch.setattr("anyburl.tuning.reranker.QUESTIONS_AT_A_TIME", 7)
+    monkeypatch.setattr("anyburl.tuning.listing.QUESTIONS_AT_A_TIME", 7)
     for name, values in ranker.answer(queries, top_k=5)._asdict().items():
         assert np.array_equal(values, getattr(whole, name)), name
 
@@ -153,7 +154,7 @@ def test_a_contribution_is_what_would_be_lost_without_the_rule(ranker: Ranker, r
 def test_below_what_the_model_puts_in_order_contributions_are_those_of_the_fixed_aggregation(
     reasoner: Reasoner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anyburl.tuning.reranker.lists_of", lambda answers, longest: lists_of(answers, 0))
+    monkeypatch.setattr("anyburl.tuning.listing.lists_of", lambda answers, longest: lists_of(answers, 0))
     triple, fixed = ("Bangladesh", "time_zone", "Asia/Dhaka"), tuning_of(reasoner.ranker).aggregation
     found, expected = (one.explain(triple) for one in (reasoner, reasoner.with_aggregation(fixed)))
     assert (found.rank, found.score) == (expected.rank, expected.score)

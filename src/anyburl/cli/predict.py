@@ -126,7 +126,7 @@ class _Answering:
     def rule(self, answer: Answer) -> str:
         from anyburl.explanation.words import rule_text
 
-        return rule_text(answer.rule, self.names)
+        return "by the embedding, no rule" if answer.rule is None else rule_text(answer.rule, self.names)
 
     def to_json(self, query: Query, answers: Answers) -> dict[str, Any]:
         return {
@@ -143,7 +143,7 @@ class _Answering:
             "score": answer.score,
             "known": list(answer.known),
             "triple": list(answer.triple),
-            "rule": str(answer.rule),
+            "rule": None if answer.rule is None else str(answer.rule),
             "rules": answer.n_rules,
         }
         if self.names:

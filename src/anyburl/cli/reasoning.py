@@ -20,6 +20,7 @@ from anyburl.cli.loading import (
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels, require_engine, silence_engine
 from anyburl.errors import DataError, MissingExtraError, OptionError
+from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.ranking.options import RankOptions
 
 if TYPE_CHECKING:
@@ -149,9 +150,12 @@ class Source:
 
 def check_tunable(options: RankOptions, source: Source) -> None:
     """Refuse, before any work is done, tuning that cannot be done: without its extra, or without a valid split."""
-    if options.aggregation != "tuned" or (source.path.is_dir() and any((source.path / "tuned").glob("*.npz"))):
+    is_kept = source.path.is_dir() and any((source.path / "tuned").glob("*.npz"))
+    if not parse_aggregation(options.aggregation).needs_model or is_kept:
         return
     if find_spec("lightgbm") is None:
-        raise MissingExtraError("--aggregation tuned", "tuned")
+        raise MissingExtraError(f"--aggregation {options.aggregation}", "tuned")
     if not len(source.dataset.valid):
-        raise DataError(f"--aggregation tuned learns from the valid split, and {source.dataset.name} has none")
+        raise DataError(
+            f"--aggregation {options.aggregation} learns from the valid split, and {source.dataset.name} has none"
+        )

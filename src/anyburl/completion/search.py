@@ -11,15 +11,16 @@ from anyburl.completion.arrays import FactArrays, ListArrays
 from anyburl.completion.body_index import index_bodies
 from anyburl.completion.facts import FactColumns
 from anyburl.completion.finder import Finder
+from anyburl.errors import OptionError
 from anyburl.ranking.arrays import QueryArrays, empty_answers
 from anyburl.ranking.backends.base import NO_GROUPS
 from anyburl.ranking.ranker import Ranker, make_ready
 from anyburl.ranking.scores import shown_scores, to_confidences, to_scores
 from anyburl.tuning.evidence import Lists, rows_of
+from anyburl.tuning.listing import TOP_K
 from anyburl.tuning.model import TunedModel
 from anyburl.tuning.rerank import logistic
 from anyburl.tuning.reranker import TunedReranker
-from anyburl.tuning.train import TOP_K
 
 ROUNDING = 1e-11  # more than scores, as people see them, are rounded by
 
@@ -78,6 +79,10 @@ def make_search(ranker: Ranker, least: Scores) -> Search:
     """
     reranker = ranker.reranker if isinstance(ranker.reranker, TunedReranker) else None
     model = reranker.model if reranker else None
+    if reranker is not None and reranker.other is not None:
+        raise OptionError(
+            'aggregation="hybrid" ranks the answers to questions; to find all missing facts, take "tuned" or another'
+        )
     lister, n_relations = ranker.lister(), ranker.graph.n_relations
     rows = _rows_that_matter(lister, least, by_best_rule=model is None and lister.aggregation.n_counted == 1)
     rules = lister.rules if rows is None else lister.rules.take(rows)

@@ -48,6 +48,8 @@ def explain_triple(ranker: Ranker, dataset: Dataset, triple: Fact, *, top: int =
         n_reasons=len(firings.rows),
         reasons=tuple(_reason(ranker, firings, judged, int(row), ids, groundings) for row in firings.rows[:top]),
         near_miss=None if len(firings.rows) else find_near_miss(ranker, ids),
+        rank_embedding=judged.rank_other if judged else None,
+        share_embedding=judged.share_other if judged else None,
     )
 
 
@@ -66,8 +68,9 @@ def _rank(
     judgements: list[Judged | None] = []
     for fired, known in zip((firings.of_object, firings.of_subject), others, strict=True):
         judged = None
-        if isinstance(ranker.reranker, TunedReranker) and ranker.reranker.model and len(fired.rows) and not blocked:
-            judged = Judged(ranker.lister(), ranker.reranker, fired, known)
+        model = ranker.reranker if isinstance(ranker.reranker, TunedReranker) and ranker.reranker.model else None
+        if model is not None and (len(fired.rows) or model.other) and not blocked:
+            judged = Judged(ranker.lister(), model, fired, known)
         rank = judged.rank if judged else fired.rank(ranker.lister(), known)
         by_model = judged.score if judged else None
         ranked.append(_Ranked(rank, firings.score(fired.rows) if by_model is None else by_model))

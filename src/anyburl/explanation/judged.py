@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from anyburl.explanation.firings import QueryFirings
 from anyburl.ranking.queries import single_query
 from anyburl.ranking.ranker import Ranker
 from anyburl.tuning.evidence import evidence_row
+from anyburl.tuning.opinion import RANK_COLUMN
 from anyburl.tuning.rerank import logistic
 from anyburl.tuning.reranker import TunedReranker
 
@@ -34,16 +36,33 @@ class Judged:
         """The logistic of the model's score; None where the candidate is not among those that the model orders."""
         return float(logistic(self._judgement.scores)[self._place]) if self._place >= 0 else None
 
+    @property
+    def rank_other(self) -> int | None:
+        """The rank of the candidate among all entities by the other model; None without one."""
+        more = self._judgement.listing.more
+        return None if more is None or self._place < 0 else round(math.expm1(-more[self._place, RANK_COLUMN])) + 1
+
+    @property
+    def share_other(self) -> float | None:
+        """The share of the score that would be lost if the other model thought of it as of the median candidate."""
+        listing = self._judgement.listing
+        if listing.more is None or self._place < 0:
+            return None
+        more = listing.more.copy()
+        more[self._place] = np.median(more, axis=0)
+        without = self._reranker.score_evidence(self._lister, replace(listing, more=more), listing.lists.evidence)
+        before, after = logistic(np.array([self._judgement.scores[self._place], without[self._place]]))
+        return float(1 - after / before)
+
     def contribution(self, row: int) -> float:
         """Return the share of the score that would be lost without a rule; negative if the rule speaks against."""
         kept = self._fired.rows != row
         if self._place < 0 or kept.all():
             return 0.0
-        lists = self._judgement.lists
-        evidence = lists.evidence.copy()
+        listing = self._judgement.listing
+        evidence = listing.lists.evidence.copy()
         groups = self._reranker.groups[self._fired.rows[kept]]
         evidence[self._place] = evidence_row(self._fired.scores[kept], groups, evidence.shape[1])
-        changed = replace(lists, evidence=evidence)
-        without = self._reranker.score_lists(self._lister, self._queries, self._judgement.answers, changed)
+        without = self._reranker.score_evidence(self._lister, listing, evidence)
         before, after = logistic(np.array([self._judgement.scores[self._place], without[self._place]]))
         return float(1 - after / before)

@@ -101,7 +101,8 @@ class ExplanationRecord:
     counted half; `rank_subject` its subject's among those of (?, r, o); None if no rule gives it as a candidate, or
     if it is `blocked`, since its entities are connected already. `score` and `score_subject` are what it was ranked
     by; they differ only where rules without a body count. `n_reasons` counts all rules that fire, `reasons` are the
-    best.
+    best. With aggregation="hybrid", `rank_embedding` is the rank among all entities by the embedding alone, and
+    `share_embedding` the share of the score that would be lost if it thought of the triple as of the median candidate.
     """
 
     triple: Fact
@@ -115,6 +116,8 @@ class ExplanationRecord:
     n_reasons: int
     reasons: tuple[Reason, ...]
     near_miss: NearMiss | None
+    rank_embedding: int | None = None
+    share_embedding: float | None = None
 
     def __iter__(self) -> Iterator[Reason]:
         return iter(self.reasons)
@@ -151,4 +154,8 @@ class ExplanationRecord:
             "n_reasons": self.n_reasons,
             "reasons": [reason.to_json() for reason in self.reasons],
             "near_miss": self.near_miss.to_json() if self.near_miss else None,
+            **({} if self.rank_embedding is None else {"embedding": self._embedding_json()}),
         }
+
+    def _embedding_json(self) -> dict[str, Any]:
+        return {"rank": self.rank_embedding, "share": self.share_embedding}

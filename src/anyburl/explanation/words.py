@@ -32,7 +32,7 @@ def known_text(explanation: ExplanationRecord) -> str:
 def score_text(explanation: ExplanationRecord, names: Names) -> str:
     """Return score, aggregation and ranks."""
     if not explanation.n_reasons:
-        return "no rule predicts it"
+        return "; ".join(["no rule predicts it", *_embedding_parts(explanation)])
     subject, relation, object = (names.get(label) for label in explanation.triple)
     score = explanation.score or explanation.score_subject
     rules = "1 rule" if explanation.n_reasons == 1 else f"{explanation.n_reasons:,} rules"
@@ -44,7 +44,16 @@ def score_text(explanation: ExplanationRecord, names: Names) -> str:
         (explanation.rank_subject, f"(?, {relation}, {object})"),
     ]
     parts = [f"rank {rank:g} of {query}" for rank, query in ranks if rank is not None]
-    return "; ".join([text, *parts])
+    return "; ".join([text, *parts, *_embedding_parts(explanation)])
+
+
+def _embedding_parts(explanation: ExplanationRecord) -> list[str]:
+    """Return what the embedding says, if there is one."""
+    if explanation.rank_embedding is None or explanation.share_embedding is None:
+        return []
+    share = explanation.share_embedding
+    change = f"{abs(share):.1%} {'lower' if share > 0 else 'higher'}"
+    return [f"rank {explanation.rank_embedding:,} of all entities by the embedding, without which it would be {change}"]
 
 
 def counts_text(reason: Reason | NearMiss) -> str:
@@ -55,7 +64,7 @@ def counts_text(reason: Reason | NearMiss) -> str:
 
 def contribution_text(reason: Reason, aggregation: str) -> str:
     """Return in words what the rule does to the score."""
-    if aggregation == "tuned":
+    if aggregation in ("tuned", "hybrid"):
         change = f"{abs(reason.contribution):.1%} {'lower' if reason.contribution > 0 else 'higher'}"
         return f"without it the score would be {change if reason.contribution else 'the same'}"
     if reason.breaks_ties:

@@ -9,6 +9,7 @@ import numpy as np
 from anyburl.errors import DataError, OptionError
 from anyburl.pykeen.factories import import_pykeen, mapped_triples
 from anyburl.pykeen.scores import query_scores
+from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.reasoner import Reasoner, choose_options
@@ -40,8 +41,10 @@ def evaluate_with_pykeen(
     """
     evaluation = import_pykeen("evaluate_with_pykeen", "pykeen.evaluation")
     chosen = choose_options(options, keywords)
-    if chosen.aggregation == "tuned":
-        raise OptionError("evaluate_with_pykeen takes max, noisy-or or noisy-or-top:H, got aggregation tuned")
+    if parse_aggregation(chosen.aggregation).needs_model:
+        raise OptionError(
+            f"evaluate_with_pykeen takes max, noisy-or or noisy-or-top:H, got aggregation {chosen.aggregation}"
+        )
     if evaluator is not None and evaluator.requires_positive_mask:
         kind = type(evaluator).__name__  # it would compare scores of different queries, which are only places here
         raise OptionError(f"evaluate_with_pykeen: expected a rank-based evaluator, got {kind}")

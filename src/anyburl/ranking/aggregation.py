@@ -29,6 +29,7 @@ class Aggregation:
     help: ClassVar[str]
     example: ClassVar[str]
     needs_model: ClassVar[bool] = False
+    needs_embedding: ClassVar[bool] = False
 
     name: str
     n_counted: int | None = None
@@ -100,7 +101,17 @@ class Tuned(Aggregation):
     n_counted: int | None = 5
 
 
-AGGREGATIONS: tuple[type[Aggregation], ...] = (Maximum, NoisyOr, NoisyOrTop, Tuned)
+@dataclass(frozen=True)
+class Hybrid(Tuned):
+    """Like tuned, by a model that also knows what an embedding says of all entities."""
+
+    pattern = r"hybrid"
+    written = example = "hybrid"
+    help = "the same, together with the run's embedding (see `anyburl embed`)"
+    needs_embedding = True
+
+
+AGGREGATIONS: tuple[type[Aggregation], ...] = (Maximum, NoisyOr, NoisyOrTop, Tuned, Hybrid)
 
 
 def parse_aggregation(text: str) -> Aggregation:

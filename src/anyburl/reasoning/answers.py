@@ -26,7 +26,8 @@ HEADINGS = ("rank", "answer", "score", "known in", "best rule", "rules")
 
 @dataclass(frozen=True)
 class Answer:
-    """One candidate: `known` names the splits that hold the triple, `rule` is the best of the `n_rules` behind it.
+    """One candidate: `known` names the splits that hold the triple, `rule` is the best of the `n_rules` behind it, None
+    for one that only another model knows of.
 
     Its `explanation` and `reasons` are computed on first use.
     """
@@ -36,7 +37,7 @@ class Answer:
     rank: int
     triple: Fact
     known: tuple[str, ...]
-    rule: Rule
+    rule: Rule | None
     n_rules: int
     _explain: Callable[[Fact], Explanation] = field(repr=False, compare=False)
 
@@ -66,7 +67,14 @@ class Answers(list[Answer]):
     def to_polars(self) -> pl.DataFrame:
         """Return the columns rank, entity, score, known, rule (the best) and rules (how many)."""
         rows = [
-            (answer.rank, answer.entity, answer.score, ",".join(answer.known), str(answer.rule), answer.n_rules)
+            (
+                answer.rank,
+                answer.entity,
+                answer.score,
+                ",".join(answer.known),
+                None if answer.rule is None else str(answer.rule),
+                answer.n_rules,
+            )
             for answer in self
         ]
         return pl.DataFrame(rows, schema=SCHEMA, orient="row")
@@ -79,4 +87,5 @@ class Answers(list[Answer]):
 
 def _cells(answer: Answer) -> tuple[str, ...]:
     known = ", ".join(answer.known)
-    return str(answer.rank), answer.entity, f"{answer.score:.3f}", known, str(answer.rule), str(answer.n_rules)
+    rule = "" if answer.rule is None else str(answer.rule)
+    return str(answer.rank), answer.entity, f"{answer.score:.3f}", known, rule, str(answer.n_rules)

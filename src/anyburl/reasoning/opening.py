@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from anyburl.calibration.calibration import Calibration
 from anyburl.calibration.stored import CALIBRATION, calibration_key, load_calibration
+from anyburl.embedding.stored import load_embedding
 from anyburl.errors import InvalidOptionError, OptionError, RunError
 from anyburl.graph.stored import graph_of
 from anyburl.kept import KeptKey
@@ -31,6 +32,7 @@ from anyburl.ruleset.files.run_folder import RULES
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import rule_groups
+from anyburl.tuning.opinion import OtherModel
 from anyburl.tuning.reranker import TunedReranker
 from anyburl.tuning.stored import load_tuning, save_tuning, tuning_key
 from anyburl.tuning.train import Tuning, tune
@@ -89,7 +91,14 @@ class Opened:
 
 
 def open_rules(
-    rules: RuleSet, dataset: Dataset, options: RankOptions, engine: Engine, front: Front, *, seed: int = 0
+    rules: RuleSet,
+    dataset: Dataset,
+    options: RankOptions,
+    engine: Engine,
+    front: Front,
+    *,
+    seed: int = 0,
+    other: OtherModel | None = None,
 ) -> Opened:
     """Make rules ready that are in memory."""
     started = time.perf_counter()
@@ -100,7 +109,7 @@ def open_rules(
         block = blocks_connected(options.block_connected, dataset)
         ranker = make_ranker(graph_of(dataset.train), matched, options, block_connected=block)
     seconds = {"index": time.perf_counter() - started}
-    return _finish(ranker, dataset, seconds, engine, front, seed)
+    return _finish(ranker, dataset, seconds, engine, front, seed, other=other)
 
 
 def open_run(
@@ -112,6 +121,7 @@ def open_run(
     *,
     seed: int = 0,
     prepare: bool = True,
+    other: OtherModel | None = None,
 ) -> Opened:
     """Make the rules of a run ready, as they were prepared or, where they were not, now; `load` gives rules, data."""
     started = time.perf_counter()
@@ -121,7 +131,9 @@ def open_run(
         rules, dataset = load()
         made = _try_to_prepare(run, rules, dataset, front, f"{error}") if prepare and can_prepare(run) else None
         if made is None:
-            opened = open_rules(rules, dataset, options, engine, front, seed=seed)
+            if options.aggregation == "hybrid" and other is None:
+                other = load_embedding(run, dataset)
+            opened = open_rules(rules, dataset, options, engine, front, seed=seed, other=other)
             if not can_prepare(run):
                 return opened
             calibration = _kept_calibration(opened.ranker, dataset, seed, run)
@@ -137,7 +149,7 @@ def open_run(
     seconds = {"index": time.perf_counter() - started}
     if prepared.n_left_out:
         front.say(left_out_note(prepared.n_left_out, prepared.dataset))
-    return _finish(ranker, prepared.dataset, seconds, engine, front, seed, run, prepared)
+    return _finish(ranker, prepared.dataset, seconds, engine, front, seed, run, prepared, other)
 
 
 def _try_to_prepare(run: Path, rules: RuleSet, dataset: Dataset, front: Front, reason: str) -> Prepared | None:
@@ -176,17 +188,24 @@ def _finish(
     seed: int,
     run: Path | None = None,
     prepared: Prepared | None = None,
+    other: OtherModel | None = None,
 ) -> Opened:
-    """Start the engine, and tune if that is asked for."""
+    """Start the engine, and tune if that is asked for; `other` is the model that hybrid knows besides rules."""
     if engine.name != "threads":
         ranker = replace(ranker, backend=engine.start(ranker.ready, ranker.options, front))
+    if ranker.aggregation.needs_embedding and other is None:
+        if run is None:
+            raise OptionError(
+                'aggregation="hybrid" needs an embedding: open a run folder that has one, or give `other`'
+            )
+        other = load_embedding(run, dataset)
     calibration = _kept_calibration(ranker, dataset, seed, run, prepared)
     opened = Opened(ranker, dataset, seconds, seed, run, calibration)
     if not ranker.aggregation.needs_model:
         return opened
     groups = rule_groups(ranker.rules) if prepared is None else prepared.groups
-    tuning = tuning_of(ranker, dataset, groups, front, seed, run, prepared)
-    reranker = TunedReranker(tuning, groups)
+    tuning = tuning_of(ranker, dataset, groups, front, seed, run, prepared, other=other)
+    reranker = TunedReranker(tuning, groups, other)
     took = {**seconds, "tune": 0.0 if tuning.stored else tuning.seconds}
     return replace(opened, ranker=replace(ranker, reranker=reranker), seconds=took)
 
@@ -219,12 +238,14 @@ def tuning_of(
     prepared: Prepared | None = None,
     *,
     again: bool = False,
+    other: OtherModel | None = None,
 ) -> Tuning:
     """Return the tuning that is kept in the run folder, or else a new one, which is then kept there."""
     key = None
     if run is not None and (run / RULES).is_file():
         rules_digest = digest(run / RULES) if prepared is None else prepared.rules_digest
-        key = tuning_key(rules_digest, dataset.fingerprint, _tuning_options(ranker, seed))
+        options = _tuning_options(ranker, seed) | ({} if other is None else {"other": other.digest})
+        key = tuning_key(rules_digest, dataset.fingerprint, options)
     found = load_tuning(run, key, ranker.backend.threads) if run and key and not again else ""
     if isinstance(found, Tuning):
         front.note(f"using the tuned model kept in {run}")
@@ -232,7 +253,7 @@ def tuning_of(
     if found:
         front.note(f"tuning again: {found}")
     with front.watch("tuning on the valid split", "tuned on the valid split"):
-        tuning = tune(ranker, dataset, groups, seed=seed)
+        tuning = tune(ranker, dataset, groups, seed=seed, other=other)
     if run and key:
         try:
             save_tuning(run, tuning, key)

@@ -131,6 +131,12 @@ class AnswerFrames:
             AnswerColumns(whole, whole, whole, whole, whole, triples, narrow, scores, known, narrow, narrow)
         )
 
+    def _rule_texts(self, rules: NDArray[np.int32]) -> pl.Series:
+        """Return the text of sorted rules; that of -1, which is none, is null."""
+        n_without = int(np.searchsorted(rules, 0))
+        texts = self._texts.texts_at(rules[n_without:])
+        return pl.concat([pl.Series(texts.name, [None] * n_without, dtype=texts.dtype), texts])
+
     def frame(self, columns: AnswerColumns) -> pl.DataFrame:
         """Return one row per answer: the number of its query, the triple, rank, entity, score, the splits that hold the
         triple, the best rule, and how many rules there are.
@@ -148,7 +154,7 @@ class AnswerFrames:
                 "entity": entities.gather(columns.entities),
                 "score": columns.scores,
                 "known": KNOWN.gather(columns.known),
-                "rule": self._texts.texts_at(rules).gather(places),
+                "rule": self._rule_texts(rules).gather(places),
                 "rules": columns.n_rules,
             }
         )

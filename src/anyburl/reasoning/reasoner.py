@@ -38,6 +38,7 @@ from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset, load_dataset, load_recorded
 from anyburl.triples.names import Names
 from anyburl.triples.vocabulary import Vocabulary
+from anyburl.tuning.opinion import OtherModel
 
 PathLike = str | os.PathLike[str]
 
@@ -49,7 +50,8 @@ class Reasoner:
     fields of `RankOptions` as keywords, define how candidates are ranked. Rules of another vocabulary are matched by
     label; those that cannot be matched are left out, with a warning. With `names`, questions may use readable names.
     With `engine="ray"`, the questions are answered on the Ray cluster at `address`, or on this machine. `seed` is used
-    by `aggregation="tuned"` only. A reasoner is a context manager: `close` stops what the engine started.
+    by `aggregation="tuned"` only. `other` is the model that `aggregation="hybrid"` knows besides the rules, by default
+    the embedding of the run folder. A reasoner is a context manager: `close` stops what the engine started.
     """
 
     def __init__(
@@ -62,13 +64,14 @@ class Reasoner:
         engine: str = "threads",
         address: str | None = None,
         seed: int = 0,
+        other: OtherModel | None = None,
         **keywords: Unpack[RankKeywords],
     ) -> None:
         chosen = choose_options(options, keywords)
         found = rules if isinstance(rules, RuleSet) else RuleSet.load(rules)
         dataset = data if isinstance(data, Dataset) else load_dataset(data)
         engine_chosen = Engine(name=engine, address=address)
-        self._set(open_rules(found, dataset, chosen, engine_chosen, Front(), seed=seed), names)
+        self._set(open_rules(found, dataset, chosen, engine_chosen, Front(), seed=seed, other=other), names)
         self.given_rules = found  # before they were matched with the data
 
     @classmethod
@@ -83,6 +86,7 @@ class Reasoner:
         engine: str = "threads",
         address: str | None = None,
         seed: int = 0,
+        other: OtherModel | None = None,
         front: Front | None = None,
         **keywords: Unpack[RankKeywords],
     ) -> Self:
@@ -101,10 +105,10 @@ class Reasoner:
         if data is None:
             if described.get("source") is None:
                 raise RunError(f"{run} does not record where its data came from: give data")
-            opened = open_run(folder, load, chosen, engine_chosen, told, seed=seed, prepare=prepare)
+            opened = open_run(folder, load, chosen, engine_chosen, told, seed=seed, prepare=prepare, other=other)
         else:
             dataset = data if isinstance(data, Dataset) else load_dataset(data)
-            opened = open_rules(RuleSet.load(folder), dataset, chosen, engine_chosen, told, seed=seed)
+            opened = open_rules(RuleSet.load(folder), dataset, chosen, engine_chosen, told, seed=seed, other=other)
         return cls.of(opened, names)
 
     @classmethod
@@ -202,7 +206,7 @@ class Reasoner:
                     rank=int(found.ranks[row]),
                     triple=(*labels, vocabulary.entity_label(object_id)),
                     known=split_names(int(found.known[row])),
-                    rule=self.rules.rule(int(found.rules[row])),
+                    rule=self.rules.rule(int(found.rules[row])) if found.rules[row] >= 0 else None,
                     n_rules=int(found.n_rules[row]),
                     _explain=self.explain,
                 )

@@ -66,8 +66,13 @@ def lists_of(answers: AnswerArrays, longest: int) -> Lists:
     return Lists(sizes, answers.best[kept], answers.evidence[kept])
 
 
-def rows_of(ready: ReadyRules, queries: QueryArrays, answers: AnswerArrays, lists: Lists) -> Floats:
-    """Return one row for each candidate: the evidence for it, how that compares, and how common all of it is."""
+def rows_of(
+    ready: ReadyRules, queries: QueryArrays, answers: AnswerArrays, lists: Lists, more: Floats | None = None
+) -> Floats:
+    """Return one row for each candidate: the evidence for it, how that compares, and how common all of it is.
+
+    `more` are columns of another model.
+    """
     evidence, questions = lists.evidence, lists.questions
     sums = evidence[:, N_BEST + 1 :: PER_GROUP].sum(axis=1)
     n_rules = evidence[:, N_BEST + 2 :: PER_GROUP].sum(axis=1)
@@ -91,4 +96,4 @@ def rows_of(ready: ReadyRules, queries: QueryArrays, answers: AnswerArrays, list
         np.log1p(edges) - np.log1p(askers_of),
         np.log1p(answers.n_candidates)[questions],
     ]
-    return np.column_stack([evidence, *context]).astype(np.float32)
+    return np.column_stack([evidence, *context, *([] if more is None else [more])]).astype(np.float32)

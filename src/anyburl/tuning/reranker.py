@@ -13,21 +13,28 @@ from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.queries import take_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.triples.dataset import Dataset
-from anyburl.tuning.evidence import Lists, lists_of, rows_of, rule_groups
+from anyburl.tuning.evidence import Floats, Lists, rows_of, rule_groups
+from anyburl.tuning.listing import Listing, list_candidates, parts_of
 from anyburl.tuning.model import TunedModel
-from anyburl.tuning.rerank import find_answers, reorder, rerank
-from anyburl.tuning.train import TOP_K, Tuning, tune
-
-QUESTIONS_AT_A_TIME = 1024  # what is known of their candidates is held in memory
+from anyburl.tuning.opinion import OtherModel
+from anyburl.tuning.rerank import reorder, rerank
+from anyburl.tuning.train import Tuning, tune
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The answers of some queries, the candidates that the model puts in order, and its score for each."""
+    """The candidates that the model puts in order, and its score for each."""
 
-    answers: AnswerArrays
-    lists: Lists
+    listing: Listing
     scores: NDArray[np.float64]
+
+    @property
+    def answers(self) -> AnswerArrays:
+        return self.listing.answers
+
+    @property
+    def lists(self) -> Lists:
+        return self.listing.lists
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,7 @@ class TunedReranker:
 
     tuning: Tuning
     groups: NDArray[np.uint8]  # the group of each rule, which evidence is told by
+    other: OtherModel | None = None  # whose candidates and scores the model knows as well
 
     @property
     def aggregation(self) -> Aggregation:
@@ -53,8 +61,7 @@ class TunedReranker:
             return lister.answer(queries, top_k=top_k, keep_known=keep_known, progress=progress)
         n_queries = len(queries.entities)
         out = empty_answers(n_queries, len(queries.targets), top_k)
-        for start in range(0, n_queries, QUESTIONS_AT_A_TIME):
-            chosen = np.arange(start, min(start + QUESTIONS_AT_A_TIME, n_queries))
+        for chosen in parts_of(n_queries, lister.graph.n_entities, self.other):
             part = self.judge(lister, take_queries(queries, chosen), top_k, keep_known, progress).answers
             first, last = queries.target_offsets[chosen[0]], queries.target_offsets[chosen[-1] + 1]
             _copy(part, out, slice(chosen[0], chosen[-1] + 1), slice(first, last), top_k)
@@ -69,21 +76,20 @@ class TunedReranker:
         progress: Progress | None = None,
     ) -> Judgement:
         """Answer a few queries, all at once, by the model: at least as many candidates as it puts in order."""
-        answers = lister.answer(
-            queries, top_k=max(TOP_K, top_k), keep_known=keep_known, groups=self.groups, progress=progress
-        )
-        lists = lists_of(answers, TOP_K)
-        scores = self.score_lists(lister, queries, answers, lists)
-        rerank(lists, queries, find_answers(lists, queries), scores, answers)
-        reorder(lists, scores, answers)
-        return Judgement(answers, lists, scores)
-
-    def score_lists(
-        self, lister: Ranker, queries: QueryArrays, answers: AnswerArrays, lists: Lists
-    ) -> NDArray[np.float64]:
-        """Return what the model says of the listed candidates."""
         assert self.model is not None
-        return self.model.scores(rows_of(lister.ready, queries, answers, lists))
+        listing = list_candidates(
+            lister, queries, self.groups, self.other, top_k=top_k, keep_known=keep_known, progress=progress
+        )
+        scores = self.model.scores(listing.rows)
+        rerank(listing.lists, queries, listing.found, scores, listing.answers)
+        reorder(listing.lists, scores, listing.answers)
+        return Judgement(listing, scores)
+
+    def score_evidence(self, lister: Ranker, listing: Listing, evidence: Floats) -> NDArray[np.float64]:
+        """Return what the model would say of the listed candidates if rules gave other evidence."""
+        assert self.model is not None
+        lists = replace(listing.lists, evidence=evidence)
+        return self.model.scores(rows_of(lister.ready, listing.queries, listing.answers, lists, listing.more))
 
 
 def _copy(part: AnswerArrays, out: AnswerArrays, queries: slice, targets: slice, top_k: int) -> None:

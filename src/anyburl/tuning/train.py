@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,12 +15,13 @@ from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import target_ranks
 from anyburl.triples.dataset import Dataset
-from anyburl.tuning.evidence import Lists, lists_of, rows_of
+from anyburl.tuning.evidence import Floats
+from anyburl.tuning.listing import Listing, list_in_parts
 from anyburl.tuning.model import TunedModel, fit, require_lightgbm
-from anyburl.tuning.observations import Observations, observe
-from anyburl.tuning.rerank import find_answers, reorder, rerank
+from anyburl.tuning.observations import Observations, join_observations, observe
+from anyburl.tuning.opinion import OtherModel
+from anyburl.tuning.rerank import reorder, rerank
 
-TOP_K = 100  # candidates that the model puts in order; what comes after them keeps its place
 MOST_QUESTIONS = 10_000  # of the validation split that the model learns from
 FEW_QUESTIONS = 1_000  # that the fixed aggregations are compared on, first
 N_FOLDS = 5  # of questions: with two, models learned from half as much as the last one, and scored otherwise
@@ -50,10 +52,13 @@ class Tuning:
         }
 
 
-def tune(ranker: Ranker, dataset: Dataset, groups: NDArray[np.uint8], *, seed: int = 0) -> Tuning:
+def tune(
+    ranker: Ranker, dataset: Dataset, groups: NDArray[np.uint8], *, seed: int = 0, other: OtherModel | None = None
+) -> Tuning:
     """Choose the best fixed aggregation, train a model on its lists, and keep whichever is better.
 
-    `groups` are those of the rules, which evidence is told by.
+    `groups` are those of the rules, which evidence is told by. An `other` model adds candidates, and says what it
+    thinks of all of them.
 
     Only train and valid are looked at: filtering with test triples would leak. The model's own MRR comes from five
     folds of questions, each ranked by a model trained on the others: the same question may be asked in test.
@@ -68,7 +73,7 @@ def tune(ranker: Ranker, dataset: Dataset, groups: NDArray[np.uint8], *, seed: i
     few = take_queries(queries, np.sort(drawn[:FEW_QUESTIONS]))
     queries = take_queries(queries, np.sort(drawn[:MOST_QUESTIONS]))
     best, _ = _best_fixed(ranker, few)
-    tuning = _train(ranker.with_aggregation(best), queries, groups, seed)
+    tuning = _train(ranker.with_aggregation(best), queries, groups, seed, other)
     if tuning.model is None:
         best, fixed = _best_fixed(ranker, queries)
         tuning = replace(tuning, aggregation=best, validation={**tuning.validation, **fixed})
@@ -85,41 +90,62 @@ def _best_fixed(ranker: Ranker, queries: QueryArrays) -> tuple[str, dict[str, fl
 
 
 def _mrr(queries: QueryArrays, answers: AnswerArrays, ranker: Ranker) -> float:
-    return float((1 / target_ranks(queries, answers, ranker.graph.n_entities).realistic).mean())
+    return float(_reciprocal_ranks(queries, answers, ranker).mean())
 
 
-def _train(ranker: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], seed: int) -> Tuning:
+def _reciprocal_ranks(queries: QueryArrays, answers: AnswerArrays, ranker: Ranker) -> NDArray[np.float64]:
+    return 1 / target_ranks(queries, answers, ranker.graph.n_entities).realistic
+
+
+def _train(
+    ranker: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], seed: int, other: OtherModel | None
+) -> Tuning:
     """Train a model, and keep it if it is better than the ranker's own order."""
-    own_name = ranker.aggregation.name
-    answers = ranker.answer(queries, top_k=TOP_K, groups=groups)
-    validation = {own_name: _mrr(queries, answers, ranker)}
+    own_name, threads = ranker.aggregation.name, ranker.backend.threads
+    parts = list_in_parts(ranker, queries, groups, other)
+    examples = Examples.of(parts)
+    validation = {own_name: _mrr(queries, ranker.answer(queries), ranker)}
     nothing = Tuning(None, own_name, validation, len(queries.entities), 0.0)
-    lists = lists_of(answers, TOP_K)
-    rows, targets = rows_of(ranker.ready, queries, answers, lists), find_answers(lists, queries)
-    if (targets >= 0).sum() < FEWEST_ANSWERS:
+    if examples.is_answer.sum() < FEWEST_ANSWERS:
         return nothing
-    folds = np.random.default_rng(seed + 1).permutation(len(lists.sizes)) % N_FOLDS
-    scores = np.zeros(len(rows))
+    folds = np.random.default_rng(seed + 1).permutation(len(examples.sizes)) % N_FOLDS
+    scores = np.zeros(len(examples.rows))
     for fold in range(N_FOLDS):
-        model = _fit_some(rows, targets, lists, folds != fold, seed, ranker.backend.threads)
-        own = (folds == fold)[lists.questions]
-        scores[own] = model.scores(rows[own])
-    rerank(lists, queries, targets, scores, answers)
-    validation["model"] = _mrr(queries, answers, ranker)
+        own = examples.of_questions(folds == fold)
+        scores[own] = examples.fit(folds != fold, seed, threads).scores(examples.rows[own])
+    for part, judged in zip(parts, np.split(scores, np.cumsum([len(part.rows) for part in parts])[:-1]), strict=True):
+        rerank(part.lists, part.queries, part.found, judged, part.answers)
+        reorder(part.lists, judged, part.answers)
+    ranks = [_reciprocal_ranks(part.queries, part.answers, ranker) for part in parts]
+    validation["model"] = float(np.concatenate(ranks).mean())
     if validation["model"] <= validation[own_name]:
         return nothing
-    reorder(lists, scores, answers)
-    model = _fit_some(rows, targets, lists, folds >= 0, seed, ranker.backend.threads)
-    return replace(nothing, model=model, observations=observe(queries, answers, ranker.graph.n_relations))
+    observations = [observe(part.queries, part.answers, ranker.graph.n_relations) for part in parts]
+    return replace(nothing, model=examples.fit(folds >= 0, seed, threads), observations=join_observations(observations))
 
 
-def _fit_some(
-    rows: NDArray[np.float32],
-    targets: NDArray[np.int64],
-    lists: Lists,
-    chosen: NDArray[np.bool_],
-    seed: int,
-    threads: int,
-) -> TunedModel:
-    kept = chosen[lists.questions]
-    return fit(rows[kept], targets[kept] >= 0, lists.sizes[chosen], seed, threads)
+@dataclass(frozen=True)
+class Examples:
+    """What a model learns from: rows of candidates, list after list."""
+
+    rows: Floats
+    is_answer: NDArray[np.bool_]
+    sizes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, parts: Sequence[Listing]) -> Examples:
+        """Join the candidates of all parts."""
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.found >= 0 for part in parts]),
+            np.concatenate([part.lists.sizes for part in parts]),
+        )
+
+    def of_questions(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which rows belong to the chosen lists."""
+        return np.repeat(chosen, self.sizes)
+
+    def fit(self, chosen: NDArray[np.bool_], seed: int, threads: int) -> TunedModel:
+        """Train on some of the lists."""
+        kept = self.of_questions(chosen)
+        return fit(self.rows[kept], self.is_answer[kept], self.sizes[chosen], seed, threads)

@@ -1,0 +1,112 @@
+"""`anyburl embed`: train an embedding beside the rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from anyburl.cli.arguments import Json, Quiet, Threads
+from anyburl.cli.completion import complete_data, one_of
+from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
+from anyburl.cli.interrupts import Interrupts
+from anyburl.cli.loading import load_data_argument, recorded_data
+from anyburl.embedding.options import DEVICES, EmbedOptions
+from anyburl.errors import OptionError
+
+if TYPE_CHECKING:
+    from anyburl.embedding.training import Epoch
+    from anyburl.triples.dataset import Dataset
+
+NAME = "embed"
+EXAMPLE = "Example:  anyburl embed --out runs/geo, then anyburl evaluate runs/geo --aggregation hybrid"
+TRAINING = "Training"
+
+
+def _option(text: str, **more: Any) -> Any:
+    return typer.Option(help=text, rich_help_panel=TRAINING, **more)
+
+
+def command(
+    out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder; the embedding is kept in it.")],
+    data: Annotated[
+        str | None,
+        typer.Argument(metavar="DATA", help="What to train on; a run knows its own.", autocompletion=complete_data),
+    ] = None,
+    rank: Annotated[int, _option("Number of complex dimensions.")] = EmbedOptions.rank,
+    epochs: Annotated[int, _option("Most passes over the train split.")] = EmbedOptions.epochs,
+    batch_size: Annotated[int, _option("Triples that are learned from at a time.")] = EmbedOptions.batch_size,
+    learning_rate: Annotated[float, _option("Step size of Adagrad.")] = EmbedOptions.learning_rate,
+    regularisation: Annotated[float, _option("Factor of the N3 norm.")] = EmbedOptions.regularisation,
+    relation_weight: Annotated[
+        float, _option("Factor of the loss of guessing relations.")
+    ] = EmbedOptions.relation_weight,
+    patience: Annotated[
+        int, _option("Looks at valid without a better MRR after which training ends.")
+    ] = EmbedOptions.patience,
+    device: Annotated[
+        str, _option(f"Where to train: {', '.join(DEVICES)}.", metavar="NAME", autocompletion=one_of(*DEVICES))
+    ] = EmbedOptions.device,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue training that was interrupted.")] = False,
+    seed: Annotated[int, _option("Seed of all random numbers.")] = EmbedOptions.seed,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Train an embedding (ComplEx) of DATA's train split into a run folder, for --aggregation hybrid."""
+    options = EmbedOptions(
+        rank=rank,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        regularisation=regularisation,
+        relation_weight=relation_weight,
+        patience=patience,
+        device=device,
+        seed=seed,
+        threads=threads,
+    )
+    notes = note_console(quiet=quiet)
+    about = _train(_dataset(data, out, notes), out, options, resume, notes)
+    if json:
+        print_json({"run": str(out), **about})
+    elif not quiet:
+        mrr = "" if about["valid_mrr"] is None else f"; MRR on valid {about['valid_mrr']:.4f}"
+        result_console().say(
+            f"trained {about['epochs']} epochs on {about['device']} in {about['seconds']:.1f} s{mrr}; kept in {out}"
+        )
+    if about["stopped_by"] == "interrupt":
+        raise typer.Exit(130)
+
+
+def _dataset(data: str | None, out: Path, notes: PlainConsole) -> Dataset:
+    if data is not None:
+        return load_data_argument(data, notes)
+    if not (out / "options.json").is_file():
+        raise OptionError(f"give DATA: {out} is not a run folder that knows its own")
+    from anyburl.ruleset.files.run_folder import described_run
+
+    described = described_run(out)["data"]
+    source, reading = recorded_data(described, f"{out} does not say where its data came from: give DATA")
+    return load_data_argument(source, notes, reading, is_new=False)
+
+
+def _train(dataset: Dataset, out: Path, options: EmbedOptions, resume: bool, notes: PlainConsole) -> dict[str, Any]:
+    from anyburl.embedding.embed import train_embedding
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with (
+        Interrupts(lambda: None) as interrupts,
+        Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress,
+    ):
+        task = progress.add_task("training", total=options.epochs)
+
+        def show(epoch: Epoch) -> None:
+            mrr = "" if epoch.mrr is None else f", MRR on valid {epoch.mrr:.4f}"
+            progress.update(task, completed=epoch.number, description=f"training: loss {epoch.loss:.3f}{mrr}")
+
+        return train_embedding(
+            dataset, out.expanduser(), options, resume=resume, on_epoch=show, stop=lambda: interrupts.was_interrupted
+        )[1]

@@ -1,0 +1,77 @@
+"""An embedding in a run folder: one safetensors file, with what it was trained on.
+
+Nothing in such a file is executed, and reading it does not need PyTorch.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.embedding.model import Embedding
+from anyburl.errors import MissingExtraError, RunError
+from anyburl.triples.dataset import Dataset
+from anyburl.writing import replacing
+
+FILE, CHECKPOINT = "embedding.safetensors", "embedding.checkpoint.safetensors"
+FORMAT = 1
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save_embedding(run: Path, embedding: Embedding, dataset: Dataset, about: dict[str, Any]) -> Path:
+    """Write vectors, in half precision, which costs no rank; return the file."""
+    arrays = {name: getattr(embedding, name).astype(np.float16) for name in ("entities", "relations")}
+    return write_arrays(run / FILE, arrays, {**about, "data": dataset.fingerprint})
+
+
+def load_embedding(run: Path, dataset: Dataset) -> Embedding:
+    """Read the embedding of a run folder; one of other data is refused."""
+    path = run / FILE
+    if not path.is_file():
+        raise RunError(f'{run} has no embedding, which aggregation="hybrid" needs: train one with `anyburl embed`')
+    arrays, about = read_arrays(path)
+    shapes = [arrays[name].shape[0] if name in arrays else -1 for name in ("entities", "relations")]
+    expected = [dataset.vocabulary.n_entities, 2 * dataset.vocabulary.n_relations]
+    if about.get("data") != dataset.fingerprint or shapes != expected:
+        raise RunError(f"{path} was trained on other data than {dataset.name}: train it again with `anyburl embed`")
+    return Embedding(*(arrays[name].astype(np.float32) for name in ("entities", "relations")))
+
+
+def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> Path:
+    """Write arrays and plain values into one file, all or nothing."""
+    from_numpy = _library().save
+    with replacing(path, RunError) as unfinished:
+        told = {"anyburl": json.dumps({"format": FORMAT, **about}, sort_keys=True)}
+        unfinished.write_bytes(from_numpy({name: np.ascontiguousarray(array) for name, array in arrays.items()}, told))
+    return path
+
+
+def read_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
+    """Read what `write_arrays` wrote; a damaged file or one of another format is refused."""
+    library = _library()
+    try:
+        content = path.read_bytes()
+        length = int.from_bytes(content[:8], "little")
+        about = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["anyburl"])
+        arrays = library.load(content)
+    except Exception as error:  # the library has no one kind of error
+        reason = " ".join(str(error).split())[:100]
+        raise RunError(
+            f"{path} cannot be read as an embedding ({reason}): train it again with `anyburl embed`"
+        ) from error
+    if about.get("format") != FORMAT:
+        raise RunError(f"{path} has format {about.get('format')}, and this is format {FORMAT}: train it again")
+    return arrays, about
+
+
+def _library() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError as error:
+        raise MissingExtraError("an embedding", "embed") from error
+    return safetensors.numpy

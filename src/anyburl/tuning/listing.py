@@ -1,0 +1,79 @@
+"""Candidates of some queries, with all that a model is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays
+from anyburl.ranking.backends.base import Progress
+from anyburl.ranking.queries import take_queries
+from anyburl.ranking.ranker import Ranker
+from anyburl.tuning.evidence import Floats, Lists, lists_of, rows_of
+from anyburl.tuning.opinion import Opinion, OtherModel
+from anyburl.tuning.rerank import find_answers
+
+TOP_K = 100  # candidates of the rules that the model puts in order; what comes after them keeps its place
+MOST_SCORES = 1 << 25  # of another model, held in memory at a time
+QUESTIONS_AT_A_TIME = 1024  # what is known of their candidates is held in memory
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The answers of some queries, the candidates that the model puts in order, and a row for each.
+
+    `found` is the place of each candidate among the targets, or -1; `more` are the columns of another model.
+    """
+
+    queries: QueryArrays
+    answers: AnswerArrays
+    lists: Lists
+    found: NDArray[np.int64]
+    rows: Floats
+    more: Floats | None
+
+
+def list_candidates(
+    lister: Ranker,
+    queries: QueryArrays,
+    groups: NDArray[np.uint8],
+    other: OtherModel | None = None,
+    *,
+    top_k: int = 0,
+    keep_known: bool = False,
+    progress: Progress | None = None,
+) -> Listing:
+    """Let `lister` answer queries, all at once: at least as many candidates as the model puts in order.
+
+    The best candidates of the `other` model are put behind those of the rules.
+    """
+    answers = lister.answer(queries, top_k=max(TOP_K, top_k), keep_known=keep_known, groups=groups, progress=progress)
+    lists, more = lists_of(answers, TOP_K), None
+    if other is None:
+        found = find_answers(lists, queries)
+    else:
+        opinion = Opinion.of(other, lister.ready, queries)
+        answers, lists = opinion.add_candidates(answers, lists)
+        more, found = opinion.columns(lists), find_answers(lists, queries)
+        opinion.rank_the_rest(lists, queries, found, answers)
+    return Listing(queries, answers, lists, found, rows_of(lister.ready, queries, answers, lists, more), more)
+
+
+def parts_of(n_queries: int, n_entities: int, other: OtherModel | None) -> Iterator[NDArray[np.int64]]:
+    """Yield the rows of queries to be answered at a time."""
+    size = QUESTIONS_AT_A_TIME
+    if other is not None:
+        size = max(1, min(size, MOST_SCORES // max(1, n_entities)))
+    for start in range(0, n_queries, size):
+        yield np.arange(start, min(start + size, n_queries))
+
+
+def list_in_parts(
+    lister: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], other: OtherModel | None
+) -> list[Listing]:
+    """List the candidates of many queries, in parts."""
+    rows = parts_of(len(queries.entities), lister.graph.n_entities, other)
+    return [list_candidates(lister, take_queries(queries, part), groups, other) for part in rows]

@@ -1,0 +1,132 @@
+"""What another model says of every entity, as more candidates and more columns for the model that decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.graph.lookup import neighbours
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays
+from anyburl.ranking.ready import ReadyRules
+from anyburl.tuning.evidence import Floats, Lists
+
+MORE_CANDIDATES = 50  # of the other model, beside those of the rules
+LEAST = np.float32(-30.0)  # the lowest log-probability that is told apart
+RANK_COLUMN = 1  # minus the logarithm of 1 + the number of better entities
+
+
+class OtherModel(Protocol):
+    """Scores every entity as an answer; only differences between the answers to one query matter."""
+
+    @property
+    def digest(self) -> str:
+        """What tells one model from another."""
+        ...
+
+    def scores(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> Floats:
+        """Return a score for each query (entity, directed relation, ?) and entity: the logarithm of something that is
+        in proportion to its probability.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """Scores of all entities for some queries; -inf for those that must not be ranked."""
+
+    scores: Floats
+
+    @classmethod
+    def of(cls, model: OtherModel, ready: ReadyRules, queries: QueryArrays) -> Opinion:
+        """Ask the model; known answers and, where they are blocked, neighbours are not ranked."""
+        scores = np.array(model.scores(queries.entities, queries.relations), np.float32)
+        questions = np.repeat(np.arange(len(scores)), np.diff(queries.excluded_offsets))
+        scores[questions, queries.excluded] = -np.inf
+        if ready.block_connected:
+            for row, entity in enumerate(queries.entities.tolist()):
+                scores[row, neighbours(ready.graph, entity)] = -np.inf
+        return cls(scores)
+
+    @cached_property
+    def _ordered(self) -> Floats:
+        return np.asarray(np.sort(self.scores, axis=1), np.float32)
+
+    def columns(self, lists: Lists) -> Floats:
+        """Return for each listed candidate its log-probability among all entities, its rank among them, and how far it
+        is below the best.
+        """
+        best = self._ordered[:, -1:]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            totals = np.log(np.exp(self.scores - best).sum(axis=1)) + best[:, 0]
+        own, questions = self.scores[lists.questions, lists.candidates], lists.questions
+        ranks = np.empty(len(own), np.float32)
+        ends = np.cumsum(lists.sizes)
+        for row, (first, last) in enumerate(zip(ends - lists.sizes, ends, strict=True)):
+            ranks[first:last] = self.scores.shape[1] - np.searchsorted(self._ordered[row], own[first:last], "right")
+        with np.errstate(invalid="ignore"):
+            columns = [own - totals[questions], -np.log1p(ranks), own - best[questions, 0]]
+        told = np.nan_to_num(np.maximum(np.column_stack(columns), LEAST), nan=float(LEAST))
+        return np.asarray(told, np.float32)
+
+    def add_candidates(self, answers: AnswerArrays, lists: Lists) -> tuple[AnswerArrays, Lists]:
+        """Return answers and lists with the best entities of this opinion behind those that rules predict."""
+        n_queries, n_entities = self.scores.shape
+        is_listed = np.zeros((n_queries, n_entities), np.bool_)
+        is_listed[lists.questions, lists.candidates] = True
+        n_more = min(MORE_CANDIDATES, n_entities)
+        found = np.argpartition(-self.scores, n_more - 1, axis=1)[:, :n_more].astype(np.int32)
+        rows = np.arange(n_queries)[:, None]
+        is_new = ~is_listed[rows, found] & np.isfinite(self.scores[rows, found])
+        questions, candidates = np.nonzero(is_new)[0], found[is_new]
+        order = np.argsort(np.concatenate([lists.questions, questions]), kind="stable")
+        blank = np.zeros((len(candidates), lists.evidence.shape[1]), np.float32)
+        longer = Lists(
+            sizes=lists.sizes + is_new.sum(axis=1),
+            candidates=np.concatenate([lists.candidates, candidates])[order],
+            evidence=np.concatenate([lists.evidence, blank])[order],
+        )
+        return _make_room(answers, lists.sizes, longer), longer
+
+    def rank_the_rest(
+        self, lists: Lists, queries: QueryArrays, found: NDArray[np.int64], answers: AnswerArrays
+    ) -> None:
+        """Overwrite in `answers` where targets stand that are not listed: after the lists, in the order of the opinion.
+
+        `found` is what `find_answers` gave. Afterwards no target counts as one that nothing predicts.
+        """
+        rivals_listed = np.bincount(lists.questions[found < 0], minlength=len(lists.sizes))
+        is_listed = np.zeros(len(queries.targets), np.bool_)
+        is_listed[found[found >= 0]] = True
+        questions = np.repeat(np.arange(len(lists.sizes)), np.diff(queries.target_offsets))
+        ends = np.cumsum(lists.sizes)
+        for target in np.flatnonzero(~is_listed):
+            row = questions[target]
+            is_rival = np.ones(self.scores.shape[1], np.bool_)
+            is_rival[lists.candidates[ends[row] - lists.sizes[row] : ends[row]]] = False
+            is_rival[queries.targets[queries.target_offsets[row] : queries.target_offsets[row + 1]]] = False
+            is_rival[queries.excluded[queries.excluded_offsets[row] : queries.excluded_offsets[row + 1]]] = False
+            rivals, own = self.scores[row, is_rival], self.scores[row, queries.targets[target]]
+            answers.better[target] = rivals_listed[row] + (rivals > own).sum()
+            answers.equal[target] = (rivals == own).sum()
+        answers.fired[:] = True
+
+
+def _make_room(answers: AnswerArrays, old_sizes: NDArray[np.int64], lists: Lists) -> AnswerArrays:
+    """Return answers in which the lists stand first, without their evidence; candidates behind the old lists follow."""
+    added = lists.sizes - old_sizes
+    n_queries, width = answers.best.shape
+    questions, places = np.nonzero(np.arange(width)[None, :] < answers.n_best[:, None])
+    moved = places + np.where(places >= old_sizes[questions], added[questions], 0)
+    changed = {"n_best": answers.n_best + added}
+    for name, empty in (("best", -1), ("best_keys", 0), ("best_rules", -1), ("best_counts", 0)):
+        column = getattr(answers, name)
+        wide = np.full((n_queries, width + int(added.max(initial=0))), empty, column.dtype)
+        wide[questions, moved] = column[questions, places]
+        changed[name] = wide
+    changed["best"][lists.questions, lists.places] = lists.candidates
+    changed["evidence"] = np.empty((*changed["best"].shape, 0), np.float32)  # it is in the lists
+    return answers._replace(**changed)

@@ -1,0 +1,87 @@
+"""Rules and another model, decided on together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import anyburl
+from anyburl import Dataset, OptionError, Reasoner, RuleSet
+
+pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
+
+
+class Knowing:
+    """Knows most facts of all splits, with some noise: what no rule could tell."""
+
+    digest = "knowing"
+
+    def __init__(self, data: Dataset) -> None:
+        words = data.vocabulary
+        self._noise = np.random.default_rng(0).normal(size=(words.n_entities, 2 * words.n_relations, words.n_entities))
+        for table in (data.train, data.valid, data.test):
+            s, r, o = table.triples[::2].T
+            self._noise[s, r, o] += 6
+            self._noise[o, r + words.n_relations, s] += 6
+
+    def scores(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.float32]:
+        return self._noise[entities, relations].astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return anyburl.load_dataset("geo")
+
+
+@pytest.fixture(scope="module")
+def rules(data: Dataset) -> RuleSet:
+    return anyburl.learn(data, paths=10_000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def hybrid(rules: RuleSet, data: Dataset) -> Reasoner:
+    return Reasoner(rules, data, aggregation="hybrid", other=Knowing(data), threads=2)
+
+
+def test_a_model_that_knows_more_ranks_better(hybrid: Reasoner, rules: RuleSet, data: Dataset) -> None:
+    found = hybrid.evaluate()
+    alone = Reasoner(rules, data, aggregation="tuned", threads=2).evaluate()
+    assert found.metrics["mrr"] > alone.metrics["mrr"] + 0.02
+    assert found.protocol["aggregation"] == "hybrid"
+    assert found.protocol["tuned"]["chosen"] == "model"
+
+
+def test_batches_do_not_matter(hybrid: Reasoner, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = hybrid.evaluate("valid").metrics
+    monkeypatch.setattr("anyburl.tuning.listing.QUESTIONS_AT_A_TIME", 7)
+    assert hybrid.evaluate("valid").metrics == whole
+
+
+def test_answers_that_no_rule_predicts_have_none_and_say_so(hybrid: Reasoner, data: Dataset) -> None:
+    questions = [(s, r, None) for s, r, _ in data.test.to_polars().unique(["subject", "relation"]).rows()]
+    answers = hybrid.predict(questions, top=150)
+    unexplained = answers.filter(answers["rule"].is_null())
+    assert len(unexplained)
+    assert (unexplained["rules"] == 0).all()
+    assert (answers.filter(answers["rule"].is_not_null())["rules"] > 0).all()
+    subject, relation, object = unexplained.select("subject", "relation", "object").row(0)
+    one = next(answer for answer in hybrid.predict(subject, relation, None, top=150) if answer.entity == object)
+    assert one.rule is None
+    assert not one.reasons
+    explanation = hybrid.explain((subject, relation, object))
+    assert explanation.rank_embedding is not None
+    assert explanation.to_json()["embedding"]["rank"] == explanation.rank_embedding
+
+
+def test_explanations_agree_with_predictions(hybrid: Reasoner) -> None:
+    for answer in hybrid.predict("France", "official_language", None, top=3):
+        explanation = hybrid.explain(answer.triple)
+        assert explanation.score == pytest.approx(answer.score)
+        assert explanation.aggregation == "hybrid"
+        assert explanation.share_embedding is not None
+
+
+def test_all_missing_facts_are_for_rules_alone(hybrid: Reasoner) -> None:
+    with pytest.raises(OptionError, match="hybrid"):
+        next(hybrid.complete())
