@@ -24,7 +24,7 @@ from postgresql import PostgresServer, postgres_server
 
 ROWS = (
     "SELECT 'entity_' || (i * 7919 % {entities}) AS s, 'relation_' || (i % 200) AS p, "
-    "'entity_' || (i * 104729 % {entities}) AS o FROM {numbers}"
+    "'entity_' || ((i * 104729 + i % 7 * 131) % {entities}) AS o FROM {numbers}"
 )
 READ = "import sys; sys.path.insert(0, {here!r}); import bench_database; bench_database.read({address!r})"
 
