@@ -68,6 +68,7 @@ def test_named_graphs_are_chosen(endpoint: SparqlServer) -> None:
     assert read(endpoint) == read(endpoint, graphs=("default",)) == labels(triples(3))
     assert "not both" in refusal(endpoint, graphs=("default", GRAPH))
     assert "expected the IRI of a named graph, got 'no iri'" in refusal(endpoint, graphs=("no iri",))
+    assert read(endpoint, graphs=("ex:graph",), prefixes={"ex": EX}) == labels(triples(4, "likes"))
     assert read(endpoint, graphs=(GRAPH,)) == labels(triples(4, "likes"))
     assert read(endpoint, graphs=(GRAPH, f"{GRAPH}2"), page_size=2) == labels(triples(6, "likes"))
 

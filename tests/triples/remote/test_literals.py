@@ -21,6 +21,15 @@ def test_literals_are_skipped_and_counted(endpoint: SparqlServer) -> None:
     assert data.left_out == {"literals": 2}
 
 
+def test_numbers_become_ranges_and_labels_names(endpoint: SparqlServer) -> None:
+    name = "http://www.w3.org/2000/01/rdf-schema#label"
+    endpoint.fill([*FACTS, (f"<{EX}a>", f"<{name}>", '"Anna"@en'), (f"<{EX}a>", f"<{name}>", '"Anne"@fr')])
+    data = load_dataset(endpoint.url, ReadOptions(literals="ranges", language="fr"))
+    assert data.names[f"{EX}a"] == "Anne"
+    assert [row[1] for row in data.train.to_polars().rows()] == [f"{EX}height", f"{EX}knows"]
+    assert data.left_out == {"literals": 1, "exact numbers and dates": 1}
+
+
 def test_literals_are_kept_as_files_have_them(endpoint: SparqlServer) -> None:
     endpoint.fill(FACTS)
     data = load_dataset(endpoint.url, ReadOptions(literals="keep"))

@@ -32,6 +32,7 @@ def read_endpoint(address: Address, options: ReadOptions, gathered: Gathered) ->
     for part in reader.parts(before):
         for page in reader.pages(part):
             yield statements.triples(page)
+    yield from statements.ranges()
     if reader.counts() != before:
         raise DataError(f"{address.text}: the graph has changed while it was read: try again, or read a copy of it")
 

@@ -9,6 +9,7 @@ from typing import Self
 
 from anyburl.errors import DataError
 from anyburl.rdf_terms import IRI
+from anyburl.triples.prefixes import Prefixes
 from anyburl.triples.read_options import ReadOptions
 
 TRIPLE = "?s ?p ?o"
@@ -40,7 +41,8 @@ class GraphQueries:
     @classmethod
     def of(cls, options: ReadOptions) -> Self:
         """Return the queries for what the options ask for."""
-        source = "".join(f"FROM <{graph}>\n" for graph in _named(options.graphs))
+        graphs = [Prefixes(options.prefixes).expand(graph) for graph in options.graphs]
+        source = "".join(f"FROM <{graph}>\n" for graph in _named(graphs))
         if options.query is None:
             return cls(source=source)
         prologue, query = _split(options.query)

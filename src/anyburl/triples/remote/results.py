@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
-from typing import Any
+from typing import Any, NamedTuple
 
 from anyburl.errors import DataError
 from anyburl.triples.remote.protocol import Answer, send
@@ -44,6 +44,20 @@ def _rows(url: str, answer: Answer) -> list[Row]:
     raise HTTPException("the results are damaged: expected values that are text")
 
 
+class LiteralTerm(NamedTuple):
+    """A literal, with its language or its type."""
+
+    value: str
+    language: str | None
+    datatype: str
+
+    @classmethod
+    def of(cls, term: Mapping[str, Any]) -> LiteralTerm:
+        """Return the literal that a term of results is."""
+        language = term.get("xml:lang")
+        return cls(term["value"], language.lower() if language else None, term.get("datatype", XSD_STRING))
+
+
 def is_literal(term: Mapping[str, Any]) -> bool:
     """Whether a term is a literal; older servers say so in another word if it has a type."""
     return term.get("type") in ("literal", "typed-literal")
@@ -58,11 +72,11 @@ def label(term: Mapping[str, Any]) -> str:
         return f"_:{value}"
     if not is_literal(term):
         raise DataError(f"expected IRIs, blank nodes and literals in results, got {kind!r}")
-    quoted = f'"{ESCAPED.sub(_escape, value)}"'
-    if language := term.get("xml:lang"):
-        return f"{quoted}@{language.lower()}"
-    datatype = term.get("datatype", XSD_STRING)
-    return quoted if datatype == XSD_STRING else f"{quoted}^^<{datatype}>"
+    literal = LiteralTerm.of(term)
+    quoted = f'"{ESCAPED.sub(_escape, literal.value)}"'
+    if literal.language:
+        return f"{quoted}@{literal.language}"
+    return quoted if literal.datatype == XSD_STRING else f"{quoted}^^<{literal.datatype}>"
 
 
 def _escape(found: re.Match[str]) -> str:
