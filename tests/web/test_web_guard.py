@@ -93,3 +93,10 @@ def test_large_requests_are_refused(serve: Any) -> None:
     assert client.post("/api/batch", content=iter([b"x" * 600, b"x" * 600])).status_code == 413
     assert client.get(f"/entity?label={'x' * 20_001}").status_code == 422
     assert client.get(f"/search?q={'x' * 501}").status_code == 422
+
+
+def test_json_of_another_kind_is_no_request(client: TestClient) -> None:
+    """What a form of another site could send without asking first."""
+    body = b'{"subject": "France", "relation": "speaks", "object": "French", "verdict": "accepted"}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        assert client.post("/api/reviews", content=body, headers={"Content-Type": kind}).status_code == 422

@@ -112,6 +112,7 @@ def _serve(explorer: Explorer, serving: ServeOptions, listener: socket.socket) -
         access_log=False,
         server_header=False,
         h11_max_incomplete_event_size=LONGEST_REQUEST,
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=3,
     )
     uvicorn.Server(config).run(sockets=[listener])
