@@ -65,7 +65,7 @@ def test_rules_are_drawn_by_type(rules: RuleSet) -> None:
 
 def test_the_trace_as_a_table_has_a_row_for_each_span_and_profile() -> None:
     table = trace_table(TRACE)
-    assert table.rows()[0] == (0.5, 0.5, "acyclic 1", 1, 40.0)
+    assert table.rows()[0][:5] == (0.5, 0.5, "acyclic 1", 1, 40.0)
     assert len(table) == 4
     assert trace_table([]).columns == table.columns
 

@@ -23,8 +23,8 @@ class Reason:
     decide between candidates with equally good rules (`breaks_ties`); tuned, the share of the score that would be lost
     without the rule, negative if the rule speaks against the triple (as for the fixed aggregation, where the triple
     ranks too low for the model to look at it). Each grounding is one fact per body atom, in
-    the order of the body; a fact with `self` is shown as the reflexive triple that it is. `row` is where the rule stands
-    among those of the reasoner.
+    the order of the body; a fact with `self` is shown as the reflexive triple that it is. `row` is where the rule
+    stands among those of the reasoner.
     """
 
     rule: Rule

@@ -21,6 +21,7 @@ class ProfileSpan:
     known_rules: int = 0
     reward: float = 0.0
     exhausted: bool = False
+    new_by_type: tuple[int, ...] = ()  # the new rules of each type, by its code
 
     @property
     def value(self) -> float:

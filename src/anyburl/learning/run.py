@@ -20,6 +20,7 @@ from anyburl import __version__
 from anyburl.errors import AnyburlError, RunError
 from anyburl.learning.learner import Span
 from anyburl.learning.options import LearnOptions
+from anyburl.rules.types import RuleType
 from anyburl.ruleset.files import run_folder
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset, load_dataset
@@ -186,6 +187,7 @@ def trace_line(span: Span) -> dict[str, Any]:
                 "paths": entry.paths,
                 "new_bodies": entry.new_bodies,
                 "new_rules": entry.new_rules,
+                "new_by_type": {str(kind): n for kind, n in zip(RuleType, entry.new_by_type, strict=False) if n},
                 "known_rules": entry.known_rules,
                 "reward": entry.reward,
                 "value": entry.value,

@@ -7,11 +7,12 @@ plot_rules(rules).figure.savefig("rules.png")
 
 from __future__ import annotations
 
+from anyburl.learning.progress import trace_table
 from anyburl.plotting.anytime import AnytimePoint, anytime_points, plot_anytime
 from anyburl.plotting.calibration import calibration_table, plot_calibration
 from anyburl.plotting.reliability import plot_reliability
 from anyburl.plotting.rules import plot_rules
-from anyburl.plotting.trace import plot_cores, plot_rewards, trace_table
+from anyburl.plotting.trace import plot_cores, plot_rewards
 
 __all__ = [
     "AnytimePoint",

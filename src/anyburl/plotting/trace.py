@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from anyburl.learning.progress import trace_table
 from anyburl.plotting.style import COLOURS, ready_axes, say_nothing
 
 if TYPE_CHECKING:
@@ -16,17 +17,6 @@ SHADES = {
     "cyclic": ("#b3d7ee", "#62a9d8", "#1f6fb4", "#0b3c6f", "#041c38"),
     "acyclic": ("#fdae6b", "#f16913", "#a63603", "#7f2704"),
 }
-SCHEMA = {"elapsed": pl.Float64, "seconds": pl.Float64, "profile": pl.String, "cores": pl.Int64, "reward": pl.Float64}
-
-
-def trace_table(trace: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return one row for each time span and path profile of a run's trace (`RunDirectory.trace()`)."""
-    rows = [
-        {"elapsed": line["elapsed"], "seconds": line["seconds"], **{name: entry[name] for name in list(SCHEMA)[2:]}}
-        for line in trace
-        for entry in line["profiles"]
-    ]
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
 def plot_rewards(trace: Iterable[Mapping[str, Any]], *, axes: Axes | None = None) -> Axes:

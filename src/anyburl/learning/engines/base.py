@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol
 
+import numpy as np
+
 from anyburl.learning.history import ProfileSpan
 from anyburl.paths.profile import PathProfile
+from anyburl.rules.types import RuleType
 from anyburl.ruleset.ruleset import RuleSet
 
 
@@ -29,6 +32,10 @@ class CoreSpan:
     def new_rules(self) -> int:
         """How many rules were found."""
         return sum(len(rules) for rules in self.rules)
+
+    def count_type(self, kind: RuleType) -> int:
+        """Return how many rules of a type were found."""
+        return sum(int(np.count_nonzero(rules.type == kind.code)) for rules in self.rules)
 
 
 class Engine(Protocol):
@@ -103,4 +110,5 @@ def _add_up(profile: PathProfile, cores: list[CoreSpan], allocation: Sequence[Pa
         new_rules=sum(core.new_rules for core in cores),
         known_rules=sum(core.known_rules for core in cores),
         reward=sum(core.reward for core in cores),
+        new_by_type=tuple(sum(core.count_type(kind) for core in cores) for kind in RuleType),
     )

@@ -79,9 +79,9 @@ def read_run(folder: Path, at: float | str | None = None) -> RuleColumns:
 
 def read_trace(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the lines of trace.jsonl; a last line cut short by a kill is left out."""
-    with suppress(FileNotFoundError), open(folder / TRACE, encoding="utf-8") as file:
+    with suppress(FileNotFoundError), open(folder / TRACE, "rb") as file:
         for line in file:
-            with suppress(ValueError):
+            with suppress(ValueError, TypeError):
                 yield dict(json.loads(line))
 
 

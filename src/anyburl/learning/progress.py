@@ -1,0 +1,158 @@
+"""`read_progress`: how a run went, or goes, from its folder alone: also while another process is learning."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anyburl.errors import RunError
+from anyburl.ruleset.files import run_folder
+from anyburl.ruleset.files.run_folder import PARTS, RULES, described_run, read_trace
+
+SPAN = {
+    "number": pl.Int64,
+    "elapsed": pl.Float64,
+    "seconds": pl.Float64,
+    "rules": pl.Int64,
+    "new_rules": pl.Int64,
+    "paths": pl.Int64,
+    "bodies": pl.Int64,
+    "saturation": pl.Float64,
+    "reward": pl.Float64,
+}
+TYPE = {"elapsed": pl.Float64, "type": pl.String, "length": pl.Int64, "new_rules": pl.Int64}
+PROFILE = {
+    "elapsed": pl.Float64,
+    "seconds": pl.Float64,
+    "profile": pl.String,
+    "cores": pl.Int64,
+    "reward": pl.Float64,
+    "value": pl.Float64,
+    "new_rules": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A moment whose rules were kept: its name, as `--at` takes it, the seconds of learning, and how many rules."""
+
+    name: str
+    seconds: float
+    rules: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run's trace says.
+
+    `spans` has one row for each time span; `profiles` one for each span and path profile, with `rules`, the number that
+    the profile has found so far; `types` one for each span, type and length of rules that were found in it, with their
+    number so far (a trace of an older version does not tell). `notes` are events with their second, such as lost
+    workers. `wanted_seconds` is None for a run with a budget of paths.
+    """
+
+    spans: pl.DataFrame
+    profiles: pl.DataFrame
+    types: pl.DataFrame
+    snapshots: tuple[Snapshot, ...]
+    notes: tuple[tuple[float, str], ...]
+    wanted_seconds: float | None
+    is_finished: bool
+
+
+def read_progress(folder: str | os.PathLike[str]) -> Progress:
+    """Read how far a run is. What is missing in a line of its trace is null; a line cut short is left out."""
+    path = Path(folder)
+    options = described_run(path)["options"]
+    lines = [line for line in read_trace(path) if _is_span(line)]
+    return Progress(
+        spans=pl.DataFrame([_chosen(line, SPAN) for line in lines], schema=SPAN),
+        profiles=trace_table(lines).with_columns(rules=pl.col("new_rules").fill_null(0).cum_sum().over("profile")),
+        types=_types(lines),
+        snapshots=tuple(_snapshots(lines)),
+        notes=tuple((float(line["elapsed"]), str(note)) for line in lines for note in _listed(line, "notes")),
+        wanted_seconds=None if options.get("paths") is not None else _number(options.get("seconds")),
+        is_finished=_is_finished(path),
+    )
+
+
+def trace_table(trace: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return one row for each time span and path profile of a run's trace."""
+    rows = [
+        _chosen({**entry, "elapsed": line.get("elapsed"), "seconds": line.get("seconds")}, PROFILE)
+        for line in trace
+        for entry in _listed(line, "profiles")
+        if isinstance(entry, dict)
+    ]
+    return pl.DataFrame(rows, schema=PROFILE)
+
+
+def count_rules(folder: str | os.PathLike[str], at: str | None = None) -> dict[str, int]:
+    """Return how many rules of each type and length a run, or its snapshot `at`, has: {"B 1": 11, "Uc 1": 35}."""
+    path = Path(folder)
+    run_folder.check_run_folder(path)
+    names = {file.stem.removeprefix("rules-") for file in path.glob("rules-*.parquet")}
+    if at is not None and at not in names:
+        raise RunError(f"{path} has no snapshot at {at} seconds")
+    file = path / (RULES if at is None else f"rules-{at}.parquet")
+    if at is None and not _is_finished(path):
+        return run_folder.read_run(path).counts_by_length()
+    kinds = pl.scan_parquet(file).select(pl.col("type").cast(pl.String), pl.col("body").list.len().alias("length"))
+    counted = kinds.group_by("type", "length").len().sort("type", "length").collect(engine="streaming")
+    return {f"{kind} {length}": n for kind, length, n in counted.iter_rows()}
+
+
+def _is_finished(path: Path) -> bool:
+    return (path / RULES).is_file() and not any((path / PARTS).glob("*.columns"))
+
+
+def _is_span(line: Mapping[str, Any]) -> bool:
+    return _number(line.get("elapsed")) is not None and _number(line.get("number")) is not None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _chosen(line: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a row; what is missing or no number is null."""
+    row: dict[str, Any] = {}
+    for name, kind in schema.items():
+        value = line.get(name)
+        if kind == pl.String:
+            row[name] = str(value)
+        else:
+            number = _number(value)
+            row[name] = number if number is None or kind == pl.Float64 else int(number)
+    return row
+
+
+def _listed(line: Mapping[str, Any], name: str) -> list[Any]:
+    found = line.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _types(lines: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return the rules found in each span by type and length; the length is that of the path profile."""
+    rows = [
+        {"elapsed": line["elapsed"], "type": kind, "length": int(length), "new_rules": n}
+        for line in lines
+        for entry in _listed(line, "profiles")
+        if isinstance(entry, dict) and isinstance(entry.get("new_by_type"), dict)
+        for length in str(entry.get("profile")).split()[-1:]
+        for kind, n in entry["new_by_type"].items()
+        if length.isdecimal() and isinstance(n, int)
+    ]
+    found = pl.DataFrame(rows, schema=TYPE).group_by("elapsed", "type", "length", maintain_order=True).sum()
+    return found.with_columns(rules=pl.col("new_rules").cum_sum().over("type", "length"))
+
+
+def _snapshots(lines: Iterable[Mapping[str, Any]]) -> Iterable[Snapshot]:
+    for line in lines:
+        if isinstance(line.get("snapshot"), str) and (rules := _number(line.get("rules"))) is not None:
+            yield Snapshot(line["snapshot"], float(line["elapsed"]), int(rules))
