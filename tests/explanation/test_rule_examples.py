@@ -27,7 +27,7 @@ FACTS = [
 def examined(text: str, **options: int) -> rule_examples.RuleExamples:
     dataset = Dataset.from_triples(FACTS, valid=[("p3", "speaks", "dutch")])
     rules, _ = make_rules([(text, (4, 1))]).with_vocabulary(dataset.vocabulary)
-    return examine_rule(ranker_of(rules, dataset), dataset, 0, **options)
+    return examine_rule(ranker_of(rules, dataset), dataset, 0, seconds=600, **options)
 
 
 @pytest.mark.parametrize("body", ["dutch) <= lives(X,nl)", "dutch) <= lives(X,A)", "Y) <= lives(X,A), language(A,Y)"])

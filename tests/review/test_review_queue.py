@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,12 +11,18 @@ from anyburl import Reasoner
 from anyburl.errors import DataError, InvalidOptionError, UnknownLabelError
 from anyburl.review.facts_file import queue_from_file
 from anyburl.review.log import ReviewLog
-from anyburl.review.queue import review_queue
+from anyburl.review.queue import ReviewQueue
+from anyburl.review.queue import review_queue as timed_queue
 from anyburl.triples import Dataset
 from ruleset.samples import make_rules
 
 FACTS = [(f"p{i}", "lives", "nl") for i in range(5)] + [("p0", "speaks", "dutch"), ("p1", "knows", "p0")]
 RULES = [("speaks(X,dutch) <= lives(X,nl)", (10, 9)), ("knows(X,p1) <= lives(X,nl)", (10, 6))]
+
+
+def review_queue(reasoner: Reasoner, log: ReviewLog, **options: Any) -> ReviewQueue:
+    """With time enough to compile kernels."""
+    return timed_queue(reasoner, log, **{"seconds": 600.0, **options})
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from anyburl.drawing.shapes import MARGIN, NODE_HEIGHT, Drawing, Edge, Ink, Kind, Node, Point, Show
 from anyburl.drawing.texts import edge_width, node_width
 
-ROW, PASSING_ROW, LOOP, LINE = 46.0, 26.0, 30.0, 22.0
+ROW, PASSING_ROW, LOOP, LINE = 46.0, 26.0, 40.0, 22.0
 GAP = 64.0  # beside the texts between two columns
 ANYTHING = "?"
 
@@ -58,9 +58,9 @@ class _Layout:
         self.columns = [_with_passing(layers, column) for column in sorted(layers.columns)]
         self.loops = Counter(here for here, there, _ in layers.arrows if here == there)
         self.heights: dict[tuple[int, Item], float] = {}
-        self.text_heights: dict[Arrow, float] = {}
+        self.line_heights: dict[tuple[int, Arrow], float] = {}  # in the gap after a column
         self._stack_columns()
-        self._place_texts()
+        self._place_lines()
         self.lefts, self.widths, self.gaps = self._spread()
 
     def text(self, place: Place) -> str:
@@ -82,18 +82,14 @@ class _Layout:
             return PASSING_ROW
         return ROW + LOOP * self.loops[item]
 
-    def _place_texts(self) -> None:
-        """Set the height of each arrow's text: between those of its ends, and clear of the others in its gap."""
-        by_gap: dict[int, list[tuple[float, int, Arrow]]] = {}
-        for number, arrow in enumerate(self.layers.arrows):
-            if arrow[0] != arrow[1]:
-                gap = self._gap_of_text(arrow)
-                wished = (self._height_at(gap, arrow) + self._height_at(gap + 1, arrow)) / 2
-                by_gap.setdefault(gap, []).append((wished, number, arrow))
-        for texts in by_gap.values():
-            texts.sort(key=lambda text: text[:2])
-            for (_, _, arrow), height in zip(texts, _apart([text[0] for text in texts]), strict=True):
-                self.text_heights[arrow] = height
+    def _place_lines(self) -> None:
+        """Set the height of each arrow in each gap: between those at its sides, and clear of the other arrows."""
+        for gap in range(len(self.columns) - 1):
+            passing = [arrow for arrow in self.layers.arrows if self._ends(arrow)[0] <= gap < self._ends(arrow)[1]]
+            wished = [(self._height_at(gap, arrow) + self._height_at(gap + 1, arrow)) / 2 for arrow in passing]
+            order = sorted(range(len(passing)), key=lambda place: wished[place])
+            for place, height in zip(order, _apart([wished[place] for place in order]), strict=True):
+                self.line_heights[gap, passing[place]] = height
 
     def _ends(self, arrow: Arrow) -> tuple[int, int]:
         first, last = sorted(self.order[place[0]] for place in arrow[:2])
@@ -115,9 +111,9 @@ class _Layout:
         """Return the left side and the width of each column, and the width of the texts in the gap after it."""
         widths = [max((self._item_width(item) for item in items), default=0.0) for items in self.columns]
         gaps = [0.0] * len(widths)
-        for arrow in self.text_heights:
-            gap = self._gap_of_text(arrow)
-            gaps[gap] = max(gaps[gap], edge_width(self.show(arrow[2])))
+        for gap, arrow in self.line_heights:
+            if gap == self._gap_of_text(arrow):
+                gaps[gap] = max(gaps[gap], edge_width(self.show(arrow[2])))
         lefts, left = [], MARGIN
         for width, texts in zip(widths, gaps, strict=True):
             lefts.append(left)
@@ -138,7 +134,7 @@ class _Layout:
 
     def drawing(self, title: str) -> Drawing:
         """Return nodes and edges, moved so that all of them are on the sheet."""
-        top = min([*self.heights.values(), *self.text_heights.values()]) - ROW / 2
+        top = min([*self.heights.values(), *self.line_heights.values()]) - ROW / 2
         if any(self.loops.values()):
             top = min(top, min(self.heights.values()) - ROW / 2 - LOOP * max(self.loops.values()))
         places: dict[Place, int] = {}
@@ -149,7 +145,7 @@ class _Layout:
                     places[item] = len(nodes)
                     nodes.append(self._node(column, item, top))
         edges = [self._edge(arrow, ink, nodes, places, top) for arrow, ink in self.layers.arrows.items()]
-        bottom = max([*self.heights.values(), *self.text_heights.values()]) + ROW / 2
+        bottom = max([*self.heights.values(), *self.line_heights.values()]) + ROW / 2
         return Drawing(
             title, tuple(nodes), tuple(edges), self.lefts[-1] + self.widths[-1] + MARGIN, bottom - top + 2 * MARGIN
         )
@@ -166,28 +162,31 @@ class _Layout:
             node = nodes[source]
             above = node.x, node.y - NODE_HEIGHT / 2 - LOOP * (nth + 0.75)
             return Edge(relation, text, source, target, ink, 1, (), above)
-        gap = self._gap_of_text(arrow)
-        middle = self.lefts[gap] + self.widths[gap] + (GAP + self.gaps[gap]) / 2
-        text_at = middle, self.text_heights[arrow] - top + MARGIN
-        route = self._route(arrow, nodes[source], nodes[target], text_at, top)
+        text_at = self._crossing(self._gap_of_text(arrow), arrow, top)
+        route = self._route(arrow, nodes[source], nodes[target], top)
         return Edge(relation, text, source, target, ink, 1, route, text_at)
 
-    def _route(self, arrow: Arrow, source: Node, target: Node, text_at: Point, top: float) -> tuple[Point, ...]:
-        """Return the points from node to node: beside the text, and beside each column on the way."""
+    def _crossing(self, gap: int, arrow: Arrow, top: float) -> Point:
+        """Return the middle of a gap, at the height where an arrow crosses it."""
+        middle = self.lefts[gap] + self.widths[gap] + (GAP + self.gaps[gap]) / 2
+        return middle, self.line_heights[gap, arrow] - top + MARGIN
+
+    def _route(self, arrow: Arrow, source: Node, target: Node, top: float) -> tuple[Point, ...]:
+        """Return the points from node to node: beside each column and on both sides of the texts between them."""
         side = 1 if source.x < target.x else -1
         first, last = self._ends(arrow)
-        half = self.gaps[self._gap_of_text(arrow)] / 2
-        heights = (source.y, target.y)[::side]
-        out = self.lefts[first] + self.widths[first], heights[0]  # clear of wider nodes of the column
-        into = self.lefts[last], heights[1]
-        passed = [(out, out), ((text_at[0] - half, text_at[1]), (text_at[0] + half, text_at[1])), (into, into)]
-        for column in range(first + 1, last):
-            left, y = self.lefts[column], self.heights[column, arrow] - top + MARGIN
-            passed.append(((left, y), (left + self.widths[column], y)))
-        between = [point for pair in sorted(passed) for point in pair][::side]
+        points: list[Point] = []
+        for column in range(first, last + 1):
+            y, left = self._height_at(column, arrow) - top + MARGIN, self.lefts[column]
+            right = left + self.widths[column]
+            # Beside the columns at the ends, so that the arrow keeps clear of wider nodes there.
+            points += [(right if column == first else left, y), (left if column == last else right, y)]
+            if column < last:
+                (x, y), half = self._crossing(column, arrow, top), self.gaps[column] / 2
+                points += [(x - half, y), (x + half, y)]
         return (
             (source.x + side * source.width / 2, source.y),
-            *between,
+            *points[::side],
             (target.x - side * target.width / 2, target.y),
         )
 

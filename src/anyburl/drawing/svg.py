@@ -22,7 +22,8 @@ TIP = 9.0  # the length of an arrow's head
 def to_svg(drawing: Drawing, link: Link | None = None) -> str:
     """Return the drawing as an SVG element for a page."""
     size = f'viewBox="0 0 {drawing.width:.0f} {drawing.height:.0f}"'
-    parts = [_edge(drawing, edge) for edge in drawing.edges]
+    facts_first = sorted(drawing.edges, key=lambda edge: edge.ink != "fact")
+    parts = [_edge(drawing, edge) for edge in facts_first]
     parts += [_label(edge, edge.text_at) for edge in drawing.edges if edge.text_at]  # over all curves
     parts += [_node(node, link(node) if link else None) for node in drawing.nodes]
     return (

@@ -34,7 +34,13 @@ def shorten(text: str, longest: int) -> str:
 
 def text_width(text: str) -> float:
     """Return how many pixels a text takes, a little more rather than less."""
-    return sum(WIDE if east_asian_width(c) in "WF" else CAPITAL if c.isupper() else NARROW for c in text)
+    return sum(map(_character_width, text))
+
+
+def _character_width(character: str) -> float:
+    if character in "MWmw@%" or east_asian_width(character) in "WF":
+        return WIDE
+    return CAPITAL if character.isupper() else NARROW
 
 
 def node_width(text: str, kind: Kind = "entity") -> float:
