@@ -94,6 +94,9 @@ def test_aggregation_and_smoothing_change_the_scores(client: TestClient) -> None
     assert best_score(smoothing=0) > usual
     text = page(client, "/ask", subject=SCRIPT, relation="speaks", aggregation="noisy-or", smoothing=1)
     assert "<option selected>noisy-or</option>" in text
+    assert "the place by max with smoothing 5" in text
+    assert "the same place before" in text
+    assert "the place by max" not in page(client, "/ask", subject=SCRIPT, relation="speaks")
 
 
 def test_a_whole_triple_is_a_question_for_its_reasons(client: TestClient) -> None:
