@@ -21,11 +21,16 @@ Open = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """Return a browser; tests are skipped where there is none."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+def sync_api() -> Any:
+    """Return what drives a browser; tests are skipped where there is none."""
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
+    return pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+
+@pytest.fixture(scope="module")
+def chromium(sync_api: Any) -> Iterator[Any]:
+    """Return a browser. As long as it is there, other tests in this process cannot start event loops."""
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
@@ -33,7 +38,7 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def address(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(sync_api: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve a run of geo; return where."""
     folder = tmp_path_factory.mktemp("browser")
     anyburl.learn("geo", out=folder / "geo", paths=20_000, seed=1)

@@ -26,7 +26,7 @@ from anyburl.web.wording import entity_name, relation_name
 
 MOST_DERIVED = 8
 LARGEST_SMOOTHING = 1e6
-SECONDS_TO_WAIT = 2.0
+SECONDS_TO_WAIT = 6.0
 
 
 class Explorer:
@@ -58,6 +58,11 @@ class Explorer:
             return self._search
         finally:
             self._search_lock.release()
+
+    @property
+    def can_search(self) -> bool:
+        """Whether the index of labels is there."""
+        return self._search is not None
 
     @property
     def aggregations(self) -> tuple[str, ...]:
