@@ -41,6 +41,4 @@ def _home(explorer: Explorer) -> Context:
         "by_type": {name: n for name, n in rules.counts_by_type().items() if n},
         "examples": explorer.example_questions(N_EXAMPLES),
         "relations": explorer.common_relations(N_RELATIONS),
-        "options": explorer.reasoner.options,
-        "is_calibrated": explorer.reasoner.calibration is not None,
     }
