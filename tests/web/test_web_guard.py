@@ -100,3 +100,9 @@ def test_json_of_another_kind_is_no_request(client: TestClient) -> None:
     body = b'{"subject": "France", "relation": "speaks", "object": "French", "verdict": "accepted"}'
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
         assert client.post("/api/reviews", content=body, headers={"Content-Type": kind}).status_code == 422
+
+
+def test_the_head_of_a_page_can_be_asked_for(client: TestClient) -> None:
+    whole, head = client.get("/entity?label=France"), client.head("/entity?label=France")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == str(len(whole.content))

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from anyburl.learning.progress import Progress, read_progress
-from anyburl.ruleset.files.run_folder import described_run, read_trace
+from anyburl.ruleset.files.run_folder import described_run
 from anyburl.web.charts import Series, inks, lines, stacked, stepped
 
 MOST_MOMENTS = 300
@@ -27,20 +27,21 @@ class Chart:
 
 @dataclass(frozen=True)
 class RunView:
-    """What is shown of a run: `last` is the last line of its trace."""
+    """What is shown of a run: figures and path profiles of its last time span; None before there is one."""
 
     progress: Progress
     last: Mapping[str, Any] | None
+    profiles: Sequence[Mapping[str, Any]]
     charts: tuple[Chart, ...]
     options: Mapping[str, Any]
 
 
 def view_run(folder: Path) -> RunView:
     """Read a run folder, finished or not."""
-    progress, last = read_progress(folder), None
-    for line in read_trace(folder):
-        last = line
-    return RunView(progress, last, _charts(progress), described_run(folder)["options"])
+    progress = read_progress(folder)
+    last = progress.spans.row(-1, named=True) if len(progress.spans) else None
+    now = progress.profiles.filter(pl.col("elapsed") == last["elapsed"]) if last else progress.profiles
+    return RunView(progress, last, now.rows(named=True), _charts(progress), described_run(folder)["options"])
 
 
 def _charts(progress: Progress) -> tuple[Chart, ...]:
