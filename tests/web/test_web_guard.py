@@ -51,6 +51,7 @@ def test_without_the_token_there_is_only_its_form(serve: Any) -> None:
     assert client.post("/api/reviews", json={}).status_code == 401
     assert client.get("/api/rules", headers={"Authorization": "Bearer wrong"}).status_code == 401
     assert client.get("/static/app.css").status_code == 200
+    assert "world" not in client.get("/login").text
 
 
 def test_the_token_opens_by_form_and_by_header(serve: Any) -> None:

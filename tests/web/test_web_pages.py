@@ -213,8 +213,10 @@ def test_labels_are_text_everywhere(client: TestClient, label: str) -> None:
 
 
 def test_a_name_that_is_not_there_is_not_found_and_suggests_others(client: TestClient) -> None:
+    page(client, "/search", q="wait until it is there")
     text = page(client, "/entity", 404, label="Franse")
     assert "France" in text
+    assert "/entity?label=France" in text
     assert page(client, "/entity", 404, label=f"{SCRIPT}?")
     assert page(client, "/nothing/here", 404)
     assert page(client, "/entity", 422)
