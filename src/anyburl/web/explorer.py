@@ -103,8 +103,11 @@ class Explorer:
         return label
 
     def relation(self, text: str) -> str:
-        """Return the label of the relation that someone means."""
+        """Return the label of the relation that someone means: by label, by name, or as pages write it."""
         label = self.names.label_of(text, self.reasoner.vocabulary.relations, "relation")
+        if label not in self._relations:
+            shown = [one for one in self._relations if relation_name(one, self.names) == text]
+            label = shown[0] if len(shown) == 1 else label
         self.reasoner.vocabulary.relation_id(label)
         return label
 
