@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +21,7 @@ from anyburl.errors import MissingExtraError, OptionError
 from anyburl.web.options import ServeOptions
 
 if TYPE_CHECKING:
+    from anyburl.reasoning.reasoner import Reasoner
     from anyburl.web.explorer import Explorer
 
 NAME = "serve"
@@ -27,6 +29,7 @@ EXAMPLE = "Example:  anyburl serve runs/geo --port 8080"
 TOKEN = "ANYBURL_TOKEN"
 LONGEST_REQUEST = 1 << 18  # bytes of its first lines
 DEFAULTS = ServeOptions()
+INTERRUPTED = 130
 
 Reviews = Annotated[
     Path | None,
@@ -57,19 +60,32 @@ def command(
     check_tunable(options, source)
     serving = ServeOptions(host=host, port=port, token=token or None)
     with _listening(serving) as listener:
-        serving = ServeOptions(host=host, port=listener.getsockname()[1], token=serving.token)
+        serving = replace(serving, port=listener.getsockname()[1])
         _compile(source)
         with source.open(options, explaining=True, completing=True, seed=asked.seed) as reasoner:
-            from anyburl.web.explorer import Explorer
+            explorer = _explorer(reasoner, source, reviews)
+            _announce(asked, rules, explorer, serving)
+            try:
+                _serve(explorer, serving, listener)
+            except KeyboardInterrupt:
+                asked.notes().say("stopped")
+                raise typer.Exit(INTERRUPTED) from None
 
-            kept = reviews or _reviews_beside(source.path)
-            run = source.path if source.path.is_dir() else None
-            explorer = Explorer(reasoner, title=source.path.name, run=run, reviews=kept)
-            n_rules = len(reasoner.rules)
-            if asked.json:
-                print_json({"address": serving.address, "rules": n_rules, "reviews": str(kept)})
-            asked.notes().say(f"{counted(n_rules, 'rule')} of {rules} at {serving.address} (Ctrl-C to stop)", "bold")
-            _serve(explorer, serving, listener)
+
+def _explorer(reasoner: Reasoner, source: Source, reviews: Path | None) -> Explorer:
+    from anyburl.web.explorer import Explorer
+
+    rules = source.path.resolve()
+    run = rules if rules.is_dir() else None
+    beside = rules / "reviews.jsonl" if run else rules.with_name(f"{rules.name}.reviews.jsonl")
+    return Explorer(reasoner, title=rules.name, run=run, reviews=reviews or beside)
+
+
+def _announce(asked: Asked, rules: str, explorer: Explorer, serving: ServeOptions) -> None:
+    n_rules = len(explorer.reasoner.rules)
+    if asked.json:
+        print_json({"address": serving.address, "rules": n_rules, "reviews": str(explorer.reviews.path)})
+    asked.notes().say(f"{counted(n_rules, 'rule')} of {rules} at {serving.address} (Ctrl-C to stop)", "bold")
 
 
 def _compile(source: Source) -> None:
@@ -94,10 +110,6 @@ def _listening(serving: ServeOptions) -> socket.socket:
         raise OptionError(
             f"cannot listen on {serving.host} port {serving.port}: {os.strerror(error.errno or 0)}"
         ) from error
-
-
-def _reviews_beside(rules: Path) -> Path:
-    return rules / "reviews.jsonl" if rules.is_dir() else rules.with_name(f"{rules.name}.reviews.jsonl")
 
 
 def _serve(explorer: Explorer, serving: ServeOptions, listener: socket.socket) -> None:
