@@ -1,10 +1,10 @@
 """The explorer under readers: the first page after starting the command, then many readers at once.
 
-python benchmarks/bench_serve.py RUN [--readers 50] [--seconds 20] [--think 0]
+python benchmarks/bench_serve.py RUN [--readers 50] [--seconds 20] [--think 1] [--addresses 4000]
 
 A reader asks for a page or an answer of the API, reads it for `--think` seconds on average, and asks for the next.
-Most addresses are different ones, so that few come out of the cache. The readers run beside the server on the same
-cores.
+There are `--addresses` of each kind: with many, few answers come out of the cache. The readers run beside the server
+on the same cores.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import statistics
 import subprocess
@@ -106,6 +107,12 @@ def memory_mb(pid: int) -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith(("RssAnon", "RssShmem"))) / 1000
 
 
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def first_page(port: int, started: float) -> float:
     """Ask until there is an answer; return the seconds since the command was started."""
 
@@ -124,9 +131,9 @@ def first_page(port: int, started: float) -> float:
             time.sleep(0.02)
 
 
-def measure(run: Path, readers: int, seconds: float, think: float, port: int) -> dict[str, Any]:
-    """Serve a run, read, and report."""
-    pages = addresses(run, seed=1)
+def measure(run: Path, readers: int, seconds: float, think: float, n: int, port: int) -> dict[str, Any]:
+    """Serve a run, read `n` addresses of each kind, and report."""
+    pages = {kind: found[:n] for kind, found in addresses(run, seed=1).items()}
     with tempfile.TemporaryDirectory() as folder:
         reviews = Path(folder) / "reviews.jsonl"
         command = [sys.executable, "-m", "anyburl", "serve", str(run), "--port", str(port), "--reviews", str(reviews)]
@@ -137,9 +144,9 @@ def measure(run: Path, readers: int, seconds: float, think: float, port: int) ->
             time.sleep(3)
             asking = Readers(port, pages, think)
             asyncio.run(asking.all(readers, 3))
-            before, asking.took = memory_mb(process.pid), []
+            before, asking.took, used = memory_mb(process.pid), [], cpu_seconds(process.pid)
             asyncio.run(asking.all(readers, seconds))
-            after = memory_mb(process.pid)
+            after, used = memory_mb(process.pid), cpu_seconds(process.pid) - used
         finally:
             process.terminate()
             process.wait(10)
@@ -147,8 +154,10 @@ def measure(run: Path, readers: int, seconds: float, think: float, port: int) ->
         "run": run.name,
         "readers": readers,
         "think_seconds": think,
+        "addresses": n,
         "first_page_seconds": round(first, 2),
         **summary(asking.took, seconds),
+        "cpu_ms_per_answer": round(1000 * used / max(1, len(asking.took)), 2),
         "memory_mb_before": round(before),
         "memory_mb_after": round(after),
         "by_kind": {kind: summary([one for one in asking.took if one[0] == kind], seconds) for kind in MIX},
@@ -172,11 +181,12 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--readers", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--think", type=float, default=0.0)
+    parser.add_argument("--think", type=float, default=1.0)
+    parser.add_argument("--addresses", type=int, default=4000)
     parser.add_argument("--port", type=int, default=8765)
     parser.add_argument("--save", action="store_true", help="keep the result")
     given = parser.parse_args()
-    result = measure(given.run, given.readers, given.seconds, given.think, given.port)
+    result = measure(given.run, given.readers, given.seconds, given.think, given.addresses, given.port)
     print(json.dumps(result, indent=2))
     if given.save:
         save("serve", result)

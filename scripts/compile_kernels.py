@@ -1,4 +1,4 @@
-"""Compile the kernels of `learning` or of `reasoning`: python scripts/compile_kernels.py learning
+"""Compile the kernels of `learning`, or of `reasoning` and searching: python scripts/compile_kernels.py learning
 
 Tests on two cores would compile everything twice; two of these, side by side, compile each half once.
 """
@@ -9,7 +9,7 @@ import sys
 
 from anyburl import LearnOptions
 from anyburl.learning.update_warmup import warm_up_update
-from anyburl.reasoning.warmup import warm_up
+from anyburl.web.warmup import warm_up_explorer
 
 FEW_RELATIONS = 1
 
@@ -18,7 +18,7 @@ def main() -> None:
     if sys.argv[1:] == ["learning"]:
         warm_up_update(LearnOptions(threads=1), FEW_RELATIONS)
     else:
-        warm_up(FEW_RELATIONS, explaining=True, completing=True)
+        warm_up_explorer(FEW_RELATIONS)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +22,26 @@ Open = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """Return a browser; tests are skipped where there is none."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+def sync_api() -> Any:
+    """Return what drives a browser; tests are skipped where there is none."""
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
+    return pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+
+@pytest.fixture(scope="module")
+def chromium(sync_api: Any) -> Iterator[Any]:
+    """Return a browser. As long as it is there, other tests in this process cannot start event loops."""
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
 
 
-@pytest.fixture(scope="session")
-def address(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve a run of geo; return where."""
-    folder = tmp_path_factory.mktemp("browser")
-    anyburl.learn("geo", out=folder / "geo", paths=20_000, seed=1)
-    command = [sys.executable, "-m", "anyburl", "serve", str(folder / "geo"), "--port", "0", "--json", "--quiet"]
+@contextmanager
+def serving(run: Path) -> Iterator[str]:
+    """Serve a run; return where."""
+    command = [sys.executable, "-m", "anyburl", "serve", str(run), "--port", "0", "--json", "--quiet"]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stdout is not None
@@ -49,6 +53,26 @@ def address(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield json.loads(told)["address"].rstrip("/")
         server.terminate()
         server.wait(20)
+
+
+@pytest.fixture(scope="session")
+def address(sync_api: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve a run of geo; return where."""
+    run = tmp_path_factory.mktemp("browser") / "geo"
+    anyburl.learn("geo", out=run, paths=20_000, seed=1)
+    with serving(run) as there:
+        yield there
+
+
+@pytest.fixture(scope="session")
+def large_address(
+    sync_api: Any, shared_data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Serve a short run of FB15k-237, with its long names and its hubs; return where."""
+    run = tmp_path_factory.mktemp("browser") / "fb237"
+    anyburl.learn(shared_data("FB15k-237"), out=run, paths=5_000, max_acyclic=0, seed=1)
+    with serving(run) as there:
+        yield there
 
 
 @pytest.fixture

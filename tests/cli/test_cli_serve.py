@@ -35,6 +35,10 @@ def test_a_missing_extra_is_named(run: Any, geo_run: Path, monkeypatch: pytest.M
     assert "pip install 'anyburl[web]'" in run("serve", geo_run, code=2).stderr
 
 
+def test_an_embedding_is_not_for_pages(run: Any, geo_run: Path) -> None:
+    assert "by rules alone" in run("serve", geo_run, "--aggregation", "hybrid", code=2).stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_interrupted(spawn: Any, geo_run: Path, tmp_path: Path, number: signal.Signals) -> None:
     process = spawn("serve", geo_run, "--port", 0, "--json", "--reviews", tmp_path / "reviews.jsonl")
@@ -48,4 +52,5 @@ def test_it_serves_until_it_is_interrupted(spawn: Any, geo_run: Path, tmp_path: 
     process.send_signal(number)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "Traceback" not in errors
+    assert errors.endswith("stopped\n")
+    assert "error" not in errors

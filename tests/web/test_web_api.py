@@ -105,6 +105,10 @@ def test_facts_and_predicted_facts_of_an_entity(client: TestClient) -> None:
     assert all(not one["known"] for one in found)
 
 
+def test_a_relation_can_be_named_as_pages_write_it(client: TestClient) -> None:
+    assert asked(client, "/api/ask", relation="lives in", subject=SCRIPT)["relation"] == "lives_in"
+
+
 def test_search_by_kind(client: TestClient) -> None:
     found = asked(client, "/api/search", q="lives", kind="relation")["found"]
     assert [one["label"] for one in found] == ["lives_in"]
@@ -112,7 +116,8 @@ def test_search_by_kind(client: TestClient) -> None:
 
 
 def test_wrong_questions_are_refused_with_a_sentence(client: TestClient) -> None:
-    assert asked(client, "/api/ask", 404, relation="speaks", subject="Franse")["suggestions"] == ["France"]
+    client.get("/search?q=wait until it is there")
+    assert asked(client, "/api/ask", 404, relation="speaks", subject="Franse")["suggestions"][0] == "France"
     asked(client, "/api/ask", 422, relation="speaks")
     asked(client, "/api/ask", 422, relation="speaks", subject="France", aggregation="best")
     asked(client, "/api/ask", 422, relation="speaks", subject="France", aggregation="tuned")

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import schemathesis
-from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
@@ -49,8 +48,8 @@ def with_known_labels(case: Any, draw: Any) -> Any:
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["allowed", "forbidden"])
-def test_no_request_makes_the_api_fail(api: Any, client: TestClient, mode: GenerationMode) -> None:
-    asked = set()
+def test_no_request_makes_the_api_fail(api: Any, serve: Any, mode: GenerationMode) -> None:
+    client, asked = serve(seconds=600), set()
     for found in api.get_all_operations():
         operation = found.ok()
         if mode == GenerationMode.NEGATIVE and operation.label == "GET /api/reviews":
@@ -65,3 +64,51 @@ def test_no_request_makes_the_api_fail(api: Any, client: TestClient, mode: Gener
 
         ask()
     assert len({path for path, _ in asked}) >= 8
+
+
+PATHS = st.sampled_from(
+    [
+        "/",
+        "/search",
+        "/entity",
+        "/relation",
+        "/ask",
+        "/why",
+        "/why/page",
+        "/rules",
+        "/rules/0",
+        "/rules/-1",
+        "/run",
+        "/review",
+    ]
+)
+WORDS = (
+    "q",
+    "label",
+    "view",
+    "direction",
+    "page",
+    "new",
+    "top",
+    "type",
+    "length",
+    "min_support",
+    "sort",
+    "skip",
+    "about",
+)
+VALUES = st.one_of(ENTITIES, RELATIONS, st.text(max_size=20), st.integers(-3, 10**12).map(str), st.floats().map(str))
+ASKED = st.dictionaries(st.sampled_from([*WORDS, *KNOWN, "smoothing"]), VALUES, max_size=5)
+
+
+def test_no_address_makes_a_page_fail(serve: Any) -> None:
+    client = serve(seconds=600)
+
+    @settings(max_examples=150, suppress_health_check=list(HealthCheck), database=None)
+    @given(PATHS, ASKED)
+    def ask(path: str, parameters: dict[str, str]) -> None:
+        response = client.get(path, params=parameters)
+        assert response.status_code in (200, 303, 404, 422), response.text
+        assert "Traceback" not in response.text
+
+    ask()

@@ -51,6 +51,7 @@ def test_without_the_token_there_is_only_its_form(serve: Any) -> None:
     assert client.post("/api/reviews", json={}).status_code == 401
     assert client.get("/api/rules", headers={"Authorization": "Bearer wrong"}).status_code == 401
     assert client.get("/static/app.css").status_code == 200
+    assert "world" not in client.get("/login").text
 
 
 def test_the_token_opens_by_form_and_by_header(serve: Any) -> None:
@@ -93,3 +94,16 @@ def test_large_requests_are_refused(serve: Any) -> None:
     assert client.post("/api/batch", content=iter([b"x" * 600, b"x" * 600])).status_code == 413
     assert client.get(f"/entity?label={'x' * 20_001}").status_code == 422
     assert client.get(f"/search?q={'x' * 501}").status_code == 422
+
+
+def test_json_of_another_kind_is_no_request(client: TestClient) -> None:
+    """What a form of another site could send without asking first."""
+    body = b'{"subject": "France", "relation": "speaks", "object": "French", "verdict": "accepted"}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        assert client.post("/api/reviews", content=body, headers={"Content-Type": kind}).status_code == 422
+
+
+def test_the_head_of_a_page_can_be_asked_for(client: TestClient) -> None:
+    whole, head = client.get("/entity?label=France"), client.head("/entity?label=France")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == str(len(whole.content))

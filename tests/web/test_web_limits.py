@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -54,6 +55,26 @@ def test_a_slow_question_is_answered_with_a_friendly_page(serve: Any, explorer: 
     assert client.get("/entity?label=France").status_code == 200
 
 
+def test_heavy_questions_do_not_stop_the_others(serve: Any, explorer: Any) -> None:
+    client, gate, found = serve(), threading.Event(), explorer.rule_list.choose
+    client.get("/search?q=France")
+
+    def wait_and_choose(choice: Any) -> Any:
+        gate.wait(20)
+        return found(choice)
+
+    explorer.rule_list.choose = wait_and_choose
+    with ThreadPoolExecutor(8) as readers:
+        heavy = [readers.submit(client.get, f"/rules?length={n}") for n in range(6)]
+        light = [readers.submit(client.get, path) for path in ("/entity?label=France", "/api/search?q=Fran")]
+        try:
+            assert [one.result(15).status_code for one in light] == [200, 200]
+            assert not any(one.done() for one in heavy)
+        finally:
+            gate.set()
+        assert [one.result(15).status_code for one in heavy] == [200] * 6
+
+
 def test_a_bug_shows_no_traceback(serve: Any, explorer: Any) -> None:
     client = serve()
     explorer.rule_list.choose = lambda choice: 1 / 0
@@ -97,4 +118,4 @@ def test_the_cache_holds_no_more_than_it_may() -> None:
             await cache.get(str(number), compute)
         return len(cache._kept)
 
-    assert asyncio.run(fill()) == 10
+    assert asyncio.run(fill()) == 9

@@ -94,6 +94,9 @@ def test_aggregation_and_smoothing_change_the_scores(client: TestClient) -> None
     assert best_score(smoothing=0) > usual
     text = page(client, "/ask", subject=SCRIPT, relation="speaks", aggregation="noisy-or", smoothing=1)
     assert "<option selected>noisy-or</option>" in text
+    assert "the place by max with smoothing 5" in text
+    assert "the same place before" in text
+    assert "the place by max" not in page(client, "/ask", subject=SCRIPT, relation="speaks")
 
 
 def test_a_whole_triple_is_a_question_for_its_reasons(client: TestClient) -> None:
@@ -210,8 +213,10 @@ def test_labels_are_text_everywhere(client: TestClient, label: str) -> None:
 
 
 def test_a_name_that_is_not_there_is_not_found_and_suggests_others(client: TestClient) -> None:
+    page(client, "/search", q="wait until it is there")
     text = page(client, "/entity", 404, label="Franse")
     assert "France" in text
+    assert "/entity?label=France" in text
     assert page(client, "/entity", 404, label=f"{SCRIPT}?")
     assert page(client, "/nothing/here", 404)
     assert page(client, "/entity", 422)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,10 +17,12 @@ from anyburl.cli.asking import Asked, asking
 from anyburl.cli.consoles import counted, print_json
 from anyburl.cli.reasoning import Source, check_tunable
 from anyburl.cli.session import compile_kernels
-from anyburl.errors import MissingExtraError, OptionError
+from anyburl.errors import InvalidOptionError, MissingExtraError, OptionError
+from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.web.options import ServeOptions
 
 if TYPE_CHECKING:
+    from anyburl.reasoning.reasoner import Reasoner
     from anyburl.web.explorer import Explorer
 
 NAME = "serve"
@@ -27,6 +30,7 @@ EXAMPLE = "Example:  anyburl serve runs/geo --port 8080"
 TOKEN = "ANYBURL_TOKEN"
 LONGEST_REQUEST = 1 << 18  # bytes of its first lines
 DEFAULTS = ServeOptions()
+INTERRUPTED = 130
 
 Reviews = Annotated[
     Path | None,
@@ -54,22 +58,37 @@ def command(
     if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn"))):
         raise MissingExtraError("anyburl serve", "web")
     options, source = asked.options(), asked.source(rules, data)
+    if parse_aggregation(options.aggregation).needs_embedding:
+        raise InvalidOptionError("aggregation", "one that ranks by rules alone, which the pages explain", "hybrid")
     check_tunable(options, source)
     serving = ServeOptions(host=host, port=port, token=token or None)
     with _listening(serving) as listener:
-        serving = ServeOptions(host=host, port=listener.getsockname()[1], token=serving.token)
+        serving = replace(serving, port=listener.getsockname()[1])
         _compile(source)
         with source.open(options, explaining=True, completing=True, seed=asked.seed) as reasoner:
-            from anyburl.web.explorer import Explorer
+            explorer = _explorer(reasoner, source, reviews)
+            _announce(asked, rules, explorer, serving)
+            try:
+                _serve(explorer, serving, listener)
+            except KeyboardInterrupt:
+                asked.notes().say("stopped")
+                raise typer.Exit(INTERRUPTED) from None
 
-            kept = reviews or _reviews_beside(source.path)
-            run = source.path if source.path.is_dir() else None
-            explorer = Explorer(reasoner, title=source.path.name, run=run, reviews=kept)
-            n_rules = len(reasoner.rules)
-            if asked.json:
-                print_json({"address": serving.address, "rules": n_rules, "reviews": str(kept)})
-            asked.notes().say(f"{counted(n_rules, 'rule')} of {rules} at {serving.address} (Ctrl-C to stop)", "bold")
-            _serve(explorer, serving, listener)
+
+def _explorer(reasoner: Reasoner, source: Source, reviews: Path | None) -> Explorer:
+    from anyburl.web.explorer import Explorer
+
+    rules = source.path.resolve()
+    run = rules if rules.is_dir() else None
+    beside = rules / "reviews.jsonl" if run else rules.with_name(f"{rules.name}.reviews.jsonl")
+    return Explorer(reasoner, title=rules.name, run=run, reviews=reviews or beside)
+
+
+def _announce(asked: Asked, rules: str, explorer: Explorer, serving: ServeOptions) -> None:
+    n_rules = len(explorer.reasoner.rules)
+    if asked.json:
+        print_json({"address": serving.address, "rules": n_rules, "reviews": str(explorer.reviews.path)})
+    asked.notes().say(f"{counted(n_rules, 'rule')} of {rules} at {serving.address} (Ctrl-C to stop)", "bold")
 
 
 def _compile(source: Source) -> None:
@@ -96,10 +115,6 @@ def _listening(serving: ServeOptions) -> socket.socket:
         ) from error
 
 
-def _reviews_beside(rules: Path) -> Path:
-    return rules / "reviews.jsonl" if rules.is_dir() else rules.with_name(f"{rules.name}.reviews.jsonl")
-
-
 def _serve(explorer: Explorer, serving: ServeOptions, listener: socket.socket) -> None:
     """Answer until interrupted."""
     import uvicorn
@@ -112,6 +127,7 @@ def _serve(explorer: Explorer, serving: ServeOptions, listener: socket.socket) -
         access_log=False,
         server_header=False,
         h11_max_incomplete_event_size=LONGEST_REQUEST,
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=3,
     )
     uvicorn.Server(config).run(sockets=[listener])

@@ -59,6 +59,10 @@ class PageCache:
         if done.cancelled() or done.exception() is not None:
             return
         self._kept[key] = done.result()
-        self._bytes += len(done.result().body)
+        self._bytes += _size(key, done.result())
         while self._bytes > self._most and len(self._kept) > 1:
-            self._bytes -= len(self._kept.popitem(last=False)[1].body)
+            self._bytes -= _size(*self._kept.popitem(last=False))
+
+
+def _size(key: str, kept: Kept) -> int:
+    return len(key) + len(kept.body)

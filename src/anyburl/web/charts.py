@@ -130,11 +130,14 @@ def short_number(value: float) -> str:
     return f"{value:.3g}"
 
 
+KINDS = {"cyclic": "c", "acyclic": "a", "dangling": "d"}
+
+
 def inks(names: Sequence[str]) -> Mapping[str, str]:
-    """Return a class for each path profile: cyclic ones in one ink, acyclic ones in another, darker with length."""
+    """Return a class for each series, named by its kind and length: an ink for each kind, darker with length."""
     found = {}
     for name in names:
         kind, _, length = name.partition(" ")
-        number = min(int(length), 4) if length.isdigit() else 1
-        found[name] = f"{'a' if kind == 'acyclic' else 'c'}{number}"
+        number = min(int(length), 4) if length.isdecimal() else 1
+        found[name] = f"{KINDS.get(kind, 'c')}{max(number, 1)}"
     return found

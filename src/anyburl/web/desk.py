@@ -3,39 +3,62 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Lock
 
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.review.log import ReviewLog
-from anyburl.review.queue import QueuedFact, review_queue
+from anyburl.review.queue import QueuedFact, ReviewQueue, review_queue
 
-STACK, SECONDS = 200, 5.0
+STACK = 200
+SECONDS_TO_SEARCH = 60.0
+SECONDS_TO_WAIT = 6.0
 MOST_STACKS = 32
 
 
 class ReviewDesk:
-    """Facts that nobody has judged, the best first, of all relations or of one."""
+    """Facts that nobody has judged, the best first, of all relations or of one.
+
+    They are looked for in a thread of its own, one stack after the other, so that no page waits for all of it.
+    """
 
     def __init__(self, reasoner: Reasoner, log: ReviewLog) -> None:
         self.log = log
         self._reasoner = reasoner
-        self._stacks: dict[str | None, tuple[QueuedFact, ...]] = {}
+        self._stacks: dict[str | None, Future[ReviewQueue]] = {}
         self._lock = Lock()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="anyburl-desk")
 
-    def waiting(self, relation: str | None) -> list[QueuedFact]:
-        """Return the facts that wait; a new stack is made when all of the last one were judged."""
+    def waiting(self, relation: str | None) -> list[QueuedFact] | None:
+        """Return the facts that wait, those skipped among them; None while they are being looked for.
+
+        A new stack is looked for when all of the last one were judged.
+        """
+        stack = self._stack(relation)
+        if not wait([stack], SECONDS_TO_WAIT).done:
+            return None
+        found = self._unjudged(stack.result().facts)
+        if found or (stack.result().is_complete and not stack.result().facts):
+            return found
         with self._lock:
-            found = self._unjudged(self._stacks.get(relation, ()))
-            if not found:
+            self._stacks.pop(relation, None)
+        stack = self._stack(relation)
+        return self._unjudged(stack.result().facts) if wait([stack], SECONDS_TO_WAIT).done else None
+
+    def _stack(self, relation: str | None) -> Future[ReviewQueue]:
+        with self._lock:
+            if relation not in self._stacks:
                 if len(self._stacks) >= MOST_STACKS:
                     self._stacks.clear()
-                queue = review_queue(self._reasoner, self.log, relation=relation, top=STACK, seconds=SECONDS)
-                self._stacks[relation] = queue.facts
-                found = list(queue.facts)
-            return found
+                self._stacks[relation] = self._pool.submit(self._search, relation)
+            return self._stacks[relation]
 
-    def _unjudged(self, facts: tuple[QueuedFact, ...]) -> list[QueuedFact]:
+    def _search(self, relation: str | None) -> ReviewQueue:
+        return review_queue(self._reasoner, self.log, relation=relation, top=STACK, seconds=SECONDS_TO_SEARCH)
+
+    def _unjudged(self, facts: Sequence[QueuedFact]) -> list[QueuedFact]:
         judged = self.log.standing()
         return [fact for fact in facts if fact.triple not in judged]
 
@@ -45,3 +68,7 @@ class ReviewDesk:
             path = Path(folder) / f"accepted{suffix}"
             self.log.export_triples(path)
             return path.read_bytes()
+
+    def close(self) -> None:
+        """Drop what is being looked for."""
+        self._pool.shutdown(wait=False, cancel_futures=True)

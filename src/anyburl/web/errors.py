@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -10,7 +11,9 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from anyburl.errors import AnyburlError, UnknownLabelError
+from anyburl.search.search import Match
 from anyburl.web.lanes import BusyError
+from anyburl.web.parameters import LONGEST_SEARCH
 from anyburl.web.site import JSON, Site, to_json
 
 log = logging.getLogger("anyburl.web")
@@ -26,7 +29,7 @@ TITLES = {
     500: "Something went wrong",
     503: "Busy just now",
 }
-SECONDS_TO_RETRY = 3
+SECONDS_TO_RETRY, N_LIKE = 3, 6
 
 
 def add_error_pages(app: FastAPI) -> None:
@@ -39,23 +42,27 @@ def add_error_pages(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _bug)
 
 
-def _say(request: Request, status: int, sentence: str, suggestions: tuple[str, ...] = ()) -> Response:
+def _say(request: Request, status: int, sentence: str, found: Sequence[Match] = ()) -> Response:
     if request.url.path.startswith("/api/"):
-        return Response(to_json({"error": sentence, "suggestions": list(suggestions)}), status, media_type=JSON)
+        told = {"error": sentence, "suggestions": [match.label for match in found]}
+        return Response(to_json(told), status, media_type=JSON)
     site: Site = request.app.state.site
     context = {
         "path": request.url.path,
         "title": TITLES.get(status, "That does not work"),
         "sentence": sentence,
         "status": status,
-        "suggestions": suggestions,
+        "found": found,
     }
     return site.send("error.html", context, status)
 
 
 def _unknown(request: Request, error: Exception) -> Response:
+    """Say that there is no such label, and which are like it, by label or by name."""
     assert isinstance(error, UnknownLabelError)
-    return _say(request, 404, str(error), error.suggestions)
+    explorer = request.app.state.site.explorer
+    found = explorer.search.find(error.label[:LONGEST_SEARCH], top=N_LIKE) if explorer.can_search else ()
+    return _say(request, 404, str(error).partition(";")[0] if found else str(error), found)
 
 
 def _invalid(request: Request, error: Exception) -> Response:

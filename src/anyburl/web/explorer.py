@@ -19,12 +19,14 @@ from anyburl.review.log import ReviewLog
 from anyburl.search.search import LabelSearch
 from anyburl.triples.names import Names
 from anyburl.web.desk import ReviewDesk
+from anyburl.web.lanes import BusyError
 from anyburl.web.questions import probability_of
 from anyburl.web.rule_list import RuleChoice, RuleList
 from anyburl.web.wording import entity_name, relation_name
 
 MOST_DERIVED = 8
 LARGEST_SMOOTHING = 1e6
+SECONDS_TO_WAIT = 6.0
 
 
 class Explorer:
@@ -46,12 +48,21 @@ class Explorer:
 
     @property
     def search(self) -> LabelSearch:
-        """The index of labels, built when it is first needed."""
-        with self._search_lock:
+        """The index of labels, built when it is first needed; who comes meanwhile does not wait for long."""
+        if not self._search_lock.acquire(timeout=SECONDS_TO_WAIT):
+            raise BusyError("the index for searching is being built")
+        try:
             if self._search is None:
                 vocabulary = self.reasoner.vocabulary
                 self._search = LabelSearch.build(vocabulary.entities, vocabulary.relations, self.names)
             return self._search
+        finally:
+            self._search_lock.release()
+
+    @property
+    def can_search(self) -> bool:
+        """Whether the index of labels is there."""
+        return self._search is not None
 
     @property
     def aggregations(self) -> tuple[str, ...]:
@@ -92,8 +103,11 @@ class Explorer:
         return label
 
     def relation(self, text: str) -> str:
-        """Return the label of the relation that someone means."""
+        """Return the label of the relation that someone means: by label, by name, or as pages write it."""
         label = self.names.label_of(text, self.reasoner.vocabulary.relations, "relation")
+        if label not in self._relations:
+            shown = [one for one in self._relations if relation_name(one, self.names) == text]
+            label = shown[0] if len(shown) == 1 else label
         self.reasoner.vocabulary.relation_id(label)
         return label
 
@@ -129,5 +143,6 @@ class Explorer:
 
     def warm_up(self) -> None:
         """Do what the first readers would have to wait for."""
-        self.rule_list.choose(RuleChoice())
         self.search.find("warm", top=1)
+        self.rule_list.choose(RuleChoice())
+        _ = self.rule_list.lattice

@@ -54,7 +54,13 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        without_body = scope["method"] == "HEAD"
+        if without_body:
+            scope = {**scope, "method": "GET"}
+
         async def send_guarded(message: Message) -> None:
+            if without_body and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():

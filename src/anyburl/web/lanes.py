@@ -59,7 +59,7 @@ class Lanes:
 
     def __init__(self, most_waiting: int, seconds: float) -> None:
         self.quick = Lane("quick", available_cores() + 2, most_waiting, seconds)
-        self.slow = Lane("slow", 2, max(1, most_waiting // 4), seconds)
+        self.slow = Lane("slow", available_cores() + 1, max(1, most_waiting // 4), seconds)
 
     def close(self) -> None:
         """End both."""

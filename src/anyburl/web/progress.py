@@ -1,14 +1,16 @@
-"""What a run folder tells about learning, read from its files: the run itself is not asked."""
+"""A run as its page shows it: figures, charts, snapshots; all from the folder, the run itself is not asked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from anyburl.ruleset.files.run_folder import PARTS, RULES, described_run, read_trace
+import polars as pl
+
+from anyburl.learning.progress import Progress, read_progress
+from anyburl.ruleset.files.run_folder import described_run
 from anyburl.web.charts import Series, inks, lines, stacked, stepped
 
 MOST_MOMENTS = 300
@@ -24,84 +26,96 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a run is, and pictures of how it got there."""
+class RunView:
+    """What is shown of a run: figures and path profiles of its last time span; None before there is one."""
 
-    is_learning: bool
+    progress: Progress
     last: Mapping[str, Any] | None
-    n_spans: int
+    profiles: Sequence[Mapping[str, Any]]
     charts: tuple[Chart, ...]
-    snapshots: tuple[tuple[str, int | None], ...]
     options: Mapping[str, Any]
-    data: Mapping[str, Any]
 
 
-def read_run_progress(folder: Path) -> Progress:
-    """Read options.json and trace.jsonl; a last line that is half written is left out."""
-    described, trace = described_run(folder), list(read_trace(folder))
-    is_learning = not (folder / RULES).is_file() or any((folder / PARTS).glob("*.columns"))
-    return Progress(
-        is_learning,
-        trace[-1] if trace else None,
-        len(trace),
-        _charts(_thinned(trace)),
-        _snapshots(folder, trace),
-        described["options"],
-        described["data"],
-    )
+def view_run(folder: Path) -> RunView:
+    """Read a run folder, finished or not."""
+    progress = read_progress(folder)
+    last = progress.spans.row(-1, named=True) if len(progress.spans) else None
+    now = progress.profiles.filter(pl.col("elapsed") == last["elapsed"]) if last else progress.profiles
+    return RunView(progress, last, now.rows(named=True), _charts(progress), described_run(folder)["options"])
 
 
-def _thinned(trace: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return enough spans for a picture; sums over those between go into the next."""
-    step = -(-len(trace) // MOST_MOMENTS) or 1
-    ends = range((len(trace) - 1) % step + 1, len(trace) + 1, step)
-    return [_summed(trace[max(0, end - step) : end]) for end in ends]
-
-
-def _summed(spans: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    profiles: dict[str, dict[str, float]] = {}
-    for span in spans:
-        for entry in span["profiles"]:
-            found = profiles.setdefault(entry["profile"], {"cores": 0.0, "new_rules": 0.0, "reward": 0.0})
-            for name in found:
-                found[name] += entry[name]
-    seconds = sum(span["seconds"] for span in spans)
-    for found in profiles.values():
-        found["cores"] /= len(spans)
-        found["reward"] /= seconds or 1.0
-    return {**spans[-1], "profiles": profiles}
-
-
-def _charts(moments: Sequence[dict[str, Any]]) -> tuple[Chart, ...]:
-    if not moments:
+def _charts(progress: Progress) -> tuple[Chart, ...]:
+    if not len(progress.spans):
         return ()
-    times = [moment["elapsed"] for moment in moments]
-    names = sorted({name for moment in moments for name in moment["profiles"]}, key=_order)
-    colours = inks(names)
-
-    def series(field: str) -> dict[str, list[float]]:
-        return {name: [moment["profiles"].get(name, {}).get(field, 0.0) for moment in moments] for name in names}
-
-    def drawn(values: Mapping[str, Sequence[float]]) -> list[Series]:
-        return [Series(name, colours[name], found) for name, found in values.items()]
-
-    found = {name: list(accumulate(values)) for name, values in series("new_rules").items()}
-    saturation = [moment["saturation"] for moment in moments]
-    captions = ("Rules found, by path profile", "Cores per profile", "Reward a second per profile", "Saturation")
+    times = _moments(progress.spans["elapsed"].to_list())
+    profiles = _by_time(progress.profiles, "profile")
+    colours = inks(sorted(profiles, key=lambda name: (name.startswith("acyclic"), name)))
+    saturation = dict(zip(*progress.spans.select("elapsed", "saturation").get_columns(), strict=True))
+    reward = progress.profiles.with_columns(reward=pl.col("reward") / pl.col("seconds"))
+    per_profile = _series(_by_time(reward, "profile", "reward"), colours, times)
+    cores = _series(_by_time(progress.profiles, "profile", "cores"), colours, times)
     return (
-        Chart(captions[0], stacked(captions[0], times, drawn(found)), colours),
-        Chart(captions[1], stepped(captions[1], times, drawn(series("cores"))), colours),
-        Chart(captions[2], lines(captions[2], times, drawn(series("reward"))), colours),
-        Chart(captions[3], lines(captions[3], times, [Series("saturation", "c3", saturation)], highest=1.0), {}),
+        _rules_chart(progress, times),
+        _chart("Cores per path profile", stepped, times, cores, colours),
+        _chart("Reward a second per path profile", lines, times, per_profile, colours),
+        Chart(
+            "Saturation",
+            lines("Saturation", times, [Series("", "c3", [saturation[time] for time in times])], highest=1.0),
+            {},
+        ),
     )
 
 
-def _order(profile: str) -> tuple[bool, str]:
-    return profile.startswith("acyclic"), profile
+def _rules_chart(progress: Progress, times: Sequence[float]) -> Chart:
+    """Draw the rules by type and length or, where the trace of an older version does not tell, by path profile."""
+    if len(progress.types):
+        named = progress.types.with_columns(name=pl.concat_str("type", "length", separator=" "))
+        found, caption = _by_time(named, "name", "rules"), "Rules by type and length"
+        kinds = {"B": "cyclic", "Uc": "acyclic", "Ud": "dangling"}
+        shown = {name: f"{kinds.get(name.split()[0], 'cyclic')} {name.split()[1]}" for name in sorted(found)}
+    else:
+        found, caption = _by_time(progress.profiles, "profile", "rules"), "Rules by path profile"
+        shown = {name: name for name in sorted(found)}
+    chosen = inks(list(shown.values()))
+    colours = {name: chosen[profile] for name, profile in shown.items()}
+    return _chart(caption, stacked, times, _series(found, colours, times, grows=True), colours)
 
 
-def _snapshots(folder: Path, trace: Sequence[dict[str, Any]]) -> tuple[tuple[str, int | None], ...]:
-    """Return the snapshots after so many seconds, and their numbers of rules where the trace tells them."""
-    counts = {span["snapshot"]: int(span["rules"]) for span in trace if span.get("snapshot")}
-    files = {file.stem.removeprefix("rules-"): None for file in folder.glob("rules-*.parquet")}
-    return tuple(sorted({**files, **counts}.items(), key=lambda one: (len(one[0]), one[0])))
+def _chart(caption: str, draw: Any, times: Sequence[float], series: list[Series], colours: Mapping[str, str]) -> Chart:
+    return Chart(caption, draw(caption, times, series), colours)
+
+
+def _moments(times: Sequence[float]) -> list[float]:
+    """Return enough moments for a picture, the last among them."""
+    step = -(-len(times) // MOST_MOMENTS)
+    return list(times[::-1][::step])[::-1]
+
+
+def _by_time(frame: pl.DataFrame, key: str, value: str = "rules") -> dict[str, dict[float, float]]:
+    """Return the values of each series by moment."""
+    found: dict[str, dict[float, float]] = {}
+    for name, time, number in frame.select(key, "elapsed", value).iter_rows():
+        found.setdefault(name, {})[time] = number or 0.0
+    return found
+
+
+def _series(
+    found: Mapping[str, Mapping[float, float]],
+    colours: Mapping[str, str],
+    times: Sequence[float],
+    *,
+    grows: bool = False,
+) -> list[Series]:
+    """Return series in the order of their colours; a moment without a value has none or, where it grows, the last."""
+    return [Series(name, colours[name], _values(found[name], times, grows)) for name in colours]
+
+
+def _values(values: Mapping[float, float], times: Sequence[float], grows: bool) -> list[float | None]:
+    if not grows:
+        return [values.get(time) for time in times]
+    known, last, shown = sorted(values.items()), 0.0, []
+    for time in times:
+        while known and known[0][0] <= time:
+            last = known.pop(0)[1]
+        shown.append(last)
+    return list(shown)

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.review.review import Review
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.ruleset.texts import RuleTexts
 from anyburl.web.questions import Candidate
 
 
 def candidates_json(reasoner: Reasoner, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     """Return answers, with their best rules as text."""
-    rows = np.array([candidate.rule for candidate in candidates], np.int64)
-    texts = RuleTexts(reasoner.rules.take(rows)).texts(0, len(rows)).to_list() if len(rows) else []
+    texts = {row: str(reasoner.rules.rule(row)) for row in {candidate.rule for candidate in candidates}}
     return [
         {
             "rank": candidate.rank,
@@ -28,10 +24,10 @@ def candidates_json(reasoner: Reasoner, candidates: Sequence[Candidate]) -> list
             "probability": candidate.probability,
             "known": list(candidate.known),
             "rule": candidate.rule,
-            "rule_text": text,
+            "rule_text": texts[candidate.rule],
             "n_rules": candidate.n_rules,
         }
-        for candidate, text in zip(candidates, texts, strict=True)
+        for candidate in candidates
     ]
 
 

@@ -63,6 +63,7 @@ class Site:
     def close(self) -> None:
         """End the threads."""
         self.lanes.close()
+        self.explorer.desk.close()
 
 
 def to_json(value: Any) -> bytes:

@@ -50,7 +50,6 @@ def make_environment(explorer: Explorer) -> Environment:
         contribution=contribution_text,
         type_of=lambda code: str(list(RuleType)[code]),
         rule_types=TYPES,
-        has_names=bool(len(names)),
         title_of_run=explorer.title,
         has_run=explorer.run is not None,
         version=__version__,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anyburl.rules.rule import Atom, Constant, Rule, Term
-from anyburl.rules.types import RuleType
 from anyburl.triples.names import Names
 
 TYPES = {
@@ -14,7 +13,6 @@ TYPES = {
     "Ud": "unary, dangling: what goes with any fact of a kind",
     "Z": "without a body: true of many",
 }
-SPLITS = {"train": "train", "valid": "valid", "test": "test"}
 
 
 @dataclass(frozen=True)
@@ -23,10 +21,6 @@ class Part:
 
     text: str
     label: str | None
-
-    @property
-    def is_variable(self) -> bool:
-        return self.label is None
 
 
 @dataclass(frozen=True)
@@ -45,8 +39,6 @@ class RuleWords:
 
     head: AtomWords
     body: tuple[AtomWords, ...]
-    type: str
-    text: str
 
 
 def entity_name(label: str, names: Names) -> str:
@@ -74,16 +66,17 @@ def _last_word(path: str) -> str:
 def rule_words(rule: Rule, names: Names) -> RuleWords:
     """Return a rule in words."""
     head, *body = (_atom(atom, names) for atom in (rule.head, *rule.body))
-    return RuleWords(head, tuple(body), str(RuleType(rule.type)), str(rule))
+    return RuleWords(head, tuple(body))
 
 
 def _atom(atom: Atom, names: Names) -> AtomWords:
-    itself = {True: atom.subject, False: atom.object}  # `self` is the other argument
+    """Return an atom in words; `self` is written as the other argument, which it stands for."""
+    subject, object = atom.subject, atom.object
     return AtomWords(
-        _term(itself[False] if _is_self(atom.subject) else atom.subject, names),
+        _term(object if _is_self(subject) else subject, names),
         relation_name(atom.relation, names),
         atom.relation,
-        _term(itself[True] if _is_self(atom.object) else atom.object, names),
+        _term(subject if _is_self(object) else object, names),
     )
 
 

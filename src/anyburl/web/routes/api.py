@@ -37,7 +37,7 @@ async def search(request: Request, site: CurrentSite, q: Text, kind: Kind = None
         found = site.explorer.search.find(q, kind=kind, top=top) if q.strip() else []
         return {"found": [dict(label=m.label, name=m.name, kind=m.kind, distance=m.distance) for m in found]}
 
-    return await site.answer(request, make)
+    return await site.answer(request, make, None if site.explorer.can_search else site.lanes.slow)
 
 
 @router.get("/entity", response_model=schemas.EntityResult)

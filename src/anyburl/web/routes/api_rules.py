@@ -8,55 +8,24 @@ from fastapi import APIRouter, Body, Request
 from fastapi.responses import Response
 
 from anyburl.web import schemas
-from anyburl.web.parameters import (
-    Length,
-    MinConfidence,
-    MinSupport,
-    Offset,
-    OptionalLabel,
-    Order,
-    RuleType,
-    Top,
-)
+from anyburl.web.choices import AskedRules, choose_rules
+from anyburl.web.parameters import Offset, Top
 from anyburl.web.routes.api import ERRORS
 from anyburl.web.routes.rules import RuleRow, check_row
 from anyburl.web.routes.why import meant
-from anyburl.web.rule_list import RuleChoice
 from anyburl.web.serialise import review_json, rule_json
 from anyburl.web.site import CurrentSite
-from anyburl.web.terms import term_label
 
 router = APIRouter(prefix="/api", responses=ERRORS)
 
 
 @router.get("/rules", response_model=schemas.RulesResult)
-async def rules(
-    request: Request,
-    site: CurrentSite,
-    relation: OptionalLabel = None,
-    type: RuleType = None,
-    length: Length = None,
-    min_confidence: MinConfidence = None,
-    min_support: MinSupport = None,
-    contains: OptionalLabel = None,
-    sort: Order = "confidence",
-    offset: Offset = 0,
-    top: Top = 20,
-) -> Response:
+async def rules(request: Request, site: CurrentSite, asked: AskedRules, offset: Offset = 0, top: Top = 20) -> Response:
     """Return the best rules that pass all filters."""
     explorer = site.explorer
 
     def make() -> dict[str, Any]:
-        choice = RuleChoice(
-            relation=relation and explorer.relation(relation),
-            type=type,
-            length=length,
-            min_confidence=min_confidence,
-            min_support=min_support,
-            contains=contains and term_label(explorer, contains),
-            sort=sort,
-        )
-        chosen = explorer.rule_list.choose(choice)
+        _, chosen = choose_rules(explorer, asked)
         rows = chosen.rows[offset : offset + top].tolist()
         return {
             "n_matching": chosen.n_matching,

@@ -16,7 +16,7 @@ from anyburl.web.questions import ask as find_answers
 from anyburl.web.site import Context, CurrentSite
 from anyburl.web.templating import url
 
-ROWS = 25
+ROWS, COMPARED = 25, 500
 
 New = Annotated[bool, Query(description="leave out what train states")]
 Page = Annotated[int, Query(ge=1, le=LIMITS.deepest_row // ROWS)]
@@ -72,8 +72,16 @@ def _answers(
     ranking = find_answers(reasoner, meant, first=(page - 1) * ROWS, top=ROWS, include_known=not new)
     paging = Paging(page, ROWS, min(ranking.n_candidates, LIMITS.deepest_row))
     return {
+        "before": _places(explorer, meant, new) if reasoner is not explorer.reasoner else {},
+        "usual": explorer.reasoner.options,
         "ranking": ranking,
         "paging": paging,
         "query": meant,
         "is_calibrated": reasoner.calibration is not None,
     }
+
+
+def _places(explorer: Explorer, query: Question, new: bool) -> dict[str, int]:
+    """Return where the run's own aggregation and smoothing place the best answers."""
+    usual = find_answers(explorer.reasoner, query, top=COMPARED, include_known=not new)
+    return {candidate.entity: candidate.rank for candidate in usual.candidates}

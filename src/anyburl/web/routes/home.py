@@ -28,7 +28,7 @@ async def search(request: Request, site: CurrentSite, q: Text = "") -> Response:
         found = site.explorer.search.find(q, top=N_FOUND) if q.strip() else []
         return {"q": q, "found": found}
 
-    return await site.page(request, "search.html", make, site.lanes.slow)
+    return await site.page(request, "search.html", make, None if site.explorer.can_search else site.lanes.slow)
 
 
 def _home(explorer: Explorer) -> Context:
@@ -41,6 +41,4 @@ def _home(explorer: Explorer) -> Context:
         "by_type": {name: n for name, n in rules.counts_by_type().items() if n},
         "examples": explorer.example_questions(N_EXAMPLES),
         "relations": explorer.common_relations(N_RELATIONS),
-        "options": explorer.reasoner.options,
-        "is_calibrated": explorer.reasoner.calibration is not None,
     }

@@ -80,8 +80,10 @@ async def export(site: CurrentSite, format: str) -> Response:
 
 def _next(explorer: Explorer, about: str | None, skip: int) -> Context:
     waiting = explorer.desk.waiting(about and explorer.relation(about))
+    if waiting is None:
+        return {"fact": None, "is_searching": True}
     if skip >= len(waiting):
-        return {"fact": None, "n_waiting": len(waiting)}
+        return {"fact": None, "is_searching": False, "n_waiting": len(waiting)}
     return {**_card(explorer, waiting[skip].triple), "n_waiting": len(waiting)}
 
 

@@ -8,12 +8,12 @@ from fastapi import APIRouter, HTTPException, Path, Request
 from fastapi.responses import Response
 
 from anyburl.explanation.rule_examples import examine_rule
+from anyburl.web.choices import AskedRules, choose_rules
 from anyburl.web.explorer import Explorer
 from anyburl.web.paging import Paging
-from anyburl.web.parameters import Length, MinConfidence, MinSupport, OptionalLabel, Order, Page, RuleType
-from anyburl.web.rule_list import MOST_LISTED, ORDERS, RuleChoice
+from anyburl.web.parameters import Page
+from anyburl.web.rule_list import MOST_LISTED, ORDERS
 from anyburl.web.site import Context, CurrentSite
-from anyburl.web.terms import term_label
 
 ROWS, EXAMPLES, RELATED = 25, 6, 12
 
@@ -23,32 +23,12 @@ router = APIRouter()
 
 
 @router.get("/rules")
-async def rules(
-    request: Request,
-    site: CurrentSite,
-    relation: OptionalLabel = None,
-    type: RuleType = None,
-    length: Length = None,
-    min_confidence: MinConfidence = None,
-    min_support: MinSupport = None,
-    contains: OptionalLabel = None,
-    sort: Order = "confidence",
-    page: Page = 1,
-) -> Response:
+async def rules(request: Request, site: CurrentSite, asked: AskedRules, page: Page = 1) -> Response:
     """List the best rules that pass."""
     explorer = site.explorer
 
     def make() -> Context:
-        choice = RuleChoice(
-            relation=relation and explorer.relation(relation),
-            type=type,
-            length=length,
-            min_confidence=min_confidence,
-            min_support=min_support,
-            contains=contains and term_label(explorer, contains),
-            sort=sort,
-        )
-        chosen = explorer.rule_list.choose(choice)
+        choice, chosen = choose_rules(explorer, asked)
         paging = Paging(page, ROWS, len(chosen.rows))
         return {
             "choice": choice,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, HTTPException
 from fastapi.responses import Response
 
-from anyburl.web.progress import read_run_progress
+from anyburl.web.progress import view_run
 from anyburl.web.site import CurrentSite
 
 SECONDS_BETWEEN = 3
@@ -21,8 +21,9 @@ async def run(site: CurrentSite) -> Response:
         raise HTTPException(404, "these rules are not a run folder")
 
     def make() -> bytes:
-        progress = read_run_progress(folder)
-        context = {"path": "/run", "progress": progress, "seconds": SECONDS_BETWEEN if progress.is_learning else 0}
+        view = view_run(folder)
+        seconds = 0 if view.progress.is_finished else SECONDS_BETWEEN
+        context = {"path": "/run", "view": view, "progress": view.progress, "seconds": seconds}
         return site.render("run.html", context)
 
     body = await site.lanes.quick.run(make)

@@ -128,11 +128,12 @@ function sendsItself(field) {
 function keepUp(part) {
   const seconds = Number(part.dataset.live);
   const timer = setInterval(async () => {
-    if (document.hidden || part.contains(document.activeElement)) return;
+    if (document.hidden) return;
     try {
       const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html");
       const fresh = page.querySelector("[data-live]");
       if (fresh) part.replaceChildren(...fresh.childNodes);
+      else location.reload();
       if (!fresh || !Number(fresh.dataset.live)) clearInterval(timer);
     } catch {
       clearInterval(timer);
