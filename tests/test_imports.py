@@ -12,7 +12,18 @@ import anyburl
 
 PACKAGE = Path(anyburl.__file__).parent
 
-EXTRAS = {"duckdb", "lightgbm", "matplotlib", "pandas", "psycopg", "pykeen", "pyoxigraph", "ray", "torch"}
+EXTRAS = {
+    "duckdb",
+    "lightgbm",
+    "matplotlib",
+    "pandas",
+    "psycopg",
+    "pykeen",
+    "pyoxigraph",
+    "ray",
+    "safetensors",
+    "torch",
+}
 """Libraries that may be missing: imported where they are used."""
 
 NEED_EXTRAS = {"anyburl.ranking.backends.ray"}

@@ -137,10 +137,13 @@ def test_data_that_changed_since_learning_is_remarked(run: Any, geo_run: Path, t
         (["{tmp}/rules.txt", "--data", "nowhere"], "there is no data set, folder or file 'nowhere'"),
         (["{tmp}/rules.txt", "--data", "{tmp}/train.txt"], "train has no triples in its test split"),
         (["{run}", "--split", "exam"], "--split must be one of train, valid, test, got 'exam'"),
-        (["{run}", "--aggregation", "mean"], "--aggregation must be one of max, noisy-or, noisy-or-top:H, tuned, got"),
+        (
+            ["{run}", "--aggregation", "mean"],
+            "--aggregation must be one of max, noisy-or, noisy-or-top:H, tuned, hybrid, got",
+        ),
         (
             ["{run}", "--aggregation", "noisy-or-top:0"],
-            "--aggregation must be one of max, noisy-or, noisy-or-top:H, tuned, got",
+            "--aggregation must be one of max, noisy-or, noisy-or-top:H, tuned, hybrid, got",
         ),
         (["{run}", "--smoothing", "-1"], "--smoothing must be at least 0, got -1.0"),
         (["{run}", "--weights", "Ud"], "--weights takes factors such as Ud=0.1,Z=0.01, got 'Ud'"),

@@ -105,7 +105,7 @@ def test_explanations_tell_the_contributions_of_the_class(case: Case, name: str)
     ["", "Max", "max ", "mean", "noisy-or-top", "noisy-or-top:0", "noisy-or-top:-1", "noisy-or-top:x", "noisy_or"],
 )
 def test_an_unknown_name_is_refused(name: str) -> None:
-    written = "max, noisy-or, noisy-or-top:H, tuned"
+    written = "max, noisy-or, noisy-or-top:H, tuned, hybrid"
     with pytest.raises(OptionError, match=f"aggregation must be one of {written}, got"):
         RankOptions(aggregation=name)
 
