@@ -13,6 +13,8 @@ from fastapi.testclient import TestClient
 from markupsafe import escape
 from web_world import LONG, ODD, QUOTED, RIGHT_TO_LEFT, SCRIPT
 
+from anyburl.evaluation.kept_metrics import keep_metrics
+
 PERSON = "France_city_0_person_1"
 
 
@@ -174,7 +176,9 @@ def test_a_run_that_goes_on_is_shown_with_a_half_written_last_line(
     with open(going_on / "trace.jsonl", "a") as trace:
         trace.write('{"number": 99, "elap')
     explorer.run = going_on
+    keep_metrics(going_on, explorer.reasoner.evaluate("valid"), 10.0)
     text = page(client, "/run")
+    assert "after 10 s" in text
     assert "Learning goes on" in text
     assert 'data-live="3"' in text
 

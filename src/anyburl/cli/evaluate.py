@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,6 +63,7 @@ def command(
     check_tunable(options, source)
     snapshots: list[float | None] = [*moments] or [None]
     results = [_evaluate(source, options, split, moment, rankings, asked.seed) for moment in snapshots]
+    _keep(source, [metrics for metrics, _ in results], snapshots)
     if asked.json:
         _print_json(results, moments, source.names)
     elif moments:
@@ -127,6 +129,16 @@ def _evaluate(
         if rankings is not None:
             _write_rankings(rankings, source, reasoner, split)
     return metrics, {"load": round(source.seconds_loading, 3), **metrics.seconds}
+
+
+def _keep(source: Source, results: list[Metrics], snapshots: list[float | None]) -> None:
+    """Keep the metrics of a run on its own data in its folder, where the explorer looks for them."""
+    from anyburl.evaluation.kept_metrics import keep_metrics
+
+    if source.path.is_dir() and source.data is None and source.prepare:
+        with suppress(OSError):  # a folder that cannot be written to is used all the same
+            for metrics, at in zip(results, snapshots, strict=True):
+                keep_metrics(source.path, metrics, at)
 
 
 def rank_in_sight(source: Source, reasoner: Reasoner, split: str) -> Metrics:

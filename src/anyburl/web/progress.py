@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from anyburl.evaluation.kept_metrics import read_metrics
 from anyburl.learning.progress import Progress, read_progress
 from anyburl.ruleset.files.run_folder import described_run
 from anyburl.web.charts import Series, inks, lines, stacked, stepped
@@ -34,6 +35,7 @@ class RunView:
     profiles: Sequence[Mapping[str, Any]]
     charts: tuple[Chart, ...]
     options: Mapping[str, Any]
+    metrics: Sequence[Mapping[str, Any]]
 
 
 def view_run(folder: Path) -> RunView:
@@ -41,7 +43,8 @@ def view_run(folder: Path) -> RunView:
     progress = read_progress(folder)
     last = progress.spans.row(-1, named=True) if len(progress.spans) else None
     now = progress.profiles.filter(pl.col("elapsed") == last["elapsed"]) if last else progress.profiles
-    return RunView(progress, last, now.rows(named=True), _charts(progress), described_run(folder)["options"])
+    options, metrics = described_run(folder)["options"], read_metrics(folder)
+    return RunView(progress, last, now.rows(named=True), _charts(progress), options, metrics)
 
 
 def _charts(progress: Progress) -> tuple[Chart, ...]:

@@ -5,6 +5,7 @@
     train.parquet       the triples that the rules were counted on
     names.parquet       readable names, if the data has any: the columns label and name
     trace.jsonl         one line per time span
+    metrics.jsonl       one line per evaluation of the rules or of a snapshot
     parts/              rules found since `rules.parquet` was written, one file every few seconds
     rules-<s>.parquet   the rules after s seconds
     rules.parquet       all rules, written when the run ends

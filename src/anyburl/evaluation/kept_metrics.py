@@ -1,0 +1,48 @@
+"""Metrics beside a run: one line of `metrics.jsonl` for each evaluation of its rules or of a snapshot."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from anyburl.evaluation.metrics import Metrics
+
+METRICS = "metrics.jsonl"
+PROTOCOL = ("split", "aggregation", "smoothing", "block_connected", "rules")
+FIGURES = ("hits@1", "hits@3", "hits@10", "mrr")
+
+
+def keep_metrics(run: Path, metrics: Metrics, at: float | None) -> None:
+    """Append what was measured; `at` is the snapshot's second, None for all rules."""
+    told = metrics.to_json()
+    line = {
+        "at": at,
+        **{name: told["protocol"][name] for name in PROTOCOL},
+        **{name: told["metrics"][name] for name in FIGURES},
+    }
+    with (run / METRICS).open("ab") as file:
+        os.write(file.fileno(), json.dumps(line).encode() + b"\n")  # one write: lines of two processes do not mix
+
+
+def read_metrics(run: Path) -> list[dict[str, Any]]:
+    """Return the latest figures for each snapshot and protocol, in the order of snapshots; all rules come last.
+
+    Lines that are not whole, after a crash, are left out.
+    """
+    try:
+        text = (run / METRICS).read_text("utf-8", errors="replace")
+    except OSError:
+        return []
+    latest: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for line in text.splitlines():
+        try:
+            found = json.loads(line)
+            key = tuple(found[name] for name in ("at", *PROTOCOL[:-1]))
+            order = float("inf") if found["at"] is None else float(found["at"])
+            figures = {name: float(found[name]) for name in (*FIGURES, "rules")}
+        except (ValueError, TypeError, KeyError):
+            continue
+        latest[key] = {**found, **figures, "order": order}
+    return sorted(latest.values(), key=lambda line: (line["order"], str(line["split"]), str(line["aggregation"])))
