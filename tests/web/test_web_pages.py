@@ -42,7 +42,7 @@ def test_the_first_page_says_what_there_is_and_what_to_do(client: TestClient) ->
 
 def test_search_finds_with_typing_errors_and_without_any(client: TestClient) -> None:
     assert "Netherlands" in page(client, "/search", q="Nehterlands")
-    assert "Nothing here is called like" in page(client, "/search", q="qqqqqqqqqqqqqq")
+    assert "Nothing here is called" in page(client, "/search", q="qqqqqqqqqqqqqq")
     assert "Type a name" in page(client, "/search")
 
 
@@ -154,7 +154,7 @@ def test_a_rule_has_a_page(client: TestClient) -> None:
     best = client.get("/api/rules?relation=speaks&type=B&top=1").json()["rules"][0]
     text = page(client, f"/rules/{best['row']}")
     assert str(escape(best["rule"])) in text
-    for part in ("Where it is right", "Where it is wrong", "What it predicts", "More general", "More special"):
+    for part in ("Where it is right", "Where it is wrong", "What it predicts", "More general", "More specific"):
         assert part in text
     assert page(client, "/rules/123456789", 404)
 

@@ -226,6 +226,7 @@ class _Found:
         console = result_console()
         console.say(f"{counted(self._counts.total(), 'missing fact')} in {self._out}, in {self._seconds:.1f} s")
         if not self._counts:
+            console.say("no score was high enough: lower --min-score, or leave out filters")
             return
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         table.add_column("relation", overflow="fold")

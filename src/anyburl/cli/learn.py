@@ -243,6 +243,7 @@ def _print_summary(session: Session) -> None:
     out.print(counts_table(session.rules.counts_by_length()))
     out.say(f"{counted(len(session.rules), 'rule')} in {session.learner.elapsed:.1f} s, saved in {run}")
     out.say(f"see the best:      anyburl rules {run}")
+    out.say(f"in a browser:      anyburl serve {run}")
     if session.was_interrupted:
         out.say(f"continue the run:  anyburl learn --out {run} --resume")
 

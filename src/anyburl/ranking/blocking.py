@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from anyburl.ranking.queries import rows_about
 from anyburl.triples.dataset import Dataset
 
+FEWEST_VALID = 50  # triples: if one pair in ten were connected, none among so many would be seen once in 194 times
+
 
 def connected_share(dataset: Dataset) -> float:
     """Return the share of validation triples whose two entities are connected in train by any relation, either way."""
@@ -21,10 +23,10 @@ def connected_share(dataset: Dataset) -> float:
 
 def blocks_connected(choice: str, dataset: Dataset) -> bool:
     """Return whether to block: `on`, `off`, or `auto`, which blocks if no validation triple joins connected
-    entities.
+    entities, and there are enough of them for this not to be chance.
     """
     if choice == "auto":
-        return len(dataset.valid) > 0 and connected_share(dataset) == 0.0
+        return len(dataset.valid) >= FEWEST_VALID and connected_share(dataset) == 0.0
     return choice == "on"
 
 

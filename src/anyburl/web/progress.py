@@ -60,7 +60,7 @@ def _charts(progress: Progress) -> tuple[Chart, ...]:
     return (
         _rules_chart(progress, times),
         _chart("Cores per path profile", stepped, times, cores, colours),
-        _chart("Reward a second per path profile", lines, times, per_profile, colours),
+        _chart("Reward per second and path profile", lines, times, per_profile, colours),
         Chart(
             "Saturation",
             lines("Saturation", times, [Series("", "c3", [saturation[time] for time in times])], highest=1.0),

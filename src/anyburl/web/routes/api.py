@@ -31,7 +31,7 @@ router = APIRouter(prefix="/api", responses=ERRORS)
 
 @router.get("/search", response_model=schemas.SearchResult)
 async def search(request: Request, site: CurrentSite, q: Text, kind: Kind = None, top: Top = 20) -> Response:
-    """Find entities and relations by name or label; a few typing errors do no harm."""
+    """Find entities and relations by name or label; small typos are fine."""
 
     def make() -> dict[str, Any]:
         found = site.explorer.search.find(q, kind=kind, top=top) if q.strip() else []

@@ -8,6 +8,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from anyburl.explanation.record import Fact
+from anyburl.graph.lookup import known_answers
 from anyburl.review.review import VERDICTS
 from anyburl.web.explorer import Explorer
 from anyburl.web.forms import form_token, read_form, set_form_token
@@ -18,6 +19,7 @@ from anyburl.web.site import Context, CurrentSite
 from anyburl.web.templating import url
 
 RECENT = 8
+MOST_STATED = 3
 FORMATS = {"tsv": "text/tab-separated-values; charset=utf-8", "nt": "application/n-triples; charset=utf-8"}
 
 Skip = Annotated[int, Query(ge=0, le=100_000)]
@@ -96,7 +98,17 @@ def _card(explorer: Explorer, triple: Fact) -> Context:
         "score": score,
         "probability": explorer.probability(triple[1], score) if explanation.n_reasons else None,
         "verdict": explorer.reviews.standing().get(triple),
+        **_stated(explorer, triple),
     }
+
+
+def _stated(explorer: Explorer, triple: Fact) -> Context:
+    """Return what the train split states in place of the fact: a relation often has one object for a subject."""
+    subject, relation, _ = triple
+    graph, words = explorer.reasoner.ranker.graph, explorer.reasoner.vocabulary
+    objects = known_answers(graph, words.entity_id(subject), words.relation_id(relation))
+    facts = [(subject, relation, words.entity_label(int(entity))) for entity in objects[:MOST_STATED]]
+    return {"stated": facts, "n_stated": len(objects)}
 
 
 def _so_far(explorer: Explorer) -> Context:
