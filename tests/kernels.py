@@ -15,15 +15,16 @@ from anyburl.triples import TripleTable, Vocabulary
 from strategies import SmallGraph
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+RANDOM = bool(os.environ.get("ANYBURL_RANDOM"))
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 
 
 def examples(compiled: int, interpreted: int | None = None) -> int:
-    """How many examples to try: a tenth, or `interpreted`, where kernels run as plain Python; a third where bounds are
-    checked, after as many were tried without.
+    """How many examples to try: `compiled` if they are new ones (ANYBURL_RANDOM), half of it if always the same, a third
+    where bounds are checked; a tenth, or `interpreted`, where kernels run as plain Python.
     """
     if not INTERPRETED:
-        return max(2, compiled // 3) if CHECKED else compiled
+        return max(2, compiled // 3 if CHECKED else compiled // 2) if not RANDOM else compiled
     return max(2, compiled // 10) if interpreted is None else interpreted
 
 

