@@ -20,8 +20,9 @@ CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 
 
 def examples(compiled: int, interpreted: int | None = None) -> int:
-    """How many examples to try: `compiled` if they are new ones (ANYBURL_RANDOM), half of it if always the same, a third
-    where bounds are checked; a tenth, or `interpreted`, where kernels run as plain Python.
+    """How many examples to try: `compiled` if they are new ones (ANYBURL_RANDOM), half of it if they are not.
+
+    A third where bounds are checked; a tenth, or `interpreted`, where kernels run as plain Python.
     """
     if not INTERPRETED:
         return max(2, compiled // 3 if CHECKED else compiled // 2) if not RANDOM else compiled
