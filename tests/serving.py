@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 
@@ -86,15 +87,21 @@ def stay_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def serving() -> Iterator[FileServer]:
     """Run a server as long as the context lasts."""
-    with FileServer() as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.is_over.set()
-            server.shutdown()
-            thread.join()
+    with FileServer() as server, running(server):
+        yield server
+
+
+@contextmanager
+def running(server: Any) -> Iterator[None]:
+    """Let a server answer as long as the context lasts; `is_over` ends what it is waiting for."""
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.is_over.set()
+        server.shutdown()
+        thread.join()
 
 
 def blob_id(content: bytes) -> str:

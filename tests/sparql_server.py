@@ -7,10 +7,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from urllib.parse import parse_qs
 
 import pytest
+
+from serving import running
 
 JSON = "application/sparql-results+json"
 
@@ -136,12 +138,5 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def sparql_server() -> Iterator[SparqlServer]:
     """Run an endpoint as long as the context lasts."""
-    with SparqlServer() as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.is_over.set()
-            server.shutdown()
-            thread.join()
+    with SparqlServer() as server, running(server):
+        yield server

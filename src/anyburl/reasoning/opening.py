@@ -20,6 +20,7 @@ from anyburl.errors import InvalidOptionError, OptionError, RunError
 from anyburl.graph.stored import graph_of
 from anyburl.kept import KeptKey
 from anyburl.learning.options import ENGINES
+from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.ranking.backends.base import Backend
 from anyburl.ranking.backends.local import LocalBackend
 from anyburl.ranking.blocking import blocks_connected
@@ -131,9 +132,8 @@ def open_run(
         rules, dataset = load()
         made = _try_to_prepare(run, rules, dataset, front, f"{error}") if prepare and can_prepare(run) else None
         if made is None:
-            if options.aggregation == "hybrid" and other is None:
-                other = load_embedding(run, dataset)
-            opened = open_rules(rules, dataset, options, engine, front, seed=seed, other=other)
+            known = _other_model(options, dataset, run, other)
+            opened = open_rules(rules, dataset, options, engine, front, seed=seed, other=known)
             if not can_prepare(run):
                 return opened
             calibration = _kept_calibration(opened.ranker, dataset, seed, run)
@@ -193,12 +193,7 @@ def _finish(
     """Start the engine, and tune if that is asked for; `other` is the model that hybrid knows besides rules."""
     if engine.name != "threads":
         ranker = replace(ranker, backend=engine.start(ranker.ready, ranker.options, front))
-    if ranker.aggregation.needs_embedding and other is None:
-        if run is None:
-            raise OptionError(
-                'aggregation="hybrid" needs an embedding: open a run folder that has one, or give `other`'
-            )
-        other = load_embedding(run, dataset)
+    other = _other_model(ranker.options, dataset, run, other)
     calibration = _kept_calibration(ranker, dataset, seed, run, prepared)
     opened = Opened(ranker, dataset, seconds, seed, run, calibration)
     if not ranker.aggregation.needs_model:
@@ -208,6 +203,17 @@ def _finish(
     reranker = TunedReranker(tuning, groups, other)
     took = {**seconds, "tune": 0.0 if tuning.stored else tuning.seconds}
     return replace(opened, ranker=replace(ranker, reranker=reranker), seconds=took)
+
+
+def _other_model(
+    options: RankOptions, dataset: Dataset, run: Path | None, other: OtherModel | None
+) -> OtherModel | None:
+    """Return the model that is asked besides the rules: the given one or, for hybrid, the embedding of the run."""
+    if other is not None or not parse_aggregation(options.aggregation).needs_embedding:
+        return other
+    if run is None:
+        raise OptionError('aggregation="hybrid" needs an embedding: open a run folder that has one, or give `other`')
+    return load_embedding(run, dataset)
 
 
 def _kept_calibration(

@@ -12,6 +12,7 @@ from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.queries import take_queries
 from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranks import Ranks, target_ranks
 from anyburl.tuning.evidence import Floats, Lists, lists_of, rows_of
 from anyburl.tuning.opinion import Opinion, OtherModel
 from anyburl.tuning.rerank import find_answers
@@ -25,7 +26,8 @@ QUESTIONS_AT_A_TIME = 1024  # what is known of their candidates is held in memor
 class Listing:
     """The answers of some queries, the candidates that the model puts in order, and a row for each.
 
-    `found` is the place of each candidate among the targets, or -1; `more` are the columns of another model.
+    `found` is the place of each candidate among the targets, or -1; `more` are the columns of another model; `ranks`
+    are those of the targets by rules alone, before any model.
     """
 
     queries: QueryArrays
@@ -34,6 +36,7 @@ class Listing:
     found: NDArray[np.int64]
     rows: Floats
     more: Floats | None
+    ranks: Ranks
 
 
 def list_candidates(
@@ -52,6 +55,7 @@ def list_candidates(
     """
     answers = lister.answer(queries, top_k=max(TOP_K, top_k), keep_known=keep_known, groups=groups, progress=progress)
     lists, more = lists_of(answers, TOP_K), None
+    ranks = target_ranks(queries, answers, lister.graph.n_entities)
     if other is None:
         found = find_answers(lists, queries)
     else:
@@ -59,7 +63,7 @@ def list_candidates(
         answers, lists = opinion.add_candidates(answers, lists)
         more, found = opinion.columns(lists), find_answers(lists, queries)
         opinion.rank_the_rest(lists, queries, found, answers)
-    return Listing(queries, answers, lists, found, rows_of(lister.ready, queries, answers, lists, more), more)
+    return Listing(queries, answers, lists, found, rows_of(lister.ready, queries, answers, lists, more), more, ranks)
 
 
 def parts_of(n_queries: int, n_entities: int, other: OtherModel | None) -> Iterator[NDArray[np.int64]]:

@@ -13,7 +13,7 @@ from anyburl.errors import DataError
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker
-from anyburl.ranking.ranks import target_ranks
+from anyburl.ranking.ranks import Ranks, target_ranks
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import Floats
 from anyburl.tuning.listing import Listing, list_in_parts
@@ -90,11 +90,12 @@ def _best_fixed(ranker: Ranker, queries: QueryArrays) -> tuple[str, dict[str, fl
 
 
 def _mrr(queries: QueryArrays, answers: AnswerArrays, ranker: Ranker) -> float:
-    return float(_reciprocal_ranks(queries, answers, ranker).mean())
+    return _mean([target_ranks(queries, answers, ranker.graph.n_entities)])
 
 
-def _reciprocal_ranks(queries: QueryArrays, answers: AnswerArrays, ranker: Ranker) -> NDArray[np.float64]:
-    return 1 / target_ranks(queries, answers, ranker.graph.n_entities).realistic
+def _mean(parts: Sequence[Ranks]) -> float:
+    """Return the mean reciprocal rank over all parts."""
+    return float(np.concatenate([1 / ranks.realistic for ranks in parts]).mean())
 
 
 def _train(
@@ -104,7 +105,7 @@ def _train(
     own_name, threads = ranker.aggregation.name, ranker.backend.threads
     parts = list_in_parts(ranker, queries, groups, other)
     examples = Examples.of(parts)
-    validation = {own_name: _mrr(queries, ranker.answer(queries), ranker)}
+    validation = {own_name: _mean([part.ranks for part in parts])}
     nothing = Tuning(None, own_name, validation, len(queries.entities), 0.0)
     if examples.is_answer.sum() < FEWEST_ANSWERS:
         return nothing
@@ -116,8 +117,8 @@ def _train(
     for part, judged in zip(parts, np.split(scores, np.cumsum([len(part.rows) for part in parts])[:-1]), strict=True):
         rerank(part.lists, part.queries, part.found, judged, part.answers)
         reorder(part.lists, judged, part.answers)
-    ranks = [_reciprocal_ranks(part.queries, part.answers, ranker) for part in parts]
-    validation["model"] = float(np.concatenate(ranks).mean())
+    n_entities = ranker.graph.n_entities
+    validation["model"] = _mean([target_ranks(part.queries, part.answers, n_entities) for part in parts])
     if validation["model"] <= validation[own_name]:
         return nothing
     observations = [observe(part.queries, part.answers, ranker.graph.n_relations) for part in parts]
