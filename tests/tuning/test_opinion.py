@@ -43,10 +43,14 @@ def listed(candidates: list[list[int]], n_targets: int) -> tuple[Lists, object]:
     return lists, answers
 
 
+def opinion_of(scores: NDArray[np.float32]) -> Opinion:
+    return Opinion(scores, np.ones(len(scores), np.bool_))
+
+
 @given(score_tables, entity_sets)
 def test_columns_are_those_of_the_definition(scores: NDArray[np.float32], candidates: list[list[int]]) -> None:
     lists = lists_with(candidates)
-    columns = Opinion(scores).columns(lists)
+    columns = opinion_of(scores).columns(lists)
     assert np.isfinite(columns).all()
     for (log_probability, rank, distance), query, entity in zip(
         columns.tolist(), lists.questions, lists.candidates, strict=True
@@ -64,7 +68,7 @@ def test_every_entity_that_may_be_ranked_is_a_candidate_once(
     scores: NDArray[np.float32], candidates: list[list[int]]
 ) -> None:
     lists, answers = listed(candidates, 0)
-    wide, longer = Opinion(scores).add_candidates(answers, lists)  # type: ignore[arg-type]
+    wide, longer = opinion_of(scores).add_candidates(answers, lists)  # type: ignore[arg-type]
     for query in range(N_QUERIES):
         found = longer.candidates[longer.questions == query].tolist()
         assert found[: len(candidates[query])] == candidates[query]
@@ -80,7 +84,7 @@ def test_ranks_are_those_of_lists_then_opinion(
     queries = queries_with(targets)
     lists, answers = listed(candidates, len(queries.targets))
     judged = np.array([random.choice([0.0, 1.0, 2.0]) for _ in lists.candidates])  # type: ignore[attr-defined]
-    found, opinion = find_answers(lists, queries), Opinion(scores)
+    found, opinion = find_answers(lists, queries), opinion_of(scores)
     opinion.rank_the_rest(lists, queries, found, answers)  # type: ignore[arg-type]
     rerank(lists, queries, found, judged, answers)  # type: ignore[arg-type]
     place = 0
@@ -107,7 +111,7 @@ def expected_place(
 def test_the_order_of_candidates_is_the_models() -> None:
     scores = np.array([[0.0, 3.0, 1.0, -np.inf, 0, 0, 0]] * N_QUERIES, np.float32)
     lists, answers = listed([[0], [], [2, 1]], 0)
-    wide, longer = Opinion(scores).add_candidates(answers, lists)  # type: ignore[arg-type]
+    wide, longer = opinion_of(scores).add_candidates(answers, lists)  # type: ignore[arg-type]
     judged = -longer.candidates.astype(np.float64)
     reorder(longer, judged, wide)
     assert wide.best[0, :3].tolist() == [0, 1, 2]

@@ -17,6 +17,7 @@ from anyburl.ranking.backends.base import NO_GROUPS
 from anyburl.ranking.ranker import Ranker, make_ready
 from anyburl.ranking.scores import shown_scores, to_confidences, to_scores
 from anyburl.tuning.evidence import Lists, rows_of
+from anyburl.tuning.fallback import Fallback
 from anyburl.tuning.listing import TOP_K
 from anyburl.tuning.model import TunedModel
 from anyburl.tuning.rerank import logistic
@@ -38,6 +39,7 @@ class Search:
     least: Scores  # by relation
     rows: NDArray[np.int64] | None  # of the rules in use, None: of all
     model: TunedModel | None
+    fallback: Fallback | None = None  # whose columns the model knows
 
     @property
     def both_ways(self) -> bool:
@@ -47,12 +49,16 @@ class Search:
     def __call__(self, subjects: NDArray[np.int32]) -> FactColumns:
         """Return the facts that are answers to questions about these entities."""
         found, lists = self.finder(subjects)
-        keys = found.keys if self.model is None else self._judged(found, lists, self.model)
+        keys = found.keys
+        if self.model is not None and self.fallback is not None:
+            keys = self._judged(found, lists, self.model, self.fallback)
         facts = FactColumns.of_answers(found, shown_scores(keys), len(self.least))
         facts = facts.take(facts.scores >= self.least[facts.triples[:, 1]])
         return facts if self.rows is None else replace(facts, rules=self.rows[facts.rules].astype(np.int32))
 
-    def _judged(self, found: FactArrays, lists: ListArrays, model: TunedModel) -> NDArray[np.int64]:
+    def _judged(
+        self, found: FactArrays, lists: ListArrays, model: TunedModel, fallback: Fallback
+    ) -> NDArray[np.int64]:
         """Return keys that stand for the model's scores of listed candidates; what follows a list stays below it."""
         sizes = lists.sizes + lists.n_later
         questions = np.repeat(np.arange(len(sizes)), sizes)
@@ -62,8 +68,9 @@ class Search:
         queries = QueryArrays(lists.entities, lists.relations, offsets, nothing, offsets, nothing)
         answers = empty_answers(len(sizes), 0, 0)._replace(n_candidates=lists.n_candidates)
         best = Lists(lists.sizes, found.candidates[listed], found.evidence[listed])
+        fits = fallback.columns(queries.entities, queries.relations, best.questions, best.candidates)
         scores = np.empty(len(questions))
-        scores[listed] = logistic(model.scores(rows_of(self.finder.ready, queries, answers, best)))
+        scores[listed] = logistic(model.scores(rows_of(self.finder.ready, queries, answers, best, fits)))
         lowest = np.ones(len(sizes))
         np.minimum.at(lowest, questions[listed], scores[listed])
         scores[~listed] = to_confidences(found.keys[~listed]) * lowest[questions[~listed]]
@@ -103,7 +110,8 @@ def make_search(ranker: Ranker, least: Scores) -> Search:
         groups if rows is None or not len(groups) else groups[rows],
         TOP_K if model else 0,
     )
-    return Search(finder, least, rows, model and replace(model, threads=1))
+    fallback = reranker.fallback(ranker.graph) if reranker and model else None
+    return Search(finder, least, rows, model and replace(model, threads=1), fallback)
 
 
 def _rows_that_matter(ranker: Ranker, least: Scores, *, by_best_rule: bool) -> NDArray[np.int64] | None:

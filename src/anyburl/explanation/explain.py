@@ -69,7 +69,7 @@ def _rank(
     for fired, known in zip((firings.of_object, firings.of_subject), others, strict=True):
         judged = None
         model = ranker.reranker if isinstance(ranker.reranker, TunedReranker) and ranker.reranker.model else None
-        if model is not None and (len(fired.rows) or model.other) and not blocked:
+        if model is not None and not blocked:
             judged = Judged(ranker.lister(), model, fired, known)
         rank = judged.rank if judged else fired.rank(ranker.lister(), known)
         by_model = judged.score if judged else None

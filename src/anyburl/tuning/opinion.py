@@ -19,13 +19,8 @@ LEAST = np.float32(-30.0)  # the lowest log-probability that is told apart
 RANK_COLUMN = 1  # minus the logarithm of 1 + the number of better entities
 
 
-class OtherModel(Protocol):
+class Scorer(Protocol):
     """Scores every entity as an answer; only differences between the answers to one query matter."""
-
-    @property
-    def digest(self) -> str:
-        """What tells one model from another."""
-        ...
 
     def scores(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> Floats:
         """Return a score for each query (entity, directed relation, ?) and entity: the logarithm of something that is
@@ -34,22 +29,37 @@ class OtherModel(Protocol):
         ...
 
 
+class OtherModel(Scorer, Protocol):
+    """A model that is known besides the rules."""
+
+    @property
+    def digest(self) -> str:
+        """What tells one model from another."""
+        ...
+
+
 @dataclass(frozen=True)
 class Opinion:
-    """Scores of all entities for some queries; -inf for those that must not be ranked."""
+    """Scores of all entities for some queries; -inf for those that must not be ranked.
+
+    Of a query that is not `asked`, there is no opinion.
+    """
 
     scores: Floats
+    asked: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, model: OtherModel, ready: ReadyRules, queries: QueryArrays) -> Opinion:
+    def of(cls, model: Scorer, ready: ReadyRules, queries: QueryArrays, asked: NDArray[np.bool_]) -> Opinion:
         """Ask the model; known answers and, where they are blocked, neighbours are not ranked."""
-        scores = np.array(model.scores(queries.entities, queries.relations), np.float32)
+        scores = np.full((len(asked), ready.graph.n_entities), -np.inf, np.float32)
+        if asked.any():
+            scores[asked] = model.scores(queries.entities[asked], queries.relations[asked])
         questions = np.repeat(np.arange(len(scores)), np.diff(queries.excluded_offsets))
         scores[questions, queries.excluded] = -np.inf
         if ready.block_connected:
             for row, entity in enumerate(queries.entities.tolist()):
                 scores[row, neighbours(ready.graph, entity)] = -np.inf
-        return cls(scores)
+        return cls(scores, asked)
 
     @cached_property
     def _ordered(self) -> Floats:
@@ -78,8 +88,9 @@ class Opinion:
         is_listed = np.zeros((n_queries, n_entities), np.bool_)
         is_listed[lists.questions, lists.candidates] = True
         n_more = min(MORE_CANDIDATES, n_entities)
-        found = np.argpartition(-self.scores, n_more - 1, axis=1)[:, :n_more].astype(np.int32)
         rows = np.arange(n_queries)[:, None]
+        found = np.argpartition(-self.scores, n_more - 1, axis=1)[:, :n_more].astype(np.int32)
+        found = found[rows, np.argsort(-self.scores[rows, found], axis=1, kind="stable")]
         is_new = ~is_listed[rows, found] & np.isfinite(self.scores[rows, found])
         questions, candidates = np.nonzero(is_new)[0], found[is_new]
         order = np.argsort(np.concatenate([lists.questions, questions]), kind="stable")
@@ -96,14 +107,15 @@ class Opinion:
     ) -> None:
         """Overwrite in `answers` where targets stand that are not listed: after the lists, in the order of the opinion.
 
-        `found` is what `find_answers` gave. Afterwards no target counts as one that nothing predicts.
+        `found` is what `find_answers` gave. Afterwards no target of a query that was asked counts as one that nothing
+        predicts.
         """
         rivals_listed = np.bincount(lists.questions[found < 0], minlength=len(lists.sizes))
         is_listed = np.zeros(len(queries.targets), np.bool_)
         is_listed[found[found >= 0]] = True
         questions = np.repeat(np.arange(len(lists.sizes)), np.diff(queries.target_offsets))
         ends = np.cumsum(lists.sizes)
-        for target in np.flatnonzero(~is_listed):
+        for target in np.flatnonzero(~is_listed & self.asked[questions]):
             row = questions[target]
             is_rival = np.ones(self.scores.shape[1], np.bool_)
             is_rival[lists.candidates[ends[row] - lists.sizes[row] : ends[row]]] = False
@@ -112,7 +124,7 @@ class Opinion:
             rivals, own = self.scores[row, is_rival], self.scores[row, queries.targets[target]]
             answers.better[target] = rivals_listed[row] + (rivals > own).sum()
             answers.equal[target] = (rivals == own).sum()
-        answers.fired[:] = True
+        answers.fired[self.asked[questions]] = True
 
 
 def _make_room(answers: AnswerArrays, old_sizes: NDArray[np.int64], lists: Lists) -> AnswerArrays:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.graph.arrays import GraphArrays
 from anyburl.ranking.aggregation import Aggregation, parse_aggregation
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays, empty_answers
 from anyburl.ranking.backends.base import Progress
@@ -14,7 +15,8 @@ from anyburl.ranking.queries import take_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import Floats, Lists, rows_of, rule_groups
-from anyburl.tuning.listing import Listing, list_candidates, parts_of
+from anyburl.tuning.fallback import Fallback
+from anyburl.tuning.listing import Listing, joined_columns, list_candidates, parts_of
 from anyburl.tuning.model import TunedModel
 from anyburl.tuning.opinion import OtherModel
 from anyburl.tuning.rerank import reorder, rerank
@@ -44,6 +46,7 @@ class TunedReranker:
     tuning: Tuning
     groups: NDArray[np.uint8]  # the group of each rule, which evidence is told by
     other: OtherModel | None = None  # whose candidates and scores the model knows as well
+    _fallbacks: dict[int, Fallback] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def aggregation(self) -> Aggregation:
@@ -53,6 +56,10 @@ class TunedReranker:
     def model(self) -> TunedModel | None:
         return self.tuning.model
 
+    def fallback(self, graph: GraphArrays) -> Fallback:
+        """Return what scores answers without a rule on a graph; what it counts there is kept."""
+        return self._fallbacks.setdefault(id(graph), Fallback(graph))
+
     def answer(
         self, lister: Ranker, queries: QueryArrays, *, top_k: int, keep_known: bool, progress: Progress | None
     ) -> AnswerArrays:
@@ -61,7 +68,7 @@ class TunedReranker:
             return lister.answer(queries, top_k=top_k, keep_known=keep_known, progress=progress)
         n_queries = len(queries.entities)
         out = empty_answers(n_queries, len(queries.targets), top_k)
-        for chosen in parts_of(n_queries, lister.graph.n_entities, self.other):
+        for chosen in parts_of(n_queries, lister.graph.n_entities):
             part = self.judge(lister, take_queries(queries, chosen), top_k, keep_known, progress).answers
             first, last = queries.target_offsets[chosen[0]], queries.target_offsets[chosen[-1] + 1]
             _copy(part, out, slice(chosen[0], chosen[-1] + 1), slice(first, last), top_k)
@@ -78,7 +85,14 @@ class TunedReranker:
         """Answer a few queries, all at once, by the model: at least as many candidates as it puts in order."""
         assert self.model is not None
         listing = list_candidates(
-            lister, queries, self.groups, self.other, top_k=top_k, keep_known=keep_known, progress=progress
+            lister,
+            queries,
+            self.groups,
+            self.fallback(lister.graph),
+            self.other,
+            top_k=top_k,
+            keep_known=keep_known,
+            progress=progress,
         )
         scores = self.model.scores(listing.rows)
         rerank(listing.lists, queries, listing.found, scores, listing.answers)
@@ -89,7 +103,8 @@ class TunedReranker:
         """Return what the model would say of the listed candidates if rules gave other evidence."""
         assert self.model is not None
         lists = replace(listing.lists, evidence=evidence)
-        return self.model.scores(rows_of(lister.ready, listing.queries, listing.answers, lists, listing.more))
+        more = joined_columns(listing.fits, listing.more)
+        return self.model.scores(rows_of(lister.ready, listing.queries, listing.answers, lists, more))
 
 
 def _copy(part: AnswerArrays, out: AnswerArrays, queries: slice, targets: slice, top_k: int) -> None:

@@ -1,0 +1,131 @@
+"""What can be said of an answer without any rule: whether it fits, how common it is in that place, and how near.
+
+An entity fits a place, such as the object of `speaks`, if its other relations are those of the entities that stand
+there. All of it is counted on the graph that is asked about, so it carries over to any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.graph.lookup import degrees
+from anyburl.tuning.kernel_walks import fill_walks
+
+STEPS = 3  # of walks
+LEAST_SHARE = 1e-4  # of walks that an edge must get to be followed
+NOWHERE = 1e-5  # the share of walks that is taken to end anywhere
+FIT, CROWD, NEAR = 0.1, 0.6, 0.75  # weights of fit, degree (counts against) and nearness; that of popularity is 1
+SECOND_STEP = 0.1  # weight of walks of two steps: two answers to one question are not answers to each other
+WALKS_AT_A_TIME = 1 << 23  # numbers of walks held in memory
+MOST_PLACES = 1 << 26  # numbers of `Place`s held in memory
+N_COLUMNS = 6
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One end of a relation: of every entity, how well it fits there, and what that says together with other facts."""
+
+    fit: Floats  # log-odds of standing here
+    shares: Floats  # of the relation's facts that have the entity here
+    score: Floats  # the highest is 0
+
+
+@dataclass(frozen=True, eq=False)
+class Fallback:
+    """Scores all entities as answers, without rules. Nothing of it is learned: it counts on one graph."""
+
+    graph: GraphArrays
+    _places: dict[int, Place] = field(default_factory=dict, repr=False)
+
+    def scores(self, entities: Ints, relations: Ints) -> Floats:
+        """Return a score for each query (entity, directed relation, ?) and entity; higher is better."""
+        scores = np.stack([self.place(place).score for place in self._places_of(relations)])
+        for rows in self._parts(len(entities)):
+            walks = self._walks(entities[rows])
+            near = walks[:, 1] + np.float32(SECOND_STEP) * walks[:, 2] + walks[:, 3]
+            scores[rows] += np.float32(NEAR) * np.log(near + np.float32(NOWHERE))
+        return scores
+
+    def columns(self, entities: Ints, relations: Ints, questions: NDArray[np.int64], candidates: Ints) -> Floats:
+        """Return what a model is told of each candidate of a question: the numbers behind its score."""
+        told = np.empty((len(candidates), N_COLUMNS), np.float32)
+        places = self._places_of(relations)
+        ends = np.searchsorted(questions, np.arange(len(entities) + 1))
+        for rows in self._parts(len(entities)):
+            walks = self._walks(entities[rows])
+            for row in rows.tolist():
+                own = slice(ends[row], ends[row + 1])
+                listed, place = candidates[own], self.place(places[row])
+                steps = np.log(walks[row - rows[0], 1:, listed] + np.float32(NOWHERE))
+                near = np.exp(steps) @ np.array([1, SECOND_STEP, 1], np.float32)
+                score = place.score[listed] + np.float32(NEAR) * np.log(near)
+                told[own] = np.column_stack([score, place.fit[listed], place.shares[listed], steps])
+        return told
+
+    def place(self, place: int) -> Place:
+        """Return what is known of the entities at one end of a relation, by the directed relation they have there."""
+        if place not in self._places:
+            if len(self._places) * 3 * self.graph.n_entities > MOST_PLACES:
+                self._places.clear()
+            self._places[place] = make_place(self.graph, place)
+        return self._places[place]
+
+    def _places_of(self, relations: Ints) -> list[int]:
+        places: list[int] = inverses(relations, self.graph.n_relations).tolist()
+        return places
+
+    def _parts(self, n_queries: int) -> list[NDArray[np.int64]]:
+        """Return the queries whose walks are held in memory at a time."""
+        size = max(1, WALKS_AT_A_TIME // ((STEPS + 1) * max(1, self.graph.n_entities)))
+        return [np.arange(start, min(start + size, n_queries)) for start in range(0, n_queries, size)]
+
+    def _walks(self, entities: Ints) -> Floats:
+        """Return where walks from the entities are after each step; none stays where it started."""
+        n_entities = self.graph.n_entities
+        walks = np.zeros((len(entities), STEPS + 1, n_entities), np.float32)
+        fill_walks(self.graph, entities.copy(), LEAST_SHARE, np.empty((2, n_entities), np.int32), walks)
+        walks[np.arange(len(entities)), :, entities] = 0
+        return walks
+
+
+def make_place(graph: GraphArrays, place: int) -> Place:
+    """Count what the entities have in common that have the directed relation `place`."""
+    n_entities = graph.n_entities
+    n_segments = int(graph.segment_offsets[n_entities])  # those of the token self come last
+    owners = np.repeat(np.arange(n_entities), np.diff(graph.segment_offsets[: n_entities + 1]))
+    relations, sizes = graph.segment_relations[:n_segments], np.diff(graph.segment_starts[: n_segments + 1])
+    is_own = relations == place
+    counts = np.zeros(n_entities, np.float32)
+    counts[owners[is_own]] = sizes[is_own]
+    present, base = log_odds(relations, 2 * graph.n_relations, (counts > 0)[owners], n_entities)
+    present[place] = 0
+    fit = np.bincount(owners, weights=present[relations], minlength=n_entities) + base
+    crowd = np.log1p(degrees(graph, np.arange(n_entities, dtype=np.int32)))
+    score = np.log1p(counts) + FIT * fit - CROWD * crowd
+    score -= score.max(initial=-np.inf)
+    return Place(fit.astype(np.float32), counts / max(1.0, float(counts.sum())), score.astype(np.float32))
+
+
+def log_odds(
+    relations: NDArray[np.integer], n_directed: int, of_member: NDArray[np.bool_], n_entities: int
+) -> tuple[NDArray[np.float64], float]:
+    """Return what each directed relation says of an entity that has it, and what is said of one that has none.
+
+    Naive Bayes: `relations` are those that entities have, once each, `of_member` says which are had by a member. Counts
+    are smoothed by one entity that is like all others.
+    """
+    of_all = np.bincount(relations, minlength=n_directed)
+    of_members = np.bincount(relations[of_member], minlength=n_directed)
+    n_members = int(of_members.max(initial=0))  # all members have the relation that makes them members
+    shares = of_all / max(1, n_entities)
+    inside = np.clip((of_members + shares) / (n_members + 1), 1e-6, 1 - 1e-6)
+    outside = np.clip((of_all - of_members + shares) / (n_entities - n_members + 1), 1e-6, 1 - 1e-6)
+    present, absent = np.log(inside / outside), np.log((1 - inside) / (1 - outside))
+    return present - absent, float(absent.sum() + np.log((n_members + 0.5) / (n_entities - n_members + 0.5)))
