@@ -57,15 +57,15 @@ def hold_out(ranker: Ranker, dataset: Dataset, seed: int) -> HeldOut:
 
     A tuned model has seen the valid split: scores are those of models that were trained without the question.
     """
-    valid = dataset.valid.triples
-    if not len(valid):
-        return _enough(_hold_out_of_train(ranker, dataset, seed), dataset)
-    reranker = ranker.reranker
-    if isinstance(reranker, TunedReranker) and reranker.tuning.observations is not None:
-        observations = reranker.tuning.observations
+    valid, reranker = dataset.valid.triples, ranker.reranker
+    tuning = reranker.tuning if isinstance(reranker, TunedReranker) else None
+    if tuning is not None and tuning.observations is not None:
+        found = HeldOut("valid" if len(valid) else "train", tuning.observations, tuning.facts)
+    elif len(valid):
+        found = HeldOut("valid", observe_triples(ranker, valid, [dataset.train.triples]), len(valid))
     else:
-        observations = observe_triples(ranker, valid, [dataset.train.triples])
-    return _enough(HeldOut("valid", observations, len(valid)), dataset)
+        found = _hold_out_of_train(ranker.lister(), dataset, seed)
+    return _enough(found, dataset)
 
 
 def observe_test(ranker: Ranker, dataset: Dataset) -> HeldOut | None:
@@ -85,6 +85,7 @@ def _hold_out_of_train(ranker: Ranker, dataset: Dataset, seed: int) -> HeldOut:
     rest = TripleTable(train.vocabulary, train.triples[~chosen])
     rules = rescore(ranker.rules, rest, object_identity=options.object_identity, threads=options.threads)
     recounted = make_ranker(graph_of(rest), rules, options, block_connected=ranker.block_connected)
+    recounted = recounted.with_aggregation(ranker.aggregation.name)
     held_out = train.triples[chosen]
     return HeldOut("train", observe_triples(recounted, held_out, [rest.triples]), len(held_out))
 

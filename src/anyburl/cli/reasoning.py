@@ -19,7 +19,7 @@ from anyburl.cli.loading import (
 )
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels, require_engine, silence_engine
-from anyburl.errors import DataError, MissingExtraError, OptionError
+from anyburl.errors import MissingExtraError, OptionError
 from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.ranking.options import RankOptions
 
@@ -114,7 +114,8 @@ class Source:
         if self.path.is_dir() and at is None and self.data is None:
             opened = open_run(self.path, load, options, engine, front, seed=seed, prepare=self.prepare)
         else:
-            opened = open_rules(*load(), options, engine, front, seed=seed)
+            run = self.path if self.path.is_dir() and at is None else None
+            opened = open_rules(*load(), options, engine, front, seed=seed, run=run)
         self._dataset = opened.dataset
         return Reasoner.of(opened, self.names)
 
@@ -149,13 +150,7 @@ class Source:
 
 
 def check_tunable(options: RankOptions, source: Source) -> None:
-    """Refuse, before any work is done, tuning that cannot be done: without its extra, or without a valid split."""
+    """Refuse, before any work is done, tuning that cannot be done: without its extra."""
     is_kept = source.path.is_dir() and any((source.path / "tuned").glob("*.npz"))
-    if not parse_aggregation(options.aggregation).needs_model or is_kept:
-        return
-    if find_spec("lightgbm") is None:
+    if parse_aggregation(options.aggregation).needs_model and not is_kept and find_spec("lightgbm") is None:
         raise MissingExtraError(f"--aggregation {options.aggregation}", "tuned")
-    if not len(source.dataset.valid):
-        raise DataError(
-            f"--aggregation {options.aggregation} learns from the valid split, and {source.dataset.name} has none"
-        )

@@ -18,6 +18,7 @@ from anyburl.ranking.ranker import Ranker, make_ready
 from anyburl.ranking.scores import shown_scores, to_confidences, to_scores
 from anyburl.tuning.evidence import Lists, rows_of
 from anyburl.tuning.fallback import Fallback
+from anyburl.tuning.held_out import take_groups
 from anyburl.tuning.listing import TOP_K
 from anyburl.tuning.model import TunedModel
 from anyburl.tuning.rerank import logistic
@@ -107,7 +108,7 @@ def make_search(ranker: Ranker, least: Scores) -> Search:
         lister.aggregation,
         np.concatenate([wanted, wanted + n_relations]).astype(np.int32) if both_ways else wanted,
         np.concatenate([keys, keys]),
-        groups if rows is None or not len(groups) else groups[rows],
+        groups if rows is None or not len(groups) else take_groups(groups, rows),
         TOP_K if model else 0,
     )
     fallback = reranker.fallback(ranker.graph) if reranker and model else None

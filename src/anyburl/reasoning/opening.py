@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from anyburl.calibration.calibration import Calibration
 from anyburl.calibration.stored import CALIBRATION, calibration_key, load_calibration
+from anyburl.cores import available_cores
 from anyburl.embedding.stored import load_embedding
 from anyburl.errors import InvalidOptionError, OptionError, RunError
 from anyburl.graph.stored import graph_of
@@ -28,11 +29,13 @@ from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.ranking.ready import ReadyRules
 from anyburl.ranking.rule_index import build_rule_index
+from anyburl.reasoning.elsewhere import Carried, learned_elsewhere, portable_rows
 from anyburl.reasoning.prepared import NotPreparedError, Prepared, can_prepare, digest, open_prepared, write_prepared
-from anyburl.ruleset.files.run_folder import RULES
+from anyburl.ruleset.files.run_folder import RULES, described_run
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset
+from anyburl.triples.dataset import Dataset, load_recorded
 from anyburl.tuning.evidence import rule_groups
+from anyburl.tuning.held_out import take_groups
 from anyburl.tuning.opinion import OtherModel
 from anyburl.tuning.reranker import TunedReranker
 from anyburl.tuning.stored import load_tuning, save_tuning, tuning_key
@@ -100,17 +103,54 @@ def open_rules(
     *,
     seed: int = 0,
     other: OtherModel | None = None,
+    run: Path | None = None,
 ) -> Opened:
-    """Make rules ready that are in memory."""
+    """Make rules ready that are in memory; `run` is the folder that they are from, where there is one."""
     started = time.perf_counter()
-    matched, n_left_out = rules.with_vocabulary(dataset.vocabulary)
-    if n_left_out:
-        front.say(left_out_note(n_left_out, dataset))
+    carried = Carried.to(dataset.vocabulary, rules)
+    if note := carried.note(dataset):
+        front.say(note)
+    aggregation, reranker = parse_aggregation(options.aggregation), None
+    if run is not None and aggregation.needs_model and other is None and learned_elsewhere(run, dataset):
+        if aggregation.needs_embedding:
+            raise OptionError(f"{run} has an embedding of its own data, and none of {dataset.name}: take another model")
+        carried, reranker = _carry_model(run, rules, dataset, options, front, seed)
+    matched = carried.rules
     with front.watch(f"indexing {len(matched):,} rules", f"indexed {len(matched):,} rules"):
         block = blocks_connected(options.block_connected, dataset)
         ranker = make_ranker(graph_of(dataset.train), matched, options, block_connected=block)
     seconds = {"index": time.perf_counter() - started}
+    if reranker is not None:
+        ranker = replace(ranker, backend=engine.start(ranker.ready, options, front), reranker=reranker)
+        return Opened(ranker, dataset, seconds, seed)
     return _finish(ranker, dataset, seconds, engine, front, seed, other=other)
+
+
+def _carry_model(
+    run: Path, rules: RuleSet, dataset: Dataset, options: RankOptions, front: Front, seed: int
+) -> tuple[Carried, TunedReranker]:
+    """Match the rules of a run with other data than its own; return them with the model that its own data gave them:
+    kept in the folder, or trained now.
+    """
+    rows = portable_rows(rules, dataset.vocabulary)
+    used = rules if rows is None else rules.take(rows)
+    groups = rule_groups(used)
+    first = load_recorded(described_run(run)["data"])
+    block = blocks_connected(options.block_connected, first)
+    key = tuning_key(
+        digest(run / RULES),
+        first.fingerprint,
+        tuning_options(options, block, seed) | ({} if rows is None else {"rules": "without constants"}),
+    )
+
+    def train() -> Tuning:
+        at_home = Carried.to(first.vocabulary, used)
+        ranker = make_ranker(graph_of(first.train), at_home.rules, options, block_connected=block)
+        return tune(ranker, first, take_groups(groups, at_home.rows), seed=seed)
+
+    tuning = _kept_or_new(run, key, options.threads or available_cores(), front, train, f"tuning on {first.name}")
+    carried = Carried.to(dataset.vocabulary, used)
+    return carried, TunedReranker(tuning, take_groups(groups, carried.rows))
 
 
 def open_run(
@@ -250,16 +290,34 @@ def tuning_of(
     key = None
     if run is not None and (run / RULES).is_file():
         rules_digest = digest(run / RULES) if prepared is None else prepared.rules_digest
-        options = _tuning_options(ranker, seed) | ({} if other is None else {"other": other.digest})
-        key = tuning_key(rules_digest, dataset.fingerprint, options)
-    found = load_tuning(run, key, ranker.backend.threads) if run and key and not again else ""
+        options = tuning_options(ranker.options, ranker.block_connected, seed)
+        key = tuning_key(rules_digest, dataset.fingerprint, options | ({} if other is None else {"other": other.digest}))
+
+    def train() -> Tuning:
+        return tune(ranker, dataset, groups, seed=seed, other=other)
+
+    return _kept_or_new(run, key, ranker.backend.threads, front, train, f"tuning on {dataset.name}", again=again)
+
+
+def _kept_or_new(
+    run: Path | None,
+    key: KeptKey | None,
+    threads: int,
+    front: Front,
+    train: Callable[[], Tuning],
+    doing: str,
+    *,
+    again: bool = False,
+) -> Tuning:
+    """Return the tuning that is kept in the run folder, or else a new one, which is then kept there."""
+    found = load_tuning(run, key, threads) if run and key and not again else ""
     if isinstance(found, Tuning):
         front.note(f"using the tuned model kept in {run}")
         return found
     if found:
         front.note(f"tuning again: {found}")
-    with front.watch("tuning on the valid split", "tuned on the valid split"):
-        tuning = tune(ranker, dataset, groups, seed=seed, other=other)
+    with front.watch(doing, doing.replace("tuning", "tuned", 1)):
+        tuning = train()
     if run and key:
         try:
             save_tuning(run, tuning, key)
@@ -270,13 +328,15 @@ def tuning_of(
     return tuning
 
 
-def _tuning_options(ranker: Ranker, seed: int) -> dict[str, Any]:
-    chosen = asdict(ranker.options)
+def tuning_options(options: RankOptions, block_connected: bool, seed: int) -> dict[str, Any]:
+    """Return the options that a tuned model depends on."""
+    chosen = asdict(options)
     kept = {name: chosen[name] for name in ("smoothing", "object_identity")}
-    weights = {name: factor for name, factor in sorted(ranker.options.weights.items()) if factor != 1}
-    return {**kept, "weights": weights, "block_connected": ranker.block_connected, "seed": seed}
+    weights = {name: factor for name, factor in sorted(options.weights.items()) if factor != 1}
+    return {**kept, "weights": weights, "block_connected": block_connected, "seed": seed}
 
 
 def answering_options(ranker: Ranker, seed: int) -> dict[str, Any]:
     """Return the options that scores depend on."""
-    return {"aggregation": ranker.options.aggregation, **_tuning_options(ranker, seed)}
+    options = ranker.options
+    return {"aggregation": options.aggregation, **tuning_options(options, ranker.block_connected, seed)}

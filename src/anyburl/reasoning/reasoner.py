@@ -71,7 +71,8 @@ class Reasoner:
         found = rules if isinstance(rules, RuleSet) else RuleSet.load(rules)
         dataset = data if isinstance(data, Dataset) else load_dataset(data)
         engine_chosen = Engine(name=engine, address=address)
-        self._set(open_rules(found, dataset, chosen, engine_chosen, Front(), seed=seed, other=other), names)
+        run = _run_folder(rules)
+        self._set(open_rules(found, dataset, chosen, engine_chosen, Front(), seed=seed, other=other, run=run), names)
         self.given_rules = found  # before they were matched with the data
 
     @classmethod
@@ -92,7 +93,8 @@ class Reasoner:
     ) -> Self:
         """Open a run folder on its own data: at once, if it was prepared.
 
-        If not, it is prepared now, in its folder, unless `prepare` is false. With other `data`, nothing is kept.
+        If not, it is prepared now, in its folder, unless `prepare` is false. With other `data`, nothing is kept but the
+        tuned model, which is trained on the run's own data.
         """
         folder, chosen, told = Path(run).expanduser(), choose_options(options, keywords), front or Front()
         engine_chosen = Engine(name=engine, address=address)
@@ -108,7 +110,8 @@ class Reasoner:
             opened = open_run(folder, load, chosen, engine_chosen, told, seed=seed, prepare=prepare, other=other)
         else:
             dataset = data if isinstance(data, Dataset) else load_dataset(data)
-            opened = open_rules(RuleSet.load(folder), dataset, chosen, engine_chosen, told, seed=seed, other=other)
+            rules = RuleSet.load(folder)
+            opened = open_rules(rules, dataset, chosen, engine_chosen, told, seed=seed, other=other, run=folder)
         return cls.of(opened, names)
 
     @classmethod
@@ -310,6 +313,12 @@ class Reasoner:
 
     def __repr__(self) -> str:
         return f"Reasoner({len(self.rules):,} rules on {self.dataset.name}, {self.options.aggregation})"
+
+
+def _run_folder(rules: RuleSet | PathLike) -> Path | None:
+    """Return the run folder that rules are given by, if they are."""
+    folder = None if isinstance(rules, RuleSet) else Path(rules).expanduser()
+    return folder if folder and folder.is_dir() else None
 
 
 def choose_options(options: RankOptions | None, keywords: RankKeywords) -> RankOptions:

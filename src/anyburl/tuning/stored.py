@@ -13,7 +13,7 @@ from anyburl.tuning.observations import Observations
 from anyburl.tuning.train import N_FOLDS, Tuning
 
 TUNED = "tuned"  # the folder in a run folder
-FORMAT = 2
+FORMAT = 3
 COLUMNS = tuple(field.name for field in fields(Observations))
 
 
@@ -29,6 +29,7 @@ def save_tuning(run: Path, tuning: Tuning, key: KeptKey) -> Path:
         "validation": tuning.validation,
         "questions": tuning.questions,
         "seconds": tuning.seconds,
+        "facts": tuning.facts,
         "has_model": tuning.model is not None,
     }
     arrays = {} if tuning.model is None else tuning.model.forest._asdict()
@@ -49,6 +50,7 @@ def load_tuning(run: Path, key: KeptKey, threads: int) -> Tuning | str:
             model = TunedModel(ForestArrays(*(arrays[name] for name in ForestArrays._fields)), threads)
             observations = Observations(*(arrays[name] for name in COLUMNS))
         chosen = about["aggregation"], about["validation"], about["questions"], about["seconds"]
+        facts = int(about["facts"])
     except (KeyError, TypeError) as error:
         return damaged(run / TUNED / key.name, error)
-    return Tuning(model, *chosen, stored=True, observations=observations)
+    return Tuning(model, *chosen, stored=True, observations=observations, facts=facts)

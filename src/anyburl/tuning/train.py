@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import DataError
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.queries import make_queries, take_queries
+from anyburl.ranking.queries import take_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import Ranks, target_ranks
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import Floats
+from anyburl.tuning.held_out import Questions, held_out_questions
 from anyburl.tuning.listing import Listing, list_in_parts
 from anyburl.tuning.model import TunedModel, fit, require_lightgbm
 from anyburl.tuning.observations import Observations, join_observations, observe
 from anyburl.tuning.opinion import OtherModel
 from anyburl.tuning.rerank import reorder, rerank
 
-MOST_QUESTIONS = 10_000  # of the validation split that the model learns from
+MOST_QUESTIONS = 10_000  # that the model learns from
 FEW_QUESTIONS = 1_000  # that the fixed aggregations are compared on, first
 N_FOLDS = 5  # of questions: with two, models learned from half as much as the last one, and scored otherwise
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
@@ -35,11 +35,12 @@ class Tuning:
 
     model: TunedModel | None
     aggregation: str  # the best fixed one: what makes the lists that the model puts in order
-    validation: dict[str, float]  # MRR on valid; that of "model" by models that have not seen the question
+    validation: dict[str, float]  # MRR on held-out facts; that of "model" by models that have not seen the question
     questions: int
     seconds: float
     stored: bool = False  # whether it was trained before, and kept
     observations: Observations | None = None  # of the model, by models that have not seen the question
+    facts: int = 0  # that were asked for to make the observations
 
     def described(self) -> dict[str, object]:
         """Return what was chosen, and why, as plain values."""
@@ -60,22 +61,20 @@ def tune(
     `groups` are those of the rules, which evidence is told by. An `other` model adds candidates, and says what it
     thinks of all of them.
 
-    Only train and valid are looked at: filtering with test triples would leak. The model's own MRR comes from five
-    folds of questions, each ranked by a model trained on the others: the same question may be asked in test.
+    Only train and valid are looked at, see `held_out_questions`. The model's own MRR comes from five folds of
+    questions, each ranked by a model trained on the others: the same question may be asked in test.
     """
     started = time.perf_counter()
     require_lightgbm()
-    if not len(dataset.valid):
-        raise DataError(f'aggregation="tuned" learns from the valid split, and {dataset.name} has none')
-    known = [dataset.train.triples, dataset.valid.triples]
-    queries, _ = make_queries(dataset.valid.triples, known, dataset.vocabulary.n_relations)
-    drawn = np.random.default_rng(seed).permutation(len(queries.entities))
-    few = take_queries(queries, np.sort(drawn[:FEW_QUESTIONS]))
-    queries = take_queries(queries, np.sort(drawn[:MOST_QUESTIONS]))
-    best, _ = _best_fixed(ranker, few)
-    tuning = _train(ranker.with_aggregation(best), queries, groups, seed, other)
+    held_out = held_out_questions(
+        ranker, dataset, groups, most=MOST_QUESTIONS, seed=seed, from_train=other is None
+    )
+    first = held_out[0]
+    drawn = np.random.default_rng(seed).permutation(len(first.queries.entities))
+    best, _ = _best_fixed(first.ranker, take_queries(first.queries, np.sort(drawn[:FEW_QUESTIONS])))
+    tuning = _train(held_out, best, seed, other)
     if tuning.model is None:
-        best, fixed = _best_fixed(ranker, queries)
+        best, fixed = _best_fixed(first.ranker, first.queries)
         tuning = replace(tuning, aggregation=best, validation={**tuning.validation, **fixed})
     return replace(tuning, seconds=time.perf_counter() - started)
 
@@ -98,31 +97,36 @@ def _mean(parts: Sequence[Ranks]) -> float:
     return float(np.concatenate([1 / ranks.realistic for ranks in parts]).mean())
 
 
-def _train(
-    ranker: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], seed: int, other: OtherModel | None
-) -> Tuning:
-    """Train a model, and keep it if it is better than the ranker's own order."""
-    own_name, threads = ranker.aggregation.name, ranker.backend.threads
-    parts = list_in_parts(ranker, queries, groups, other)
+def _train(held_out: Sequence[Questions], fixed: str, seed: int, other: OtherModel | None) -> Tuning:
+    """Train a model, and keep it if it is better than the fixed aggregation; the first questions decide."""
+    threads = held_out[0].ranker.backend.threads
+    listed = [list_in_parts(some.ranker.with_aggregation(fixed), some.queries, some.groups, other) for some in held_out]
+    parts, own = [part for some in listed for part in some], listed[0]
     examples = Examples.of(parts)
-    validation = {own_name: _mean([part.ranks for part in parts])}
-    nothing = Tuning(None, own_name, validation, len(queries.entities), 0.0)
+    validation = {fixed: _mean([part.ranks for part in own])}
+    nothing = Tuning(None, fixed, validation, sum(len(some.queries.entities) for some in held_out), 0.0)
     if examples.is_answer.sum() < FEWEST_ANSWERS:
         return nothing
     folds = np.random.default_rng(seed + 1).permutation(len(examples.sizes)) % N_FOLDS
     scores = np.zeros(len(examples.rows))
     for fold in range(N_FOLDS):
-        own = examples.of_questions(folds == fold)
-        scores[own] = examples.fit(folds != fold, seed, threads).scores(examples.rows[own])
-    for part, judged in zip(parts, np.split(scores, np.cumsum([len(part.rows) for part in parts])[:-1]), strict=True):
+        in_fold = examples.of_questions(folds == fold)
+        scores[in_fold] = examples.fit(folds != fold, seed, threads).scores(examples.rows[in_fold])
+    judged_parts = np.split(scores, np.cumsum([len(part.rows) for part in parts])[:-1])
+    for part, judged in zip(own, judged_parts, strict=False):
         rerank(part.lists, part.queries, part.found, judged, part.answers)
         reorder(part.lists, judged, part.answers)
-    n_entities = ranker.graph.n_entities
-    validation["model"] = _mean([target_ranks(part.queries, part.answers, n_entities) for part in parts])
-    if validation["model"] <= validation[own_name]:
+    graph = held_out[0].ranker.graph
+    validation["model"] = _mean([target_ranks(part.queries, part.answers, graph.n_entities) for part in own])
+    if validation["model"] <= validation[fixed]:
         return nothing
-    observations = [observe(part.queries, part.answers, ranker.graph.n_relations) for part in parts]
-    return replace(nothing, model=examples.fit(folds >= 0, seed, threads), observations=join_observations(observations))
+    observations = [observe(part.queries, part.answers, graph.n_relations) for part in own]
+    return replace(
+        nothing,
+        model=examples.fit(folds >= 0, seed, threads),
+        observations=join_observations(observations),
+        facts=held_out[0].n_facts,
+    )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,87 @@
+"""Rules of one graph on another: which carry over, and the tuned model that belongs to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.ruleset.files.run_folder import RULES, described_run
+from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.dataset import Dataset
+from anyburl.triples.vocabulary import Vocabulary
+
+MOST = 0.5  # of the rules with constants must carry over: with fewer, a model that counts on them would be misled
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Rules with the ids of another graph, and why the others are left out."""
+
+    rules: RuleSet
+    rows: NDArray[np.int64]  # of the rules that were given
+    n_unknown_relations: int
+    n_unknown_entities: int
+
+    @classmethod
+    def to(cls, vocabulary: Vocabulary, rules: RuleSet) -> Carried:
+        """Match rules with a vocabulary by their labels."""
+        moved, n_left_out = rules.with_vocabulary(vocabulary)
+        if not n_left_out:
+            return cls(moved, np.arange(len(rules)), 0, 0)
+        has_relations = known_relations(rules, vocabulary)
+        is_known = has_relations & known_constants(rules, vocabulary)
+        n_unknown_relations = int((~has_relations).sum())
+        return cls(moved, np.flatnonzero(is_known), n_unknown_relations, n_left_out - n_unknown_relations)
+
+    def note(self, dataset: Dataset) -> str:
+        """Report which rules were left out, and why; "" if none was."""
+        unknown = ((self.n_unknown_entities, "entities"), (self.n_unknown_relations, "relations"))
+        reasons = [f"{n:,} with {kind} that it does not have" for n, kind in unknown if n]
+        if not reasons:
+            return ""
+        n_left_out = self.n_unknown_entities + self.n_unknown_relations
+        given = len(self.rules) + n_left_out
+        return f"{len(self.rules):,} of {given:,} rules carry over to {dataset.name}; left out: {', '.join(reasons)}"
+
+
+def known_relations(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.bool_]:
+    """Return which rules have only relations of a vocabulary."""
+    known = vocabulary.encode_relations(rules.vocabulary.relations) >= 0
+    directed = np.concatenate([known, known, [True]])  # -1, which pads bodies, is the last
+    is_known: NDArray[np.bool_] = directed[rules.head] & directed[rules.bodies].all(axis=1)[rules.body]
+    return is_known
+
+
+def known_constants(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.bool_]:
+    """Return which rules have only entities of a vocabulary, or none."""
+    known = vocabulary.encode_entities(rules.vocabulary.entities) >= 0
+    entities = np.concatenate([known, [True, True]])  # the token self, and -1
+    is_known: NDArray[np.bool_] = entities[rules.head_constant] & entities[rules.body_constant]
+    return is_known
+
+
+def with_constants(rules: RuleSet) -> NDArray[np.bool_]:
+    """Return which rules mention an entity."""
+    n_entities = rules.vocabulary.n_entities
+    mentioned = [(column >= 0) & (column < n_entities) for column in (rules.head_constant, rules.body_constant)]
+    return mentioned[0] | mentioned[1]
+
+
+def portable_rows(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
+    """Return the rules that a model for another graph is trained with: those without constants; None for all, where
+    most of the constants are known there, too.
+    """
+    has_constants = with_constants(rules)
+    n_known = int((known_constants(rules, vocabulary) & has_constants).sum())
+    return np.flatnonzero(~has_constants) if n_known < MOST * has_constants.sum() else None
+
+
+def learned_elsewhere(run: Path, dataset: Dataset) -> bool:
+    """Whether the rules of a run folder were learned on other data, which the folder remembers."""
+    data = described_run(run)["data"]
+    if not (run / RULES).is_file():
+        return False
+    return data.get("source") is not None and data.get("fingerprint") not in (None, dataset.fingerprint)

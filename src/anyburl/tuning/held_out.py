@@ -1,0 +1,83 @@
+"""The questions that a model learns from: those of the valid split, and of facts of train that are hidden for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.errors import DataError
+from anyburl.graph.stored import graph_of
+from anyburl.ranking.arrays import QueryArrays
+from anyburl.ranking.queries import make_queries, take_queries
+from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ruleset.counting import rescore
+from anyburl.triples.dataset import Dataset
+from anyburl.triples.table import TripleTable
+
+ENOUGH_QUESTIONS = 2_500  # of the valid split: with fewer, facts of train are asked for as well
+N_FOLDS = 10  # of train
+MOST_FOLDS = 3  # that are asked for
+
+Groups = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions whose answers `ranker` has not seen."""
+
+    ranker: Ranker
+    queries: QueryArrays
+    groups: Groups
+    n_facts: int
+
+    def some(self, rows: NDArray[np.int64]) -> Questions:
+        """Return some of the questions."""
+        return replace(self, queries=take_queries(self.queries, rows))
+
+
+def held_out_questions(
+    ranker: Ranker, dataset: Dataset, groups: Groups, *, most: int, seed: int, from_train: bool = True
+) -> list[Questions]:
+    """Return at most `most` questions: those of the valid split and, where these are few, of folds of train.
+
+    Only train and valid are looked at: filtering with test triples would leak. Without `from_train`, for a model that
+    has seen all of train, valid must be enough.
+    """
+    rng, found = np.random.default_rng(seed), []
+    train, valid = dataset.train.triples, dataset.valid.triples
+    if len(valid):
+        queries, _ = make_queries(valid, [train, valid], dataset.vocabulary.n_relations)
+        drawn = np.sort(rng.permutation(len(queries.entities))[:most])
+        found.append(Questions(ranker, queries, groups, len(valid)).some(drawn))
+    folds = np.random.default_rng(seed).permutation(len(train)) % N_FOLDS
+    for fold in range(MOST_FOLDS if from_train else 0):
+        n_left = min(ENOUGH_QUESTIONS if len(valid) else most, most) - sum(len(part.queries.entities) for part in found)
+        if n_left <= 0 or not (folds == fold).any() or (folds == fold).all():
+            break
+        hidden = hide(ranker, dataset.train, folds == fold, groups)
+        drawn = np.sort(rng.permutation(len(hidden.queries.entities))[: most if len(valid) else n_left])
+        found.append(hidden.some(drawn))
+    if not found:
+        lacks = "too few facts" if from_train else "no valid split"
+        raise DataError(f"tuning learns from facts that are held out, and {dataset.name} has {lacks}")
+    return found
+
+
+def hide(ranker: Ranker, train: TripleTable, chosen: NDArray[np.bool_], groups: Groups) -> Questions:
+    """Ask for some facts of train, with rules that are counted, and fire, on the others only.
+
+    Rules with less support than any learned rule would not have been learned: they are left out.
+    """
+    options, rest = ranker.options, TripleTable(train.vocabulary, train.triples[~chosen])
+    rules = rescore(ranker.rules, rest, object_identity=options.object_identity, threads=options.threads)
+    kept = np.flatnonzero(rules.support >= ranker.rules.support.min(initial=1))
+    counted = make_ranker(graph_of(rest), rules.take(kept), options, block_connected=ranker.block_connected)
+    queries, _ = make_queries(train.triples[chosen], [train.triples], ranker.graph.n_relations)
+    return Questions(counted, queries, take_groups(groups, kept), int(chosen.sum()))
+
+
+def take_groups(groups: Groups, rows: NDArray[np.int64]) -> Groups:
+    """Return the groups of some rules, and one of no rule: there are as many groups as before."""
+    return np.append(groups[rows], groups.max(initial=0)).astype(np.uint8)
