@@ -17,7 +17,7 @@ from anyburl.cli.notes import Slow
 from anyburl.cli.reading import SPLIT_HINT
 from anyburl.cli.reasoning import Source, check_tunable
 from anyburl.errors import DataError, InvalidOptionError, OptionError
-from anyburl.ranking.options import RankOptions
+from anyburl.ranking.options import PROTOCOLS, RankOptions
 
 if TYPE_CHECKING:
     from anyburl.evaluation.metrics import Metrics
@@ -40,6 +40,14 @@ def command(
     at: Annotated[
         str | None, typer.Option(metavar="10,50,100", help="Evaluate the run's snapshots after these seconds.")
     ] = None,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(PROTOCOLS),
+            help="Rank answers against all entities, or against 49 sampled at random, as GraIL does; estimated: what "
+            "the sampled figures are on average, computed from the ranks against all.",
+        ),
+    ] = PROTOCOLS[0],
     rankings: Annotated[
         Path | None,
         typer.Option(
@@ -62,8 +70,11 @@ def command(
     source = asked.source(rules, data, engine=engine, address=address)
     check_tunable(options, source)
     snapshots: list[float | None] = [*moments] or [None]
-    results = [_evaluate(source, options, split, moment, rankings, asked.seed) for moment in snapshots]
-    _keep(source, [metrics for metrics, _ in results], snapshots)
+    if protocol not in PROTOCOLS:
+        raise InvalidOptionError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
+    results = [_evaluate(source, options, split, protocol, moment, rankings, asked.seed) for moment in snapshots]
+    if protocol != "sampled":
+        _keep(source, [metrics for metrics, _ in results], snapshots)
     if asked.json:
         _print_json(results, moments, source.names)
     elif moments:
@@ -115,7 +126,7 @@ def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[f
 
 
 def _evaluate(
-    source: Source, options: RankOptions, split: str, at: float | None, rankings: Path | None, seed: int
+    source: Source, options: RankOptions, split: str, protocol: str, at: float | None, rankings: Path | None, seed: int
 ) -> tuple[Metrics, dict[str, float]]:
     """Evaluate the rules, or one snapshot, showing progress; return the metrics and how long everything took."""
     from anyburl.triples.dataset import SPLITS
@@ -125,7 +136,7 @@ def _evaluate(
     with source.open(options, at, seed=seed) as reasoner:
         if not len(reasoner.dataset.split(split)):
             raise DataError(f"{reasoner.dataset.name} has no triples in its {split} split: {SPLIT_HINT}")
-        metrics = rank_in_sight(source, reasoner, split)
+        metrics = rank_in_sight(source, reasoner, split, protocol)
         if rankings is not None:
             _write_rankings(rankings, source, reasoner, split)
     return metrics, {"load": round(source.seconds_loading, 3), **metrics.seconds}
@@ -141,7 +152,7 @@ def _keep(source: Source, results: list[Metrics], snapshots: list[float | None])
                 keep_metrics(source.path, metrics, at)
 
 
-def rank_in_sight(source: Source, reasoner: Reasoner, split: str) -> Metrics:
+def rank_in_sight(source: Source, reasoner: Reasoner, split: str, protocol: str = "all") -> Metrics:
     """Evaluate with a progress bar."""
     from anyburl.ranking.queries import make_queries
 
@@ -149,7 +160,7 @@ def rank_in_sight(source: Source, reasoner: Reasoner, split: str) -> Metrics:
     n_questions = len(make_queries(triples, [], reasoner.vocabulary.n_relations)[0].entities)
     done = f"answered {counted(n_questions, 'different question')}"
     with Slow(source.notes, "answering questions", done, total=n_questions) as bar:
-        return reasoner.evaluate(split, progress=bar.advance)
+        return reasoner.evaluate(split, protocol=protocol, progress=bar.advance)
 
 
 def _write_rankings(path: Path, source: Source, reasoner: Reasoner, split: str) -> None:

@@ -29,6 +29,8 @@ def metrics_table(metrics: Metrics, names: Mapping[str, str] | None = None) -> T
     _add(table, "ties for the answer (optimistic)", figures["optimistic"])
     _add(table, "ties against it (pessimistic)", figures["pessimistic"])
     _add(table, "ties broken at random, on average", figures["random"])
+    if estimated := figures.get("estimated"):
+        _add(table, f"among {metrics.protocol['negatives']} sampled entities, estimated", estimated)
     bound = f"lower bound: nothing beyond rank {figures['mrr_lower_bound_k']:,}"
     _add(table, bound, {"mrr": figures["mrr_lower_bound"]})
     table.add_section()
@@ -84,22 +86,23 @@ def protocol_line(metrics: Metrics, *, with_rules: bool = True) -> str:
     weights = "".join(f", {name} x {factor:g}" for name, factor in protocol["weights"].items() if factor != 1)
     rules = f"{counted(protocol['rules'], 'rule')}, " if with_rules else ""
     how = "" if protocol["block_connected_choice"] != "auto" else " (auto)"
+    against = f", against {protocol['negatives']} sampled entities" if protocol["ranked_against"] == "sampled" else ""
     return (
         f"{protocol['data']} {protocol['split']}, {rules}{protocol['aggregation']}, smoothing "
-        f"{protocol['smoothing']:g}{weights}; filtered, {protocol['ties']} ties, connected pairs "
+        f"{protocol['smoothing']:g}{weights}; filtered{against}, {protocol['ties']} ties, connected pairs "
         f"{'blocked' if protocol['block_connected'] else 'not blocked'}{how}"
         f"{'' if protocol['object_identity'] else ', without object identity'}"
     )
 
 
 def tuning_line(metrics: Metrics) -> str:
-    """Return what tuning chose and how the choices did on the valid split, nothing if there was no tuning."""
+    """Return what tuning chose and how the choices did on held-out facts, nothing if there was no tuning."""
     tuned = metrics.protocol.get("tuned")
     if not tuned:
         return ""
     choices = ", ".join(f"{name} {mrr:.4f}" for name, mrr in tuned["validation_mrr"].items())
     chosen = "the model" if tuned["chosen"] == "model" else tuned["chosen"]
-    return f"tuning chose {chosen} by MRR on the valid split: {choices}"
+    return f"tuning chose {chosen} by MRR on held-out facts: {choices}"
 
 
 def seconds_line(seconds: Mapping[str, float], n_queries: int) -> str:

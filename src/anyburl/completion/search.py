@@ -57,9 +57,7 @@ class Search:
         facts = facts.take(facts.scores >= self.least[facts.triples[:, 1]])
         return facts if self.rows is None else replace(facts, rules=self.rows[facts.rules].astype(np.int32))
 
-    def _judged(
-        self, found: FactArrays, lists: ListArrays, model: TunedModel, fallback: Fallback
-    ) -> NDArray[np.int64]:
+    def _judged(self, found: FactArrays, lists: ListArrays, model: TunedModel, fallback: Fallback) -> NDArray[np.int64]:
         """Return keys that stand for the model's scores of listed candidates; what follows a list stays below it."""
         sizes = lists.sizes + lists.n_later
         questions = np.repeat(np.arange(len(sizes)), sizes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from anyburl import __version__
 from anyburl.errors import DataError
 from anyburl.evaluation.metrics import Metrics, bootstrap_interval, grouped, lower_bound, summarise, summarise_random
+from anyburl.evaluation.protocol import N_NEGATIVES, check_protocol, count_rivals, estimate_sampled, sample_ranks
 from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.queries import make_queries
 from anyburl.ranking.ranker import Ranker
@@ -23,12 +25,21 @@ from anyburl.tuning.train import Tuning
 
 
 def evaluate_split(
-    ranker: Ranker, dataset: Dataset, split: str, seconds: Mapping[str, float], progress: Progress | None = None
+    ranker: Ranker,
+    dataset: Dataset,
+    split: str,
+    seconds: Mapping[str, float],
+    progress: Progress | None = None,
+    *,
+    protocol: str = "all",
+    seed: int = 0,
 ) -> Metrics:
     """Rank both queries of every triple of `split` and return the filtered metrics.
 
     `seconds` holds how long it took to make the ranker; `progress` is called with the number of questions answered.
+    `protocol` says against whom answers are ranked, see `protocol.py`.
     """
+    check_protocol(protocol)
     table = dataset.split(split)
     if not len(table):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
@@ -36,7 +47,8 @@ def evaluate_split(
     queries, places = make_queries(table.triples, known, dataset.vocabulary.n_relations)
     started = time.perf_counter()
     answers = ranker.answer(queries, progress=progress)
-    ranks = target_ranks(queries, answers, dataset.vocabulary.n_entities)
+    n_entities = dataset.vocabulary.n_entities
+    ranks, n_rivals = target_ranks(queries, answers, n_entities).at(places), count_rivals(queries, answers, n_entities)
     took = {
         "index": seconds.get("index", 0.0),
         "tune": seconds.get("tune", 0.0),
@@ -44,7 +56,16 @@ def evaluate_split(
     }
     types = _best_types(ranker.rules, answers.target_rules[places])
     tuning = ranker.reranker.tuning if isinstance(ranker.reranker, TunedReranker) else None
-    return summarise_ranks(ranks.at(places), types, ranker, dataset, split, took, tuning)
+    told: dict[str, object] = {"ranked_against": protocol}
+    estimated = {}
+    if protocol != "all":
+        told |= {"negatives": N_NEGATIVES, "seed": seed}
+    if protocol == "sampled":
+        ranks = sample_ranks(ranks, n_rivals[places], seed)
+    if protocol == "estimated":
+        estimated = {"estimated": estimate_sampled(ranks, n_rivals[places])}
+    found = summarise_ranks(ranks, types, ranker, dataset, split, took, tuning)
+    return replace(found, protocol={**found.protocol, **told}, metrics={**found.metrics, **estimated})
 
 
 def _best_types(rules: RuleSet, best: NDArray[np.int32]) -> NDArray[np.str_]:

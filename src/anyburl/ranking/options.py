@@ -11,6 +11,8 @@ from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.rules.types import RuleType
 
 BLOCK_CHOICES = ("auto", "on", "off")
+PROTOCOLS = ("all", "sampled", "estimated")
+"""Against whom answers are ranked when they are evaluated."""
 WEIGHTS = f"a factor from 0 to 1 for each of {', '.join(RuleType)}"
 
 

@@ -51,7 +51,8 @@ def known_relations(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.bool_]
     """Return which rules have only relations of a vocabulary."""
     known = vocabulary.encode_relations(rules.vocabulary.relations) >= 0
     directed = np.concatenate([known, known, [True]])  # -1, which pads bodies, is the last
-    is_known: NDArray[np.bool_] = directed[rules.head] & directed[rules.bodies].all(axis=1)[rules.body]
+    bodies = np.all(directed[rules.bodies], axis=1)
+    is_known: NDArray[np.bool_] = directed[rules.head] & np.asarray(bodies)[rules.body]
     return is_known
 
 

@@ -291,7 +291,8 @@ def tuning_of(
     if run is not None and (run / RULES).is_file():
         rules_digest = digest(run / RULES) if prepared is None else prepared.rules_digest
         options = tuning_options(ranker.options, ranker.block_connected, seed)
-        key = tuning_key(rules_digest, dataset.fingerprint, options | ({} if other is None else {"other": other.digest}))
+        options |= {} if other is None else {"other": other.digest}
+        key = tuning_key(rules_digest, dataset.fingerprint, options)
 
     def train() -> Tuning:
         return tune(ranker, dataset, groups, seed=seed, other=other)

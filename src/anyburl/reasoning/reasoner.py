@@ -233,12 +233,16 @@ class Reasoner:
         """Write what `rank` returns: Parquet if the name ends so, else AnyBURL's text, compressed if it ends in .gz."""
         write_rankings(path, self.ranker, self.dataset, split=split, top_k=top_k, progress=progress)
 
-    def evaluate(self, split: str = "test", *, progress: Progress | None = None) -> Metrics:
+    def evaluate(self, split: str = "test", *, protocol: str = "all", progress: Progress | None = None) -> Metrics:
         """Rank both queries of every triple of `split` and return the filtered metrics.
 
-        `progress` is called with the number of questions answered.
+        Answers are ranked against "all" entities; or against 49 "sampled" at random, as GraIL does; with
+        "estimated", against all, and what the sampled figures would be on average is computed from that. `progress` is
+        called with the number of questions answered.
         """
-        return evaluate_split(self.ranker, self.dataset, split, self.seconds, progress)
+        return evaluate_split(
+            self.ranker, self.dataset, split, self.seconds, progress, protocol=protocol, seed=self._seed
+        )
 
     def calibrate(self, *, front: Front | None = None) -> CalibrationReport:
         """Find out what scores mean, on the valid split or on facts held out of train; return the report.

@@ -39,6 +39,7 @@ def evaluate(
     data: Any,
     *,
     split: str = "test",
+    protocol: str = "all",
     progress: Progress | None = None,
     options: RankOptions | None = None,
     reasoner: Reasoner | None = None,
@@ -50,7 +51,7 @@ def evaluate(
     """Rank a split and return the filtered metrics, see `Reasoner.evaluate`."""
     chosen = _reasoner(rules, data, options, reasoner, seed, keywords, engine, address)
     try:
-        return chosen.evaluate(split, progress=progress)
+        return chosen.evaluate(split, protocol=protocol, progress=progress)
     finally:
         if reasoner is None:
             chosen.close()

@@ -48,9 +48,7 @@ class Fallback:
         """Return a score for each query (entity, directed relation, ?) and entity; higher is better."""
         scores = np.stack([self.place(place).score for place in self._places_of(relations)])
         for rows in self._parts(len(entities)):
-            walks = self._walks(entities[rows])
-            near = walks[:, 1] + np.float32(SECOND_STEP) * walks[:, 2] + walks[:, 3]
-            scores[rows] += np.float32(NEAR) * np.log(near + np.float32(NOWHERE))
+            scores[rows] += nearness(self._walks(entities[rows])[:, 1:].swapaxes(0, 1))
         return scores
 
     def columns(self, entities: Ints, relations: Ints, questions: NDArray[np.int64], candidates: Ints) -> Floats:
@@ -63,9 +61,9 @@ class Fallback:
             for row in rows.tolist():
                 own = slice(ends[row], ends[row + 1])
                 listed, place = candidates[own], self.place(places[row])
-                steps = np.log(walks[row - rows[0], 1:, listed] + np.float32(NOWHERE))
-                near = np.exp(steps) @ np.array([1, SECOND_STEP, 1], np.float32)
-                score = place.score[listed] + np.float32(NEAR) * np.log(near)
+                shares = walks[row - rows[0], 1:, listed]
+                score = place.score[listed] + nearness(shares.T)
+                steps = np.log(shares + np.float32(NOWHERE))
                 told[own] = np.column_stack([score, place.fit[listed], place.shares[listed], steps])
         return told
 
@@ -93,6 +91,12 @@ class Fallback:
         fill_walks(self.graph, entities.copy(), LEAST_SHARE, np.empty((2, n_entities), np.int32), walks)
         walks[np.arange(len(entities)), :, entities] = 0
         return walks
+
+
+def nearness(shares: Floats) -> Floats:
+    """Return what walks say for an answer, from their shares after one, two and three steps."""
+    near = shares[0] + np.float32(SECOND_STEP) * shares[1] + shares[2]
+    return np.asarray(np.float32(NEAR) * np.log(near + np.float32(NOWHERE)), np.float32)
 
 
 def make_place(graph: GraphArrays, place: int) -> Place:

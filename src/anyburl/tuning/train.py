@@ -66,9 +66,7 @@ def tune(
     """
     started = time.perf_counter()
     require_lightgbm()
-    held_out = held_out_questions(
-        ranker, dataset, groups, most=MOST_QUESTIONS, seed=seed, from_train=other is None
-    )
+    held_out = held_out_questions(ranker, dataset, groups, most=MOST_QUESTIONS, seed=seed, from_train=other is None)
     first = held_out[0]
     drawn = np.random.default_rng(seed).permutation(len(first.queries.entities))
     best, _ = _best_fixed(first.ranker, take_queries(first.queries, np.sort(drawn[:FEW_QUESTIONS])))

@@ -1,0 +1,92 @@
+"""Answers without rules: walks as in the reference, fit and popularity as counted by hand, and no question without an
+answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import anyburl
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.build import build_graph
+from anyburl.triples.table import TripleTable
+from anyburl.triples.vocabulary import Vocabulary
+from anyburl.tuning.fallback import N_COLUMNS, Fallback, make_place
+from anyburl.tuning.kernel_walks import fill_walks
+from tests.reference.walks import walk_shares
+from tests.strategies import SmallGraph, graphs
+
+
+def graph_with(drawn: SmallGraph) -> GraphArrays:
+    n_entities, n_relations, triples = drawn
+    vocabulary = Vocabulary.from_labels([f"e{i}" for i in range(n_entities)], [f"r{i}" for i in range(n_relations)])
+    return build_graph(TripleTable.from_ids(np.array(triples, np.int32).reshape(-1, 3), vocabulary))
+
+
+@pytest.mark.kernel
+@given(graphs(), st.sampled_from([Fraction(0), Fraction(1, 77), Fraction(1, 10)]))
+def test_walks_are_those_of_the_reference(drawn: SmallGraph, least: Fraction) -> None:
+    n_entities, _, triples = drawn
+    walks = np.zeros((n_entities, 4, n_entities), np.float32)
+    starts = np.arange(n_entities, dtype=np.int32)
+    fill_walks(graph_with(drawn), starts, float(least), np.empty((2, n_entities), np.int32), walks)
+    for start in range(n_entities):
+        shares, tried = walk_shares(triples, start, 3, least)
+        assume(all(abs(part - least) > 1e-5 for part in tried))
+        for step, expected in enumerate(shares):
+            told = [float(expected.get(entity, 0)) for entity in range(n_entities)]
+            assert walks[start, step].tolist() == pytest.approx(told, abs=1e-5)
+
+
+@given(graphs(min_triples=1))
+def test_shares_and_scores_are_finite_and_the_best_place_is_zero(drawn: SmallGraph) -> None:
+    n_entities, n_relations, triples = drawn
+    graph = graph_with(drawn)
+    for relation in range(n_relations):
+        place = make_place(graph, relation)
+        n_facts = sum(r == relation for _, r, _ in triples)
+        counts = [sum(r == relation and s == entity for s, r, _ in triples) for entity in range(n_entities)]
+        assert place.shares.tolist() == pytest.approx([count / max(1, n_facts) for count in counts])
+        assert np.isfinite(place.fit).all()
+        assert place.score.max() == pytest.approx(0)
+
+
+@given(graphs(min_triples=1), st.data())
+def test_columns_hold_what_scores_are_made_of(drawn: SmallGraph, data: st.DataObject) -> None:
+    n_entities, n_relations, _ = drawn
+    fallback = Fallback(graph_with(drawn))
+    entities = np.array(data.draw(st.lists(st.integers(0, n_entities - 1), min_size=1, max_size=4)), np.int32)
+    relations = np.array([data.draw(st.integers(0, 2 * n_relations - 1)) for _ in entities], np.int32)
+    scores = fallback.scores(entities, relations)
+    questions = np.repeat(np.arange(len(entities)), n_entities)
+    candidates = np.tile(np.arange(n_entities, dtype=np.int32), len(entities))
+    columns = fallback.columns(entities, relations, questions, candidates)
+    assert columns.shape == (len(candidates), N_COLUMNS)
+    assert np.isfinite(columns).all()
+    assert columns[:, 0].tolist() == pytest.approx(scores.ravel().tolist(), abs=1e-2)
+
+
+def test_an_entity_fits_where_entities_like_it_stand() -> None:
+    facts = [(f"person{i}", "speaks", f"language{i % 2}") for i in range(6)]
+    facts += [(f"person{i}", "lives_in", f"town{i % 3}") for i in range(8)]
+    data = anyburl.load_dataset(facts)
+    graph, vocabulary = build_graph(data.train), data.vocabulary
+    fit = make_place(graph, vocabulary.relations.to_list().index("speaks")).fit
+    labels = vocabulary.entities.to_list()
+    assert fit[labels.index("person7")] > max(fit[labels.index("town0")], fit[labels.index("language0")])
+
+
+def test_a_tuned_model_leaves_no_question_without_an_answer(shared_data: Callable[[str], Path]) -> None:
+    pytest.importorskip("lightgbm")
+    data = anyburl.load_dataset("geo")
+    rules = anyburl.learn(data, paths=20_000, seed=1, threads=2)
+    reasoner = anyburl.Reasoner(rules.filter(relation="capital"), data, aggregation="tuned", threads=2)
+    answers = reasoner.predict("France", "official_language", None)
+    assert len(answers) == 10
+    assert all(answer.rule is None and answer.n_rules == 0 for answer in answers)
