@@ -29,7 +29,7 @@ def rules() -> RuleSet:
 @given(st.lists(st.tuples(NUMBERS, st.integers(1, 9))), st.sampled_from([np.int32, np.int64]))
 def test_a_column_is_the_same_when_it_is_unpacked(runs: list[tuple[int, int]], dtype: Any) -> None:
     column = np.array([number for number, length in runs for _ in range(length)], dtype)
-    unpacked = unpack(pack(column), dtype)
+    unpacked = unpack(pack(column))
     assert unpacked.dtype == dtype
     assert unpacked.tolist() == column.tolist()
 
@@ -37,7 +37,13 @@ def test_a_column_is_the_same_when_it_is_unpacked(runs: list[tuple[int, int]], d
 @given(st.lists(st.booleans()))
 def test_marks_are_the_same_when_they_are_unpacked(marks: list[bool]) -> None:
     column: NDArray[np.bool_] = np.array(marks, np.bool_)
-    assert unpack(pack(column), np.bool_).tolist() == marks
+    assert unpack(pack(column)).tolist() == marks
+
+
+@given(st.lists(st.sampled_from([0.0, 0.02, 0.5, float("nan")])))
+def test_measures_are_the_same_when_they_are_unpacked(numbers: list[float]) -> None:
+    column: NDArray[np.float64] = np.array(numbers, np.float64)
+    assert np.array_equal(unpack(pack(column)), column, equal_nan=True)
 
 
 def test_rules_are_the_same_when_they_are_unpacked_and_take_less_room_before(rules: RuleSet) -> None:
@@ -46,7 +52,8 @@ def test_rules_are_the_same_when_they_are_unpacked_and_take_less_room_before(rul
     assert found.bodies.tolist() == rules.bodies.tolist()
     for name in COLUMN_TYPES:
         assert getattr(found, name).tolist() == getattr(rules, name).tolist(), name
-    n_bytes = sum(part.nbytes for column in packed.columns.values() for part in column if part is not None)
+    n_bytes = sum(column.values.nbytes for column in packed.columns.values())
+    n_bytes += sum(column.lengths.nbytes for column in packed.columns.values() if column.lengths is not None)
     assert n_bytes < 15 * len(rules)  # of 30
 
 

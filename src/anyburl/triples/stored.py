@@ -10,6 +10,7 @@ graph/                            the index of train's graph, see `anyburl.graph
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from anyburl.triples.vocabulary import Vocabulary
 
 FORMAT = 1
 NAMES = "names.arrow"
+LABEL_FILES = {"entities": "entities.arrow", "relations": "relations.arrow"}
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,22 @@ def open_index(folder: Path) -> StoredTables:
     return StoredTables(card, tables, names)
 
 
-def write_labels(labels: pl.Series, path: Path) -> None:
-    """Write labels as one batch, so that they are one piece when they are read."""
-    labels.to_frame("label").write_ipc(path, record_batch_size=max(1, len(labels)))
+def write_labels(labels: pl.Series, path: Path, at_a_time: int | None = None) -> None:
+    """Write labels as one batch, so that they are one piece when they are read, or as small ones to be read apart."""
+    labels.to_frame("label").write_ipc(path, record_batch_size=max(1, at_a_time or len(labels)))
+
+
+def join_labels(parts: list[Path], path: Path) -> None:
+    """Put files of labels after each other, and remove them; memory holds a few of them at a time."""
+    pl.scan_ipc(parts, glob=False).sink_ipc(path)
+    for part in parts:
+        part.unlink()
+
+
+def label_slices(path: Path, n_labels: int, size: int) -> Iterator[pl.Series]:
+    """Yield the labels in a file, `size` at a time."""
+    for start in range(0, n_labels, size):
+        yield pl.scan_ipc(path).slice(start, size).collect()["label"]
 
 
 def write_names(names: Names, folder: Path) -> None:
@@ -121,7 +136,7 @@ def _read_labels(path: Path, n_labels: int) -> pl.Series:
     labels = pl.read_ipc(path)["label"]
     if len(labels) != n_labels or labels.dtype != pl.String:
         raise ValueError(f"{path.name} does not hold {n_labels} labels")
-    return labels.rename("")
+    return labels.rename("").rechunk()
 
 
 def map_triples(path: Path, n_triples: int) -> NDArray[np.int32]:

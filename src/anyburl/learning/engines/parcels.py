@@ -6,14 +6,14 @@ A body gives many rules in a row, so most columns hold long runs of one number; 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from threading import Condition
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from anyburl.paths.profile import PathProfile
-from anyburl.ruleset.columns import COLUMN_TYPES
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -27,6 +27,7 @@ class Packed(NamedTuple):
 
     values: NDArray[Any]
     lengths: NDArray[Any] | None
+    dtype: np.dtype[Any]  # of the column
 
 
 class PackedRules(NamedTuple):
@@ -39,12 +40,14 @@ class PackedRules(NamedTuple):
 
 def pack_rules(profile: PathProfile, rules: RuleSet) -> PackedRules:
     """Make rules small."""
-    return PackedRules(profile, rules.bodies, {name: pack(getattr(rules, name)) for name in COLUMN_TYPES})
+    present = {one.name: column for one in fields(rules) if (column := getattr(rules, one.name)) is not None}
+    columns = {name: pack(column) for name, column in present.items() if name not in ("vocabulary", "bodies")}
+    return PackedRules(profile, rules.bodies, columns)
 
 
 def unpack_rules(packed: PackedRules, vocabulary: Vocabulary) -> RuleSet:
     """Return the rules, in memory of their own."""
-    columns = {name: unpack(packed.columns[name], dtype) for name, dtype in COLUMN_TYPES.items()}
+    columns = {name: unpack(column) for name, column in packed.columns.items()}
     return RuleSet(vocabulary=vocabulary, bodies=packed.bodies.copy(), **columns)
 
 
@@ -52,19 +55,19 @@ def pack(column: NDArray[Any]) -> Packed:
     """Make a column small."""
     is_change = column[1:] != column[:-1]
     if not len(column) or (np.count_nonzero(is_change) + 1) * RUN > len(column):
-        return Packed(_narrow(column), None)
+        return Packed(_narrow(column), None, column.dtype)
     starts = np.concatenate([[0], np.flatnonzero(is_change) + 1])
-    return Packed(_narrow(column[starts]), _narrow(np.diff(starts, append=len(column))))
+    return Packed(_narrow(column[starts]), _narrow(np.diff(starts, append=len(column))), column.dtype)
 
 
-def unpack(packed: Packed, dtype: DTypeLike) -> NDArray[Any]:
+def unpack(packed: Packed) -> NDArray[Any]:
     """Return the column, in memory of its own."""
-    values = packed.values.astype(dtype)
+    values = packed.values.astype(packed.dtype)
     return values if packed.lengths is None else np.repeat(values, packed.lengths)
 
 
 def _narrow(column: NDArray[Any]) -> NDArray[Any]:
-    if not len(column) or column.dtype == np.bool_:
+    if not len(column) or column.dtype.kind not in "iu":
         return column
     least, most = (np.min_scalar_type(number) for number in (column.min(), column.max()))
     return column.astype(np.result_type(least, most))
