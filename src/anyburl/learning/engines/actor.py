@@ -35,6 +35,7 @@ class SpanOrder:
     allocation: tuple[PathProfile, ...]
     seconds: float | None
     sweeping: frozenset[PathProfile]  # profiles whose bodies are listed from now on
+    floor: float  # support x confidence of the rules that are wanted
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ class RayWorker:
     def _run(self, order: SpanOrder, number: int, division: Division | None, known: Harvested | None) -> SpanReply:
         if division is not None and known is not None:
             self._begin(division, known)
+        self._worker.floor = order.floor
         for profile in order.sweeping:
             self._sources[profile].start_sweep()
         found = self._work_paths(order) if order.seconds is None else self._work_until(order, order.seconds, number)

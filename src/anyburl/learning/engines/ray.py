@@ -91,7 +91,8 @@ class RayEngine(Stoppable):
         for _ in range(ROUNDS):
             self._welcome()
             seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            by_worker = self._run(SpanOrder(number, tuple(allocation), seconds, frozenset(self._sweeping)), missing)
+            order = SpanOrder(number, tuple(allocation), seconds, frozenset(self._sweeping), self.floor)
+            by_worker = self._run(order, missing)
             found += by_worker.values()
             for worker in by_worker:
                 missing = missing & ~self._owned[worker]

@@ -55,6 +55,7 @@ class Worker:
         self._scratch = empty_scratch(graph, longest, witnessed=witnessed, pca=pca)
         self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations, pca=pca)
         self._held: tuple[BodySource, BodyArrays] | None = None  # an unfinished body of the last span
+        self.floor = 0.0  # rules that are worth less are left out
 
     def work_until(
         self, deadline: float, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]
