@@ -125,8 +125,14 @@ def test_an_empty_folder_may_be_filled_and_others_are_left_alone(file: Path, tmp
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["family.txt", "new"]
 
 
-@pytest.mark.parametrize("step", ["reading train", "sorting labels", "sorting valid", "indexing", "computing"])
-def test_an_interrupted_build_leaves_nothing(file: Path, tmp_path: Path, step: str) -> None:
+@pytest.mark.parametrize(
+    "step", ["reading train", "sorting labels", "merging labels", "sorting valid", "indexing", "computing"]
+)
+def test_an_interrupted_build_leaves_nothing(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setattr(label_runs, "MOST_LABELS", 1)
+
     def interrupt(doing: str, n: int) -> None:
         if doing.startswith(step):
             raise KeyboardInterrupt

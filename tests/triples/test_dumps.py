@@ -116,6 +116,16 @@ def test_the_statements_between_entities_of_freebase_are_kept(tmp_path: Path) ->
     assert data.names.get(f"{FB}m.0282x") == "fb:m.0282x"
 
 
+def test_properties_of_wikidata_have_names_in_the_language_wanted(tmp_path: Path) -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    lines = [f'<{WD}P31> {label} "instance \\"of\\""@en .', f'<{WD}P31> {label} "ist ein(e) \\u00DC"@de .']
+    path = written(tmp_path / "latest-truthy.nt", [*WIKIDATA, *lines])
+    for language, name in (("en", 'instance "of"'), ("de", "ist ein(e) Ü"), ("fr", "wdt:P31")):
+        data = load_dataset(path, ReadOptions(dump="wikidata", language=language))
+        assert data.names.get(f"{WDT}P31") == name
+        assert data.names.get(f"{WD}Q42") == "wd:Q42"
+
+
 @pytest.mark.parametrize("size", [1, 300, 1 << 20])
 def test_a_dump_is_read_in_pieces(tmp_path: Path, size: int) -> None:
     path = written(tmp_path / "excerpt.nt", ["# made up", "", *WIKIDATA])

@@ -17,17 +17,21 @@ import polars as pl
 
 from anyburl.errors import DataError
 from anyburl.polars_unstable import numbered_lines
+from anyburl.rdf_terms import literal_text
 from anyburl.triples.dumps import DUMPS, Dump
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.gathered import Gathered
 from anyburl.triples.lines import first_undecodable_line, read_blocks
+from anyburl.triples.read_options import ReadOptions
 
 KEPT = 0  # the kinds follow
 
 
-def read_dump(path: Path, start: bytes, size: int, dump: str, gathered: Gathered) -> Iterator[pl.DataFrame]:
+def read_dump(path: Path, start: bytes, size: int, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
     """Yield the statements between entities, in pieces of about `size` bytes of text; count the others by kind."""
-    sorting = _Sorting(path, DUMPS[dump], gathered)
+    assert options.dump is not None
+    dump = DUMPS[options.dump]
+    sorting = _Sorting(path, dump, options.language, gathered)
     n_triples = 0
     try:
         for block in _ahead(read_blocks(path, start, size)):
@@ -38,7 +42,7 @@ def read_dump(path: Path, start: bytes, size: int, dump: str, gathered: Gathered
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: the file is damaged or cut short ({error})") from error
     if not n_triples:
-        raise DataError(f"{path}: there are no statements between entities of {DUMPS[dump].title} in it")
+        raise DataError(f"{path}: there are no statements between entities of {dump.title} in it")
 
 
 def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -53,8 +57,9 @@ def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
 class _Sorting:
     """Sorts the lines of a dump."""
 
-    def __init__(self, path: Path, dump: Dump, gathered: Gathered) -> None:
+    def __init__(self, path: Path, dump: Dump, language: str, gathered: Gathered) -> None:
         self._path, self._dump, self._gathered = path, dump, gathered
+        self._name = rf'^"(.*)"@{language}[ \t]*\.$'
         self._n_lines = 0
         self._kind = _number_of_first([dump.wanted, *(fits for _, fits in dump.kinds)]).alias("kind")
 
@@ -66,6 +71,7 @@ class _Sorting:
         self._refuse(fields.filter(~_is_statement().fill_null(value=False)))
         sorted_out = fields.with_columns(self._kind)
         self._count(sorted_out["kind"])
+        self._gather_names(sorted_out.filter(self._dump.names_relations()))
         kept = sorted_out.filter(pl.col("kind") == KEPT)
         self._refuse(kept.filter(~_has_plain_terms()))
         self._n_lines += block.count(b"\n")
@@ -86,6 +92,15 @@ class _Sorting:
         for (kind, _), n_statements in zip(self._dump.kinds, counts[KEPT + 1 :].tolist(), strict=True):
             if n_statements:
                 self._gathered.left_out[kind] += n_statements
+
+    def _gather_names(self, labels: pl.DataFrame) -> None:
+        """Keep the names of relations in the language wanted."""
+        if self._dump.named is None or not labels.height:
+            return
+        start, meant = self._dump.named
+        named = labels.select("subject", name=pl.col("object").str.extract(self._name)).drop_nulls()
+        for subject, name in named.iter_rows():
+            self._gathered.names[meant + subject[len(start) : -1]] = " ".join(literal_text(name).split())
 
     def _refuse(self, wrong: pl.DataFrame) -> None:
         if wrong.height:

@@ -20,13 +20,21 @@ Kinds = tuple[tuple[str, pl.Expr], ...]
 class Dump:
     """A dump: what separates the terms of a line, which statements are kept, and what the others are called.
 
-    The first of `kinds` that fits counts.
+    The first of `kinds` that fits counts. Subjects that begin as the first of `named` have labels, which name the
+    relations that begin as the second.
     """
 
     title: str
     separator: str
     wanted: pl.Expr
     kinds: Kinds
+    named: tuple[str, str] | None = None
+
+    def names_relations(self) -> pl.Expr:
+        """Whether a statement is the label of a relation."""
+        return (
+            _starts("subject", self.named[0]) & _is("relation", f"{RDFS}label") if self.named else pl.lit(value=False)
+        )
 
 
 def _starts(column: str, *starts: str) -> pl.Expr:
@@ -56,7 +64,8 @@ def _wikidata() -> Dump:
         ("links to other sites", is_direct),
         ("other statements", _ANYTHING),
     )
-    return Dump("Wikidata", " ", _starts("subject", entity) & is_direct & _starts("object", entity), kinds)
+    wanted = _starts("subject", entity) & is_direct & _starts("object", entity)
+    return Dump("Wikidata", " ", wanted, kinds, named=(f"{entity}P", f"{WELL_KNOWN['wdt']}P"))
 
 
 def _freebase() -> Dump:

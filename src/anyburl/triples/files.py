@@ -57,7 +57,7 @@ def read_batches(
     start = first_bytes(path, "triples", DataError)
     options, gathered = options or ReadOptions(), gathered or Gathered()
     if options.dump is not None:
-        yield from read_dump(path, start, size, options.dump, gathered)
+        yield from read_dump(path, start, size, options, gathered)
         return
     if is_rdf(path):
         yield from read_rdf(path, max(1, size // 64), options, gathered)
