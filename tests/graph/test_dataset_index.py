@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from anyburl import DataError, Dataset, build_index, load_dataset
 from anyburl.graph import dataset_index
 from anyburl.graph.build import build_graph
 from anyburl.graph.stored import graph_of
-from anyburl.triples import SPLITS, building, fingerprint, label_runs, sorting, sources, write_triples
+from anyburl.triples import SPLITS, building, fingerprint, label_runs, sorting, sources, stored, write_triples
 from anyburl.triples.files import read_batches
 
 TRAIN = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch"), ("ed", "married", "lisa"), ("ed", "speaks", "dutch")]
@@ -107,6 +108,19 @@ def test_any_data_in_pieces_is_the_same(
     assert_same(built, load_dataset(folder))
     assert built.train.folder is not None
     assert sorted(entry.name for entry in built.train.folder.iterdir()) == FILES
+
+
+@pytest.mark.parametrize("with_pyarrow", [True, False])
+def test_many_labels_are_the_same_if_they_are_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_pyarrow: bool
+) -> None:
+    if with_pyarrow:
+        pytest.importorskip("pyarrow", reason="mapping labels takes pyarrow")
+    else:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr(stored, "LARGE", 0)
+    monkeypatch.setattr(label_runs, "MOST_LABELS", 1000)
+    assert_same(build_index("geo", tmp_path / "geo.index"), load_dataset("geo"))
 
 
 def test_an_empty_folder_may_be_filled_and_others_are_left_alone(file: Path, tmp_path: Path) -> None:

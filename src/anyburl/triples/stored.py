@@ -30,6 +30,7 @@ from anyburl.triples.vocabulary import Vocabulary
 
 FORMAT = 1
 NAMES = "names.arrow"
+LARGE = 1 << 26  # bytes of labels, which are worth mapping
 LABEL_FILES = {"entities": "entities.arrow", "relations": "relations.arrow"}
 
 
@@ -79,7 +80,7 @@ class StoredTables:
 
 
 def open_index(folder: Path) -> StoredTables:
-    """Open the tables of an index; triples are not read before they are used, labels are."""
+    """Open the tables of an index; triples are not read before they are used, and many labels need not be."""
     card = IndexCard.read(folder)
     try:
         entities = _read_labels(folder / "entities.arrow", card.entities)
@@ -133,10 +134,21 @@ def write_header(file: Any, n_rows: int) -> None:
 
 
 def _read_labels(path: Path, n_labels: int) -> pl.Series:
-    labels = pl.read_ipc(path)["label"]
+    labels = _map_labels(path) if path.stat().st_size >= LARGE else pl.read_ipc(path)["label"]
     if len(labels) != n_labels or labels.dtype != pl.String:
         raise ValueError(f"{path.name} does not hold {n_labels} labels")
     return labels.rename("").rechunk()
+
+
+def _map_labels(path: Path) -> pl.Series:
+    """Return labels that are read as they are used, if pyarrow is there: Polars alone reads all of them."""
+    try:
+        from pyarrow import ipc, memory_map
+    except ImportError:
+        return pl.read_ipc(path)["label"]
+    labels = pl.from_arrow(ipc.open_file(memory_map(str(path))).read_all()["label"], rechunk=False)
+    assert isinstance(labels, pl.Series)
+    return labels
 
 
 def map_triples(path: Path, n_triples: int) -> NDArray[np.int32]:
