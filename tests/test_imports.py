@@ -18,6 +18,7 @@ EXTRAS = {
     "matplotlib",
     "pandas",
     "psycopg",
+    "pyarrow",
     "pykeen",
     "pyoxigraph",
     "ray",

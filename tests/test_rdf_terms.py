@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from anyburl.rdf_terms import OWN, own_label, rdf_term
+from anyburl.rdf_terms import OWN, literal_text, own_label, rdf_term
 from rules.strategies import rdf_labels
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -63,3 +63,7 @@ def test_every_label_is_a_term_that_a_parser_reads(label: str) -> None:
     )
     line = f"<a:b> <a:c> {rdf_term(label, is_object=True)} .\n"
     assert len([*pyoxigraph.parse(line.encode(), format=pyoxigraph.RdfFormat.N_TRIPLES)]) == 1
+
+
+def test_the_text_of_a_literal_has_no_escapes() -> None:
+    assert literal_text(r"a \"b\" \\n \t\u00e9 \U0001F600 \'c\'") == "a \"b\" \\n \té 😀 'c'"

@@ -23,6 +23,9 @@ _AUTHORITY = rf"//(?:(?:{_HOST_CHARACTER}|:)*@)?(?:{_HOST_CHARACTER}*|\[[0-9A-Fa
 _IRI = rf"[A-Za-z][A-Za-z0-9+.-]*:(?:{_AUTHORITY}|(?!//)){_CHARACTER}*(?:#{_CHARACTER}*)?"
 _ESCAPE = r"\\(?:[tbnrf\"'\\]|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
 
+_ONE_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
+_NAMED_ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+
 IRI = re.compile(_IRI)
 _LETTER = (
     r"A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
@@ -47,6 +50,15 @@ def rdf_term(label: str, *, is_object: bool, is_relation: bool = False, base: st
         return label
     is_iri = IRI.fullmatch(label) and own_label(label) == label
     return f"<{label}>" if is_iri else f"<{base}{quote(label, safe='')}>"
+
+
+def literal_text(escaped: str) -> str:
+    """Return the text of a literal that stands between quotes with its escapes."""
+    return _ONE_ESCAPE.sub(lambda found: _NAMED_ESCAPES.get(found[1]) or _character(found[1]), escaped)
+
+
+def _character(escape: str) -> str:
+    return chr(int(escape[1:], 16)) if len(escape) > 1 else escape
 
 
 def own_label(iri: str) -> str:

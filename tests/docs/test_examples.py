@@ -29,6 +29,7 @@ LEFT_OUT = {
     "docs/howto/datasets.md": [*["needs a network"] * 4, "needs a folder ~/graphs/MyData"],
     "docs/howto/explorer.md": [*["needs anyburl[web], and runs until Ctrl-C"] * 2, "needs the explorer"],
     "docs/howto/pykeen.md": ["needs anyburl[pykeen]"],
+    "docs/howto/rdf.md": ["needs the dumps"],
     "README.md": ["installs anyburl", "installs anyburl and runs the tests", "needs a network"],
     "docs/tutorial.md": ["installs anyburl"],
 }

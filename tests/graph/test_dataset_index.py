@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anyburl import DataError, Dataset, build_index, load_dataset
+from anyburl.graph import dataset_index
 from anyburl.graph.build import build_graph
 from anyburl.graph.stored import graph_of
-from anyburl.triples import SPLITS, building, fingerprint, sources, write_triples
+from anyburl.triples import SPLITS, building, fingerprint, label_runs, sorting, sources, stored, write_triples
 from anyburl.triples.files import read_batches
 
 TRAIN = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch"), ("ed", "married", "lisa"), ("ed", "speaks", "dutch")]
+FILES = ["entities.arrow", "graph", "index.json", "relations.arrow", "test.npy", "train.npy", "valid.npy"]
 small_labels = st.sampled_from("abcdeé")
 rows = st.lists(st.tuples(small_labels, st.sampled_from("rst"), small_labels), max_size=12)
 
@@ -68,28 +71,56 @@ def test_the_index_of_geo_is_geo(tmp_path: Path) -> None:
     assert isinstance(built.train.triples.base, np.memmap)
     assert (steps["reading train"], steps["indexing"]) == (8935, 8935)
     assert [entry.name for entry in tmp_path.iterdir()] == ["geo.index"]
-    files = ["entities.arrow", "graph", "index.json", "relations.arrow", "test.npy", "train.npy", "valid.npy"]
-    assert sorted(entry.name for entry in built.train.folder.iterdir()) == files
+    assert sorted(entry.name for entry in built.train.folder.iterdir()) == FILES
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
-@given(splits=st.tuples(rows.filter(bool), rows, rows), fits=st.booleans(), piece=st.integers(1, 5))
+@given(
+    splits=st.tuples(rows.filter(bool), rows, rows),
+    piece=st.integers(1, 5),
+    most_labels=st.sampled_from([1, 3, 4, 100]),
+    slice_size=st.integers(1, 3),
+    most_keys=st.integers(1, 12),
+    largest=st.sampled_from([200, 1000, 2**63 - 1]),
+)
 def test_any_data_in_pieces_is_the_same(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
     splits: tuple[list[tuple[str, str, str]], ...],
-    fits: bool,
     piece: int,
+    most_labels: int,
+    slice_size: int,
+    most_keys: int,
+    largest: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("data")
     for split, triples in zip(SPLITS, splits, strict=True):
         if triples:
             write_triples(triples, folder / f"{split}.txt")
-    monkeypatch.setattr(building, "PIECE", piece)
-    monkeypatch.setattr(fingerprint, "PIECE", piece)
-    monkeypatch.setattr(building, "fits_one_number", lambda *sizes: fits)
+    for module in (building, sorting, fingerprint, dataset_index):
+        monkeypatch.setattr(module, "PIECE", piece)
+    monkeypatch.setattr(label_runs, "MOST_LABELS", most_labels)
+    monkeypatch.setattr(label_runs, "LEAST_SLICE", slice_size)
+    monkeypatch.setattr(sorting, "MOST_KEYS", most_keys)
+    monkeypatch.setattr(sorting, "LARGEST", largest)
     monkeypatch.setattr(sources, "read_batches", lambda path, *rest: read_batches(path, *rest, size=piece))
-    assert_same(build_index(folder, folder / folder.name), load_dataset(folder))
+    built = build_index(folder, folder / folder.name)
+    assert_same(built, load_dataset(folder))
+    assert built.train.folder is not None
+    assert sorted(entry.name for entry in built.train.folder.iterdir()) == FILES
+
+
+@pytest.mark.parametrize("with_pyarrow", [True, False])
+def test_many_labels_are_the_same_if_they_are_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_pyarrow: bool
+) -> None:
+    if with_pyarrow:
+        pytest.importorskip("pyarrow", reason="mapping labels takes pyarrow")
+    else:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr(stored, "LARGE", 0)
+    monkeypatch.setattr(label_runs, "MOST_LABELS", 1000)
+    assert_same(build_index("geo", tmp_path / "geo.index"), load_dataset("geo"))
 
 
 def test_an_empty_folder_may_be_filled_and_others_are_left_alone(file: Path, tmp_path: Path) -> None:
@@ -108,8 +139,14 @@ def test_an_empty_folder_may_be_filled_and_others_are_left_alone(file: Path, tmp
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["family.txt", "new"]
 
 
-@pytest.mark.parametrize("step", ["reading train", "sorting labels", "sorting valid", "indexing", "computing"])
-def test_an_interrupted_build_leaves_nothing(file: Path, tmp_path: Path, step: str) -> None:
+@pytest.mark.parametrize(
+    "step", ["reading train", "sorting labels", "merging labels", "sorting valid", "indexing", "computing"]
+)
+def test_an_interrupted_build_leaves_nothing(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setattr(label_runs, "MOST_LABELS", 1)
+
     def interrupt(doing: str, n: int) -> None:
         if doing.startswith(step):
             raise KeyboardInterrupt

@@ -19,7 +19,7 @@ from anyburl.cli.session import peak_bytes
 from anyburl.cli.unlocking import unlock
 
 if TYPE_CHECKING:
-    from anyburl.triples.dataset import Dataset
+    from anyburl.triples.stored import IndexCard
 
 NAME = "index"
 EXAMPLE = "Example:  anyburl index big.tsv.gz --out big.index, then anyburl learn big.index --out runs/big"
@@ -44,7 +44,7 @@ def command(
     seed: UnusedSeed = None,
 ) -> None:
     """Index DATA once: every other command takes INDEX as its DATA and opens it at once."""
-    from anyburl.graph.dataset_index import build_index, check_index_output
+    from anyburl.graph.dataset_index import check_index_output, write_index
 
     notes = note_console(quiet=quiet)
     check_index_output(out.expanduser())
@@ -52,9 +52,9 @@ def command(
     unlock(data)
     started = time.monotonic()
     with Steps(notes) as steps:
-        built = build_index(data, out, steps.show, reading.options())
-    remark_left_out(built, notes)
-    told = _described(built, out, time.monotonic() - started)
+        card = write_index(data, out, steps.show, reading.options())
+    remark_left_out(card.name, card.left_out, reading.options(), notes)
+    told = _described(card, out, time.monotonic() - started)
     if json:
         print_json(told)
     elif not quiet:
@@ -88,21 +88,19 @@ class Steps:
             self._console.say(f"{said} ...")
 
 
-def _described(built: Dataset, out: Path, seconds: float) -> dict[str, Any]:
-    from anyburl.triples.dataset import SPLITS
-
-    counts = {split: len(built.split(split)) for split in SPLITS}
+def _described(card: IndexCard, out: Path, seconds: float) -> dict[str, Any]:
     n_bytes = sum(file.stat().st_size for file in out.expanduser().rglob("*") if file.is_file())
     return {
         "out": str(out),
-        "name": built.name,
-        **counts,
-        "duplicates": sum(built.split(split).n_duplicates for split in SPLITS),
-        "entities": built.vocabulary.n_entities,
-        "relations": built.vocabulary.n_relations,
-        "fingerprint": built.fingerprint,
+        "name": card.name,
+        **card.triples,
+        "duplicates": sum(card.duplicates.values()),
+        "entities": card.entities,
+        "relations": card.relations,
+        "fingerprint": card.fingerprint,
+        "left_out": card.left_out,
         "bytes": n_bytes,
-        "bytes_per_triple": round(n_bytes / max(1, sum(counts.values())), 1),
+        "bytes_per_triple": round(n_bytes / max(1, sum(card.triples.values())), 1),
         "seconds": round(seconds, 2),
         "peak_bytes": peak_bytes(),
     }

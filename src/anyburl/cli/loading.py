@@ -117,16 +117,20 @@ def load_data_argument(
         hint = "" if is_known else _names_beside(path)
         raise DataError(f"{error}{hint}") from error
     if is_new:
-        remark_left_out(dataset, notes)
+        remark_left_out(dataset.name, dataset.left_out, dataset.reading, notes)
+        _remark_split(dataset, notes)
     return dataset
 
 
-def remark_left_out(dataset: Dataset, notes: PlainConsole) -> None:
-    """Say how many statements of DATA are no triples here, and why; and how it was split."""
-    for what, number in dataset.left_out.items():
-        more = f" ({INSTEAD[what]})" if what in INSTEAD else ""
+def remark_left_out(name: str, left_out: Mapping[str, int], reading: ReadOptions, notes: PlainConsole) -> None:
+    """Say how many statements of DATA are no triples here, and what else could become of them."""
+    for what, number in left_out.items():
+        more = f" ({INSTEAD[what]})" if what in INSTEAD and reading.dump is None else ""
         if number:
-            notes.say(f"{dataset.name}: {number:,} {what} left out{more}")
+            notes.say(f"{name}: {number:,} {what} left out{more}")
+
+
+def _remark_split(dataset: Dataset, notes: PlainConsole) -> None:
     if dataset.reading.split:
         sizes = [len(table) for table in (dataset.train, dataset.valid, dataset.test)]
         shares = ", ".join(

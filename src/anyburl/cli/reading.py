@@ -10,7 +10,7 @@ import typer
 from anyburl.cli.completion import one_of
 from anyburl.cli.flags import with_flags
 from anyburl.errors import InvalidOptionError
-from anyburl.triples.read_options import LITERALS, ReadOptions
+from anyburl.triples.read_options import DUMPS, LITERALS, ReadOptions
 
 PANEL = "How DATA is read"
 DEFAULTS = ReadOptions()
@@ -31,6 +31,16 @@ class Reading:
             rich_help_panel=PANEL,
         ),
     ] = DEFAULTS.literals
+    dump: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="DATA is the dump that this project publishes: keep the statements between entities, and count the "
+            f"others by kind: {', '.join(DUMPS)}.",
+            autocompletion=one_of(*DUMPS),
+            rich_help_panel=PANEL,
+        ),
+    ] = None
     query: Annotated[
         str | None,
         typer.Option(
@@ -97,6 +107,7 @@ class Reading:
         """Return how DATA is read."""
         return ReadOptions(
             literals=self.literals,
+            dump=self.dump,
             graphs=tuple(self.graph or ()),
             language=self.language,
             prefixes=dict(map(_prefix, self.prefix or ())),

@@ -14,14 +14,14 @@ from anyburl.graph.stored import GRAPH, store_graph
 from anyburl.mapped import save_record
 from anyburl.triples.building import Progress, write_tables
 from anyburl.triples.dataset import SPLITS, Dataset, load_dataset
-from anyburl.triples.fingerprint import fingerprint
+from anyburl.triples.fingerprint import PIECE, fingerprint_of
 from anyburl.triples.gathered import Gathered
 from anyburl.triples.names import Names
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.registry import is_index
 from anyburl.triples.sources import Source, located
 from anyburl.triples.splitting import split_table
-from anyburl.triples.stored import IndexCard, map_triples, write_labels, write_names
+from anyburl.triples.stored import LABEL_FILES, IndexCard, label_slices, map_triples, write_labels, write_names
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replacing_folder
@@ -39,14 +39,24 @@ def build_index(
     DATA, takes `out` as well. Labels are read in pieces, so the text may be much larger than memory. `progress` is
     called with the current step and the number of lines or triples. An interrupted build leaves nothing behind.
     """
+    write_index(data, out, progress, options)
+    return load_dataset(Path(out).expanduser())
+
+
+def write_index(
+    data: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    progress: Progress = lambda doing, n: None,
+    options: ReadOptions | None = None,
+) -> IndexCard:
+    """Build an index and return what it says of itself; unlike in `build_index`, labels need not fit into memory."""
     target = Path(out).expanduser()
     check_index_output(target)
     with located(data) as source, replacing_folder(target) as folder:
         if source.index is not None:
             raise DataError(f"{source.source} is already an index: give the data that it was built from")
         source.check_split(options or ReadOptions())
-        _write_index(source, options or ReadOptions(), folder, progress)
-    return load_dataset(target)
+        return _write_index(source, options or ReadOptions(), folder, progress)
 
 
 def check_index_output(out: Path) -> None:
@@ -59,10 +69,10 @@ def check_index_output(out: Path) -> None:
         raise DataError(f"{out} is a file: an index is written to a folder")
 
 
-def _write_index(source: Source, options: ReadOptions, folder: Path, progress: Progress) -> None:
+def _write_index(source: Source, options: ReadOptions, folder: Path, progress: Progress) -> IndexCard:
     gathered = Gathered()
-    vocabulary, triples, duplicates = write_tables(source, options, gathered, folder, progress)
-    tables = _open_tables(folder, vocabulary, triples)
+    n_entities, n_relations, triples, duplicates = write_tables(source, options, gathered, folder, progress)
+    tables = _open_tables(folder, Vocabulary.unnamed(n_entities, n_relations), triples)
     if options.split:
         progress("splitting", triples["train"])
         tables, triples = _write_split(folder, tables[0], options)
@@ -70,18 +80,21 @@ def _write_index(source: Source, options: ReadOptions, folder: Path, progress: P
     store_graph(tables[0], folder)
     write_names(Names(gathered.names), folder)
     progress("computing the fingerprint", sum(triples.values()))
-    IndexCard(
+    sizes = {"entities": n_entities, "relations": n_relations}
+    labels = [(n, label_slices(folder / LABEL_FILES[kind], n, PIECE)) for kind, n in sizes.items()]
+    card = IndexCard(
         name=source.name,
         source=os.path.abspath(source.source) if os.path.exists(source.source) else source.source,
-        fingerprint=fingerprint(vocabulary, tables),
+        fingerprint=fingerprint_of(labels, tables),
         triples=triples,
         duplicates=duplicates,
-        entities=vocabulary.n_entities,
-        relations=vocabulary.n_relations,
+        **sizes,
         reading=options.to_json(),
         prefixes={**gathered.prefixes, **options.prefixes},
         left_out=dict(gathered.left_out),
-    ).write(folder)
+    )
+    card.write(folder)
+    return card
 
 
 def _open_tables(folder: Path, vocabulary: Vocabulary, splits: Mapping[str, int]) -> list[TripleTable]:

@@ -13,6 +13,7 @@ import polars as pl
 from anyburl.errors import DataError
 from anyburl.reading import first_bytes
 from anyburl.triples.delimited import is_csv, read_delimited
+from anyburl.triples.dump_reader import read_dump
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.triples.gathered import Gathered
 from anyburl.triples.kgx import is_kgx, read_kgx
@@ -36,7 +37,8 @@ def read_triples(path: str | os.PathLike[str], options: ReadOptions | None = Non
     is special: labels may hold quotes, commas or #. Blank lines are skipped. A .csv file has a header and may quote its
     labels, a .parquet file has columns; `options.columns` says which to read, also of a file with tabs, whose first
     line then is a header. Edges of KGX come with the categories of the nodes beside them. A name that ends as RDF does
-    (.nt, .ttl, .nq, .trig, .rdf, .owl, .jsonld, .n3, also .gz and .zst) is read as RDF (extra `rdf`), as `options` say.
+    (.nt, .ttl, .nq, .trig, .rdf, .owl, .jsonld, .n3, also .gz, .zst and .bz2) is read as RDF (extra `rdf`), as the
+    options say; `options.dump` names a dump that is published as N-Triples.
     """
     return pl.concat(list(read_batches(path, options)))
 
@@ -54,6 +56,9 @@ def read_batches(
     path = Path(path)
     start = first_bytes(path, "triples", DataError)
     options, gathered = options or ReadOptions(), gathered or Gathered()
+    if options.dump is not None:
+        yield from read_dump(path, start, size, options, gathered)
+        return
     if is_rdf(path):
         yield from read_rdf(path, max(1, size // 64), options, gathered)
         return

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import polars as pl
 
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
@@ -13,11 +15,18 @@ PIECE = 1 << 18  # labels or triples at a time
 
 def fingerprint(vocabulary: Vocabulary, tables: Sequence[TripleTable]) -> str:
     """Return a digest of the labels and the triples, which are read in pieces."""
+    labels = (vocabulary.entities, vocabulary.relations)
+    slices = [(piece.to_series() for piece in series.to_frame().iter_slices(PIECE)) for series in labels]
+    return fingerprint_of(list(zip(map(len, labels), slices, strict=True)), tables)
+
+
+def fingerprint_of(labels: Sequence[tuple[int, Iterable[pl.Series]]], tables: Sequence[TripleTable]) -> str:
+    """Return the digest, given how many entities and relations there are and their labels, in pieces."""
     digest = hashlib.blake2b(digest_size=16)
-    for labels in (vocabulary.entities, vocabulary.relations):
-        digest.update(str(len(labels)).encode())
-        for piece in labels.to_frame("label").iter_slices(PIECE):
-            digest.update(f"\0{piece['label'].str.join(chr(0)).item()}".encode())
+    for n_labels, pieces in labels:
+        digest.update(str(n_labels).encode())
+        for piece in pieces:
+            digest.update(f"\0{piece.str.join(chr(0)).item()}".encode())
     for table in tables:
         digest.update(f"\0{len(table)}\0".encode())
         for start in range(0, len(table), PIECE):

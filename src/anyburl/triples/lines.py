@@ -6,6 +6,7 @@ otherwise to say which line is wrong.
 
 from __future__ import annotations
 
+import bz2
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from anyburl.polars_unstable import line_batches, numbered_lines
 from anyburl.triples.frames import COLUMNS
 
 BLOCK = 1 << 25  # bytes of text that are parsed at a time
-GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+GZIP, ZSTD, BZIP2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
 BYTE_ORDER_MARK = "\ufeff"
 MARK = BYTE_ORDER_MARK.encode()
 
@@ -31,7 +32,8 @@ def read_blocks(path: Path, start: bytes, size: int) -> Iterator[bytes]:
     if start.startswith(ZSTD):
         yield from _read_zstd(path, size)
         return
-    with gzip.open(path) if start.startswith(GZIP) else path.open("rb") as stream:
+    open_file = gzip.open if start.startswith(GZIP) else bz2.open if start.startswith(BZIP2) else open
+    with open_file(path, "rb") as stream:
         while block := stream.read(size):
             yield block + stream.readline()
 
@@ -123,6 +125,8 @@ def _refuse_line(path: Path, row: dict[str, str | int], separator: str) -> NoRet
         got = f"an empty {next(name for name in COLUMNS if row[name] == '')}"
     shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
     hint = " (separate them by tabs, not commas)" if row["n_fields"] == 1 and line.count(",") >= 2 else ""
+    if line.startswith("<http://rdf.freebase.com/"):
+        hint = " (--dump freebase reads the dump of Freebase)"
     raise DataError(f"{path}:{row['number']}: expected 3 {separator}-separated fields{hint}, got {got}: {shown}")
 
 

@@ -33,6 +33,7 @@ WELL_KNOWN: Mapping[str, str] = MappingProxyType(
         "yago": "http://yago-knowledge.org/resource/",
         "wd": "http://www.wikidata.org/entity/",
         "wdt": "http://www.wikidata.org/prop/direct/",
+        "fb": "http://rdf.freebase.com/ns/",
         "dbr": "http://dbpedia.org/resource/",
         "dbo": "http://dbpedia.org/ontology/",
         "dbp": "http://dbpedia.org/property/",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from anyburl.errors import DataError, MissingExtraError
-from anyburl.triples.lines import GZIP, ZSTD, read_blocks
+from anyburl.triples.lines import BZIP2, GZIP, ZSTD, read_blocks
 
 FORMATS = {
     ".nt": "N_TRIPLES",
@@ -22,7 +22,7 @@ FORMATS = {
     ".jsonld": "JSON_LD",
     ".n3": "N3",
 }
-PACKED = ("", ".gz", ".zst")
+PACKED = ("", ".gz", ".zst", ".bz2")
 RDF_SUFFIXES = tuple(kind + packed for kind in FORMATS for packed in PACKED)
 
 BLOCK = 1 << 20  # bytes of decompressed text at a time
@@ -35,7 +35,8 @@ def is_rdf(path: Path) -> bool:
 
 def rdf_format(path: Path) -> str:
     """Return the format that the name of a file states, as `RdfFormat` calls it."""
-    return FORMATS[Path(path.name.lower().removesuffix(".gz").removesuffix(".zst")).suffix]
+    name = path.name.lower()
+    return FORMATS[Path(name.removesuffix(next(packed for packed in PACKED[::-1] if name.endswith(packed)))).suffix]
 
 
 def oxigraph(path: Path) -> Any:
@@ -57,7 +58,7 @@ def open_statements(path: Path) -> Iterator[Any]:
     try:
         with path.open("rb") as file:
             start = file.read(4)
-        packed = start.startswith((GZIP, ZSTD))
+        packed = start.startswith((GZIP, ZSTD, BZIP2))
         given = {"input": _Stream(read_blocks(path, start, BLOCK))} if packed else {"path": path}
         yield library.parse(**given, format=getattr(library.RdfFormat, kind))
     except SyntaxError as error:

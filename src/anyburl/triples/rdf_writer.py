@@ -15,7 +15,7 @@ from anyburl.triples.rdf import rdf_format
 
 PREFIXED = ("TURTLE", "TRIG")
 WRITTEN = ("N_TRIPLES", "N_QUADS", *PREFIXED)
-SUFFIXES = ".nt, .ttl, .nq or .trig"
+SUFFIXES = ".nt, .ttl, .nq or .trig, plain or with .gz or .zst"
 
 _PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9_-]*)?")
 _LOCAL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*)")
@@ -63,7 +63,7 @@ class TermWriter:
 def rdf_lines(triples: pl.DataFrame, path: Path, prefixes: Mapping[str, str] | None = None) -> pl.Series:
     """Return the lines of a file of RDF; its name says which kind."""
     kind = rdf_format(path)
-    if kind not in WRITTEN:
+    if kind not in WRITTEN or path.suffix.lower() == ".bz2":
         raise DataError(f"{path}: RDF is written as {SUFFIXES}, which every tool reads")
     writer = TermWriter(kind, prefixes or {})
     ended = writer.statements(triples) + " ."

@@ -10,6 +10,7 @@ from typing import Any
 from anyburl.errors import DataError, InvalidOptionError
 
 LITERALS = ("skip", "keep", "ranges")
+DUMPS = ("wikidata", "freebase")
 LANGUAGE = re.compile("[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
@@ -19,7 +20,8 @@ class ReadOptions:
 
     `literals` of RDF are skipped, kept as entities, or numbers and dates are kept as ranges and the others skipped.
     `graphs` are the named graphs to read, "default" the one without a name, all of them if it is empty. `language` is
-    that of readable names. `prefixes` shorten IRIs besides those that files declare. `columns` names the columns of a
+    that of readable names. `dump` says that a file is the dump of Wikidata or Freebase: the statements between entities
+    are kept. `prefixes` shorten IRIs besides those that files declare. `columns` names the columns of a
     table that hold subject, relation and object. `query` is what a database or a SPARQL endpoint is asked. An endpoint
     gives `page_size` rows at a time and may be silent for `timeout` seconds; a database has as many to accept a
     connection. `split` divides a graph without splits into train, valid and test by these shares, drawn with
@@ -27,6 +29,7 @@ class ReadOptions:
     """
 
     literals: str = "skip"
+    dump: str | None = None
     graphs: tuple[str, ...] = ()
     language: str = "en"
     prefixes: Mapping[str, str] = field(default_factory=dict)
@@ -40,6 +43,10 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.literals not in LITERALS:
             raise InvalidOptionError("literals", f"one of {', '.join(LITERALS)}", self.literals)
+        if self.dump is not None and self.dump not in DUMPS:
+            raise InvalidOptionError("dump", f"one of {', '.join(DUMPS)}", self.dump)
+        if self.dump is not None and self.literals != LITERALS[0]:
+            raise InvalidOptionError("literals", f"{LITERALS[0]} for the dump of {self.dump}", self.literals)
         if isinstance(self.graphs, str):
             raise InvalidOptionError("graphs", "a tuple of IRIs", self.graphs)
         if not LANGUAGE.fullmatch(self.language):

@@ -148,7 +148,7 @@ def _stem(path: Path) -> str:
     for suffix in sorted(SUFFIXES, key=len, reverse=True):
         if name.lower().endswith(suffix):
             return name[: -len(suffix)] or name
-    return name.removesuffix(".gz").removesuffix(".zst") or name
+    return name.removesuffix(".gz").removesuffix(".zst").removesuffix(".bz2") or name
 
 
 def _refuse_missing(data: str) -> NoReturn:

@@ -10,6 +10,7 @@ graph/                            the index of train's graph, see `anyburl.graph
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from anyburl.triples.vocabulary import Vocabulary
 
 FORMAT = 1
 NAMES = "names.arrow"
+LARGE = 1 << 26  # bytes of labels, which are worth mapping
+LABEL_FILES = {"entities": "entities.arrow", "relations": "relations.arrow"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class StoredTables:
 
 
 def open_index(folder: Path) -> StoredTables:
-    """Open the tables of an index; triples are not read before they are used, labels are."""
+    """Open the tables of an index; triples are not read before they are used, and many labels need not be."""
     card = IndexCard.read(folder)
     try:
         entities = _read_labels(folder / "entities.arrow", card.entities)
@@ -96,9 +99,22 @@ def open_index(folder: Path) -> StoredTables:
     return StoredTables(card, tables, names)
 
 
-def write_labels(labels: pl.Series, path: Path) -> None:
-    """Write labels as one batch, so that they are one piece when they are read."""
-    labels.to_frame("label").write_ipc(path, record_batch_size=max(1, len(labels)))
+def write_labels(labels: pl.Series, path: Path, at_a_time: int | None = None) -> None:
+    """Write labels as one batch, so that they are one piece when they are read, or as small ones to be read apart."""
+    labels.to_frame("label").write_ipc(path, record_batch_size=max(1, at_a_time or len(labels)))
+
+
+def join_labels(parts: list[Path], path: Path) -> None:
+    """Put files of labels after each other, and remove them; memory holds a few of them at a time."""
+    pl.scan_ipc(parts, glob=False).sink_ipc(path)
+    for part in parts:
+        part.unlink()
+
+
+def label_slices(path: Path, n_labels: int, size: int) -> Iterator[pl.Series]:
+    """Yield the labels in a file, `size` at a time."""
+    for start in range(0, n_labels, size):
+        yield pl.scan_ipc(path).slice(start, size).collect()["label"]
 
 
 def write_names(names: Names, folder: Path) -> None:
@@ -118,10 +134,21 @@ def write_header(file: Any, n_rows: int) -> None:
 
 
 def _read_labels(path: Path, n_labels: int) -> pl.Series:
-    labels = pl.read_ipc(path)["label"]
+    labels = _map_labels(path) if path.stat().st_size >= LARGE else pl.read_ipc(path)["label"]
     if len(labels) != n_labels or labels.dtype != pl.String:
         raise ValueError(f"{path.name} does not hold {n_labels} labels")
-    return labels.rename("")
+    return labels.rename("").rechunk()
+
+
+def _map_labels(path: Path) -> pl.Series:
+    """Return labels that are read as they are used, if pyarrow is there: Polars alone reads all of them."""
+    try:
+        from pyarrow import ipc, memory_map
+    except ImportError:
+        return pl.read_ipc(path)["label"]
+    labels = pl.from_arrow(ipc.open_file(memory_map(str(path))).read_all()["label"], rechunk=False)
+    assert isinstance(labels, pl.Series)
+    return labels
 
 
 def map_triples(path: Path, n_triples: int) -> NDArray[np.int32]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from threading import Event
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anyburl import __version__
 from anyburl.bodies.seen import SeenBodies
 from anyburl.learning.engines.base import CoreSpan
+from anyburl.learning.engines.parcels import Outbox, PackedRules
 from anyburl.learning.engines.search import SearchArrays
 from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.engines.worker import Worker
@@ -21,12 +22,9 @@ from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.learning.share import Share
 from anyburl.learning.source import BodySource
 from anyburl.paths.profile import PathProfile
-from anyburl.ruleset.columns import COLUMN_TYPES
-from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.vocabulary import Vocabulary
 
 Harvested = tuple[NDArray[np.uint64], NDArray[np.int32]]  # keys of bodies, and how many rules each gave
-Columns = dict[str, NDArray[Any]]  # of a rule set
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,7 @@ class SpanOrder:
     allocation: tuple[PathProfile, ...]
     seconds: float | None
     sweeping: frozenset[PathProfile]  # profiles whose bodies are listed from now on
+    floor: float  # support x confidence of the rules that are wanted
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,20 @@ class Division:
 
 @dataclass(frozen=True)
 class SpanReply:
-    """What one worker found in a span."""
+    """What one worker found in a span, besides the rules."""
 
-    cores: tuple[CoreSpan, ...]  # without rules
-    rules: tuple[Columns | None, ...]  # of each of `cores`; without the labels, which workers do not have
+    cores: tuple[CoreSpan, ...]
     harvested: Harvested
     exhausted: frozenset[PathProfile]
     n_listed: Mapping[PathProfile, int]
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Rules found since the last delivery; with the last one of a span, what else is to be told."""
+
+    rules: list[PackedRules]
+    reply: SpanReply | None
 
 
 class _LoggedBodies(SeenBodies):
@@ -84,14 +90,17 @@ def join_harvested(parts: list[Harvested]) -> Harvested:
 
 
 class RayWorker:
-    """One core with its share of the bodies. `stop` may be called while a span runs, nothing else."""
+    """One core with its share of the bodies. Rules are fetched while a span runs; `stop` may be called at any time."""
 
     def __init__(self, search: SearchArrays, options: LearnOptions) -> None:
         self._search, self._options = search, options
         n_relations = search.graph.n_relations
         warm_up(options, n_relations)
         unnamed = Vocabulary.unnamed(search.graph.n_entities, n_relations)
-        self._worker = Worker(search.graph, search.heads, unnamed, options)
+        self._outbox = Outbox()
+        self._worker = Worker(search.graph, search.heads, unnamed, options, self._outbox.put)
+        self._thread = ThreadPoolExecutor(1)
+        self._span: Future[SpanReply]
         self._seen = _LoggedBodies()
         self._sources: dict[PathProfile, BodySource] = {}
         self._stop = Event()
@@ -100,16 +109,29 @@ class RayWorker:
         """Return the version; called, it shows that kernels are compiled and memory is allocated."""
         return __version__
 
-    def run_span(self, order: SpanOrder, number: int, division: Division | None, known: Harvested | None) -> SpanReply:
-        """Run a span as worker `number`; after a new division, `known` are the bodies that any worker has harvested."""
+    def start_span(self, order: SpanOrder, number: int, division: Division | None, known: Harvested | None) -> Delivery:
+        """Begin a span as worker `number`, and return its first rules.
+
+        After a new division, `known` are the bodies that any worker has harvested.
+        """
+        self._span = self._thread.submit(self._run, order, number, division, known)
+        self._span.add_done_callback(lambda span: self._outbox.end())
+        return self.fetch()
+
+    def fetch(self) -> Delivery:
+        """Return the next rules of the span."""
+        rules, is_last = self._outbox.take(self._span.done)
+        return Delivery(rules, self._span.result() if is_last else None)
+
+    def _run(self, order: SpanOrder, number: int, division: Division | None, known: Harvested | None) -> SpanReply:
         if division is not None and known is not None:
             self._begin(division, known)
+        self._worker.floor = order.floor
         for profile in order.sweeping:
             self._sources[profile].start_sweep()
         found = self._work_paths(order) if order.seconds is None else self._work_until(order, order.seconds, number)
         return SpanReply(
-            cores=tuple(replace(core, rules=[]) for core in found),
-            rules=tuple(_columns(core.rules) for core in found),
+            cores=tuple(found),
             harvested=self._seen.take_log(),
             exhausted=frozenset(profile for profile, source in self._sources.items() if source.exhausted),
             n_listed={profile: source.n_listed for profile, source in self._sources.items()},
@@ -165,11 +187,3 @@ class RayWorker:
         stopped: Callable[[], bool] = self._stop.is_set
         source.before_span(None)
         return self._worker.work_until(deadline, source, self._seen, key, stopped)
-
-
-def _columns(rules: list[RuleSet]) -> Columns | None:
-    """Return the rules of a profile as one set of columns."""
-    if not rules:
-        return None
-    joint = RuleSet.concat(rules)
-    return {name: getattr(joint, name) for name in ("bodies", *COLUMN_TYPES)}

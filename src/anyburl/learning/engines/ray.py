@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,17 @@ from numpy.typing import NDArray
 
 from anyburl.cluster import Crew
 from anyburl.errors import RunError
-from anyburl.learning.engines.actor import Columns, Division, Harvested, RayWorker, SpanOrder, SpanReply, join_harvested
+from anyburl.learning.engines.actor import (
+    Delivery,
+    Division,
+    Harvested,
+    RayWorker,
+    SpanOrder,
+    SpanReply,
+    join_harvested,
+)
 from anyburl.learning.engines.base import CoreSpan, Stoppable
+from anyburl.learning.engines.parcels import unpack_rules
 from anyburl.learning.engines.search import search_arrays
 from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.history import ProfileSpan
@@ -28,8 +37,22 @@ from anyburl.learning.source import is_fruitless
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable
+from anyburl.triples.vocabulary import Vocabulary
 
 ROUNDS = 5  # of a span with a path budget: after losing workers in this many, a run gives up
+
+
+@dataclass
+class _Found:
+    """What one worker has delivered of a span; without a reply, it is not all."""
+
+    rules: list[CoreSpan] = field(default_factory=list)
+    reply: SpanReply | None = None
+
+    def add(self, delivery: Delivery, vocabulary: Vocabulary) -> None:
+        """Copy rules out of the object store."""
+        self.rules += [CoreSpan(part.profile, rules=[unpack_rules(part, vocabulary)]) for part in delivery.rules]
+        self.reply = delivery.reply
 
 
 class RayEngine(Stoppable):
@@ -63,17 +86,18 @@ class RayEngine(Stoppable):
 
     def run_span(self, number: int, allocation: Sequence[PathProfile], deadline: float | None) -> list[CoreSpan]:
         """Run one time span; see `Engine`. With a path budget, the share of a lost worker is done by others."""
-        replies: list[SpanReply] = []
+        found: list[_Found] = []
         missing = ALL_SHARDS
         for _ in range(ROUNDS):
             self._welcome()
             seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            found = self._run(SpanOrder(number, tuple(allocation), seconds, frozenset(self._sweeping)), missing)
-            replies += found.values()
-            for worker in found:
+            order = SpanOrder(number, tuple(allocation), seconds, frozenset(self._sweeping), self.floor)
+            by_worker = self._run(order, missing)
+            found += by_worker.values()
+            for worker in by_worker:
                 missing = missing & ~self._owned[worker]
             if deadline is not None or self.stopped or not missing.any():
-                return self._take(replies, is_whole=not missing.any())
+                return self._take(found, is_whole=not missing.any())
         raise RunError(
             f"Ray workers were lost {ROUNDS} times in span {number}: give them more memory, then resume the run"
         )
@@ -88,19 +112,25 @@ class RayEngine(Stoppable):
         if n_now > n_before:
             self._notes.append(f"{counted(n_now - n_before)} joined, {n_now} in all")
 
-    def _run(self, order: SpanOrder, shards: NDArray[np.bool_]) -> dict[int, SpanReply]:
-        """Let all workers run a span, each for its part of `shards`; return the replies of those that were not lost."""
+    def _run(self, order: SpanOrder, shards: NDArray[np.bool_]) -> dict[int, _Found]:
+        """Let all workers run a span, each for its part of `shards`; return what those found that were not lost."""
         workers = dict(self._crew.workers)
         divisions, known = self._divide(shards)
         calls = {
-            worker.run_span.remote(order, number, divisions.get(number), known): number
+            worker.start_span.remote(order, number, divisions.get(number), known): number
             for number, worker in workers.items()
         }
-        replies: dict[int, SpanReply] = {}
+        deliveries: dict[int, Delivery] = {}
+        found = {number: _Found() for number in workers}
         was_told = False
-        while calls:
+        while calls or deliveries:
             try:
-                self._crew.collect(calls, replies)
+                if calls:
+                    self._crew.collect(calls, deliveries, at_least=1)
+                for number in list(deliveries):
+                    found[number].add(deliveries[number], self._vocabulary)
+                    if deliveries.pop(number).reply is None:
+                        calls[workers[number].fetch.remote()] = number
             except KeyboardInterrupt:
                 if self.stopped:
                     raise
@@ -109,10 +139,11 @@ class RayEngine(Stoppable):
                 was_told = True
                 for number in calls.values():
                     workers[number].stop.remote()
-        if n_lost := len(workers) - len(replies):
+        whole = {number: one for number, one in found.items() if one.reply is not None}
+        if n_lost := len(workers) - len(whole):
             cost = "its share of the span is done again" if order.seconds is None else "its share of the span is lost"
-            self._notes.append(f"lost {counted(n_lost)} in span {order.number}: {cost}, {len(replies)} left")
-        return replies
+            self._notes.append(f"lost {counted(n_lost)} in span {order.number}: {cost}, {len(whole)} left")
+        return whole
 
     def _divide(self, shards: NDArray[np.bool_]) -> tuple[dict[int, Division], Any]:
         """Divide `shards` between the workers, unless it was done before; return the divisions, and all that was
@@ -127,26 +158,20 @@ class RayEngine(Stoppable):
         divisions = {number: Division(owned, self._n_listed) for number, owned in self._owned.items()}
         return divisions, self._crew.put(self._harvested[0])
 
-    def _take(self, replies: Sequence[SpanReply], *, is_whole: bool) -> list[CoreSpan]:
+    def _take(self, found: Sequence[_Found], *, is_whole: bool) -> list[CoreSpan]:
         """Record what was found, and copy it out of the object store."""
         with_seconds = self._options.seconds is not None
-        cores = []
+        cores: list[CoreSpan] = []
+        replies = [one.reply for one in found if one.reply is not None]
         for place, reply in enumerate(replies):
             keys, counts = reply.harvested
             self._harvested.append((keys.copy(), counts.copy()))
-            for core, columns in zip(reply.cores, reply.rules, strict=True):
-                counts_paths = with_seconds or place == 0  # with a path budget, all have sampled the same
-                sampled = (core.attempts, core.paths) if counts_paths else (0, 0)
-                cores.append(replace(core, attempts=sampled[0], paths=sampled[1], rules=self._rules(columns)))
+            counts_paths = with_seconds or place == 0  # with a path budget, all have sampled the same
+            cores += reply.cores if counts_paths else (replace(core, attempts=0, paths=0) for core in reply.cores)
         if is_whole:
             self._exhausted |= frozenset.intersection(*(reply.exhausted for reply in replies))
             self._n_listed = {} if with_seconds else dict(replies[0].n_listed)
-        return cores
-
-    def _rules(self, columns: Columns | None) -> list[RuleSet]:
-        if columns is None:
-            return []
-        return [RuleSet(vocabulary=self._vocabulary, **{name: column.copy() for name, column in columns.items()})]
+        return [*cores, *(rules for one in found for rules in one.rules)]
 
     def after_span(self, found: Sequence[ProfileSpan]) -> None:
         """Switch saturated profiles from sampling to sweeping, starting with the next span."""

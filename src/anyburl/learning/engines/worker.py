@@ -19,6 +19,7 @@ from anyburl.learning.reward import make_reward
 from anyburl.learning.source import LARGE, BodySource
 from anyburl.paths.profile import PathProfile
 from anyburl.rng import batch_state
+from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.vocabulary import Vocabulary
 
 ATTEMPTS = 5_000  # paths tried at a time: a few milliseconds
@@ -28,13 +29,24 @@ FACTOR = 10  # applied to the budget: up for short bodies, down for long ones on
 START_WORK = 1_000_000  # edges that a single start of a body may touch
 
 
+Deliver = Callable[[PathProfile, RuleSet], None]
+"""Takes the rules that are found, where they do not wait for the end of the span."""
+
 Key = tuple[int, int]  # number of the span and of the core: with the seed, the name of the random numbers
 
 
 class Worker:
-    """One core with its buffers."""
+    """One core with its buffers. With `deliver`, a `CoreSpan` has no rules: they have gone there."""
 
-    def __init__(self, graph: GraphArrays, heads: HeadArrays, vocabulary: Vocabulary, options: LearnOptions) -> None:
+    def __init__(
+        self,
+        graph: GraphArrays,
+        heads: HeadArrays,
+        vocabulary: Vocabulary,
+        options: LearnOptions,
+        deliver: Deliver | None = None,
+    ) -> None:
+        self._deliver = deliver
         self._graph, self._heads, self._vocabulary, self._options = graph, heads, vocabulary, options
         witnessed = options.max_cyclic > 3 or max(options.max_acyclic, options.max_grounded) > 1
         longest = max(options.max_cyclic, options.max_acyclic)
@@ -43,6 +55,7 @@ class Worker:
         self._scratch = empty_scratch(graph, longest, witnessed=witnessed, pca=pca)
         self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations, pca=pca)
         self._held: tuple[BodySource, BodyArrays] | None = None  # an unfinished body of the last span
+        self.floor = 0.0  # rules that are worth less are left out
 
     def work_until(
         self, deadline: float, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]
@@ -141,7 +154,10 @@ class Worker:
             found.new_bodies += done - first
             if n_rows:
                 rules = to_rules(self._vocabulary, bodies, self._out, n_rows)
-                found.rules.append(rules)
+                if self._deliver is None:
+                    found.rules.append(rules)
+                else:
+                    self._deliver(source.profile, rules)
                 predictions = self._out.pca_predictions[:n_rows] if self._reward.pca else rules.predictions
                 found.reward += self._reward.of(rules.support, predictions, source.profile.rule_length)
         if self._scratch.grounding[0].under_way:
