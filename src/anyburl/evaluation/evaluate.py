@@ -29,6 +29,8 @@ def evaluate_split(
 
     `seconds` holds how long it took to make the ranker; `progress` is called with the number of questions answered.
     """
+    if not ranker.vocabulary.same_labels(dataset.vocabulary):
+        raise DataError(f"the ranker was made with other data than {dataset.name}: their vocabularies differ")
     table = dataset.split(split)
     if not len(table):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
