@@ -65,6 +65,7 @@ def test_a_finished_run_holds_its_rules_and_no_parts(dataset: Dataset, rules: Ru
     assert counted(run.load_rules().with_vocabulary(dataset.vocabulary)[0]) == counted(rules)
     assert list(run.parts.iterdir()) == []
     assert {file.name for file in run.path.iterdir()} == {
+        ".lock",
         "options.json",
         "vocabulary.parquet",
         "train.parquet",
@@ -267,9 +268,10 @@ def test_a_run_killed_again_after_resuming_keeps_everything(run: RunDirectory, d
 def test_seconds_are_the_budget_of_the_whole_run(dataset: Dataset, tmp_path: Path) -> None:
     learn(dataset, out=tmp_path / "run", **{**SMALL, "heads": "sampled"}, seconds=0.2, span=0.1)
     run = RunDirectory.open(tmp_path / "run")
-    learner, _ = resume(run, dataset)
+    learner, recorder = resume(run, dataset)
     assert list(learner.spans()) == []
     assert learner.stopped_by == "seconds"
+    recorder.close()
     longer, _ = resume(run, dataset, seconds=0.4)
     assert 1 <= len(list(longer.spans())) <= 3
 

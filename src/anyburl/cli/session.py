@@ -154,7 +154,7 @@ def _learn(learner: Learner, recorder: Recorder, notes: PlainConsole, title: str
             run_learner(learner, recorder, display.show)
     except BaseException:
         with suppress(Exception):
-            recorder.save_parts()
+            recorder.close()
         raise
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from anyburl import __version__
 from anyburl.errors import AnyburlError, RunError
+from anyburl.learning.claim import claim_run
 from anyburl.learning.learner import Span
 from anyburl.learning.options import LearnOptions
 from anyburl.rules.types import RuleType
@@ -39,16 +40,21 @@ class RunDirectory:
     def create(cls, path: str | os.PathLike[str], dataset: Dataset, options: LearnOptions) -> RunDirectory:
         """Make a new run folder; refuse one that already holds a run."""
         run = cls(Path(path))
-        if run.options_file.exists():
-            raise RunError(f"{run.path} already holds a run: choose another folder, or continue the run with --resume")
+        run._check_is_new()
         try:
             run.parts.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(f"cannot write the run folder {run.path}: {error.strerror}") from error
-        run_folder.write_vocabulary(run.path, dataset.vocabulary)
-        run_folder.write_train(run.path, dataset.train)
-        run.write_options(dataset, options)
+        with claim_run(run.path):
+            run._check_is_new()  # nobody else has made a run here meanwhile
+            run_folder.write_vocabulary(run.path, dataset.vocabulary)
+            run_folder.write_train(run.path, dataset.train)
+            run.write_options(dataset, options)
         return run
+
+    def _check_is_new(self) -> None:
+        if self.options_file.exists():
+            raise RunError(f"{self.path} already holds a run: choose another folder, or continue the run with --resume")
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> RunDirectory:

@@ -9,6 +9,7 @@
     parts/              rules found since `rules.parquet` was written, one file every few seconds
     rules-<s>.parquet   the rules after s seconds
     rules.parquet       all rules, written when the run ends
+    .lock               locked by whoever is learning into the folder: it has one writer at a time
 
 A run that was killed opens all the same: its rules are `rules.parquet`, if there is one, and the parts.
 """
