@@ -78,7 +78,7 @@ def resume(run: RunDirectory, dataset: Dataset, **changes: Unpack[LearnKeywords]
 def _resume(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lock) -> tuple[Learner, Recorder]:
     if run.described()["data"].get("fingerprint") != dataset.fingerprint:
         return resume_changed(run, dataset, options, lock)
-    known, dropped = run.load_rules().with_vocabulary(dataset.vocabulary)
+    known, dropped = run.load_whole_rules().with_vocabulary(dataset.vocabulary)
     if dropped:
         raise RunError(f"{run.path} holds {dropped} rules with labels that {dataset.name} does not have")
     learner = Learner(dataset.train, options, known=known)

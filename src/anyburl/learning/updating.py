@@ -48,7 +48,7 @@ def resume_changed(run: RunDirectory, dataset: Dataset, options: LearnOptions, l
     started = time.monotonic()
     change = change_between(run.load_train(), dataset.train)
     _check_relations(run, dataset, change)
-    rules, _ = run.load_rules().with_vocabulary(change.vocabulary)
+    rules, _ = run.load_whole_rules().with_vocabulary(change.vocabulary)
     updated, update, finished = update_rules(rules, change, options, exhausted_profiles(run, options))
     known, _ = updated.with_vocabulary(dataset.vocabulary)
     recorder = UpdateRecorder(run, dataset, options, replace(update, seconds=time.monotonic() - started), lock)
