@@ -26,18 +26,22 @@ else:
 class Lock:
     """The lock of a file, which is made if need be, or of a folder that is there.
 
-    `take` raises BlockingIOError if another process, or another lock of this one, has it, and OSError on a file system
-    without locks.
+    `take` raises BlockingIOError if another process, or another lock of this one, has it, and OSError where there are
+    no locks: on some file systems, and for folders on Windows.
     """
 
     def __init__(self, path: Path) -> None:
-        flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
-        self._descriptor: int | None = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o666)
+        self._descriptor: int | None = None
+        if not path.is_dir():
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        elif sys.platform != "win32":
+            self._descriptor = os.open(path, os.O_RDONLY)
 
     def take(self, *, wait: bool = False) -> None:
         """Lock, at once or when nobody else has it any more."""
-        if self._descriptor is not None:
-            _lock(self._descriptor, wait=wait)
+        if self._descriptor is None:
+            raise OSError("there is nothing to lock")
+        _lock(self._descriptor, wait=wait)
 
     def write(self, text: str) -> None:
         """Put a note into the file."""

@@ -6,9 +6,9 @@ import os
 import shutil
 import time
 import weakref
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from anyburl.errors import RunError
@@ -24,7 +24,7 @@ from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.files import run_folder
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
-from anyburl.writing import replace_folder
+from anyburl.writing import replace_folder, unfinished_folder
 
 THRESHOLDS = ("min_support", "min_confidence", "max_grounded", "relations", "heads", "object_identity")
 """Options that decide which rules an exhausted profile has."""
@@ -75,9 +75,10 @@ class UpdateRecorder(Recorder):
     def __init__(self, run: RunDirectory, dataset: Dataset, options: LearnOptions, update: Update, lock: Lock) -> None:
         self._place, self._lock_of_place = run, lock
         place = run.path.resolve()
-        folder = mkdtemp(dir=place.parent, prefix=f".{place.name}.")
-        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        super().__init__(RunDirectory.create(Path(folder) / place.name, dataset, options))
+        stack = ExitStack()
+        self._remove = weakref.finalize(self, stack.close)
+        folder = stack.enter_context(unfinished_folder(place))
+        super().__init__(RunDirectory.create(folder / place.name, dataset, options))
         self.update: Update = update
 
     def _save_all(self, learner: Learner, rules: RuleSet) -> None:

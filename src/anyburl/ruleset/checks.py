@@ -5,7 +5,8 @@ A few passes over each column, about 10 ms for a million rules.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -15,8 +16,8 @@ from anyburl.rules.rule import MAX_BODY_ATOMS
 from anyburl.rules.types import RuleType
 from anyburl.triples.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from anyburl.ruleset.columns import RuleColumns
+Columns = Mapping[str, NDArray[Any]]
+"""The columns of a `RuleSet` by their names, and the table of `bodies`."""
 
 Mask = NDArray[np.bool_]
 
@@ -37,18 +38,17 @@ def owned_column(name: str, column: ArrayLike, dtype: DTypeLike) -> NDArray[Any]
     return view
 
 
-def check_columns(rules: RuleColumns, names: tuple[str, ...]) -> None:
-    """Refuse columns (those of `names` have one number per rule) that are not those of rules."""
-    if not isinstance(rules.vocabulary, Vocabulary):
-        raise RuleError(f"expected rules with a Vocabulary, got {type(rules.vocabulary).__name__}")
-    _check_shapes(rules, names)
-    _check_ids(rules)
-    _check_types(rules)
-    if len(rules) and (int(rules.support.min()) < 0 or (rules.support > rules.predictions).any()):
-        wrong = (rules.support < 0) | (rules.support > rules.predictions)
-        row = int(wrong.argmax())
-        found = f"{rules.support[row]} and {rules.predictions[row]}"
-        raise RuleError(f"expected 0 <= support <= predictions, got {found} in row {row}")
+def check_columns(vocabulary: Vocabulary, columns: Columns) -> None:
+    """Refuse columns that are not those of rules over the vocabulary."""
+    if not isinstance(vocabulary, Vocabulary):
+        raise RuleError(f"expected rules with a Vocabulary, got {type(vocabulary).__name__}")
+    _check_shapes(columns)
+    _check_ids(vocabulary, columns)
+    _check_types(vocabulary, columns)
+    support, predictions = columns["support"], columns["predictions"]
+    if len(support) and (int(support.min()) < 0 or (support > predictions).any()):
+        row = int(((support < 0) | (support > predictions)).argmax())
+        raise RuleError(f"expected 0 <= support <= predictions, got {support[row]} and {predictions[row]} in row {row}")
 
 
 def _converted(name: str, given: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
@@ -59,29 +59,30 @@ def _converted(name: str, given: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]
     return converted
 
 
-def _check_shapes(rules: RuleColumns, names: tuple[str, ...]) -> None:
-    if rules.bodies.ndim != 2 or not rules.bodies.shape[1]:
-        raise RuleError(f"expected bodies as the rows of a matrix, got an array of shape {rules.bodies.shape}")
-    if rules.bodies.shape[1] > MAX_BODY_ATOMS:
-        raise RuleError(f"expected at most {MAX_BODY_ATOMS} body atoms, got {rules.bodies.shape[1]}")
-    for name in names:
-        if getattr(rules, name).shape != rules.head.shape[:1]:
-            raise RuleError(f"expected columns of {rules.head.size} rules, got another length for {name!r}")
+def _check_shapes(columns: Columns) -> None:
+    bodies, n_rules = columns["bodies"], columns["head"].size
+    if bodies.ndim != 2 or not bodies.shape[1]:
+        raise RuleError(f"expected bodies as the rows of a matrix, got an array of shape {bodies.shape}")
+    if bodies.shape[1] > MAX_BODY_ATOMS:
+        raise RuleError(f"expected at most {MAX_BODY_ATOMS} body atoms, got {bodies.shape[1]}")
+    for name, column in columns.items():
+        if name != "bodies" and column.shape != (n_rules,):
+            raise RuleError(f"expected columns of {n_rules} rules, got another length for {name!r}")
 
 
-def _check_ids(rules: RuleColumns) -> None:
+def _check_ids(vocabulary: Vocabulary, columns: Columns) -> None:
     """Refuse ids that the vocabulary or the table of bodies does not have."""
-    last_directed, last_constant = 2 * rules.vocabulary.n_relations - 1, rules.vocabulary.self_id
+    last_directed, last_constant = 2 * vocabulary.n_relations - 1, vocabulary.self_id
     ranges = {
         "bodies": (-1, last_directed),
         "type": (0, len(RuleType) - 1),
         "head": (0, last_directed),
-        "body": (0, len(rules.bodies) - 1),
+        "body": (0, len(columns["bodies"]) - 1),
         "head_constant": (-1, last_constant),
         "body_constant": (-1, last_constant),
     }
     for name, (least, most) in ranges.items():
-        column = getattr(rules, name)
+        column = columns[name]
         found = (int(column.min()), int(column.max())) if column.size else ()
         wrong = [number for number in found if not least <= number <= most]
         if wrong:
@@ -89,21 +90,21 @@ def _check_ids(rules: RuleColumns) -> None:
                 f"expected numbers from {least} to {most} in the column {name!r}, got {wrong[0]}: "
                 "do the rules belong to another vocabulary?"
             )
-    if ((rules.bodies[:, 1:] >= 0) & (rules.bodies[:, :-1] < 0)).any():
+    if ((columns["bodies"][:, 1:] >= 0) & (columns["bodies"][:, :-1] < 0)).any():
         raise RuleError("expected bodies padded with -1 at the end, got one with -1 before a relation")
 
 
-def _check_types(rules: RuleColumns) -> None:
+def _check_types(vocabulary: Vocabulary, columns: Columns) -> None:
     """Refuse rules whose type is not that of their head and body."""
-    is_binary = rules.type == RuleType.BINARY.code
-    _refuse(is_binary != (rules.head_constant < 0), "rules of type B, and no others, have no constant in the head")
-    _refuse(is_binary & (rules.head >= rules.vocabulary.n_relations), "the head of a rule of type B is read forward")
-    has_constant = rules.body_constant >= 0
-    is_constant = rules.type == RuleType.UNARY_CONSTANT.code
+    types = columns["type"]
+    is_binary, is_constant = types == RuleType.BINARY.code, types == RuleType.UNARY_CONSTANT.code
+    _refuse(is_binary != (columns["head_constant"] < 0), "rules of type B, and no others, have no constant in the head")
+    _refuse(is_binary & (columns["head"] >= vocabulary.n_relations), "the head of a rule of type B is read forward")
+    has_constant = columns["body_constant"] >= 0
     _refuse(is_constant != has_constant, "rules of type Uc, and no others, have a constant in the body")
-    is_empty = rules.bodies[:, 0] < 0
-    has_no_body = is_empty[rules.body] if is_empty.any() else np.zeros_like(is_binary)
-    _refuse((rules.type == RuleType.ZERO.code) != has_no_body, "rules of type Z, and no others, have an empty body")
+    is_empty = columns["bodies"][:, 0] < 0
+    has_no_body = is_empty[columns["body"]] if is_empty.any() else np.zeros_like(is_binary)
+    _refuse((types == RuleType.ZERO.code) != has_no_body, "rules of type Z, and no others, have an empty body")
 
 
 def _refuse(wrong: Mask, reason: str) -> None:

@@ -67,10 +67,10 @@ class RuleColumns:
     """How many times likelier the head is where the body holds than anywhere; None unless measured."""
 
     def __post_init__(self) -> None:
-        measured = ((name, np.float64) for name in self.measures)
-        for name, dtype in (("bodies", np.int32), *COLUMN_TYPES.items(), *measured):
-            object.__setattr__(self, name, owned_column(name, getattr(self, name), dtype))
-        check_columns(self, (*COLUMN_TYPES, *self.measures))
+        types: dict[str, Any] = {"bodies": np.int32, **COLUMN_TYPES, **dict.fromkeys(self.measures, np.float64)}
+        columns = {name: owned_column(name, getattr(self, name), dtype) for name, dtype in types.items()}
+        check_columns(self.vocabulary, columns)
+        vars(self).update(columns)
 
     @classmethod
     def empty(cls, vocabulary: Vocabulary) -> Self:
