@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anyburl.cli.app import main
+from anyburl.cli.start import main
 
 if __name__ == "__main__":
     main()

@@ -6,7 +6,9 @@ No other file uses such a thing. The tests let Polars warn of it, and a warning 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -21,6 +23,29 @@ def stream_frames(schema: pl.Schema, frames: Callable[[], Iterator[pl.DataFrame]
         return frames()
 
     return register_io_source(source, schema=dict(schema))
+
+
+def sink_frames(
+    schema: pl.Schema, frames: Callable[[], Iterator[pl.DataFrame]], write: Callable[[pl.LazyFrame], object]
+) -> None:
+    """Write what `stream_frames` gives, in another thread: an interrupt inside a part would be Polars' error.
+
+    After an interrupt, no more parts are written; it is raised when the writer has ended.
+    """
+    is_stopped = Event()
+
+    def parts() -> Iterator[pl.DataFrame]:
+        for frame in frames():
+            if is_stopped.is_set():
+                raise InterruptedError
+            yield frame
+
+    with ThreadPoolExecutor(1, thread_name_prefix="anyburl-writer") as pool:
+        writing = pool.submit(write, stream_frames(schema, parts))
+        try:
+            writing.result()
+        finally:
+            is_stopped.set()
 
 
 def frame_batches(frames: pl.LazyFrame, n_rows: int) -> Iterator[pl.DataFrame]:

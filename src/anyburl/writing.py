@@ -1,28 +1,47 @@
-"""The one way to write: what is unfinished has another name, and takes the place of what was there in one step."""
+"""The one way to write: what is unfinished has another name, and takes the place of what was there in one step.
+
+What a killed process left unfinished is swept by the next one that writes to the same place: it is nobody's if its lock
+is free and it has not been touched for a minute.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from anyburl.errors import AnyburlError, DataError
+from anyburl.locks import Lock
+
+SECONDS_UNTIL_STALE = 60.0
+
+_of_the_system = re.compile(r"([^:(]+) \(os error \d+\)")  # as Polars words it
 
 
 @contextmanager
 def replacing(path: Path, error: type[AnyburlError] = DataError) -> Iterator[Path]:
     """Give a temporary path beside `path`, which replaces it if all goes well and vanishes if not.
 
-    What the system refuses is raised as `error`.
+    It is on the disk before it takes its place. What the system refuses is raised as `error`.
     """
     unfinished = _beside(path)
     try:
-        yield unfinished
+        sweep(path)
+        with _locked(unfinished):
+            yield unfinished
+            _sync(unfinished)
         os.replace(unfinished, path)
-    except OSError as refusal:
-        raise error(f"{path}: the file cannot be written ({refusal.strerror or refusal})") from refusal
+        _sync_folder(path.parent)
+    except Exception as refusal:
+        reason = _reason(refusal, path.parent)
+        if reason is None:
+            raise
+        raise error(f"{path}: the file cannot be written ({reason})") from refusal
     finally:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
@@ -35,26 +54,43 @@ def replacing_folder(path: Path, error: type[AnyburlError] = DataError) -> Itera
     Whoever has files of the old folder open, or mapped, keeps them.
     """
     place = path.resolve()
-    unfinished = _beside(place)
     try:
-        unfinished.mkdir(parents=True)
-        yield unfinished
-        replace_folder(place, unfinished)
-    except OSError as refusal:
-        raise error(f"{path}: the folder cannot be written ({refusal.strerror or refusal})") from refusal
+        with unfinished_folder(place) as unfinished:
+            yield unfinished
+            replace_folder(place, unfinished)
+    except Exception as refusal:
+        reason = _reason(refusal, place.parent)
+        if reason is None:
+            raise
+        raise error(f"{path}: the folder cannot be written ({reason})") from refusal
+
+
+@contextmanager
+def unfinished_folder(place: Path) -> Iterator[Path]:
+    """Make an empty folder beside `place`; what is left of it at the end is removed."""
+    sweep(place)
+    unfinished = _beside(place)
+    unfinished.mkdir(parents=True)
+    try:
+        with _locked(unfinished):
+            yield unfinished
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def replace_folder(place: Path, finished: Path) -> None:
-    """Put a finished folder, beside `place`, in its place."""
+    """Put a finished folder, beside `place`, in its place; its files are on the disk before."""
+    for folder, _, files in os.walk(finished):
+        for name in files:
+            _sync(Path(folder, name))
     if not place.is_dir():
         finished.rename(place)
-        return
-    old = place.with_name(f".{place.name}.old{os.getpid()}")
-    place.rename(old)
-    finished.rename(place)
-    shutil.rmtree(old, ignore_errors=True)
+    else:
+        old = place.with_name(f".{place.name}.old{secrets.token_hex(6)}")
+        place.rename(old)
+        finished.rename(place)
+        shutil.rmtree(old, ignore_errors=True)
+    _sync_folder(place.parent)
 
 
 def replace_text(path: Path, text: str, error: type[AnyburlError] = DataError) -> None:
@@ -63,5 +99,70 @@ def replace_text(path: Path, text: str, error: type[AnyburlError] = DataError) -
         unfinished.write_text(text, "utf-8")
 
 
+def sweep(path: Path) -> None:
+    """Remove what processes that were killed have left unfinished beside `path`."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.(part|old)(\d+|[0-9a-f]{{12}})")
+    with suppress(OSError):
+        for entry in os.scandir(path.parent):
+            if name.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > SECONDS_UNTIL_STALE:
+                _remove_if_free(Path(entry.path))
+
+
+def _remove_if_free(leftover: Path) -> None:
+    with suppress(OSError), Lock(leftover) as lock:
+        lock.take()
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink()
+
+
+@contextmanager
+def _locked(unfinished: Path) -> Iterator[None]:
+    """Tell others that somebody is at work; a file is made by that. Where there are no locks, do without."""
+    with Lock(unfinished) as lock:
+        with suppress(OSError):
+            lock.take()
+        yield
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file is on the disk: a rename must not come before its contents."""
+    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until renames in a folder are on the disk, where the system can tell."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _reason(refusal: Exception, folder: Path) -> str | None:
+    """Return why the system refused to write; None if it was something else."""
+    if isinstance(refusal, AnyburlError):
+        return None
+    if found := _of_the_system.search(str(refusal)):
+        return found[1].strip()
+    if not isinstance(refusal, OSError):
+        return None
+    return refusal.strerror or ("No space left on device" if _is_full(folder) else str(refusal))
+
+
+def _is_full(folder: Path) -> bool:
+    """Tell whether there is next to no room: NumPy says how many bytes it wrote, but not why they are too few."""
+    try:
+        return shutil.disk_usage(folder).free < 1 << 20
+    except OSError:
+        return False
+
+
 def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part{os.getpid()}")
+    return path.with_name(f".{path.name}.part{secrets.token_hex(6)}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -67,3 +69,77 @@ def test_compiling_does_not_hold_up_an_interrupt(spawn: Any, tmp_path: Path) -> 
     assert (process.returncode, stdout, stderr) == (130, "", "error: interrupted\n")
     assert not list(cache.rglob("kernel.harvest*.nbi"))
     assert not (out / "options.json").exists()
+
+
+SLOW_SAVE = """
+import time
+from pathlib import Path
+from anyburl.ruleset.frame_writer import FrameWriter
+slices = FrameWriter.slices
+def slowly(self):
+    for frame in slices(self):
+        Path({mark!r}).touch()
+        time.sleep(3)
+        yield frame
+FrameWriter.slices = slowly
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_during_the_last_save_loses_no_rule(
+    spawn: Any, geo_run: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    out, mark = tmp_path / "run", tmp_path / "saving"
+    with spawn("learn", "geo", "--paths", 2000, "--out", out, first=SLOW_SAVE.format(mark=str(mark))) as process:
+        wait_for(mark.exists, process)
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted while saving" in stderr
+    assert "Traceback" not in stderr
+    assert not (out / "rules.parquet").exists()
+    assert len(RunDirectory.open(out).load_rules()) > 1000
+    assert not list(out.glob(".rules*"))
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.4])
+def test_an_interrupt_at_the_start_is_no_traceback(seconds: float) -> None:
+    """However far Python has come: an interrupt before our first line may end the process without a word."""
+    program = [sys.executable, "-m", "anyburl", "rules", "nowhere"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(seconds)
+        process.send_signal(signal.SIGTERM)
+        _, stderr = process.communicate(timeout=60)
+    assert "Traceback" not in stderr
+    assert process.returncode in (130, 2, -signal.SIGTERM)
+
+
+def test_an_interrupt_while_modules_are_imported_is_a_sentence() -> None:
+    code = """
+import os, signal, sys
+from anyburl.cli.start import main
+class Interrupted:
+    main = property(lambda self: os.kill(os.getpid(), signal.SIGINT))
+sys.modules["anyburl.cli.app"] = Interrupted()
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
+
+
+def test_an_interrupt_that_python_drops_is_raised_again() -> None:
+    code = """
+import os, signal, sys, time
+from anyburl.cli.interrupts import raise_again
+sys.unraisablehook = raise_again
+class Finalised:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+try:
+    Finalised()
+    time.sleep(20)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")

@@ -65,6 +65,7 @@ def test_a_finished_run_holds_its_rules_and_no_parts(dataset: Dataset, rules: Ru
     assert counted(run.load_rules().with_vocabulary(dataset.vocabulary)[0]) == counted(rules)
     assert list(run.parts.iterdir()) == []
     assert {file.name for file in run.path.iterdir()} == {
+        ".lock",
         "options.json",
         "vocabulary.parquet",
         "train.parquet",
@@ -198,7 +199,7 @@ def test_snapshots_of_a_finished_run_are_files(dataset: Dataset, tmp_path: Path)
     for name in ("1e-06", "0.3"):
         taken = next(span for span in spans if span.snapshot == name)
         assert texts(run.load_rules(name)) == texts(run.load_rules().slice(0, taken.n_rules))
-    with pytest.raises(RunError, match=r"has no snapshot at 5 seconds; it has 0\.3, 1e-06"):
+    with pytest.raises(RunError, match=r"has no snapshot at 5 seconds; it has 1e-06, 0\.3"):
         run.load_rules("5")
 
 
@@ -267,9 +268,10 @@ def test_a_run_killed_again_after_resuming_keeps_everything(run: RunDirectory, d
 def test_seconds_are_the_budget_of_the_whole_run(dataset: Dataset, tmp_path: Path) -> None:
     learn(dataset, out=tmp_path / "run", **{**SMALL, "heads": "sampled"}, seconds=0.2, span=0.1)
     run = RunDirectory.open(tmp_path / "run")
-    learner, _ = resume(run, dataset)
+    learner, recorder = resume(run, dataset)
     assert list(learner.spans()) == []
     assert learner.stopped_by == "seconds"
+    recorder.close()
     longer, _ = resume(run, dataset, seconds=0.4)
     assert 1 <= len(list(longer.spans())) <= 3
 
@@ -359,3 +361,39 @@ def test_an_interrupt_is_why_a_run_ended(dataset: Dataset) -> None:
     learner = Learner(dataset.train, LearnOptions(**COMPLETE))
     run_learner(learner, on_span=interrupt)
     assert learner.stopped_by == "interrupt"
+
+
+# Damaged folders.
+
+
+def test_a_damaged_run_is_not_resumed_before_someone_has_looked(run: RunDirectory, dataset: Dataset) -> None:
+    kill(run, dataset)
+    kept = len(run.load_rules())
+    (run.parts / "000009.columns").write_bytes(b"junk")
+    with pytest.raises(RunError, match=r"000009\.columns is damaged .*; to resume the run without them"):
+        resume(run, dataset)
+    (run.parts / "000009.columns").unlink()
+    learner, recorder = resume(run, dataset)
+    recorder.close()
+    assert learner.store.n_rules == kept
+
+
+def test_a_run_goes_on_from_the_last_whole_line_of_its_trace(run: RunDirectory, dataset: Dataset) -> None:
+    spans = kill(run, dataset)
+    with (run.path / "trace.jsonl").open("ab") as file:
+        file.write(b'{"number": 99}\n[]\n\xff\n{"elapsed": "long", "number": 5, "paths": 1, "bodies": 1}\n{"num')
+    learner, recorder = resume(run, dataset)
+    recorder.close()
+    assert learner.n_paths == spans[-1].n_paths
+    assert [line["number"] for line in run.trace()] == [span.number for span in spans]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("seconds", "3"), ("snapshots", 5), ("relations", "speaks"), ("seed", None), ("heads", ["all"])]
+)
+def test_options_of_the_wrong_type_are_named(run: RunDirectory, name: str, wrong: object) -> None:
+    described = run.described()
+    described["options"] = {**described["options"], "paths": None, name: wrong}
+    run.options_file.write_text(json.dumps(described))
+    with pytest.raises(RunError, match=rf"options\.json does not describe a run: {name} must be"):
+        run.options()

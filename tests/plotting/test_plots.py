@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,8 @@ def test_cores_are_stacked_span_by_span() -> None:
 def test_a_run_is_evaluated_at_its_snapshots_and_its_end(data: Dataset, rules: RuleSet, tmp_path: Path) -> None:
     run = RunDirectory.create(tmp_path / "run", data, anyburl.LearnOptions(paths=1, seconds=None))
     run.finish(rules, {"2": rules.top(5), "10": rules})
-    (run.path / "trace.jsonl").write_text('{"elapsed": 12.5, "profiles": []}\n')
+    counts = {"number": 1, "rules": 36, "dropped": 0, "paths": 1, "bodies": 1}
+    (run.path / "trace.jsonl").write_text(json.dumps({"elapsed": 12.5, "profiles": [], **counts}) + "\n")
     seen: list[float] = []
     points = anytime_points(run, data, progress=seen.append)
     assert seen == [point.seconds for point in points] == [2.0, 10.0, 12.5]

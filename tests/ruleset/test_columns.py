@@ -85,8 +85,9 @@ def test_numbers_that_a_column_cannot_hold_are_refused(rules: RuleSet) -> None:
 def test_columns_have_one_length_and_bodies_two_dimensions(rules: RuleSet) -> None:
     with pytest.raises(RuleError, match="columns of 3 rules, got another length for 'support'"):
         rules.replace(support=np.zeros(2))
-    with pytest.raises(RuleError, match="rows of a matrix, got 1 dimensions"):
-        rules.replace(bodies=np.zeros(3))
+    for bodies in (np.zeros(3), np.zeros((3, 0))):
+        with pytest.raises(RuleError, match="bodies as the rows of a matrix, got an array of shape"):
+            rules.replace(bodies=bodies)
 
 
 def test_ids_without_labels_are_checked_all_the_same(rules: RuleSet) -> None:
@@ -110,3 +111,71 @@ def test_columns_are_read_only_also_in_another_process(rules: RuleSet) -> None:
     for found in (rules, rules.slice(0, 2), rules.take([1, 0]), pickle.loads(pickle.dumps(rules))):
         assert not any(getattr(found, name).flags.writeable for name in ("bodies", *COLUMN_TYPES))
     assert_same(pickle.loads(pickle.dumps(rules)), rules)
+
+
+def test_bodies_have_as_many_atoms_as_there_are_letters(rules: RuleSet) -> None:
+    assert rules.replace(bodies=np.zeros((3, 24))).lengths.tolist() == [24] * 3
+    with pytest.raises(RuleError, match="expected at most 24 body atoms, got 25"):
+        rules.replace(bodies=np.zeros((3, 25)))
+
+
+@pytest.mark.parametrize("wrong", [None, ["a", "b", "c"], [b"1", b"2", b"3"], [{}, {}, {}], [1j, 2j, 3j]])
+def test_what_is_no_number_is_refused(rules: RuleSet, wrong: object) -> None:
+    with pytest.raises(RuleError, match="expected numbers in the column 'support', got"):
+        rules.replace(support=wrong)
+
+
+def test_nan_is_no_count(rules: RuleSet) -> None:
+    for wrong in (np.nan, np.inf, -np.inf):
+        with pytest.raises(RuleError, match="numbers of type int64 in the column 'predictions', got float64"):
+            rules.replace(predictions=np.array([10, wrong, 20]))
+
+
+@pytest.mark.parametrize(
+    ("support", "predictions", "found"),
+    [
+        ([8, 4, -1], [10, 5, 20], "-1 and 20 in row 2"),
+        ([8, 4, 2], [10, -5, 20], "4 and -5"),
+        ([8, 6, 2], [9, 5, 9], "6"),
+    ],
+)
+def test_support_is_at_most_the_predictions(
+    rules: RuleSet, support: list[int], predictions: list[int], found: str
+) -> None:
+    with pytest.raises(RuleError, match=f"expected 0 <= support <= predictions, got {found}"):
+        rules.replace(support=support, predictions=predictions)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"type": [1, 1, 2]}, "rules of type B, and no others, have no constant in the head: row 0"),
+        ({"head_constant": [-1, -1, 1]}, "rules of type B, and no others, have no constant in the head: row 1"),
+        ({"head": [5, 2, 5]}, "the head of a rule of type B is read forward: row 0"),
+        ({"type": [0, 2, 2]}, "rules of type Uc, and no others, have a constant in the body: row 1"),
+        ({"body_constant": [-1, 1, 1]}, "rules of type Uc, and no others, have a constant in the body: row 2"),
+        ({"type": [0, 1, 3]}, "rules of type Z, and no others, have an empty body: row 2"),
+        ({"bodies": [[-1, -1]] * 3}, "rules of type Z, and no others, have an empty body: row 0"),
+    ],
+)
+def test_a_type_fits_head_and_body(rules: RuleSet, changes: dict[str, object], expected: str) -> None:
+    with pytest.raises(RuleError, match=expected):
+        rules.replace(**changes)
+
+
+def test_rules_need_a_vocabulary(rules: RuleSet) -> None:
+    with pytest.raises(RuleError, match="expected rules with a Vocabulary, got NoneType"):
+        rules.replace(vocabulary=None)
+
+
+def test_a_set_does_not_change_with_the_arrays_that_it_was_made_of(rules: RuleSet) -> None:
+    columns = {name: np.array(getattr(rules, name)) for name in ("bodies", *COLUMN_TYPES)}
+    made = rules.replace(**columns, lift=(lift := np.ones(3)))
+    for column in columns.values():
+        column[...] = 1
+    lift[...] = 7
+    assert_same(made, rules.replace(lift=[1.0, 1.0, 1.0]))
+
+
+def test_arrays_that_nobody_can_write_to_are_not_copied(rules: RuleSet) -> None:
+    assert np.shares_memory(rules.replace(exact=[True] * 3).support, rules.support)

@@ -119,6 +119,8 @@ def test_columns_that_can_be_derived_may_be_missing(tmp_path: Path, rules: RuleS
         (pl.lit("c").alias("constant"), "row 1: rules of type Uc, and no others, have a constant"),
         (pl.lit([], pl.List(pl.String)).alias("body"), "row 1: body and forward have different lengths"),
         (pl.lit(1).alias("predictions"), "row 1: expected 0 <= support <= predictions"),
+        (pl.lit(2**63, pl.UInt64).alias("predictions"), "row 1: expected 0 <= support <= predictions"),
+        (pl.lit(2**70, pl.Int128).alias("support"), "row 1: expected 0 <= support <= predictions"),
         (pl.lit(1.5).alias("predictions"), "column 'predictions' cannot hold Float64"),
         (pl.lit("b").alias("body"), "column 'body' cannot hold String"),
         (pl.lit(3).alias("head"), "column 'head' cannot hold Int32"),
@@ -134,6 +136,12 @@ def test_wrong_contents_are_told_by_column_and_row(
     with pytest.raises(RuleError, match=reason) as caught:
         RuleSet.load(path)
     assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_only_frames_are_read_as_frames(rules: RuleSet) -> None:
+    for wrong in ({}, rules.to_polars().lazy(), None):
+        with pytest.raises(RuleError, match="expected a Polars frame of rules, got"):
+            RuleSet.from_polars(wrong)  # type: ignore[arg-type]
 
 
 def test_files_that_are_no_rules_are_told_apart(tmp_path: Path, rules: RuleSet) -> None:

@@ -87,6 +87,14 @@ def test_the_rules_of_another_vocabulary_are_refused() -> None:
         rescore(rules, table_of((2, 1, [(0, 0, 1)])))
 
 
+def test_bodies_that_are_too_long_for_the_kernels_are_refused() -> None:
+    table = table_of((3, 1, [(0, 0, 1), (1, 0, 2)]))
+    for length in (8, 24):
+        with pytest.raises(RuleError, match=f"at most 7 body atoms can be counted, got one with {length}"):
+            rescore(rule_set(table, [("B", 0, None, (0,) * length, None)]), table)
+    assert len(rescore(rule_set(table, [("B", 0, None, (0,) * 7, None)]), table)) == 1
+
+
 def test_on_a_graph_without_triples_no_rule_predicts_anything() -> None:
     table = table_of((3, 2, []))
     wanted: list[RuleTuple] = [

@@ -197,3 +197,53 @@ def test_a_table_stays_read_only_on_the_way_to_another_process() -> None:
     copy = pickle.loads(pickle.dumps(table))
     assert np.array_equal(copy.triples, table.triples)
     assert not copy.triples.flags.writeable
+
+
+WORDS = Vocabulary.from_labels(["a", "b"], ["r"])
+
+
+@pytest.mark.parametrize("make", [TripleTable.from_ids, lambda ids, words: TripleTable(words, ids)])
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (np.array([[0, 0, 2**32 + 1]]), r"ids from 0 to below \[2, 1, 2\], got \[0, 0, 4294967297\]"),
+        (np.array([[0, 0, 2]]), r"got \[0, 0, 2\]"),
+        (np.array([[0, 1, 1]]), r"got \[0, 1, 1\]"),
+        (np.array([[0, 0, 1], [-1, 0, 1]]), r"got \[-1, 0, 1\]"),
+        (np.array([[0, 0, 1.5]]), r"an \(n, 3\) array of whole numbers as ids, got float64 of shape \(1, 3\)"),
+        (np.array([[0, 0, np.nan]]), "got float64"),
+        (np.array([["a", "r", "b"]]), "an .n, 3. array of whole numbers"),
+        (np.array([[0, 0], [1, 1], [0, 0]]), r"got int64 of shape \(3, 2\)"),
+        (np.array([0, 0, 1]), r"got int64 of shape \(3,\)"),
+        (np.array([[0, 0, 2**63]], np.uint64), "got .0, 0, 9223372036854775808."),
+    ],
+)
+def test_what_is_no_table_of_ids_is_refused(make: Any, ids: Any, expected: str) -> None:
+    with pytest.raises(DataError, match=expected):
+        make(ids, WORDS)
+
+
+@pytest.mark.parametrize("ids", [[[1, 0, 1], [0, 0, 1]], [[0, 0, 1], [0, 0, 1]], [[0, 0, 1], [0, 0, 0]]])
+def test_the_constructor_takes_sorted_and_distinct_triples(ids: list[list[int]]) -> None:
+    with pytest.raises(DataError, match=r"sorted and distinct: use TripleTable\.from_ids"):
+        TripleTable(WORDS, np.array(ids, np.int32))
+    assert np.array_equal(TripleTable(WORDS, TripleTable.from_ids(ids, WORDS).triples).triples, np.unique(ids, axis=0))
+
+
+@given(id_triples)
+def test_the_constructor_knows_what_is_sorted(ids: list[tuple[int, int, int]]) -> None:
+    words = Vocabulary.from_labels(range(6), range(3))
+    array = np.array(ids, np.int32).reshape(-1, 3)
+    if ids == sorted(set(ids)):
+        assert TripleTable(words, array).triples.tolist() == [list(triple) for triple in ids]
+    else:
+        with pytest.raises(DataError, match="sorted and distinct"):
+            TripleTable(words, array)
+
+
+def test_a_table_does_not_change_with_its_array() -> None:
+    ids = np.array([[0, 0, 1]], np.int32)
+    table = TripleTable(WORDS, ids)
+    ids[:] = 9
+    assert table.triples.tolist() == [[0, 0, 1]]
+    assert ids.flags.writeable

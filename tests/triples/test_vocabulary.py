@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -140,3 +141,17 @@ def test_a_vocabulary_survives_the_way_to_another_process(people: Vocabulary) ->
     assert copy == people
     assert copy.encode_entities(["ed", "zoe"]).tolist() == [1, -1]
     assert repr(copy) == "Vocabulary(n_entities=3, n_relations=2)"
+
+
+def test_labels_that_should_be_sorted_are_checked() -> None:
+    right = pl.Series(["a", "b"])
+    assert Vocabulary.from_sorted(right, right) == Vocabulary.from_labels(["b", "a"], ["a", "b"])
+    for wrong in (["b", "a"], ["a", "a"], [None, "a"], ["", "a"]):
+        with pytest.raises(DataError, match="expected relation labels"):
+            Vocabulary.from_sorted(right, pl.Series(wrong))
+
+
+@pytest.mark.parametrize("wrong", [["a", "b"], pl.Series([1, 2]), None])
+def test_a_vocabulary_is_made_of_series_of_text(wrong: Any) -> None:
+    with pytest.raises(DataError, match=r"use Vocabulary\.from_labels"):
+        Vocabulary(wrong, pl.Series(["r"]))

@@ -12,7 +12,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from types import FrameType
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -44,6 +44,7 @@ from anyburl.cli import (
     tune,
 )
 from anyburl.cli.consoles import print_error
+from anyburl.cli.interrupts import handle_signals, leave, raise_again
 from anyburl.errors import AnyburlError, InvalidOptionError
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
@@ -88,6 +89,9 @@ class AnyburlGroup(TyperGroup):
         """Parse the command line and run it; wrong usage is reported in one sentence, too."""
         try:
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        except typer.Abort:
+            print_error("interrupted")
+            code = INTERRUPTED
         except Exception as error:
             if not hasattr(error, "format_message"):
                 raise
@@ -159,12 +163,17 @@ def main() -> None:
     """Run the command line: the entry point `anyburl`."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    signal.signal(signal.SIGTERM, _interrupt)
-    app(prog_name="anyburl")
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    handle_signals(leave)
+    command = typer.main.get_command(app)
+    sys.unraisablehook = raise_again
+    handle_signals(signal.default_int_handler)
+    try:
+        command(prog_name="anyburl")
+    finally:  # the command has ended: what is left to do is to free memory
+        handle_signals(leave)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
 
 
 def _flag(option: str) -> str:

@@ -1,14 +1,40 @@
-"""Ctrl-C and SIGTERM during a run."""
+"""Ctrl-C and SIGTERM, during a run and before and after."""
 
 from __future__ import annotations
 
+import _thread
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STANDARD_ERROR = 2
+
+
+def handle_signals(handler: Callable[[int, FrameType | None], object]) -> None:
+    """Let `handler` be called for each of the signals."""
+    for number in SIGNALS:
+        signal.signal(number, handler)
+
+
+def raise_again(lost: sys.UnraisableHookArgs) -> None:
+    """Raise an interrupt again a moment later that came where Python drops exceptions, such as in a finaliser."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        threading.Timer(0.01, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def leave(number: int, frame: FrameType | None) -> None:
+    """End the process at once: for moments when nothing is under way that could be lost, and no handler would catch an
+    exception.
+    """
+    os.write(STANDARD_ERROR, b"error: interrupted\n")
+    os._exit(130)
 
 
 class Interrupts:

@@ -196,10 +196,12 @@ def _make_folder(out: Path) -> None:
 
 def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole, reading: Reading) -> Session:
     """Continue a run; its data is read as before, but for the reading options that are given now."""
+    from anyburl.learning.claim import claim_run
     from anyburl.learning.learn import resume
     from anyburl.learning.run import RunDirectory
 
     run = RunDirectory.open(out)
+    claim_run(out).release()  # refuse at once what another process is writing
     described = dict(run.described()["data"])
     described["source"] = data or described.get("source")
     source, before = recorded_data(described, f"{out} does not say where its data came from: give DATA")

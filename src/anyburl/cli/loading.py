@@ -79,6 +79,8 @@ def read_rules_argument(
     if not len(found) and report.rejected:
         number, reason = report.rejected[0]
         raise RuleError(f"{rules}: no rules in this file; line {number}: {reason}")
+    for fault in report.damaged:
+        notes.say(fault, "yellow")
     _remark_rejected(rules, report, notes)
     return found, report
 

@@ -140,7 +140,7 @@ def run_session(
     _learn(learner, recorder, notes, describe(dataset, learner))
     n_rules = counted(learner.store.n_rules, "rule")
     with Slow(notes, f"writing {n_rules}", f"wrote {n_rules}"):
-        rules = recorder.finish(learner)
+        rules = _finish(learner, recorder, notes)
     session = Session(learner, recorder, rules)
     _remark_end(session, notes)
     return session
@@ -154,7 +154,19 @@ def _learn(learner: Learner, recorder: Recorder, notes: PlainConsole, title: str
             run_learner(learner, recorder, display.show)
     except BaseException:
         with suppress(Exception):
-            recorder.save_parts()
+            recorder.close()
+        raise
+
+
+def _finish(learner: Learner, recorder: Recorder, notes: PlainConsole) -> RuleSet:
+    """Save the rules; after an interrupt they are in the parts of the run, or an updated run is as it was before."""
+    try:
+        return recorder.finish(learner)
+    except KeyboardInterrupt:
+        recorder.close()
+        if recorder.update is None:
+            rules = counted(learner.store.n_rules, "rule")
+            notes.say(f"interrupted while saving: {rules} kept in {recorder.run.path}, which opens as it is", "yellow")
         raise
 
 

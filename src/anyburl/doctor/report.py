@@ -17,9 +17,9 @@ from anyburl.doctor import page, render
 from anyburl.doctor.facts import Facts
 from anyburl.doctor.findings import Finding, Severity
 from anyburl.doctor.options import check_names
-from anyburl.errors import DataError
 from anyburl.triples.dataset import SPLITS
 from anyburl.triples.names import Names
+from anyburl.writing import replace_text
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,7 @@ class Report:
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report as a page of its own."""
-        try:
-            Path(path).write_text(page.to_html(self.name, self.sizes, self.findings, self._names), encoding="utf-8")
-        except OSError as error:
-            raise DataError(f"{path}: the file cannot be written ({error.strerror or error})") from error
+        replace_text(Path(path), page.to_html(self.name, self.sizes, self.findings, self._names))
 
     def __rich__(self) -> Group:
         return render.to_group(self.name, self.sizes, self.findings, self._names)

@@ -42,7 +42,7 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
             key = tuple(found[name] for name in ("at", *PROTOCOL[:-1]))
             order = float("inf") if found["at"] is None else float(found["at"])
             figures = {name: float(found[name]) for name in (*FIGURES, "rules")}
-        except (ValueError, TypeError, KeyError):
+            latest[key] = {**found, **figures, "order": order}
+        except (ValueError, TypeError, KeyError, RecursionError):
             continue
-        latest[key] = {**found, **figures, "order": order}
     return sorted(latest.values(), key=lambda line: (line["order"], str(line["split"]), str(line["aggregation"])))

@@ -24,7 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.errors import DataError
-from anyburl.polars_unstable import stream_frames
+from anyburl.polars_unstable import sink_frames
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.queries import make_queries
 from anyburl.ranking.ranker import Ranker
@@ -66,7 +66,7 @@ def write_rankings(
     frames = ranking_frames(ranker, dataset, split, top_k or ranker.options.top_k, progress)
     with replacing(target) as unfinished:
         if target.suffix == ".parquet":
-            stream_frames(SCHEMA, lambda: frames).sink_parquet(unfinished)
+            sink_frames(SCHEMA, lambda: frames, lambda lazy: lazy.sink_parquet(unfinished))
         else:
             packed = target.suffix == ".gz"
             with (gzip.open if packed else open)(unfinished, "wt", encoding="utf-8") as file:

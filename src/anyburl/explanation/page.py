@@ -8,11 +8,11 @@ from html import escape
 from pathlib import Path
 
 from anyburl.drawing.svg import to_svg
-from anyburl.errors import DataError
 from anyburl.explanation import words
 from anyburl.explanation.drawing import near_miss_graph, proof_graph
 from anyburl.explanation.record import ExplanationRecord, NearMiss, OpenFact, Reason
 from anyburl.triples.names import Names
+from anyburl.writing import replace_text
 
 STYLE = """
 .anyburl { color-scheme: light dark; --paper: #ffffff; --ink: #1d2430; --dim: #667085; --line: #98a2b3;
@@ -66,10 +66,7 @@ def write_html(
     explanation: ExplanationRecord, path: str | os.PathLike[str], names: Mapping[str, str] | None = None
 ) -> None:
     """Write the page to a file."""
-    try:
-        Path(path).write_text(to_html(explanation, names), encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{path}: the file cannot be written ({error.strerror or error})") from error
+    replace_text(Path(path), to_html(explanation, names))
 
 
 def to_fragment(explanation: ExplanationRecord, names: Mapping[str, str] | None = None) -> str:

@@ -98,7 +98,8 @@ def _write_index(source: Source, options: ReadOptions, folder: Path, progress: P
 
 
 def _open_tables(folder: Path, vocabulary: Vocabulary, splits: Mapping[str, int]) -> list[TripleTable]:
-    return [TripleTable(vocabulary, map_triples(folder / f"{split}.npy", n)) for split, n in splits.items()]
+    mapped = [map_triples(folder / f"{split}.npy", n) for split, n in splits.items()]
+    return [TripleTable.checked_before(vocabulary, triples) for triples in mapped]
 
 
 def _write_split(folder: Path, table: TripleTable, options: ReadOptions) -> tuple[list[TripleTable], dict[str, int]]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from typing import Unpack
 
 from anyburl.errors import RunError
+from anyburl.learning.claim import claim_run
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import LearnKeywords, LearnOptions
 from anyburl.learning.recorder import Recorder
 from anyburl.learning.run import RunDirectory
 from anyburl.learning.updating import resume_changed
+from anyburl.locks import Lock
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import DataLike, Dataset, load_dataset
 
@@ -32,8 +35,12 @@ def learn(
     data = load_dataset(dataset)
     recorder = Recorder(RunDirectory.create(out, data, chosen)) if out is not None else None
     learner = Learner(data.train, chosen)
-    run_learner(learner, recorder, on_span)
-    return recorder.finish(learner) if recorder else learner.rules()
+    if recorder is None:
+        run_learner(learner, None, on_span)
+        return learner.rules()
+    with closing(recorder):
+        run_learner(learner, recorder, on_span)
+        return recorder.finish(learner)
 
 
 def run_learner(
@@ -58,14 +65,23 @@ def resume(run: RunDirectory, dataset: Dataset, **changes: Unpack[LearnKeywords]
 
     `seconds` is the budget of the whole run, including the part already done. If the data has changed since, the rules
     are brought up to date first, the clock starts again, and the folder stays as it was until the recorder is done.
+    Nobody else writes to the folder before the recorder has finished or is closed.
     """
-    options = run.options().changed(**changes)
+    lock = claim_run(run.path)
+    try:
+        return _resume(run, dataset, run.options().changed(**changes), lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _resume(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lock) -> tuple[Learner, Recorder]:
     if run.described()["data"].get("fingerprint") != dataset.fingerprint:
-        return resume_changed(run, dataset, options)
-    known, dropped = run.load_rules().with_vocabulary(dataset.vocabulary)
+        return resume_changed(run, dataset, options, lock)
+    known, dropped = run.load_whole_rules().with_vocabulary(dataset.vocabulary)
     if dropped:
         raise RunError(f"{run.path} holds {dropped} rules with labels that {dataset.name} does not have")
     learner = Learner(dataset.train, options, known=known)
     learner.continue_from(list(run.trace()))
     run.write_options(dataset, options)
-    return learner, Recorder(run)
+    return learner, Recorder(run, lock)

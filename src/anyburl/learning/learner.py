@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anyburl.errors import RunError
+from anyburl.errors import RuleError, RunError
 from anyburl.learning.engines.base import by_profile
 from anyburl.learning.engines.make import make_engine
 from anyburl.learning.engines.warmup import warm_up
@@ -93,6 +93,8 @@ class Learner:
         known: RuleSet | None = None,
         finished: Collection[PathProfile] = (),
     ) -> None:
+        if known is not None and not known.vocabulary.same_labels(table.vocabulary):
+            raise RuleError("the known rules and the triples have different vocabularies: use with_vocabulary first")
         self.options = options
         self._finished = frozenset(finished)
         self.engine = make_engine(table, options)

@@ -12,7 +12,8 @@ import polars as pl
 
 from anyburl.errors import RunError
 from anyburl.ruleset.files import run_folder
-from anyburl.ruleset.files.run_folder import PARTS, RULES, described_run, read_trace
+from anyburl.ruleset.files.run_folder import RULES, described_run, read_trace
+from anyburl.ruleset.files.run_parts import part_files
 
 SPAN = {
     "number": pl.Int64,
@@ -96,19 +97,21 @@ def count_rules(folder: str | os.PathLike[str], at: str | None = None) -> dict[s
     """Return how many rules of each type and length a run, or its snapshot `at`, has: {"B 1": 11, "Uc 1": 35}."""
     path = Path(folder)
     run_folder.check_run_folder(path)
-    names = {file.stem.removeprefix("rules-") for file in path.glob("rules-*.parquet")}
-    if at is not None and at not in names:
+    if at is not None and at not in run_folder.snapshot_names(path):
         raise RunError(f"{path} has no snapshot at {at} seconds")
     file = path / (RULES if at is None else f"rules-{at}.parquet")
     if at is None and not _is_finished(path):
-        return run_folder.read_run(path).counts_by_length()
+        return run_folder.read_run(path)[0].counts_by_length()
     kinds = pl.scan_parquet(file).select(pl.col("type").cast(pl.String), pl.col("body").list.len().alias("length"))
-    counted = kinds.group_by("type", "length").len().sort("type", "length").collect(engine="streaming")
+    try:
+        counted = kinds.group_by("type", "length").len().sort("type", "length").collect(engine="streaming")
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise RunError(f"{file} is damaged ({' '.join(str(error).split())[:200]})") from error
     return {f"{kind} {length}": n for kind, length, n in counted.iter_rows()}
 
 
 def _is_finished(path: Path) -> bool:
-    return (path / RULES).is_file() and not any((path / PARTS).glob("*.columns"))
+    return (path / RULES).is_file() and not part_files(path)
 
 
 def _is_span(line: Mapping[str, Any]) -> bool:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from anyburl.learning.claim import claim_run
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.run import RunDirectory
 from anyburl.learning.update import Update
+from anyburl.locks import Lock
 from anyburl.ruleset.ruleset import RuleSet
 
 SECONDS_BETWEEN_PARTS = 4.0
 
 
 class Recorder:
-    """Appends each span to the trace immediately, and its rules to a part every few seconds."""
+    """Appends each span to the trace immediately, and its rules to a part every few seconds.
 
-    def __init__(self, run: RunDirectory) -> None:
+    It is the folder's only writer, from the beginning (unless it is given the `lock`) until `finish` or `close`.
+    """
+
+    def __init__(self, run: RunDirectory, lock: Lock | None = None) -> None:
+        self._lock = claim_run(run.path) if lock is None else lock
         self.run = run
         self.update: Update | None = None  # what the run's rules went through before learning went on
         self.seconds_writing = 0.0  # of one core
@@ -24,41 +30,62 @@ class Recorder:
         self._last_part = time.monotonic()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="anyburl-recorder")
         self._writing: Future[None] | None = None
+        self._being_written: list[RuleSet] = []
 
     def record(self, span: Span) -> None:
-        """Record a span."""
+        """Record a span. A part that cannot be written is tried again, with what was found since."""
         self.run.append_trace(span)
         self._waiting += span.found
         due = time.monotonic() - self._last_part >= SECONDS_BETWEEN_PARTS
-        if due and self._waiting and (self._writing is None or self._writing.done()):
-            self._start_part()
+        if due and (self._writing is None or self._writing.done()):
+            self._end_part()
+            if self._waiting:
+                self._start_part()
 
     def finish(self, learner: Learner) -> RuleSet:
         """Write what is left, then the rules and the snapshots; return the rules."""
         self.save_parts()
-        rules, found = learner.rules(), learner.store.rules()
-        taken = {name: found.slice(0, n_rules) for name, n_rules in learner.store.snapshots().items()}
-        self.run.finish(rules, taken)
+        rules = learner.rules()
+        self._save_all(learner, rules)
+        self.release()
         return rules
+
+    def close(self) -> None:
+        """Write what is left to parts, and let go of the folder; after `finish` there is nothing left to do."""
+        try:
+            self.save_parts()
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Let others write to the folder."""
+        self._pool.shutdown()
+        self._lock.release()
 
     def save_parts(self) -> None:
         """Write everything found so far to parts, and wait until that is done."""
-        self._wait()
+        self._end_part()
         if self._waiting:
-            self._start_part()
-        self._wait()
-        self._pool.shutdown()
+            self._start_part().result()
 
-    def _start_part(self) -> None:
-        rules, self._waiting = self._waiting, []
+    def _save_all(self, learner: Learner, rules: RuleSet) -> None:
+        found = learner.store.rules()
+        taken = {name: found.slice(0, n_rules) for name, n_rules in learner.store.snapshots().items()}
+        self.run.finish(rules, taken)
+
+    def _start_part(self) -> Future[None]:
+        self._being_written, self._waiting = self._waiting, []
         self._last_part = time.monotonic()
-        self._writing = self._pool.submit(self._write, rules)
+        self._writing = self._pool.submit(self._write, self._being_written)
+        return self._writing
+
+    def _end_part(self) -> None:
+        """Wait for a part; if it could not be written, its rules wait for the next one."""
+        if self._writing is not None and self._writing.exception() is not None:
+            self._waiting = self._being_written + self._waiting
+        self._writing, self._being_written = None, []
 
     def _write(self, rules: list[RuleSet]) -> None:
         started = time.thread_time()
         self.run.write_part(rules)
         self.seconds_writing += time.thread_time() - started
-
-    def _wait(self) -> None:
-        if self._writing is not None:
-            self._writing.result()

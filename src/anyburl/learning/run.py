@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from anyburl import __version__
-from anyburl.errors import AnyburlError, RunError
+from anyburl.errors import AnyburlError, OptionError, RunError
+from anyburl.learning.claim import claim_run
 from anyburl.learning.learner import Span
 from anyburl.learning.options import LearnOptions
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.files import run_folder
+from anyburl.ruleset.files.run_parts import write_part
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset, load_recorded
 from anyburl.triples.table import TripleTable
@@ -39,16 +41,21 @@ class RunDirectory:
     def create(cls, path: str | os.PathLike[str], dataset: Dataset, options: LearnOptions) -> RunDirectory:
         """Make a new run folder; refuse one that already holds a run."""
         run = cls(Path(path))
-        if run.options_file.exists():
-            raise RunError(f"{run.path} already holds a run: choose another folder, or continue the run with --resume")
+        run._check_is_new()
         try:
             run.parts.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(f"cannot write the run folder {run.path}: {error.strerror}") from error
-        run_folder.write_vocabulary(run.path, dataset.vocabulary)
-        run_folder.write_train(run.path, dataset.train)
-        run.write_options(dataset, options)
+        with claim_run(run.path):
+            run._check_is_new()  # nobody else has made a run here meanwhile
+            run_folder.write_vocabulary(run.path, dataset.vocabulary)
+            run_folder.write_train(run.path, dataset.train)
+            run.write_options(dataset, options)
         return run
+
+    def _check_is_new(self) -> None:
+        if self.options_file.exists():
+            raise RunError(f"{self.path} already holds a run: choose another folder, or continue the run with --resume")
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> RunDirectory:
@@ -110,9 +117,10 @@ class RunDirectory:
             raise RunError(
                 f"{self.options_file} was written by another version of anyburl: the options differ in {odd}"
             )
-        for name in ("snapshots", "relations"):
-            stored[name] = None if stored[name] is None else tuple(stored[name])
-        return LearnOptions(**stored)
+        try:
+            return LearnOptions(**stored)
+        except OptionError as error:
+            raise RunError(f"{self.options_file} does not describe a run: {error}") from error
 
     def append_trace(self, span: Span) -> None:
         """Append a span to trace.jsonl."""
@@ -120,19 +128,23 @@ class RunDirectory:
 
     def append_line(self, line: dict[str, Any]) -> None:
         """Append one line to trace.jsonl; a line that a kill cut short is ended first."""
-        with open(self.path / run_folder.TRACE, "a+b") as file:
-            end = file.seek(0, os.SEEK_END)
-            file.seek(max(end - 1, 0))
-            cut_short = file.read(1) not in (b"", b"\n")
-            file.write((b"\n" if cut_short else b"") + json.dumps(line).encode() + b"\n")
+        path = self.path / run_folder.TRACE
+        try:
+            with open(path, "a+b") as file:
+                end = file.seek(0, os.SEEK_END)
+                file.seek(max(end - 1, 0))
+                cut_short = file.read(1) not in (b"", b"\n")
+                file.write((b"\n" if cut_short else b"") + json.dumps(line).encode() + b"\n")
+        except OSError as refusal:
+            raise RunError(f"{path}: the file cannot be written ({refusal.strerror or refusal})") from refusal
 
     def trace(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines of trace.jsonl; a last line cut short by a kill is left out."""
-        return run_folder.read_trace(self.path)
+        """Yield the lines of trace.jsonl that are whole: not one cut short by a kill, or otherwise damaged."""
+        return filter(run_folder.is_whole_span, run_folder.read_trace(self.path))
 
     def write_part(self, rules: Sequence[RuleSet]) -> None:
         """Append rules as a new part, complete or not at all."""
-        run_folder.write_part(self.path, RuleSet.concat(list(rules)))
+        write_part(self.path, RuleSet.concat(list(rules)))
 
     def finish(self, rules: RuleSet, snapshots: dict[str, RuleSet]) -> None:
         """Write the snapshots and all rules, then remove the parts."""
@@ -146,7 +158,14 @@ class RunDirectory:
 
     def load_rules(self, at: float | str | None = None) -> RuleSet:
         """Return the rules of the run, or of its snapshot at `at` seconds: what `RuleSet.load(path, at=at)` does."""
-        return RuleSet.of(run_folder.read_run(self.path, at))
+        return RuleSet.load(self.path, at=at)
+
+    def load_whole_rules(self) -> RuleSet:
+        """Return the rules to go on with; a damaged folder is refused, since to go on would replace its files."""
+        rules, damaged = run_folder.read_run(self.path)
+        if damaged:
+            raise RunError(f"{damaged[0]}; to resume the run without them, move that file away")
+        return RuleSet.of(rules)
 
     def load_train(self) -> TripleTable:
         """Return the triples that the rules were counted on. A run of an older version does not hold them, but knows

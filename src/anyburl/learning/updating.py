@@ -6,28 +6,31 @@ import os
 import shutil
 import time
 import weakref
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from anyburl.errors import RunError
 from anyburl.learning.changes import GraphChange, change_between
+from anyburl.learning.claim import LOCK
 from anyburl.learning.learner import Learner
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.recorder import Recorder
 from anyburl.learning.run import RunDirectory
 from anyburl.learning.update import Update, update_rules
+from anyburl.locks import Lock
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.files import run_folder
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
-from anyburl.writing import replace_folder
+from anyburl.writing import replace_folder, unfinished_folder
 
 THRESHOLDS = ("min_support", "min_confidence", "max_grounded", "relations", "heads", "object_identity")
 """Options that decide which rules an exhausted profile has."""
 
 OWN_FILES = {
+    LOCK,
     run_folder.OPTIONS,
     run_folder.VOCABULARY,
     run_folder.TRAIN,
@@ -37,15 +40,18 @@ OWN_FILES = {
 }
 
 
-def resume_changed(run: RunDirectory, dataset: Dataset, options: LearnOptions) -> tuple[Learner, Recorder]:
-    """Return a learner that goes on with the updated rules of `run`, and the recorder that replaces the run."""
+def resume_changed(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lock) -> tuple[Learner, Recorder]:
+    """Return a learner that goes on with the updated rules of `run`, and the recorder that replaces the run.
+
+    The recorder has the `lock` of the run until it is done.
+    """
     started = time.monotonic()
     change = change_between(run.load_train(), dataset.train)
     _check_relations(run, dataset, change)
-    rules, _ = run.load_rules().with_vocabulary(change.vocabulary)
+    rules, _ = run.load_whole_rules().with_vocabulary(change.vocabulary)
     updated, update, finished = update_rules(rules, change, options, exhausted_profiles(run, options))
     known, _ = updated.with_vocabulary(dataset.vocabulary)
-    recorder = UpdateRecorder(run, dataset, options, replace(update, seconds=time.monotonic() - started))
+    recorder = UpdateRecorder(run, dataset, options, replace(update, seconds=time.monotonic() - started), lock)
     recorder.run.append_line(update_line(recorder.update, len(known), finished))
     learner = Learner(dataset.train, options, known=known, finished=finished)
     return learner, recorder
@@ -66,17 +72,18 @@ def exhausted_profiles(run: RunDirectory, options: LearnOptions) -> frozenset[Pa
 class UpdateRecorder(Recorder):
     """Records in a folder beside the run's, which takes its place at the end; if anything goes wrong, it vanishes."""
 
-    def __init__(self, run: RunDirectory, dataset: Dataset, options: LearnOptions, update: Update) -> None:
-        self._place = run
+    def __init__(self, run: RunDirectory, dataset: Dataset, options: LearnOptions, update: Update, lock: Lock) -> None:
+        self._place, self._lock_of_place = run, lock
         place = run.path.resolve()
-        folder = mkdtemp(dir=place.parent, prefix=f".{place.name}.")
-        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        super().__init__(RunDirectory.create(Path(folder) / place.name, dataset, options))
+        stack = ExitStack()
+        self._remove = weakref.finalize(self, stack.close)
+        folder = stack.enter_context(unfinished_folder(place))
+        super().__init__(RunDirectory.create(folder / place.name, dataset, options))
         self.update: Update = update
 
-    def finish(self, learner: Learner) -> RuleSet:
+    def _save_all(self, learner: Learner, rules: RuleSet) -> None:
         """Write the rules, then replace the run by what was recorded; whatever else its folder holds is kept."""
-        rules = super().finish(learner)
+        super()._save_all(learner, rules)
         place, unfinished = self._place.path.resolve(), self.run.path
         try:
             _keep_others(place, unfinished)
@@ -86,7 +93,11 @@ class UpdateRecorder(Recorder):
             raise RunError(f"cannot replace the run folder {place}: {error.strerror}") from error
         self.run = self._place
         self._remove()
-        return rules
+
+    def release(self) -> None:
+        """Let others write to the folder."""
+        super().release()
+        self._lock_of_place.release()
 
 
 def update_line(update: Update, n_rules: int, finished: frozenset[PathProfile]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from anyburl.learning.run import RunDirectory
 from anyburl.plotting.style import COLOURS, ready_axes, say_nothing
 from anyburl.ranking.options import RankOptions
 from anyburl.reasoning.shortcuts import evaluate
+from anyburl.ruleset.files.run_folder import snapshot_names
 from anyburl.triples.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def anytime_points(
 
 def _moments(run: RunDirectory) -> list[tuple[float, str | None]]:
     """Return the seconds of each snapshot with its name, and those of the end, which has none."""
-    names = [file.stem.removeprefix("rules-") for file in run.path.glob("rules-*.parquet")]
+    names = snapshot_names(run.path)
     end = max((float(line["elapsed"]) for line in run.trace()), default=0.0)
     return sorted([*((float(name), name) for name in names), (end, None)], key=lambda moment: moment[0])
 

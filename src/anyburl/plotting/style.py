@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anyburl.errors import DataError, MissingExtraError
+from anyburl.writing import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,4 +63,5 @@ def save(figure: Figure, path: Path) -> None:
     """Write a figure to a file whose suffix says how."""
     if path.suffix.lower() not in SUFFIXES:
         raise DataError(f"{path}: a plot file ends in one of {', '.join(SUFFIXES)}")
-    figure.savefig(path, dpi=DOTS_PER_INCH)
+    with replacing(path) as unfinished:
+        figure.savefig(unfinished, dpi=DOTS_PER_INCH, format=path.suffix[1:].lower())

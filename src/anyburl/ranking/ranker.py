@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.errors import RuleError
 from anyburl.graph.arrays import GraphArrays
 from anyburl.ranking.aggregation import Aggregation, parse_aggregation
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays, RuleIndex
@@ -102,6 +103,9 @@ def make_ready(
     graph: GraphArrays, rules: RuleSet, options: RankOptions, *, block_connected: bool, index: RuleIndex | None = None
 ) -> ReadyRules:
     """Index the rules, of the graph's vocabulary, unless there is an `index` already, and give them scores."""
+    known = rules.vocabulary
+    if (known.n_entities, known.n_relations) != (graph.n_entities, graph.n_relations):
+        raise RuleError("the rules and the graph have different vocabularies: use with_vocabulary first")
     index = build_rule_index(graph, rules) if index is None else index
     types, support, predictions = index.counts.T
     confidences = count_confidences(options, types.astype(np.uint8), support.astype(np.int32), predictions)

@@ -33,7 +33,8 @@ from anyburl.mapped import open_array, open_record, save_record
 from anyburl.ranking.arrays import RuleIndex
 from anyburl.ranking.blocking import blocks_connected
 from anyburl.ruleset.columns import COLUMN_TYPES
-from anyburl.ruleset.files.run_folder import PARTS, RULES
+from anyburl.ruleset.files.run_folder import RULES
+from anyburl.ruleset.files.run_parts import part_files
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset, load_dataset, load_recorded
 from anyburl.triples.read_options import ReadOptions
@@ -71,7 +72,7 @@ class Prepared:
 
 def can_prepare(run: Path) -> bool:
     """Whether a folder holds a run whose rules do not change: one that ended."""
-    return (run / RULES).is_file() and not any((run / PARTS).glob("*.columns"))
+    return (run / RULES).is_file() and not part_files(run)
 
 
 def write_prepared(

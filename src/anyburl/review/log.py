@@ -13,9 +13,9 @@ from pathlib import Path
 from threading import Lock
 
 from anyburl.errors import AnyburlError, RunError
+from anyburl.locks import alone
 from anyburl.review.export import write_facts
 from anyburl.review.review import Fact, Review
-from anyburl.triples.locks import alone
 
 FILE = "reviews.jsonl"
 """What the log of a run folder is called."""

@@ -1,6 +1,6 @@
 """Rules as columns: tens of millions of them, never as objects. The data only, checked once when made.
 
-Everything else of this stage imports this file, and this file none of it.
+Everything else of this stage imports this file, and this file only what checks and measures columns.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from anyburl.errors import RuleError
 from anyburl.rules.types import RuleType
 from anyburl.ruleset import measures
+from anyburl.ruleset.checks import check_columns, owned_column
 from anyburl.ruleset.measures import MEASURES
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -67,11 +67,10 @@ class RuleColumns:
     """How many times likelier the head is where the body holds than anywhere; None unless measured."""
 
     def __post_init__(self) -> None:
-        measured = ((name, np.float64) for name in self.measures)
-        for name, dtype in (("bodies", np.int32), *COLUMN_TYPES.items(), *measured):
-            object.__setattr__(self, name, _read_only(_converted(name, getattr(self, name), dtype)))
-        self._check_shapes()
-        self._check_ids()
+        types: dict[str, Any] = {"bodies": np.int32, **COLUMN_TYPES, **dict.fromkeys(self.measures, np.float64)}
+        columns = {name: owned_column(name, getattr(self, name), dtype) for name, dtype in types.items()}
+        check_columns(self.vocabulary, columns)
+        vars(self).update(columns)
 
     @classmethod
     def empty(cls, vocabulary: Vocabulary) -> Self:
@@ -91,6 +90,13 @@ class RuleColumns:
         """Return rules whose columns were checked when they were stored: to read them all again would take long."""
         made = cls.__new__(cls)
         made.__dict__.update(columns, vocabulary=vocabulary)
+        return made
+
+    def with_checked(self, columns: Mapping[str, NDArray[Any] | None]) -> Self:
+        """Return a set with some columns replaced by others that were checked before, as parts of the whole."""
+        made = copy.copy(self)
+        for name, column in columns.items():
+            object.__setattr__(made, name, None if column is None else _read_only(column))
         return made
 
     @property
@@ -129,7 +135,7 @@ class RuleColumns:
         return self._at(slice(start, stop))
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with some columns replaced."""
+        """Return a set with some columns replaced; arrays that can be written to are copied."""
         return dataclasses.replace(self, **changes)
 
     def counts_by_type(self) -> dict[str, int]:
@@ -160,51 +166,7 @@ class RuleColumns:
 
     def _at(self, rows: Rows) -> Self:
         """Return some of the rules; what was checked is not checked again."""
-        part = copy.copy(self)
-        for name in (*COLUMN_TYPES, *self.measures):
-            object.__setattr__(part, name, _read_only(getattr(self, name)[rows]))
-        return part
-
-    def _check_shapes(self) -> None:
-        if self.bodies.ndim != 2:
-            raise RuleError(f"expected bodies as the rows of a matrix, got {self.bodies.ndim} dimensions")
-        for name in (*COLUMN_TYPES, *self.measures):
-            if getattr(self, name).shape != self.head.shape[:1]:
-                raise RuleError(f"expected columns of {len(self.head)} rules, got another length for {name!r}")
-
-    def _check_ids(self) -> None:
-        """Refuse ids that the vocabulary or the table of bodies does not have: kernels use them without a look."""
-        last_directed, last_constant = 2 * self.vocabulary.n_relations - 1, self.vocabulary.self_id
-        ranges = {
-            "bodies": (-1, last_directed),
-            "type": (0, len(RuleType) - 1),
-            "head": (0, last_directed),
-            "body": (0, len(self.bodies) - 1),
-            "head_constant": (-1, last_constant),
-            "body_constant": (-1, last_constant),
-        }
-        for name, (least, most) in ranges.items():
-            column = getattr(self, name)
-            found = (int(column.min()), int(column.max())) if column.size else ()
-            wrong = [number for number in found if not least <= number <= most]
-            if wrong:
-                raise RuleError(
-                    f"expected numbers from {least} to {most} in the column {name!r}, got {wrong[0]}: "
-                    "do the rules belong to another vocabulary?"
-                )
-        if ((self.bodies[:, 1:] >= 0) & (self.bodies[:, :-1] < 0)).any():
-            raise RuleError("expected bodies padded with -1 at the end, got one with -1 before a relation")
-
-
-def _converted(name: str, column: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
-    """Return a column as an array of its type; numbers that the type cannot hold are refused."""
-    given = np.asarray(column)
-    if given.dtype == dtype:
-        return given
-    converted = given.astype(dtype)
-    if not (converted == given).all():
-        raise RuleError(f"expected numbers of type {np.dtype(dtype)} in the column {name!r}, got {given.dtype}")
-    return converted
+        return self.with_checked({name: getattr(self, name)[rows] for name in (*COLUMN_TYPES, *self.measures)})
 
 
 def _read_only(column: NDArray[Any]) -> NDArray[Any]:

@@ -36,7 +36,7 @@ def concatenate(sets: Sequence[Rules], *, on_disk: bool = False) -> Rules:
         parts = (getattr(rules, name) for rules in sets)
         moved = (place[part] for place, part in zip(places, parts, strict=True)) if name == "body" else parts
         columns[name] = _joined(moved, sum(map(len, sets)), dtype, on_disk)
-    return first.replace(bodies=bodies, **columns, **_joined_measures(sets, on_disk))
+    return first.with_checked({"bodies": bodies, **columns, **_joined_measures(sets, on_disk)})
 
 
 def _joined_measures(sets: Sequence[Rules], on_disk: bool) -> dict[str, NDArray[np.float64] | None]:

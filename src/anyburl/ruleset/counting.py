@@ -31,6 +31,7 @@ from anyburl.errors import RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import find_segments, owners
 from anyburl.graph.stored import graph_of
+from anyburl.rules.types import MAX_LENGTH
 from anyburl.ruleset import heads
 from anyburl.ruleset.measures import MEASURES, pca_confidence
 from anyburl.ruleset.ruleset import RuleSet
@@ -84,6 +85,9 @@ def graph_for(rules: RuleSet, table: TripleTable) -> GraphArrays:
     """Return the graph of `table`, to count `rules` on."""
     if not rules.vocabulary.same_labels(table.vocabulary):
         raise RuleError("the rules and the triples have different vocabularies: use with_vocabulary first")
+    longest = int(rules.lengths.max(initial=0))
+    if longest > MAX_LENGTH:
+        raise RuleError(f"rules of at most {MAX_LENGTH} body atoms can be counted, got one with {longest}")
     return graph_of(table)
 
 

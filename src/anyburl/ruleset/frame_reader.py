@@ -57,7 +57,7 @@ class FrameReader:
         subject, object, constant = (self.entities.of(frame[name]) for name in ENTITY_COLUMNS)
         head = self.relations.of(frame["head"])
         bodies, body, lengths = self._bodies(frame)
-        counts = {name: frame[name].cast(pl.Int64).fill_null(-1).to_numpy() for name in COUNT_COLUMNS}
+        counts = {name: frame[name].cast(pl.Int64, strict=False).fill_null(-1).to_numpy() for name in COUNT_COLUMNS}
         self._refuse(_faults(types, head, subject, object, constant, lengths, **counts))
         self.n_read += len(frame)
         return RuleColumns(

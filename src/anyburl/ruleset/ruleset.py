@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 from rich.table import Table
 
-from anyburl.errors import MissingExtraError
+from anyburl.errors import MissingExtraError, RuleError
 from anyburl.rules.rule import Rule
 from anyburl.rules.types import RuleType
 from anyburl.ruleset import display, selection
@@ -142,6 +142,8 @@ class RuleSet(RuleColumns):
     @classmethod
     def from_polars(cls, frame: pl.DataFrame) -> Self:
         """Read a frame like that of `to_polars`, or the contents of a file; the vocabulary is made of its labels."""
+        if not isinstance(frame, pl.DataFrame):
+            raise RuleError(f"expected a Polars frame of rules, got {type(frame).__name__}")
         return cls.of(FrameReader(frame.lazy(), "frame").read(frame))
 
     def to_pandas(self) -> pd.DataFrame:

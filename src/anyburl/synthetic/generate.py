@@ -17,6 +17,7 @@ from anyburl.synthetic.entities import make_types
 from anyburl.synthetic.options import RELATIONS_PER_FAMILY, GraphOptions
 from anyburl.synthetic.planted import PlantedRule, plant_families
 from anyburl.synthetic.writing import GraphWriter
+from anyburl.writing import replace_text
 
 PLANTED = "planted.json"
 
@@ -80,7 +81,7 @@ def generate_graph(
             missing += relation.n_triples - len(pairs)
             writer.add(relation, pairs)
     graph = GeneratedGraph(path, options, writer.counts, writer.n_entities, len(writer.relations), tuple(planted))
-    (path / PLANTED).write_text(json.dumps(graph.to_json(), indent=2) + "\n", "utf-8")
+    replace_text(path / PLANTED, json.dumps(graph.to_json(), indent=2) + "\n")
     return graph
 
 

@@ -6,6 +6,7 @@ All lines of a relation are equally long, so that they are a matrix of bytes, fi
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from anyburl.synthetic.background import Relation
 from anyburl.synthetic.draws import Pairs
 from anyburl.synthetic.entities import EntityType
+from anyburl.writing import replacing
 
 ROWS_AT_A_TIME = 1 << 18
 
@@ -34,8 +36,9 @@ class GraphWriter:
         self._share = 2 * n_held_out / n_triples
         self._held_out: list[bytes] = []
         self._seen: dict[EntityType, NDArray[np.bool_]] = {}
-        self._unfinished = folder / "train.tsv.part"
-        self._file = self._unfinished.open("wb")
+        self._stack = ExitStack()
+        unfinished = self._stack.enter_context(replacing(folder / "train.tsv"))
+        self._file = self._stack.enter_context(unfinished.open("wb"))
         self.n_triples = 0
         self.relations: list[str] = []
         self.counts = {"train": 0, "valid": 0, "test": 0}
@@ -46,12 +49,9 @@ class GraphWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        self._stack.__exit__(kind, error, trace)
         if error is None:
-            self._unfinished.replace(self._folder / "train.tsv")
             self._write_held_out()
-        else:
-            self._unfinished.unlink(missing_ok=True)
 
     @property
     def n_entities(self) -> int:
@@ -98,7 +98,8 @@ class GraphWriter:
     def _write_held_out(self) -> None:
         """Divide what was held out: every other triple is for valid."""
         for split, lines in (("valid", self._held_out[::2]), ("test", self._held_out[1::2])):
-            (self._folder / f"{split}.tsv").write_bytes(b"".join(lines))
+            with replacing(self._folder / f"{split}.tsv") as unfinished:
+                unfinished.write_bytes(b"".join(lines))
             self.counts[split] = len(lines)
 
 

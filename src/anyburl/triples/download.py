@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from anyburl.errors import DataError
+from anyburl.locks import alone
 from anyburl.triples.checksums import wrong_checksum
 from anyburl.triples.entries import SUFFIXES, DatasetEntry, RemoteFile
 from anyburl.triples.fetching import fetch
 from anyburl.triples.files import read_triples, write_triples
 from anyburl.triples.frames import COLUMNS
-from anyburl.triples.locks import alone
 from anyburl.triples.registry import download_folder
 from anyburl.writing import replace_text
 

@@ -87,7 +87,7 @@ def open_index(folder: Path) -> StoredTables:
         vocabulary = Vocabulary(entities, _read_labels(folder / "relations.arrow", card.relations))
         mapped = {split: map_triples(folder / f"{split}.npy", card.triples[split]) for split in SPLITS}
         tables = [
-            TripleTable(
+            TripleTable.checked_before(
                 vocabulary, mapped[split], card.duplicates[split], folder.absolute() if split == "train" else None
             )
             for split in SPLITS

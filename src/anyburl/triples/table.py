@@ -25,8 +25,8 @@ class TripleTable:
 
     `triples` has the columns subject, relation and object, and is read-only; `n_duplicates` says how many
     repetitions were dropped. A triple with the same subject and object stays as it is. Made by the class
-    methods; who calls the constructor vouches for the order. `folder` is where the table's index is, if it was
-    opened from one.
+    methods; the constructor takes ids that are sorted and distinct already, and checks them. `folder` is where the
+    table's index is, if it was opened from one.
     """
 
     vocabulary: Vocabulary
@@ -76,21 +76,31 @@ class TripleTable:
     @classmethod
     def from_ids(cls, ids: ArrayLike, vocabulary: Vocabulary) -> TripleTable:
         """Make a table from an (n, 3) array of ids, in any order."""
-        array = np.asarray(ids, dtype=np.int32).reshape(-1, 3)
-        limits = np.array([vocabulary.n_entities, vocabulary.n_relations, vocabulary.n_entities])
-        wrong = ((array < 0) | (array >= limits)).any(axis=1)
-        if wrong.any():
-            raise DataError(f"expected ids from 0 to below {limits.tolist()}, got {array[wrong][0].tolist()}")
-        return cls.from_columns(list(array.T), vocabulary)
+        return cls.from_columns(list(_checked_ids(ids, vocabulary).T), vocabulary)
 
     @classmethod
     def from_columns(cls, columns: list[NDArray[np.int32]], vocabulary: Vocabulary) -> TripleTable:
         """Make a table from three columns of ids that are known to be in range."""
         triples = sorted_unique(columns, vocabulary.n_entities, vocabulary.n_relations)
-        return cls(vocabulary, triples, len(columns[0]) - len(triples))
+        return cls.checked_before(vocabulary, triples, len(columns[0]) - len(triples))
+
+    @classmethod
+    def checked_before(
+        cls, vocabulary: Vocabulary, triples: Ids, n_duplicates: int = 0, folder: Path | None = None
+    ) -> TripleTable:
+        """Make a table of triples that are known to be in range, in order and nobody else's: they are not read."""
+        made = cls.__new__(cls)
+        made.__setstate__(
+            {"vocabulary": vocabulary, "triples": triples, "n_duplicates": n_duplicates, "folder": folder}
+        )
+        return made
 
     def __post_init__(self) -> None:
-        self.triples.setflags(write=False)
+        given = _checked_ids(self.triples, self.vocabulary)
+        if not _is_ascending(given):
+            raise DataError("expected triples that are sorted and distinct: use TripleTable.from_ids")
+        triples = np.array(given) if given.flags.writeable else given
+        self.__setstate__({"triples": np.ascontiguousarray(triples)})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -126,6 +136,30 @@ def tables_of(frames: Sequence[Iterable[pl.DataFrame]]) -> list[TripleTable]:
         ]
         tables.append(TripleTable.from_columns(columns, vocabulary))
     return tables
+
+
+def _checked_ids(ids: ArrayLike, vocabulary: Vocabulary) -> Ids:
+    """Return ids as an (n, 3) array; what is none, or not in the vocabulary, is refused: kernels do not look."""
+    array = np.asarray(ids)
+    if not array.size:
+        array = np.empty((0, 3), np.int32)
+    if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iu":
+        raise DataError(f"expected an (n, 3) array of whole numbers as ids, got {array.dtype} of shape {array.shape}")
+    limits = [vocabulary.n_entities, vocabulary.n_relations, vocabulary.n_entities]
+    for column, limit in zip(array.T, limits, strict=True):
+        if len(column) and not (column.min() >= 0 and column.max() < limit):
+            wrong = array[(column < 0) | (column >= limit)][0]
+            raise DataError(f"expected ids from 0 to below {limits}, got {wrong.tolist()}")
+    return array.astype(np.int32, copy=False)
+
+
+def _is_ascending(triples: Ids) -> bool:
+    """Tell whether each triple comes after the one before it."""
+    later = np.zeros(max(0, len(triples) - 1), np.bool_)
+    for column in triples.T[::-1]:
+        later &= column[1:] == column[:-1]
+        later |= column[1:] > column[:-1]
+    return bool(later.all())
 
 
 def sorted_unique(columns: Sequence[Ids], n_entities: int, n_relations: int) -> Ids:

@@ -33,16 +33,29 @@ _NOWHERE = pl.Series([-1], dtype=pl.Int32)
 class Vocabulary:
     """The entities and relations of a data set: an id is a position in a sorted list of distinct labels.
 
-    Made by `from_labels`; who calls the constructor vouches that both Series are strings, sorted and unique.
+    Made by `from_labels`; who calls the constructor vouches that both Series are sorted and unique.
     """
 
     entities: pl.Series
     relations: pl.Series
 
+    def __post_init__(self) -> None:
+        for labels in (self.entities, self.relations):
+            if not isinstance(labels, pl.Series) or labels.dtype not in (pl.String, pl.Null):
+                raise DataError("expected sorted Series of labels: use Vocabulary.from_labels")
+
     @classmethod
     def from_labels(cls, entities: Iterable[object] | pl.Series, relations: Iterable[object] | pl.Series) -> Vocabulary:
         """Sort the labels and drop repetitions."""
         return cls(_sorted_labels(entities, "entity"), _sorted_labels(relations, "relation"))
+
+    @classmethod
+    def from_sorted(cls, entities: pl.Series, relations: pl.Series) -> Vocabulary:
+        """Take labels that are sorted and distinct already, such as those of a file; others are refused."""
+        for labels, kind in ((entities, "entity"), (relations, "relation")):
+            if check_labels(labels, kind).len() and not (labels[1:] > labels[:-1]).all():
+                raise DataError(f"expected {kind} labels that are sorted and distinct")
+        return cls(entities, relations)
 
     @classmethod
     def unnamed(cls, n_entities: int, n_relations: int) -> Vocabulary:

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.errors import RuleError
-from anyburl.polars_unstable import stream_frames
+from anyburl.polars_unstable import sink_frames
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.files.opening import PathLike
 from anyburl.ruleset.texts import RuleTexts, check_writable
@@ -35,12 +35,16 @@ def write_text(rules: RuleColumns, path: PathLike, *, escaped: bool = False) -> 
             yield _lines(texts, start, min(start + SLICE_LINES, len(rules)))
 
     with replacing(Path(path), RuleError) as unfinished:
-        stream_frames(pl.Schema({"line": pl.String}), frames).sink_csv(
-            unfinished,
-            include_header=False,
-            quote_style="never",
-            compression=COMPRESSIONS.get(Path(path).suffix.lower(), "uncompressed"),
-            check_extension=False,
+        sink_frames(
+            pl.Schema({"line": pl.String}),
+            frames,
+            lambda lines: lines.sink_csv(
+                unfinished,
+                include_header=False,
+                quote_style="never",
+                compression=COMPRESSIONS.get(Path(path).suffix.lower(), "uncompressed"),
+                check_extension=False,
+            ),
         )
 
 

@@ -50,9 +50,9 @@ def read_rules(
     other labels are dropped and counted.
     """
     if Path(path).is_dir():
-        rules = read_run(Path(path), at)
+        rules, damaged = read_run(Path(path), at)
         known, n_unknown = (rules, 0) if vocabulary is None else reencode(rules, vocabulary)
-        return known, ReadReport(len(known), n_unknown=n_unknown)
+        return known, ReadReport(len(known), n_unknown=n_unknown, damaged=damaged)
     if at is not None:
         raise OptionError(f"at asks for a snapshot of a run folder, got the file {os.fspath(path)!r}")
     if first_bytes(path) == b"PAR1" or os.fspath(path).lower().endswith(PARQUET):

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from anyburl.errors import RuleError
-from anyburl.polars_unstable import frame_batches, stream_frames
+from anyburl.polars_unstable import frame_batches, sink_frames
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import concatenate
 from anyburl.ruleset.files.opening import PathLike, first_bytes
@@ -23,9 +23,14 @@ from anyburl.writing import replacing
 def write_parquet(rules: RuleColumns, path: PathLike) -> None:
     """Write rules slice by slice, each a row group; the file appears when it is complete."""
     writer = FrameWriter(rules, labels_for_files(rules.vocabulary))
-    frames = stream_frames(writer.schema, writer.slices)
     with replacing(Path(path), RuleError) as unfinished:
-        frames.sink_parquet(unfinished, compression="zstd", compression_level=1, row_group_size=SLICE_ROWS)
+        sink_frames(
+            writer.schema,
+            writer.slices,
+            lambda frames: frames.sink_parquet(
+                unfinished, compression="zstd", compression_level=1, row_group_size=SLICE_ROWS
+            ),
+        )
 
 
 def read_parquet(path: PathLike, vocabulary: Vocabulary | None = None) -> tuple[RuleColumns, ReadReport]:

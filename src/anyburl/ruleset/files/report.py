@@ -10,18 +10,20 @@ class ReadReport:
     """How many rules were read, and what was not.
 
     `rejected` has the line number and the reason of each line that is neither a rule nor a comment nor blank;
-    `n_unknown` counts rules with labels that are not in the vocabulary that was asked for.
+    `n_unknown` counts rules with labels that are not in the vocabulary that was asked for; `damaged` says which files
+    of a run folder are damaged and were left out.
     """
 
     n_rules: int
     n_comments: int = 0
     rejected: list[tuple[int, str]] = field(default_factory=list)
     n_unknown: int = 0
+    damaged: list[str] = field(default_factory=list)
 
     @property
     def is_complete(self) -> bool:
         """Whether every rule of the file was read."""
-        return not self.rejected and not self.n_unknown
+        return not self.rejected and not self.n_unknown and not self.damaged
 
     def __str__(self) -> str:
         parts = [f"{_counted(self.n_rules, 'rule')} read"]
@@ -32,7 +34,7 @@ class ReadReport:
         if self.n_unknown:
             verb = "uses" if self.n_unknown == 1 else "use"
             parts.append(f"{_counted(self.n_unknown, 'rule')} {verb} labels that are not in the data")
-        return "; ".join(parts)
+        return "; ".join([*parts, *self.damaged])
 
 
 def _counted(n: int, noun: str) -> str:

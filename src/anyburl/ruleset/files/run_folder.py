@@ -9,8 +9,10 @@
     parts/              rules found since `rules.parquet` was written, one file every few seconds
     rules-<s>.parquet   the rules after s seconds
     rules.parquet       all rules, written when the run ends
+    .lock               locked by whoever is learning into the folder: it has one writer at a time
 
-A run that was killed opens all the same: its rules are `rules.parquet`, if there is one, and the parts.
+A run that was killed opens all the same: its rules are `rules.parquet`, if there is one, and the parts. Of a folder
+that is damaged, what is whole is read; `run_parts` has the parts.
 """
 
 from __future__ import annotations
@@ -18,16 +20,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from anyburl.errors import RuleError, RunError
-from anyburl.ruleset.columns import COLUMN_TYPES, RuleColumns
+from anyburl.errors import DataError, RuleError, RunError
+from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import concatenate, merge
 from anyburl.ruleset.files.parquet import read_parquet
+from anyburl.ruleset.files.run_parts import PARTS as PARTS
+from anyburl.ruleset.files.run_parts import part_files, read_part
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.names import Names
 from anyburl.triples.table import TripleTable
@@ -35,17 +40,17 @@ from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replacing
 
 RULES = "rules.parquet"
-PARTS = "parts"
 OPTIONS = "options.json"
 VOCABULARY = "vocabulary.parquet"
 TRACE = "trace.jsonl"
 TRAIN = "train.parquet"
 NAMES = "names.parquet"
 
-_STORED = ("bodies", *COLUMN_TYPES)
-"""What a part holds, one array after the other."""
-
 _NAMES = {"label": pl.String, "name": pl.String}
+_VOCABULARY = {"kind": pl.String, "label": pl.String}
+_TRAIN = dict.fromkeys(COLUMNS, pl.Int32)
+_DATA = {"name": str, "source": str | None, "fingerprint": str, "reading": dict, "prefixes": dict}
+"""What options.json says of the data, if it does."""
 
 
 def check_run_folder(folder: Path) -> None:
@@ -60,44 +65,87 @@ def described_run(folder: Path) -> dict[str, Any]:
     path = folder / OPTIONS
     try:
         described = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read as JSON: {error}") from error
     parts = described if isinstance(described, dict) else {}
     if not all(isinstance(parts.get(name), dict) for name in ("data", "options")):
         raise RunError(f"{path} does not describe a run: it should hold data and options")
+    for name, kind in _DATA.items():
+        if name in parts["data"] and not isinstance(parts["data"][name], kind):
+            raise RunError(f"{path} does not describe a run: the {name} of its data cannot be {parts['data'][name]!r}")
     return parts
 
 
-def read_run(folder: Path, at: float | str | None = None) -> RuleColumns:
-    """Return the rules of a run, or of its snapshot at `at` seconds."""
+def snapshot_names(folder: Path) -> list[str]:
+    """Return the snapshots in the folder by their seconds, the first one first."""
+    names = (file.stem.removeprefix("rules-") for file in folder.glob("rules-*.parquet"))
+    return sorted((name for name in names if _is_number(name)), key=float)
+
+
+def read_run(folder: Path, at: float | str | None = None) -> tuple[RuleColumns, list[str]]:
+    """Return the rules of a run, or of its snapshot at `at` seconds, and what of it is damaged and left out."""
     check_run_folder(folder)
     if at is not None:
-        return _read_snapshot(folder, at if isinstance(at, str) else f"{at:g}")
-    files = sorted((folder / PARTS).glob("*.columns"))
-    if not files and (folder / RULES).is_file():
-        return read_parquet(folder / RULES)[0]
-    vocabulary = read_vocabulary(folder)
-    parts = [_read_part(file, vocabulary) for file in files]
-    if (folder / RULES).is_file():
-        return merge([read_parquet(folder / RULES, vocabulary)[0], *parts])
-    return concatenate(parts) if parts else RuleColumns.empty(vocabulary)
+        return _read_snapshot(folder, at if isinstance(at, str) else f"{at:g}"), []
+    files, has_file = part_files(folder), (folder / RULES).is_file()
+    if not files and has_file:
+        return read_parquet(folder / RULES)[0], []
+    try:
+        vocabulary = read_vocabulary(folder)
+    except RunError as error:
+        if not has_file:
+            raise
+        return read_parquet(folder / RULES)[0], [f"{error}: the rules found since {RULES} was written are left out"]
+    whole, damaged = _read_whole(folder, files, vocabulary, has_file=has_file)
+    if damaged and part_files(folder) != files:  # the run has ended meanwhile
+        return read_run(folder)
+    if damaged and not whole:
+        raise RunError(damaged[0])
+    if not whole:
+        return RuleColumns.empty(vocabulary), []
+    return merge(whole) if has_file else concatenate(whole), [f"{fault}: its rules are left out" for fault in damaged]
+
+
+def _read_whole(
+    folder: Path, parts: list[Path], vocabulary: Vocabulary, *, has_file: bool
+) -> tuple[list[RuleColumns], list[str]]:
+    """Return the rules of the file, if there is one, and of the parts, and what of them is damaged."""
+    whole: list[RuleColumns] = []
+    damaged: list[str] = []
+    for file in (*([folder / RULES] if has_file else []), *parts):
+        try:
+            whole.append(_read_file(file, vocabulary) if file.name == RULES else read_part(file, vocabulary))
+        except (RuleError, RunError) as error:
+            damaged.append(str(error))
+    return whole, damaged
+
+
+def _read_file(file: Path, vocabulary: Vocabulary) -> RuleColumns:
+    rules, report = read_parquet(file, vocabulary)
+    if report.n_unknown:
+        raise RunError(f"{file} has labels that {VOCABULARY} does not have")
+    return rules
 
 
 def read_trace(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of trace.jsonl; a last line cut short by a kill is left out."""
+    """Yield the lines of trace.jsonl that are JSON objects; one cut short by a kill is not."""
     with suppress(FileNotFoundError), open(folder / TRACE, "rb") as file:
         for line in file:
-            with suppress(ValueError, TypeError):
-                yield dict(json.loads(line))
+            with suppress(ValueError, RecursionError):
+                found = json.loads(line)
+                if isinstance(found, dict):
+                    yield found
 
 
-def write_part(folder: Path, rules: RuleColumns) -> None:
-    """Append rules to the parts of a run, complete or not at all."""
-    numbers = [int(part.stem) for part in (folder / PARTS).glob("*.columns")]
-    target = folder / PARTS / f"{max(numbers, default=0) + 1:06d}.columns"
-    with replacing(target, RunError) as unfinished, open(unfinished, "wb") as file:
-        for name in _STORED:
-            np.save(file, getattr(rules, name))
+def is_whole_span(line: dict[str, Any]) -> bool:
+    """Tell whether a line of the trace has what a run needs to go on."""
+    numbers = (line.get(name) for name in ("number", "elapsed", "rules", "dropped", "paths", "bodies"))
+    profiles = line.get("profiles")
+    return (
+        all(isinstance(number, int | float) and 0 <= number < 2**62 for number in numbers)
+        and isinstance(profiles, list)
+        and all(isinstance(entry, dict) and {"profile", "exhausted"} <= entry.keys() for entry in profiles)
+    )
 
 
 def write_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
@@ -110,9 +158,12 @@ def write_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
 
 def read_vocabulary(folder: Path) -> Vocabulary:
     """Return the labels behind the ids of the parts."""
-    frame = pl.read_parquet(folder / VOCABULARY)
+    frame = _read_frame(folder / VOCABULARY, _VOCABULARY)
     labels = {kind: frame.filter(pl.col("kind") == kind)["label"] for kind in ("entity", "relation")}
-    return Vocabulary(labels["entity"].rename(""), labels["relation"].rename(""))
+    try:
+        return Vocabulary.from_sorted(labels["entity"].rename(""), labels["relation"].rename(""))
+    except DataError as error:
+        raise RunError(f"{folder / VOCABULARY} is damaged ({error})") from error
 
 
 def write_names(folder: Path, names: Names) -> None:
@@ -124,8 +175,8 @@ def write_names(folder: Path, names: Names) -> None:
 def read_names(folder: Path) -> Names:
     """Return what people call the labels of a run."""
     prefixes = described_run(folder)["data"].get("prefixes", {})
-    stored = pl.read_parquet(folder / NAMES) if (folder / NAMES).is_file() else pl.DataFrame(schema=_NAMES)
-    return Names(dict(stored.iter_rows()), prefixes)
+    stored = _read_frame(folder / NAMES, _NAMES) if (folder / NAMES).is_file() else pl.DataFrame(schema=_NAMES)
+    return Names(dict(stored.drop_nulls().iter_rows()), prefixes)
 
 
 def write_train(folder: Path, table: TripleTable) -> None:
@@ -138,8 +189,11 @@ def read_train(folder: Path) -> TripleTable | None:
     """Return the triples that the rules were counted on, or None for a run of an older version, which lacks them."""
     if not (folder / TRAIN).is_file():
         return None
-    triples = np.ascontiguousarray(pl.read_parquet(folder / TRAIN).to_numpy(), dtype=np.int32)
-    return TripleTable(read_vocabulary(folder), triples)
+    triples = np.ascontiguousarray(_read_frame(folder / TRAIN, _TRAIN).to_numpy())
+    try:
+        return TripleTable(read_vocabulary(folder), triples)
+    except DataError as error:
+        raise RunError(f"{folder / TRAIN} is damaged ({error})") from error
 
 
 def _read_snapshot(folder: Path, at: str) -> RuleColumns:
@@ -148,16 +202,31 @@ def _read_snapshot(folder: Path, at: str) -> RuleColumns:
     if snapshot.is_file():
         return read_parquet(snapshot)[0]
     for line in read_trace(folder):
-        if line.get("snapshot") == at and not (folder / RULES).is_file():
-            return read_run(folder).slice(0, int(line["rules"]) + int(line["dropped"]))
-    there = sorted(file.stem.removeprefix("rules-") for file in folder.glob("rules-*.parquet"))
-    raise RunError(f"{folder} has no snapshot at {at} seconds; it has {', '.join(there) or 'none'}")
+        if line.get("snapshot") == at and is_whole_span(line) and not (folder / RULES).is_file():
+            rules, damaged = read_run(folder)
+            if damaged:
+                raise RunError(f"{folder} has no snapshot at {at} seconds any more: {damaged[0]}")
+            return rules.slice(0, int(line["rules"]) + int(line["dropped"]))
+    there = ", ".join(snapshot_names(folder)) or "none"
+    raise RunError(f"{folder} has no snapshot at {at} seconds; it has {there}")
 
 
-def _read_part(file: Path, vocabulary: Vocabulary) -> RuleColumns:
+def _is_number(text: str) -> bool:
     try:
-        with open(file, "rb") as stored:
-            columns = {name: np.load(stored) for name in _STORED}
-        return RuleColumns(vocabulary=vocabulary, **columns)
-    except (OSError, EOFError, ValueError, RuleError) as error:
-        raise RunError(f"{file} cannot be read: {error}") from error
+        return isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _read_frame(path: Path, schema: dict[str, Any]) -> pl.DataFrame:
+    """Read a file of the folder; if it is missing, damaged or another one, say so."""
+    try:
+        frame = pl.read_parquet(path, glob=False)
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing") from None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise RunError(f"{path} is damaged ({reason or type(error).__name__})") from error
+    if any(frame.schema.get(name) != kind for name, kind in schema.items()):
+        raise RunError(f"{path} is damaged (expected the columns {', '.join(schema)})")
+    return frame.select(schema.keys())

@@ -1,0 +1,13 @@
+"""The entry point `anyburl`: it imports next to nothing before an interrupt is taken care of."""
+
+from __future__ import annotations
+
+from anyburl.cli.interrupts import handle_signals, leave
+
+
+def main() -> None:
+    """Run the command line. While modules are being imported, an interrupt just ends the process."""
+    handle_signals(leave)
+    from anyburl.cli.app import main as run
+
+    run()

@@ -1,0 +1,47 @@
+"""The parts of a run folder: rules as ids, one array after the other, in numbered files.
+
+Written every few seconds while a run goes on, and removed when `rules.parquet` holds all rules.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from anyburl.errors import RuleError, RunError
+from anyburl.ruleset.columns import COLUMN_TYPES, RuleColumns
+from anyburl.triples.vocabulary import Vocabulary
+from anyburl.writing import replacing
+
+PARTS = "parts"
+SUFFIX = ".columns"
+
+_STORED = ("bodies", *COLUMN_TYPES)
+"""What a part holds, one array after the other."""
+
+
+def part_files(folder: Path) -> list[Path]:
+    """Return the parts of a run in their order; other files are left alone."""
+    found = (folder / PARTS).glob(f"*{SUFFIX}")
+    return sorted((file for file in found if file.stem.isdecimal()), key=lambda file: int(file.stem))
+
+
+def write_part(folder: Path, rules: RuleColumns) -> None:
+    """Append rules to the parts of a run, complete or not at all."""
+    number = max((int(file.stem) for file in part_files(folder)), default=0) + 1
+    target = folder / PARTS / f"{number:06d}{SUFFIX}"
+    with replacing(target, RunError) as unfinished, open(unfinished, "wb") as file:
+        for name in _STORED:
+            np.save(file, getattr(rules, name))
+
+
+def read_part(file: Path, vocabulary: Vocabulary) -> RuleColumns:
+    """Return the rules of a part; what is not whole, or does not fit the vocabulary, is refused."""
+    try:
+        with open(file, "rb") as stored:
+            columns = {name: np.lib.format.read_array(stored, allow_pickle=False) for name in _STORED}
+        return RuleColumns(vocabulary=vocabulary, **columns)
+    except (OSError, EOFError, ValueError, TypeError, MemoryError, RuleError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise RunError(f"{file} is damaged ({reason or type(error).__name__})") from error

@@ -1,0 +1,81 @@
+"""Rules of one vocabulary and data of another: matched by their labels, or refused; ids alone mean nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import anyburl
+from anyburl import Dataset, Learner, LearnOptions, RankOptions, Reasoner, RuleSet
+from anyburl.errors import DataError, RuleError
+from anyburl.evaluation.evaluate import evaluate_split
+from anyburl.graph.stored import graph_of
+from anyburl.ranking.ranker import make_ranker
+from ruleset.samples import assert_same
+
+TRAIN = [("ed", "lives", "nl"), ("lisa", "lives", "nl"), ("nl", "lang", "dutch"), ("ed", "speaks", "dutch")]
+TEST = [("lisa", "speaks", "dutch")]
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return Dataset.from_triples(TRAIN, test=TEST, name="speakers")
+
+
+@pytest.fixture(scope="module")
+def other() -> Dataset:
+    """More entities and relations, so that ids of the one are out of the other's range."""
+    more = [(f"e{n}", f"r{n % 7}", f"e{n + 1}") for n in range(50)]
+    return Dataset.from_triples([*TRAIN, *more], test=TEST, name="others")
+
+
+@pytest.fixture(scope="module")
+def learned(data: Dataset) -> RuleSet:
+    return anyburl.learn(data, paths=500, min_support=1, threads=1, seed=1)
+
+
+@pytest.fixture(scope="module")
+def read(learned: RuleSet, tmp_path_factory: pytest.TempPathFactory) -> RuleSet:
+    """The same rules from a file of text, whose vocabulary is that of the labels in use."""
+    path: Path = tmp_path_factory.mktemp("rules") / "rules.txt"
+    learned.filter(relation="speaks").save(path)
+    return RuleSet.load(path)
+
+
+def test_rules_of_a_file_are_counted_when_they_have_the_ids_of_the_data(read: RuleSet, data: Dataset) -> None:
+    assert not read.vocabulary.same_labels(data.vocabulary)
+    for count in (anyburl.rescore, anyburl.measure):
+        with pytest.raises(RuleError, match="different vocabularies: use with_vocabulary first"):
+            count(read, data.train)
+    matched, n_unknown = read.with_vocabulary(data.vocabulary)
+    counted = anyburl.rescore(matched, data.train)
+    assert n_unknown == 0
+    assert counted.support.tolist() == read.support.tolist()
+    assert counted.predictions.tolist() == read.predictions.tolist()
+
+
+def test_a_ranker_refuses_the_graph_of_another_vocabulary(learned: RuleSet, other: Dataset) -> None:
+    with pytest.raises(RuleError, match="the rules and the graph have different vocabularies"):
+        make_ranker(graph_of(other.train), learned, RankOptions(), block_connected=False)
+
+
+def test_a_ranker_does_not_evaluate_other_data(learned: RuleSet, data: Dataset, other: Dataset) -> None:
+    ranker = make_ranker(graph_of(data.train), learned, RankOptions(), block_connected=False)
+    with pytest.raises(DataError, match="the ranker was made with other data than others"):
+        evaluate_split(ranker, other, "test", {})
+
+
+def test_a_learner_refuses_known_rules_of_another_vocabulary(read: RuleSet, data: Dataset) -> None:
+    with pytest.raises(RuleError, match="different vocabularies"):
+        Learner(data.train, LearnOptions(paths=100, threads=1), known=read)
+
+
+def test_rules_answer_alike_under_any_vocabulary(read: RuleSet, data: Dataset, other: Dataset) -> None:
+    matched, _ = read.with_vocabulary(data.vocabulary)
+    for found in (data, other):
+        answers = [Reasoner(rules, found).predict("lisa", "speaks", None) for rules in (read, matched)]
+        assert [(answer.entity, answer.score) for answer in answers[0]] == [
+            (answer.entity, answer.score) for answer in answers[1]
+        ]
+    assert_same(read.with_vocabulary(other.vocabulary)[0].with_vocabulary(data.vocabulary)[0], matched)

@@ -1,0 +1,180 @@
+"""Files that are written appear whole or not at all, also on a full disk, and leave nothing beside them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from anyburl import writing
+from anyburl.errors import DataError, RuleError
+from anyburl.locks import Lock
+from anyburl.polars_unstable import sink_frames
+from anyburl.writing import replacing, replacing_folder, sweep
+from ruleset.samples import make_rules
+
+FULL = {
+    "Python": OSError(errno.ENOSPC, "No space left on device"),
+    "NumPy": OSError("747159 requested and 695242 written"),
+    "Polars": pl.exceptions.ComputeError("parquet: underlying IO error: No space left on device (os error 28)"),
+}
+
+LIMITED = """
+import resource, sys
+import anyburl
+from ruleset.samples import make_rules
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+rules = make_rules([(f"h(X,c{n}) <= b(X,A)", (n + 2, n)) for n in range(3000)])
+try:
+    rules.save(sys.argv[1])
+except anyburl.AnyburlError as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+def half_write(path: Path, error: Exception) -> None:
+    path.write_text("half of")
+    raise error
+
+
+def age(path: Path, seconds: float = 120) -> None:
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
+    target = tmp_path / "file.txt"
+    target.write_text("old")
+    with replacing(target) as unfinished:
+        unfinished.write_text("new")
+        assert target.read_text() == "old"
+    assert target.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("tool", FULL)
+def test_a_full_disk_is_told_with_path_and_reason(tmp_path: Path, tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_is_full", lambda folder: True)
+    target = tmp_path / "file.txt"
+    target.write_text("old")
+    with (
+        pytest.raises(RuleError, match=r"file\.txt: the file cannot be written \(No space left on device\)"),
+        replacing(target, RuleError) as unfinished,
+    ):
+        half_write(unfinished, FULL[tool])
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+    with (
+        pytest.raises(DataError, match=r"folder: the folder cannot be written \(No space left on device\)"),
+        replacing_folder(tmp_path / "folder") as folder,
+    ):
+        half_write(folder / "half", FULL[tool])
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_the_system_has_not_refused_is_raised_as_it_is(tmp_path: Path) -> None:
+    for error in (ZeroDivisionError(), RuleError("no rule"), KeyboardInterrupt()):
+        with pytest.raises(type(error)), replacing(tmp_path / "file.txt"):
+            raise error
+        with pytest.raises(type(error)), replacing_folder(tmp_path / "folder"):
+            raise error
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system has no limit on the size of files")
+@pytest.mark.parametrize("name", ["rules.parquet", "rules.txt", "rules.txt.gz"])
+def test_rules_that_do_not_fit_leave_nothing_behind(tmp_path: Path, name: str) -> None:
+    path = os.pathsep.join(sys.path)
+    program = [sys.executable, "-c", LIMITED, str(tmp_path / name)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path})
+    assert done.stdout == f"RuleError: {tmp_path / name}: the file cannot be written (File too large)\n", done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+# What killed processes leave behind.
+
+
+def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path: Path) -> None:
+    target = tmp_path / "rules.txt"
+    left = [tmp_path / f".rules.txt.part{end}" for end in ("123", "0123456789ab")]
+    for path in left:
+        path.write_text("half of")
+        age(path)
+    folder = tmp_path / ".rules.txt.old0123456789ab"
+    (folder / "inner").mkdir(parents=True)
+    age(folder)
+    with replacing(target) as unfinished:
+        unfinished.write_text("new")
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_others_are_left_alone(tmp_path: Path) -> None:
+    """Files of others, files just made, and files that somebody is writing."""
+    others = [".rules.txt.partial", ".rules.txt.old", "rules.txt.part123", ".rules.tsv.part123", ".rules.txt.part"]
+    for name in others:
+        (tmp_path / name).write_text("not ours")
+        age(tmp_path / name)
+    fresh, busy = tmp_path / ".rules.txt.part1", tmp_path / ".rules.txt.part2"
+    fresh.write_text("just made")
+    busy.write_text("being written")
+    age(busy)
+    with Lock(busy) as lock:
+        lock.take()
+        sweep(tmp_path / "rules.txt")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, fresh.name, busy.name])
+    sweep(tmp_path / "rules.txt")
+    assert not busy.exists()
+
+
+def test_a_folder_being_written_is_not_swept(tmp_path: Path) -> None:
+    target = tmp_path / "index"
+    with replacing_folder(target) as unfinished:
+        (unfinished / "file").write_text("x")
+        age(unfinished)
+        with replacing_folder(target) as second:
+            (second / "file").write_text("y")
+        assert unfinished.exists()
+    assert (target / "file").read_text() == "x"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+# Interrupts.
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the test sends itself a signal")
+def test_an_interrupt_while_writing_is_an_interrupt(tmp_path: Path) -> None:
+    """Polars calls for the next part; an exception that is raised there would be Polars' own."""
+    n_parts = 0
+
+    def frames() -> Iterator[pl.DataFrame]:
+        nonlocal n_parts
+        for n_parts in range(1, 1000):
+            if n_parts == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.2)
+            yield pl.DataFrame({"line": ["text"] * 1000})
+
+    def write(lines: pl.LazyFrame) -> Any:
+        return lines.sink_csv(unfinished)
+
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "file.csv") as unfinished:
+        sink_frames(pl.Schema({"line": pl.String}), frames, write)
+    assert n_parts < 20
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rules_are_written_where_nobody_interrupts(tmp_path: Path) -> None:
+    rules = make_rules([("h(X,c) <= b(X,A)", (3, 2))])
+    for name in ("rules.parquet", "rules.txt"):
+        rules.save(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rules.parquet", "rules.txt"]
