@@ -59,6 +59,9 @@ class RuleColumns:
     support: NDArray[np.int32]
     exact: NDArray[np.bool_]
     """Whether predictions and support are exact, not estimated from a sample."""
+    margin: NDArray[np.float32] | None = None
+    """How far the true confidence may be from that of estimated counts (95 % interval): 0 where they are exact, NaN
+    where that is not known; None if it is not known of any rule."""
     pca_confidence: NDArray[np.float64] | None = None
     """Support / the predictions that the partial completeness assumption can judge; None unless measured."""
     head_coverage: NDArray[np.float64] | None = None
@@ -67,8 +70,8 @@ class RuleColumns:
     """How many times likelier the head is where the body holds than anywhere; None unless measured."""
 
     def __post_init__(self) -> None:
-        measured = ((name, np.float64) for name in self.measures)
-        for name, dtype in (("bodies", np.int32), *COLUMN_TYPES.items(), *measured):
+        extras = ((name, np.float32 if name == "margin" else np.float64) for name in self.extras)
+        for name, dtype in (("bodies", np.int32), *COLUMN_TYPES.items(), *extras):
             object.__setattr__(self, name, _read_only(_converted(name, getattr(self, name), dtype)))
         self._check_shapes()
         self._check_ids()
@@ -110,6 +113,11 @@ class RuleColumns:
     def measures(self) -> tuple[measures.Measure, ...]:
         """The names of the measures that these rules have."""
         return tuple(name for name in MEASURES if getattr(self, name) is not None)
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """The names of the columns that these rules have and others may lack."""
+        return self.measures if self.margin is None else ("margin", *self.measures)
 
     def confidence(self, smoothing: float = 0) -> NDArray[np.float64]:
         """Return support / (predictions + smoothing), 0 where there are no predictions."""
@@ -154,21 +162,21 @@ class RuleColumns:
         for name in (
             "bodies",
             *COLUMN_TYPES,
-            *self.measures,
+            *self.extras,
         ):  # an array forgets it when it is copied to another process
             state[name].flags.writeable = False
 
     def _at(self, rows: Rows) -> Self:
         """Return some of the rules; what was checked is not checked again."""
         part = copy.copy(self)
-        for name in (*COLUMN_TYPES, *self.measures):
+        for name in (*COLUMN_TYPES, *self.extras):
             object.__setattr__(part, name, _read_only(getattr(self, name)[rows]))
         return part
 
     def _check_shapes(self) -> None:
         if self.bodies.ndim != 2:
             raise RuleError(f"expected bodies as the rows of a matrix, got {self.bodies.ndim} dimensions")
-        for name in (*COLUMN_TYPES, *self.measures):
+        for name in (*COLUMN_TYPES, *self.extras):
             if getattr(self, name).shape != self.head.shape[:1]:
                 raise RuleError(f"expected columns of {len(self.head)} rules, got another length for {name!r}")
 

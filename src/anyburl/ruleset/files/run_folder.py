@@ -43,7 +43,7 @@ TRAIN = "train.parquet"
 NAMES = "names.parquet"
 
 _STORED = ("bodies", *COLUMN_TYPES)
-"""What a part holds, one array after the other."""
+"""What a part holds, one array after the other; then the margins, if some are known."""
 
 _NAMES = {"label": pl.String, "name": pl.String}
 
@@ -96,7 +96,7 @@ def write_part(folder: Path, rules: RuleColumns) -> None:
     numbers = [int(part.stem) for part in (folder / PARTS).glob("*.columns")]
     target = folder / PARTS / f"{max(numbers, default=0) + 1:06d}.columns"
     with replacing(target, RunError) as unfinished, open(unfinished, "wb") as file:
-        for name in _STORED:
+        for name in (*_STORED, *(["margin"] if rules.margin is not None else [])):
             np.save(file, getattr(rules, name))
 
 
@@ -158,6 +158,7 @@ def _read_part(file: Path, vocabulary: Vocabulary) -> RuleColumns:
     try:
         with open(file, "rb") as stored:
             columns = {name: np.load(stored) for name in _STORED}
-        return RuleColumns(vocabulary=vocabulary, **columns)
+            margin = np.load(stored) if stored.peek(1) else None
+        return RuleColumns(vocabulary=vocabulary, **columns, margin=margin)
     except (OSError, EOFError, ValueError, RuleError) as error:
         raise RunError(f"{file} cannot be read: {error}") from error
