@@ -347,3 +347,24 @@ def test_estimates_are_right_on_average(
     error = confidences.std() / np.sqrt(n)
     expected = exact[1] / exact[0]
     assert abs(confidences.mean() - expected) <= max(5 * error, 0.1 * expected)
+
+
+@settings(max_examples=examples(60, 10))
+@given(
+    mid_graphs,
+    st.sampled_from([1, 2]),
+    st.sampled_from([0.3, 1.0, 1.5, 2.0, 3.0, 4.5]),
+    st.sampled_from([20, NO_LIMIT]),
+)
+def test_rules_worth_less_than_the_floor_are_left_out(
+    graph: SmallGraph, length: int, floor: float, budget: int
+) -> None:
+    arrays = arrays_of(graph)
+    bodies = every_body(arrays, length)
+    asked = limits(budget=budget)
+    expected = {
+        rule: scores
+        for rule, scores in harvested(arrays, bodies, asked).items()
+        if scores[1] * (scores[1] / scores[0]) >= floor
+    }
+    assert harvested(arrays, bodies, asked._replace(floor=floor)) == expected

@@ -169,6 +169,8 @@ def emit_unary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: 
         head = inverse(graph, int(graph.segment_relations[segment]))
         if support < limits.min_support or support <= limits.min_confidence * fewest or not heads.wanted[head]:
             continue
+        if scaled(support, counted, total) < limits.floor:
+            continue
         head_constant = owner(graph, segment)
         if head_constant == graph.n_entities and head >= graph.n_relations:
             continue  # h(self, Y) says the same as h(X, self): the forward reading is kept

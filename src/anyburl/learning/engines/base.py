@@ -41,6 +41,8 @@ class CoreSpan:
 class Engine(Protocol):
     """Runs time spans. `workers` is the number of cores that it can run them on now."""
 
+    floor: float  # support x confidence: rules that are worth less need not be found
+
     @property
     def workers(self) -> int: ...
 
@@ -80,6 +82,8 @@ class Engine(Protocol):
 
 class Stoppable:
     """The part of an engine that ends a run."""
+
+    floor = 0.0
 
     def __init__(self) -> None:
         self._stop = Event()

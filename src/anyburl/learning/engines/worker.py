@@ -45,6 +45,7 @@ class Worker:
         self._scratch = empty_scratch(graph, longest, witnessed=witnessed, pca=pca)
         self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations, pca=pca)
         self._held: tuple[BodySource, BodyArrays] | None = None  # an unfinished body of the last span
+        self.floor = 0.0  # rules that are worth less are left out
 
     def work_until(
         self, deadline: float, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]
@@ -155,11 +156,10 @@ class Worker:
 
     def _limits(self, profile: PathProfile) -> Limits:
         options, length, budget = self._options, profile.rule_length, self._options.budget
-        least, identity = (options.min_support, options.min_confidence), options.object_identity
+        least, identity, pca = (options.min_support, options.min_confidence), options.object_identity, self._reward.pca
         if len(self._graph.targets) <= LARGE:
             budget *= FACTOR if length <= SHORT else 1
-            return Limits(*least, identity, budget, KERNEL_WORK, START_WORK, self._reward.pca)
+            return Limits(*least, identity, budget, KERNEL_WORK, START_WORK, pca, floor=self.floor)
         budget = budget if length == 1 else max(budget // FACTOR, 1)
         start = min(LARGE_START if profile.cyclic else START_WORK, budget)
-        looks = (FIRST_LOOK, options.precision)
-        return Limits(*least, identity, budget, KERNEL_WORK, start, self._reward.pca, *looks)
+        return Limits(*least, identity, budget, KERNEL_WORK, start, pca, FIRST_LOOK, options.precision, self.floor)
