@@ -22,6 +22,7 @@ class Estimate:
     """Sums over the starts visited so far, each cluster of starts for itself."""
 
     n_starts: int
+    precision: float
     visited: int = 0
     sampled: int = 0
     looks: int = 0
@@ -48,7 +49,8 @@ class Estimate:
         left = 1.0 if self.sampled else 1 - self.visited / self.n_starts
         looks = max(self.looks, 1)
         bits = log(2 * looks * (looks + 1) / MISSES)
-        return confidence, min((sqrt(2 * bits * spread * left) + unseen * left * bits / 3) / pairs, 1.0)
+        margin = (sqrt(2 * bits * spread * left) + unseen * left * bits / 3) / pairs
+        return confidence, min(max(margin, self.precision / 4), 1.0)
 
 
 def estimate(
@@ -63,7 +65,7 @@ def estimate(
     """Visit `starts` in their order until the confidence of every head is known; `draw` gives each start 64 random
     bits.
     """
-    found = Estimate(len(starts))
+    found = Estimate(len(starts), precision)
     cluster: list[tuple[int, Counter[int]]] = []
     next_look = FIRST_STARTS
     for x in starts:

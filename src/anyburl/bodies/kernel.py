@@ -132,7 +132,7 @@ def emit_binary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out:
         support = scratch.relation_counts[joining]
         if support == 0:
             continue
-        margin, pairs = margin_of(joining, scratch)[1], max(state.found, support)
+        margin, pairs = margin_of(joining, limits.precision, scratch)[1], max(state.found, support)
         scratch.relation_counts[joining] = 0
         head = inverse(graph, joining) if scratch.swapped[0] else joining
         if not heads.wanted[head] or (length == 1 and head == body[0]):
@@ -268,7 +268,7 @@ def score_binary(
         support = int(scratch.relation_counts[joining])
         out.predictions[row] = scaled(max(state.found, support), state.counted, state.starts)
         out.supports[row] = scaled(support, state.counted, state.starts)
-        out.margins[row] = margin_of(joining, scratch)[1]
+        out.margins[row] = margin_of(joining, batch.limits.precision, scratch)[1]
         out.exact[row] = is_exact(scratch)
         if pca:
             judged = pca_of_pairs(graph, batch.heads, joining, scratch)

@@ -23,6 +23,7 @@ FIRST_STARTS = 16  # before the first look; then half as many more each time
 SAMPLED_ENDS = 8  # of the entities that a costly start might lead to
 SAMPLED_EDGES = 64  # of a costly start
 MISSES = 0.05  # an interval may miss the truth so often
+LEAST = 0.25  # of the precision: the least margin
 ROUNDS = 4  # of shuffling
 CHECK = 4  # edges that looking up an edge by binary search counts as
 
@@ -138,9 +139,11 @@ def certainty(looks: int) -> float:
 
 
 @part
-def margin_of(relation: int, scratch: Scratch) -> tuple[float, float]:
+def margin_of(relation: int, precision: float, scratch: Scratch) -> tuple[float, float]:
     """Return the estimated confidence of a head, and within how much of it the true one is, with 95 % certainty at all
     looks together; 0 if it is exact.
+
+    It is never less than a quarter of the precision: of a hub that was not visited the sample cannot know.
     """
     tally, state = scratch.tally, scratch.grounding[0]
     support = float(scratch.relation_counts[relation])
@@ -157,7 +160,8 @@ def margin_of(relation: int, scratch: Scratch) -> tuple[float, float]:
         left = 1.0 - state.counted / state.starts
         spread, unseen = spread * left, unseen * left
     bits = certainty(max(state.looks, 1))
-    return confidence, min((sqrt(2.0 * bits * spread) + unseen * bits / 3.0) / pairs, 1.0)
+    margin = (sqrt(2.0 * bits * spread) + unseen * bits / 3.0) / pairs
+    return confidence, min(max(margin, LEAST * precision), 1.0)
 
 
 @inlined
@@ -182,7 +186,7 @@ def is_known(graph: GraphArrays, limits: Limits, scratch: Scratch) -> bool:
     for relation in range(2 * graph.n_relations):
         if scratch.relation_counts[relation] < limits.min_support:
             continue
-        confidence, margin = margin_of(relation, scratch)
+        confidence, margin = margin_of(relation, limits.precision, scratch)
         if margin > limits.precision * max(1.0, 5.0 * confidence):
             return False
     return True
