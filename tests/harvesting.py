@@ -133,6 +133,7 @@ def harvested(
 def assert_clean(scratch: Scratch) -> None:
     """Between bodies no count may be left."""
     assert not scratch.relation_counts.any()
+    assert not scratch.tally.counts.any()
     assert not scratch.segment_counts.any()
     assert not scratch.pca.having.any()
     assert not scratch.pca.end_pairs.any()

@@ -25,6 +25,7 @@ from anyburl.bodies.arrays import (
 from anyburl.bodies.generalisation import generalise, make_bodies
 from anyburl.bodies.kernel import score
 from anyburl.bodies.kernel_binary import visiting_order
+from anyburl.bodies.kernel_sample import shuffled
 from anyburl.graph.arrays import GraphArrays
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
@@ -161,8 +162,7 @@ def test_visiting_orders_differ_by_key_and_begin_anywhere() -> None:
 def visited_in_order(arrays: GraphArrays, relation: int, key: int, n: int) -> list[int]:
     """The first `n` starts of a body that begins with `relation`."""
     domain = arrays.domains[arrays.domain_offsets[relation] : arrays.domain_offsets[relation + 1]].tolist()
-    first, stride = visiting_order(len(domain), np.uint64(key))
-    return [domain[(first + i * stride) % len(domain)] for i in range(n)]
+    return [domain[shuffled(place, len(domain), np.uint64(key))] for place in range(n)]
 
 
 def scaled(count: int, visited: int, total: int) -> int:
@@ -347,3 +347,24 @@ def test_estimates_are_right_on_average(
     error = confidences.std() / np.sqrt(n)
     expected = exact[1] / exact[0]
     assert abs(confidences.mean() - expected) <= max(5 * error, 0.1 * expected)
+
+
+@settings(max_examples=examples(60, 10))
+@given(
+    mid_graphs,
+    st.sampled_from([1, 2]),
+    st.sampled_from([0.3, 1.0, 1.5, 2.0, 3.0, 4.5]),
+    st.sampled_from([20, NO_LIMIT]),
+)
+def test_rules_worth_less_than_the_floor_are_left_out(
+    graph: SmallGraph, length: int, floor: float, budget: int
+) -> None:
+    arrays = arrays_of(graph)
+    bodies = every_body(arrays, length)
+    asked = limits(budget=budget)
+    expected = {
+        rule: scores
+        for rule, scores in harvested(arrays, bodies, asked).items()
+        if scores[1] * (scores[1] / scores[0]) >= floor
+    }
+    assert harvested(arrays, bodies, asked._replace(floor=floor)) == expected

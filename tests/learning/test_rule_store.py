@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from anyburl import RuleSet, learn, load_dataset
-from anyburl.learning.store import RuleStore
+from anyburl.learning.store import RuleStore, ValueCounts, most_valuable
 from anyburl.ruleset.columns import COLUMN_TYPES
+from anyburl.ruleset.measures import value
 
 
 def is_mapped(column: Any) -> bool:
@@ -41,3 +42,37 @@ def test_rules_past_the_bound_are_mapped_and_read_only(monkeypatch: pytest.Monke
     assert all(is_mapped(getattr(found, name)) for name in COLUMN_TYPES)
     assert not any(getattr(found, name).flags.writeable for name in COLUMN_TYPES)
     assert found.to_polars().equals(RuleSet.concat(parts).to_polars())
+
+
+@pytest.mark.parametrize("at_a_time", [0, 30, 10_000])
+def test_rules_dropped_little_by_little_leave_the_most_valuable(
+    monkeypatch: pytest.MonkeyPatch, at_a_time: int
+) -> None:
+    monkeypatch.setattr("anyburl.learning.store.TRIMMED_AT_A_TIME", at_a_time)
+    rules = learn(load_dataset("geo"), paths=30_000, seed=1).slice(0, 2000)
+    store = RuleStore(rules.vocabulary, 300)
+    floors = []
+    for start in range(0, len(rules), 50):
+        store.add([rules.slice(start, start + 50)])
+        floors.append(store.floor)
+        assert store.n_rules + store.n_dropped == start + 50
+        assert store.n_rules <= 450 + 50
+        if start == 950:
+            store.mark_snapshot("half")
+    assert floors == sorted(floors)
+    assert floors[-1] > 0
+    store.cut_to_cap()
+    kept = most_valuable(rules, 300)
+    assert store.rules().to_polars().equals(rules.take(kept).to_polars())
+    assert store.snapshots() == {"half": int(np.searchsorted(kept, 1000))}
+
+
+def test_the_floor_leaves_at_least_as_many_rules_as_asked() -> None:
+    rules = learn(load_dataset("geo"), paths=30_000, seed=1)
+    worth = np.sort(value(rules.support, rules.predictions))
+    for n_rules in (1, 7, 100, len(rules)):
+        counts = ValueCounts()
+        counts.add(rules)
+        floor = counts.raise_floor(n_rules)
+        assert counts.n_rules == np.count_nonzero(worth >= floor) >= n_rules
+        assert floor <= worth[-n_rules] <= floor * (1 + 1 / 256)

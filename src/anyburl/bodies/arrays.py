@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import count_relations
+from anyburl.graph.kernel import count_relations, find_widest
 from anyburl.rules.types import MAX_LENGTH, RuleType
 
 # The kind of a body is the code of the type of its rules, and one more: GROUNDED is a U_c body whose heads have its own
@@ -37,12 +37,23 @@ GROUNDING = np.dtype(
         ("most_through", np.int64),  # members that satisfy the body only through one entity
         ("ended", np.int64),  # entities that pairs end in
         ("noted", np.int64),  # in `PcaArrays.members`
+        ("sampled", np.int64),  # of the starts counted: those whose ends were sampled
+        ("clusters", np.int64),  # of starts, see `TallyArrays`
+        ("cluster_starts", np.int64),  # in the cluster under way
+        ("cluster_pairs", np.int64),
+        ("cluster_heads", np.int64),  # with a count in it
+        ("pairs_squared", np.float64),  # the sum over all clusters
+        ("most_pairs", np.int64),  # of a cluster
+        ("widest", np.float64),  # as many ends a start may have that was not seen yet
+        ("looks", np.int64),  # taken
+        ("next_look", np.int64),  # after so many starts
     ],
     align=True,
 )
 """How far the grounding of a body is: the record in `Scratch.grounding`."""
 
 NO_LIMIT = 2**62  # of work
+HASHED_PLACES = 4096  # for the entities that a start leads to, if it may lead to a quarter of that at most
 
 
 class BodyArrays(NamedTuple):
@@ -81,6 +92,7 @@ class HarvestArrays(NamedTuple):
     predictions: NDArray[np.int64]
     supports: NDArray[np.int32]
     exact: NDArray[np.bool_]
+    margins: NDArray[np.float32]  # the confidence is within so much of the estimated one, with 95 % certainty
     pca_predictions: NDArray[np.int64]  # without room unless they are counted, see `Limits.pca`
 
 
@@ -88,9 +100,11 @@ class Limits(NamedTuple):
     """What a harvest keeps, and how much work it may do.
 
     `budget` is the number of edges that grounding one body may touch before its counts are estimated from the start
-    entities visited so far; one that takes more than `start` edges alone is left out, and the counts are estimated
-    from the others. `work` bounds one kernel call. With `pca`, the predictions that the partial completeness assumption
-    can judge are counted as well.
+    entities visited so far; of one that takes more than `start` edges alone, the ends are sampled. A B body that takes
+    more than `first_look` edges is looked at now and then, and done as soon as the confidence of every head is known
+    within `precision`, or five times that share of it. `work` bounds one kernel call. Rules whose support times
+    confidence is below `floor` are left out. With `pca`, the predictions that the partial completeness assumption can
+    judge are counted as well.
     """
 
     min_support: int
@@ -100,6 +114,9 @@ class Limits(NamedTuple):
     work: int
     start: int
     pca: bool = False
+    first_look: int = NO_LIMIT
+    precision: float = 0.02
+    floor: float = 0.0
 
 
 class Batch(NamedTuple):
@@ -116,6 +133,7 @@ class HeadArrays(NamedTuple):
     wanted: NDArray[np.bool_]  # directed relation -> whether rules with this head are wanted
     edge_counts: NDArray[np.int64]  # directed relation -> its edges
     functional: NDArray[np.bool_]  # directed relation -> whether it is the more functional direction of its relation
+    widest: NDArray[np.int64]  # directed relation -> the most entities that it leads to from one
 
 
 class LevelArrays(NamedTuple):
@@ -145,12 +163,27 @@ class PcaArrays(NamedTuple):
     latest: NDArray[np.int32]  # entity -> place of its last one; counts only where `Scratch.through` does
 
 
+class TallyArrays(NamedTuple):
+    """What the interval of an estimated confidence takes: sums over clusters of a few starts, by directed relation.
+
+    `squares`, `products` and `most` count only where `Scratch.relation_counts` does.
+    """
+
+    counts: NDArray[np.int64]  # support in the cluster under way; zero between bodies
+    heads: NDArray[np.int32]  # the relations with a count in it
+    squares: NDArray[np.float64]  # the sum of support squared
+    products: NDArray[np.float64]  # the sum of support times pairs
+    most: NDArray[np.int64]  # support in a cluster
+
+
 class Scratch(NamedTuple):
     """What one worker's kernels write to. Stamps hold the clock of the last visit, so nothing is ever cleared."""
 
     clock: NDArray[np.int64]
     ends: NDArray[np.int64]  # stamp: entity is reached as the end of the body
+    end_keys: NDArray[np.int32]  # which entity has this place, where few ends are hashed, see `kernel_hashed`
     middles: NDArray[np.int64]  # stamp: entity is reached half-way (B of length 3)
+    middle_keys: NDArray[np.int32]
     first_witness: NDArray[np.int32]
     second_witness: NDArray[np.int32]
     listed: NDArray[np.int32]  # entities reached half-way (B of length 3)
@@ -159,6 +192,7 @@ class Scratch(NamedTuple):
     through_stamps: NDArray[np.int64]
     through: NDArray[np.int32]  # how many members satisfy the unary body only through this entity
     relation_counts: NDArray[np.int64]  # directed relation -> support; zero between bodies
+    tally: TallyArrays
     segment_counts: NDArray[np.int32]  # unary head -> support; zero between bodies
     touched: NDArray[np.int32]  # the unary heads with a count
     body: NDArray[np.int32]  # the body being walked
@@ -191,6 +225,7 @@ def empty_harvest(room: int, *, pca: bool = False) -> HarvestArrays:
         np.empty(room, np.int64),
         np.empty(room, np.int32),
         np.empty(room, np.bool_),
+        np.empty(room, np.float32),
         np.empty(room if pca else 0, np.int64),
     )
 
@@ -205,9 +240,11 @@ def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) 
     count_relations(graph.neighbour_relations, edge_counts)
     subjects, objects = np.split(n_owners(graph), 2)
     functional = np.concatenate([subjects >= objects, subjects < objects])
-    for column in (wanted, edge_counts, functional):
+    widest: NDArray[np.int64] = np.zeros(2 * graph.n_relations, np.int64)
+    find_widest(graph, widest)
+    for column in (wanted, edge_counts, functional, widest):
         column.setflags(write=False)  # as in an object store: one compilation serves both
-    return HeadArrays(wanted, edge_counts, functional)
+    return HeadArrays(wanted, edge_counts, functional, widest)
 
 
 def n_owners(graph: GraphArrays) -> NDArray[np.int64]:
@@ -222,18 +259,22 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, p
     `pca` if the partial completeness assumption is counted with.
     """
     entities, segments = graph.n_entities + 1, len(graph.segment_relations)
+    places = max(entities, HASHED_PLACES)
     return Scratch(
         clock=np.zeros(1, np.int64),
-        ends=np.zeros(entities, np.int64),
-        middles=np.zeros(entities, np.int64),
-        first_witness=np.zeros(entities, np.int32),
-        second_witness=np.zeros(entities, np.int32),
+        ends=np.zeros(places, np.int64),
+        end_keys=np.zeros(HASHED_PLACES, np.int32),
+        middles=np.zeros(places, np.int64),
+        middle_keys=np.zeros(HASHED_PLACES, np.int32),
+        first_witness=np.zeros(places, np.int32),
+        second_witness=np.zeros(places, np.int32),
         listed=np.zeros(entities, np.int32),
         reached=np.zeros(entities, np.int32),
         members=np.zeros(entities, np.int64),
         through_stamps=np.zeros(entities, np.int64),
         through=np.zeros(entities, np.int32),
         relation_counts=np.zeros(2 * graph.n_relations, np.int64),
+        tally=empty_tally(2 * graph.n_relations),
         segment_counts=np.zeros(segments, np.int32),
         touched=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
@@ -241,6 +282,17 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, p
         grounding=np.zeros(1, GROUNDING).view(np.recarray),
         levels=empty_levels(entities, longest if witnessed else 1),
         pca=empty_pca(entities if pca else 0, graph.n_relations, longest),
+    )
+
+
+def empty_tally(directed: int) -> TallyArrays:
+    """Return room for the sums of `directed` relations."""
+    return TallyArrays(
+        counts=np.zeros(directed, np.int64),
+        heads=np.zeros(directed, np.int32),
+        squares=np.zeros(directed, np.float64),
+        products=np.zeros(directed, np.float64),
+        most=np.zeros(directed, np.int64),
     )
 
 

@@ -20,6 +20,7 @@ from anyburl.bodies.arrays import (
 )
 from anyburl.bodies.kernel_binary import ground_binary, orient
 from anyburl.bodies.kernel_pca import note_facts_of_ends, pca_of_members, pca_of_pairs
+from anyburl.bodies.kernel_sample import is_exact, margin_of, margin_of_members
 from anyburl.bodies.kernel_unary import (
     ground_constant,
     ground_dangling,
@@ -47,6 +48,7 @@ def emit(
     head_constant: int,
     predictions: int,
     support: int,
+    margin: float,
     visited: int,
     total: int,
 ) -> int:
@@ -59,8 +61,17 @@ def emit(
     out.head_constants[n_rows] = head_constant
     out.predictions[n_rows] = scaled(predictions, visited, total)
     out.supports[n_rows] = scaled(support, visited, total)
-    out.exact[n_rows] = visited == total
+    if value_of(int(out.supports[n_rows]), int(out.predictions[n_rows])) < limits.floor:
+        return n_rows
+    out.exact[n_rows] = margin == 0.0  # of exact counts only
+    out.margins[n_rows] = margin
     return n_rows + 1
+
+
+@inlined
+def value_of(support: int, predictions: int) -> float:
+    """Return support times confidence, computed as `measures.value` does."""
+    return support * (support / predictions)
 
 
 @part
@@ -79,7 +90,7 @@ def ground(graph: GraphArrays, batch: Batch, k: int, allowed: int, scratch: Scra
     body, length, key = bodies.relations[k], bodies.relations.shape[1], bodies.keys[k]
     kind = int(bodies.kinds[k])
     if not scratch.grounding[0].under_way:
-        prepare(graph, batch.heads, body, length, kind, scratch)
+        prepare(graph, batch.heads, body, length, kind, limits.first_look, scratch)
     if kind == BINARY:
         return ground_binary(graph, length, limits, allowed, key, scratch)
     if kind == DANGLING:
@@ -89,11 +100,17 @@ def ground(graph: GraphArrays, batch: Batch, k: int, allowed: int, scratch: Scra
 
 @part
 def prepare(
-    graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32], length: int, kind: int, scratch: Scratch
+    graph: GraphArrays,
+    heads: HeadArrays,
+    body: NDArray[np.int32],
+    length: int,
+    kind: int,
+    first_look: int,
+    scratch: Scratch,
 ) -> None:
-    """Copy a body to `scratch.body` as it is walked: B from its cheaper end, U_d from the front, U_c from the back."""
+    """Copy a body to `scratch.body` as it is walked: B from its better end, U_d from the front, U_c from the back."""
     if kind == BINARY:
-        scratch.swapped[0] = orient(graph, heads, body, length, scratch)
+        scratch.swapped[0] = orient(graph, heads, body, length, first_look, scratch)
         return
     for i in range(length):
         scratch.body[i] = body[i] if kind == DANGLING else inverse(graph, int(body[length - 1 - i]))
@@ -107,7 +124,7 @@ def emit_binary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out:
     """
     heads, bodies, limits = batch.heads, batch.bodies, batch.limits
     body, length, state = bodies.relations[k], bodies.relations.shape[1], scratch.grounding[0]
-    pairs, counted, total = state.found, state.counted, state.starts
+    counted, total = state.counted, state.starts
     mirrored = is_own_reversal(graph, body, length)
     if limits.pca:
         note_facts_of_ends(graph, scratch)
@@ -115,6 +132,7 @@ def emit_binary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out:
         support = scratch.relation_counts[joining]
         if support == 0:
             continue
+        margin, pairs = margin_of(joining, limits.precision, scratch)[1], max(state.found, support)
         scratch.relation_counts[joining] = 0
         head = inverse(graph, joining) if scratch.swapped[0] else joining
         if not heads.wanted[head] or (length == 1 and head == body[0]):
@@ -123,10 +141,10 @@ def emit_binary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out:
             continue
         before = n_rows
         if head < graph.n_relations:
-            n_rows = emit(out, n_rows, limits, k, head, -1, pairs, support, counted, total)
+            n_rows = emit(out, n_rows, limits, k, head, -1, pairs, support, margin, counted, total)
         elif not mirrored:
             flipped, reversed_body = head - graph.n_relations, k + len(bodies.kinds)
-            n_rows = emit(out, n_rows, limits, reversed_body, flipped, -1, pairs, support, counted, total)
+            n_rows = emit(out, n_rows, limits, reversed_body, flipped, -1, pairs, support, margin, counted, total)
         if limits.pca and n_rows > before:
             out.pca_predictions[before] = scaled(pca_of_pairs(graph, heads, joining, scratch), counted, total)
     if limits.pca:
@@ -151,6 +169,8 @@ def emit_unary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: 
         head = inverse(graph, int(graph.segment_relations[segment]))
         if support < limits.min_support or support <= limits.min_confidence * fewest or not heads.wanted[head]:
             continue
+        if scaled(support, counted, total) < limits.floor:
+            continue
         head_constant = owner(graph, segment)
         if head_constant == graph.n_entities and head >= graph.n_relations:
             continue  # h(self, Y) says the same as h(X, self): the forward reading is kept
@@ -160,7 +180,8 @@ def emit_unary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: 
             continue
         predictions = unary_predictions(n_members, head_constant, kind, limits.object_identity, clock, scratch)
         before, identity = n_rows, limits.object_identity
-        n_rows = emit(out, n_rows, limits, k, head, head_constant, predictions, support, counted, total)
+        margin = margin_of_members(support, predictions, scratch)
+        n_rows = emit(out, n_rows, limits, k, head, head_constant, predictions, support, margin, counted, total)
         if limits.pca and n_rows > before:
             judged = pca_of_members(graph, heads, head, head_constant, predictions, kind, identity, scratch)
             out.pca_predictions[before] = scaled(judged, counted, total)
@@ -244,9 +265,11 @@ def score_binary(
     for row in range(offsets[k], offsets[k + 1]):
         head = int(out.heads[row])
         joining = inverse(graph, head) if scratch.swapped[0] else head
-        out.predictions[row] = scaled(state.found, state.counted, state.starts)
-        out.supports[row] = scaled(int(scratch.relation_counts[joining]), state.counted, state.starts)
-        out.exact[row] = state.counted == state.starts
+        support = int(scratch.relation_counts[joining])
+        out.predictions[row] = scaled(max(state.found, support), state.counted, state.starts)
+        out.supports[row] = scaled(support, state.counted, state.starts)
+        out.margins[row] = margin_of(joining, batch.limits.precision, scratch)[1]
+        out.exact[row] = is_exact(scratch)
         if pca:
             judged = pca_of_pairs(graph, batch.heads, joining, scratch)
             out.pca_predictions[row] = scaled(judged, state.counted, state.starts)
@@ -269,7 +292,8 @@ def score_unary(
         predictions = unary_predictions(state.found, head_constant, kind, identity, state.clock, scratch)
         out.predictions[row] = scaled(predictions, state.counted, state.starts)
         out.supports[row] = scaled(support, state.counted, state.starts)
-        out.exact[row] = state.counted == state.starts
+        out.margins[row] = margin_of_members(support, predictions, scratch)
+        out.exact[row] = is_exact(scratch)
         if pca:
             judged = pca_of_members(graph, batch.heads, head, head_constant, predictions, kind, identity, scratch)
             out.pca_predictions[row] = scaled(judged, state.counted, state.starts)

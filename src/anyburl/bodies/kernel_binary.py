@@ -11,11 +11,25 @@ from anyburl.bodies.arrays import (
     Limits,
     Scratch,
 )
+from anyburl.bodies.kernel_hashed import is_hashed, place_of
 from anyburl.bodies.kernel_pca import note_ends, note_facts
 from anyburl.bodies.kernel_reach import reach
+from anyburl.bodies.kernel_sample import (
+    CHECK,
+    CLUSTER,
+    FIRST_STARTS,
+    add_to_cluster,
+    close_cluster,
+    is_known,
+    sample_start,
+    shuffled,
+    widest_reach,
+)
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, inverse, joins, steps
 from anyburl.rng import mix
+
+LONGEST_SAMPLED = 3  # body with a start whose ends can be sampled
 
 
 @kernel
@@ -46,6 +60,8 @@ def begin_grounding(total: int, key: np.uint64, scratch: Scratch) -> None:
     state.place, state.stride = visiting_order(total, key)
     state.visited, state.counted, state.found, state.touched, state.work = 0, 0, 0, 0, 0
     state.side, state.most_through, state.ended, state.noted = 0, 0, 0, 0
+    state.sampled, state.clusters, state.cluster_starts, state.cluster_pairs, state.cluster_heads = 0, 0, 0, 0, 0
+    state.pairs_squared, state.most_pairs, state.looks, state.next_look = 0.0, 0, 0, FIRST_STARTS
 
 
 @inlined
@@ -75,15 +91,37 @@ def walking_cost(graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32],
 
 
 @part
-def orient(graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32], length: int, scratch: Scratch) -> bool:
-    """Copy `body` to `scratch.body` from its cheaper end; return whether that is the far end (body reversed)."""
+def orient(
+    graph: GraphArrays, heads: HeadArrays, body: NDArray[np.int32], length: int, first_look: int, scratch: Scratch
+) -> bool:
+    """Copy `body` to `scratch.body` from the end to walk it from; return whether that is the far end (body reversed).
+
+    That is the cheaper end. Of a body that will be estimated, it is the end whose starts differ less in their ends:
+    a hub that few starts lead to, but that leads to many ends, would be missed from the one side, not from the other.
+    """
+    cost = walking_cost(graph, heads, body, length)
     for i in range(length):
         scratch.body[i] = inverse(graph, int(body[length - 1 - i]))
-    if length > 1 and walking_cost(graph, heads, scratch.body, length) < walking_cost(graph, heads, body, length):
-        return True
+    far_cost = walking_cost(graph, heads, scratch.body, length)
+    far = length > 1 and far_cost < cost
+    far_widest = widest_reach(graph, heads, length, scratch)
+    far_skew = far_widest * n_starts(graph, int(scratch.body[0]))
     for i in range(length):
         scratch.body[i] = body[i]
-    return False
+    widest = widest_reach(graph, heads, length, scratch)
+    if length > 1 and min(cost, far_cost) > first_look:
+        far = far_skew < widest * n_starts(graph, int(body[0]))
+    if far:
+        for i in range(length):
+            scratch.body[i] = inverse(graph, int(body[length - 1 - i]))
+    scratch.grounding[0].widest = far_widest if far else widest
+    return far
+
+
+@inlined
+def n_starts(graph: GraphArrays, relation: int) -> int:
+    """Return how many entities have a directed relation."""
+    return int(graph.domain_offsets[relation + 1] - graph.domain_offsets[relation])
 
 
 @inlined
@@ -99,7 +137,9 @@ def ends_of_one(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int, int]
 
 
 @inlined
-def ends_of_two(graph: GraphArrays, x: int, object_identity: bool, limit: int, scratch: Scratch) -> tuple[int, int]:
+def ends_of_two(
+    graph: GraphArrays, x: int, object_identity: bool, limit: int, hashed: bool, scratch: Scratch
+) -> tuple[int, int]:
     """Write the ends y of x - a - y to `scratch.reached`; return how many, and the work. Only y = x can fail."""
     clock = scratch.clock[0]
     first, last = steps(graph, x, int(scratch.body[0]))
@@ -107,20 +147,23 @@ def ends_of_two(graph: GraphArrays, x: int, object_identity: bool, limit: int, s
     relation = int(scratch.body[1])
     for row in range(first, last):
         start, end = steps(graph, int(graph.targets[row]), relation)
+        if work + end - start > limit:
+            return n_ends, limit + 1
         work += end - start
-        if work > limit:
-            break
         for next_row in range(start, end):
             y = graph.targets[next_row]
-            if scratch.ends[y] != clock and (y != x or not object_identity):
-                scratch.ends[y] = clock
+            place = place_of(y, scratch.end_keys, scratch.ends, clock, hashed)
+            if scratch.ends[place] != clock and (y != x or not object_identity):
+                scratch.ends[place] = clock
+                if hashed:
+                    scratch.end_keys[place] = y
                 scratch.reached[n_ends] = y
                 n_ends += 1
     return n_ends, work
 
 
 @inlined
-def middles_of_three(graph: GraphArrays, x: int, limit: int, scratch: Scratch) -> tuple[int, int]:
+def middles_of_three(graph: GraphArrays, x: int, limit: int, hashed: bool, scratch: Scratch) -> tuple[int, int]:
     """Write the b of x - a - b to `scratch.listed`, each with up to two witnesses a; return how many, and the work."""
     clock = scratch.clock[0]
     first, last = steps(graph, x, int(scratch.body[0]))
@@ -128,66 +171,71 @@ def middles_of_three(graph: GraphArrays, x: int, limit: int, scratch: Scratch) -
     for row in range(first, last):
         a = graph.targets[row]
         start, end = steps(graph, int(a), int(scratch.body[1]))
+        if work + end - start > limit:
+            return 0, limit + 1
         work += end - start
-        if work > limit:
-            break
         for next_row in range(start, end):
             b = graph.targets[next_row]
-            if scratch.middles[b] != clock:
+            place = place_of(b, scratch.middle_keys, scratch.middles, clock, hashed)
+            if scratch.middles[place] != clock:
                 if b != x:
-                    scratch.middles[b] = clock
-                    scratch.first_witness[b] = a
-                    scratch.second_witness[b] = -1
+                    scratch.middles[place] = clock
+                    if hashed:
+                        scratch.middle_keys[place] = b
+                    scratch.first_witness[place] = a
+                    scratch.second_witness[place] = -1
                     scratch.listed[n_middles] = b
                     n_middles += 1
             else:
-                scratch.second_witness[b] = a
+                scratch.second_witness[place] = a
     return n_middles, work
 
 
 @inlined
-def ends_of_three(graph: GraphArrays, x: int, limit: int, scratch: Scratch) -> tuple[int, int]:
+def ends_of_three(graph: GraphArrays, x: int, limit: int, hashed: bool, scratch: Scratch) -> tuple[int, int]:
     """Write the ends y of x - a - b - y to `scratch.reached`; return how many, and the work.
 
     Under object identity only y = a can fail late: y is reached from b iff b has a witness a other than y.
     """
     clock = scratch.clock[0]
-    n_middles, work = middles_of_three(graph, x, limit, scratch)
+    n_middles, work = middles_of_three(graph, x, limit, hashed, scratch)
     n_ends = 0
-    scratch.ends[x] = clock
     for i in range(n_middles):
         b = int(scratch.listed[i])
         start, end = steps(graph, b, int(scratch.body[2]))
+        if work + end - start > limit:
+            return n_ends, limit + 1
         work += end - start
-        if work > limit:
-            break
-        single = scratch.second_witness[b] == -1
-        witness = scratch.first_witness[b]
+        middle = place_of(b, scratch.middle_keys, scratch.middles, clock, hashed)
+        single = scratch.second_witness[middle] == -1
+        witness = scratch.first_witness[middle]
         for row in range(start, end):
             y = graph.targets[row]
-            if scratch.ends[y] != clock and not (single and y == witness):
-                scratch.ends[y] = clock
+            place = place_of(y, scratch.end_keys, scratch.ends, clock, hashed)
+            if scratch.ends[place] != clock and y != x and not (single and y == witness):
+                scratch.ends[place] = clock
+                if hashed:
+                    scratch.end_keys[place] = y
                 scratch.reached[n_ends] = y
                 n_ends += 1
     return n_ends, work
 
 
 @merged
-def ends_of(
-    graph: GraphArrays, length: int, x: int, object_identity: bool, limit: int, scratch: Scratch
-) -> tuple[int, int]:
+def ends_of(graph: GraphArrays, length: int, x: int, limits: Limits, scratch: Scratch) -> tuple[int, int]:
     """Write the distinct ends of `scratch.body` from x to `scratch.reached`, stamped in `ends`; how many,
-    and the work. If that exceeds `limit`, the walk was given up and ends are missing.
+    and the work. If that exceeds `limits.start`, the walk was given up and ends are missing.
     """
+    object_identity, limit, hashed = limits.object_identity, limits.start, is_hashed(length, limits)
     if length == 1:
         scratch.clock[0] += 1
         return ends_of_one(graph, x, scratch)
     if length == 2:
         scratch.clock[0] += 1
-        return ends_of_two(graph, x, object_identity, limit, scratch)
+        return ends_of_two(graph, x, object_identity, limit, hashed, scratch)
     if length == 3 and object_identity:
         scratch.clock[0] += 1
-        return ends_of_three(graph, x, limit, scratch)
+        return ends_of_three(graph, x, limit, hashed, scratch)
     side, n_ends, work = reach(graph, scratch.body, length, x, 0, object_identity, scratch.levels, scratch.clock, limit)
     for slot in range(n_ends):
         y = scratch.levels.nodes[side, slot]
@@ -197,22 +245,24 @@ def ends_of(
 
 
 @inlined
-def count_heads(graph: GraphArrays, x: int, n_ends: int, scratch: Scratch) -> int:
+def count_heads(graph: GraphArrays, x: int, n_ends: int, hashed: bool, scratch: Scratch) -> int:
     """Count every relation from x to an end, by x's edges or by the ends, whichever are fewer; return the work."""
-    clock = scratch.clock[0]
+    clock, n_heads = scratch.clock[0], scratch.grounding[0].cluster_heads
     start, end = entity_rows(graph, x)
+    work = end - start
     if end - start <= 8 * n_ends:
         for row in range(start, end):
-            y = graph.neighbours[row]
-            if scratch.ends[y] == clock:
-                scratch.relation_counts[graph.neighbour_relations[row]] += 1
-        return end - start
-    work = 0
-    for i in range(n_ends):
-        first, last = joins(graph, x, int(scratch.reached[i]))
-        for row in range(first, last):
-            scratch.relation_counts[graph.neighbour_relations[row]] += 1
-        work += 4 + last - first
+            place = place_of(graph.neighbours[row], scratch.end_keys, scratch.ends, clock, hashed)
+            if scratch.ends[place] == clock:
+                n_heads = add_to_cluster(int(graph.neighbour_relations[row]), 1, n_heads, scratch)
+    else:
+        work = 0
+        for i in range(n_ends):
+            first, last = joins(graph, x, int(scratch.reached[i]))
+            for row in range(first, last):
+                n_heads = add_to_cluster(int(graph.neighbour_relations[row]), 1, n_heads, scratch)
+            work += CHECK + last - first
+    scratch.grounding[0].cluster_heads = n_heads
     return work
 
 
@@ -223,30 +273,48 @@ def ground_binary(
     """Ground `scratch.body`, or continue with it, until `allowed` is spent; return whether it is done, and the work.
 
     `scratch.grounding` holds the pairs and the starts so far; `relation_counts` holds for each directed relation how
-    many of the pairs (x, y) it joins; the caller clears it. The starts are visited in random order until the budget is
-    spent: then the counts are a cluster sample. A start that takes too much work by itself is left out.
+    many of the pairs (x, y) it joins; the caller clears it. The starts are visited in random order until every head is
+    known well enough or the budget is spent: then the counts are a cluster sample.
     """
     relation = int(scratch.body[0])
     offset = int(graph.domain_offsets[relation])
     begin_grounding(int(graph.domain_offsets[relation + 1]) - offset, key, scratch)
     state = scratch.grounding[0]
-    total, stride, place = state.starts, state.stride, state.place
-    n_pairs, counted, visited, work = state.found, state.counted, state.visited, state.work
-    before = work
-    while visited < total and work <= limits.budget and work - before <= allowed:
-        x = int(graph.domains[offset + place])
-        place = (place + stride) % total
-        visited += 1
-        n_ends, spent = ends_of(graph, length, x, limits.object_identity, limits.start, scratch)
-        work += spent
-        if spent > limits.start:
-            continue
-        counted += 1
-        n_pairs += n_ends
-        if n_ends > 0:
-            work += count_heads(graph, x, n_ends, scratch)
-            if limits.pca:
-                note_facts(graph, x, 0, n_ends, scratch.pca)
-                note_ends(n_ends, scratch)
-    state.place, state.found, state.counted, state.visited, state.work = place, n_pairs, counted, visited, work
-    return end_grounding(visited == total or work > limits.budget, scratch), work - before
+    total, before, known = state.starts, state.work, False
+    while state.visited < total and state.work <= limits.budget and state.work - before <= allowed and not known:
+        x = int(graph.domains[offset + shuffled(state.visited, total, key)])
+        state.visited += 1
+        visit_start(graph, length, x, limits, key, scratch)
+        if state.cluster_starts == CLUSTER:
+            close_cluster(scratch)
+            if state.work > limits.first_look and state.visited >= state.next_look:
+                known = is_known(graph, limits, scratch)
+    done = known or state.visited == total or state.work > limits.budget
+    if done:
+        close_cluster(scratch)
+    return end_grounding(done, scratch), state.work - before
+
+
+@inlined
+def visit_start(graph: GraphArrays, length: int, x: int, limits: Limits, key: np.uint64, scratch: Scratch) -> None:
+    """Count the pairs that start at x. If they are too many, they are sampled, or left out if the body is long."""
+    state, identity = scratch.grounding[0], limits.object_identity
+    n_ends, work = ends_of(graph, length, x, limits, scratch)
+    state.work += work
+    state.cluster_starts += 1
+    n_found, weight = n_ends, 1
+    if work > limits.start and length > 1:
+        if length > LONGEST_SAMPLED:
+            return
+        n_ends, work, weight = sample_start(graph, length, x, identity, key, scratch)
+        n_found = n_ends // weight
+        state.work += work
+        state.sampled += 1
+    elif n_ends > 0:
+        state.work += count_heads(graph, x, n_ends, is_hashed(length, limits), scratch)
+    state.counted += 1
+    state.found += n_ends
+    state.cluster_pairs += n_ends
+    if limits.pca and n_ends > 0:
+        note_facts(graph, x, 0, n_ends, scratch.pca)
+        note_ends(n_found, weight, scratch)

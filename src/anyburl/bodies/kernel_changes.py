@@ -122,7 +122,7 @@ def count_unjoined(
     object_identity = limits.object_identity
     if length == 3 and object_identity and n_partners > FEW:
         scratch.clock[0] += 1
-        n_middles, spent = middles_of_three(other, x, limits.start, scratch)
+        n_middles, spent = middles_of_three(other, x, limits.start, False, scratch)
         work += spent
         clock = scratch.clock[0] if spent <= limits.start else 0
     for i in range(n_partners):

@@ -21,8 +21,8 @@ def note_facts(graph: GraphArrays, entity: int, side: int, n_pairs: int, pca: Pc
 
 
 @inlined
-def note_ends(n_ends: int, scratch: Scratch) -> None:
-    """Count a pair for each of the `n_ends` ends in `scratch.reached`."""
+def note_ends(n_ends: int, n_pairs: int, scratch: Scratch) -> None:
+    """Count `n_pairs` pairs for each of the `n_ends` ends in `scratch.reached`."""
     pca, state = scratch.pca, scratch.grounding[0]
     n_ended = state.ended
     for i in range(n_ends):
@@ -30,7 +30,7 @@ def note_ends(n_ends: int, scratch: Scratch) -> None:
         if pca.end_pairs[y] == 0:
             pca.ended[n_ended] = y
             n_ended += 1
-        pca.end_pairs[y] += 1
+        pca.end_pairs[y] += n_pairs
     state.ended = n_ended
 
 

@@ -123,6 +123,8 @@ def ground_dangling(
     offset = int(graph.domain_offsets[relation])
     begin_grounding(int(graph.domain_offsets[relation + 1]) - offset, key, scratch)
     state = scratch.grounding[0]
+    if state.starts < limits.floor:  # no rule can be worth as much
+        return end_grounding(True, scratch), 1
     total, stride, place, clock = state.starts, state.stride, state.place, state.clock
     n_members, n_touched, work = state.found, state.touched, state.work
     counted, visited = state.counted, state.visited
@@ -170,6 +172,8 @@ def ground_constant(
         )
         begin_grounding(total, key, scratch)
         state.side = side
+        if total < limits.floor:  # no rule can be worth as much
+            return end_grounding(True, scratch), found
         if kind == GROUNDED:
             return end_grounding(True, scratch), found + count_own_heads(graph, constant, total, limits.pca, scratch)
     side, total, clock = int(state.side), state.starts, state.clock

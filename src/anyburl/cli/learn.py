@@ -111,6 +111,14 @@ def command(
     budget: Annotated[
         int, _option("Edges to visit for one body; beyond that, its counts are estimated.", SEARCH)
     ] = LearnOptions.budget,
+    precision: Annotated[
+        float,
+        _option(
+            "On a large graph, how well to know a confidence: its 95 % interval is within this, or within five times "
+            "this share of it.",
+            SEARCH,
+        ),
+    ] = LearnOptions.precision,
     engine: Annotated[str, _choice("What runs the search", SEARCH, ENGINES)] = LearnOptions.engine,
     address: Annotated[
         str | None,

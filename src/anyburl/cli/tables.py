@@ -74,6 +74,13 @@ def table_width(rules: RuleSet, names: Names | None = None) -> int:
     return beside + max((len(row.get("named", row["rule"])) for row in rule_rows(rules, names)), default=0)
 
 
+def _margins(rules: RuleSet) -> dict[str, list[float | None]]:
+    """Return how far estimated confidences may be off, None where that is not known; nothing if it is of none."""
+    if rules.margin is None:
+        return {}
+    return {"margin": [round(margin, 6) if margin == margin else None for margin in rules.margin.tolist()]}
+
+
 def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]]:
     """Return the rules as plain values, for tables and JSON; with names, `named` is the rule in readable names."""
     from anyburl.explanation import words
@@ -87,6 +94,7 @@ def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]
         "support": rules.support.tolist(),
         "predictions": rules.predictions.tolist(),
         "exact": rules.exact.tolist(),
+        **_margins(rules),
         **{name: getattr(rules, name).tolist() for name in rules.measures},
         "rule": rules.texts().to_list(),
     }

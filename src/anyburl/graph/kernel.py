@@ -91,3 +91,13 @@ def count_relations(relations: Ints, counts: Ints) -> None:
     """Count how often each relation occurs in `relations`."""
     for row in range(len(relations)):
         counts[relations[row]] += 1
+
+
+@kernel
+def find_widest(graph: GraphArrays, widest: Ints) -> None:
+    """Write the length of the longest segment of each directed relation."""
+    for segment in range(graph.segment_offsets[graph.n_entities]):
+        relation = graph.segment_relations[segment]
+        length = int(graph.segment_starts[segment + 1]) - int(graph.segment_starts[segment])
+        if length > widest[relation]:
+            widest[relation] = length

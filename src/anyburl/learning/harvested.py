@@ -16,6 +16,7 @@ def to_rules(vocabulary: Vocabulary, bodies: BodyArrays, harvest: HarvestArrays,
     table, places = np.unique(np.vstack([bodies.relations, reversals]), axis=0, return_inverse=True)
     rows = harvest.bodies[:n_rows]
     numbers = rows % len(bodies.kinds)
+    exact = harvest.exact[:n_rows].copy()
     return RuleSet(
         vocabulary=vocabulary,
         bodies=table.astype(np.int32),
@@ -26,5 +27,6 @@ def to_rules(vocabulary: Vocabulary, bodies: BodyArrays, harvest: HarvestArrays,
         body_constant=bodies.constants[numbers],
         predictions=harvest.predictions[:n_rows].copy(),
         support=harvest.supports[:n_rows].copy(),
-        exact=harvest.exact[:n_rows].copy(),
+        exact=exact,
+        margin=None if exact.all() else harvest.margins[:n_rows].copy(),
     )

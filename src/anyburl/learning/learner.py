@@ -180,6 +180,7 @@ class Learner:
         n_cores = self.engine.workers if self.options.paths is None else CORES_OF_PATH_RUNS
         allocation = self._policy.allocate(self.history, self._profiles(), n_cores, rng)
         started = time.monotonic()
+        self.engine.floor = self.store.floor
         cores = self.engine.run_span(number, allocation, self._deadline(started))
         profiles = by_profile(cores, allocation)
         self.engine.after_span(profiles)

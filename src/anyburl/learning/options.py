@@ -39,6 +39,7 @@ class LearnKeywords(TypedDict, total=False):
     span: float
     heads: str
     budget: int
+    precision: float
     object_identity: bool
     relations: tuple[str, ...] | None
     max_rules: int | None
@@ -72,6 +73,7 @@ class LearnOptions:
     span: float = 1.0
     heads: str = "all"
     budget: int = 1_000_000
+    precision: float = 0.02
     object_identity: bool = True
     relations: tuple[str, ...] | None = None
     max_rules: int | None = None
@@ -161,7 +163,7 @@ def _bounds() -> Iterator[tuple[str, type, float, float | None]]:
     yield from (("seconds", Real, 0, None), ("paths", Integral, 1, None))
     yield from ((name, Integral, 0, MAX_LENGTH) for name in ("max_cyclic", "max_acyclic", "max_grounded"))
     yield from ((name, Integral, 1, None) for name in ("min_support", "budget", "max_rules", "threads"))
-    yield from ((name, Real, 0, 1) for name in ("min_confidence", "epsilon", "saturation"))
+    yield from ((name, Real, 0, 1) for name in ("min_confidence", "epsilon", "saturation", "precision"))
     yield from (("span", Real, 0.01, None), ("seed", Integral, 0, None))
 
 

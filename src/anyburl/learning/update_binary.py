@@ -135,6 +135,7 @@ class _BinaryUpdate:
             predictions[passes],
             counts[passes].astype(np.int32),
             np.ones(len(passes), np.bool_),
+            np.zeros(len(passes), np.float32),
             np.empty(0, np.int64),
         )
         return [to_rules(self._known.rules.vocabulary, chosen, harvest, len(passes))] if len(passes) else []

@@ -59,6 +59,9 @@ class RuleColumns:
     support: NDArray[np.int32]
     exact: NDArray[np.bool_]
     """Whether predictions and support are exact, not estimated from a sample."""
+    margin: NDArray[np.float32] | None = None
+    """How far the true confidence may be from that of estimated counts (95 % interval): 0 where they are exact, NaN
+    where that is not known; None if it is not known of any rule."""
     pca_confidence: NDArray[np.float64] | None = None
     """Support / the predictions that the partial completeness assumption can judge; None unless measured."""
     head_coverage: NDArray[np.float64] | None = None
@@ -67,7 +70,8 @@ class RuleColumns:
     """How many times likelier the head is where the body holds than anywhere; None unless measured."""
 
     def __post_init__(self) -> None:
-        types: dict[str, Any] = {"bodies": np.int32, **COLUMN_TYPES, **dict.fromkeys(self.measures, np.float64)}
+        extras = {name: np.float32 if name == "margin" else np.float64 for name in self.extras}
+        types: dict[str, Any] = {"bodies": np.int32, **COLUMN_TYPES, **extras}
         columns = {name: owned_column(name, getattr(self, name), dtype) for name, dtype in types.items()}
         check_columns(self.vocabulary, columns)
         vars(self).update(columns)
@@ -117,6 +121,11 @@ class RuleColumns:
         """The names of the measures that these rules have."""
         return tuple(name for name in MEASURES if getattr(self, name) is not None)
 
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """The names of the columns that these rules have and others may lack."""
+        return self.measures if self.margin is None else ("margin", *self.measures)
+
     def confidence(self, smoothing: float = 0) -> NDArray[np.float64]:
         """Return support / (predictions + smoothing), 0 where there are no predictions."""
         return measures.confidence(self.support, self.predictions, smoothing)
@@ -160,13 +169,13 @@ class RuleColumns:
         for name in (
             "bodies",
             *COLUMN_TYPES,
-            *self.measures,
+            *self.extras,
         ):  # an array forgets it when it is copied to another process
             state[name].flags.writeable = False
 
     def _at(self, rows: Rows) -> Self:
         """Return some of the rules; what was checked is not checked again."""
-        return self.with_checked({name: getattr(self, name)[rows] for name in (*COLUMN_TYPES, *self.measures)})
+        return self.with_checked({name: getattr(self, name)[rows] for name in (*COLUMN_TYPES, *self.extras)})
 
 
 def _read_only(column: NDArray[Any]) -> NDArray[Any]:

@@ -36,7 +36,20 @@ def concatenate(sets: Sequence[Rules], *, on_disk: bool = False) -> Rules:
         parts = (getattr(rules, name) for rules in sets)
         moved = (place[part] for place, part in zip(places, parts, strict=True)) if name == "body" else parts
         columns[name] = _joined(moved, sum(map(len, sets)), dtype, on_disk)
-    return first.with_checked({"bodies": bodies, **columns, **_joined_measures(sets, on_disk)})
+    margin = _joined(map(margins, sets), sum(map(len, sets)), np.float32, on_disk) if has_margins(sets) else None
+    return first.with_checked({"bodies": bodies, **columns, "margin": margin, **_joined_measures(sets, on_disk)})
+
+
+def has_margins(sets: Sequence[RuleColumns]) -> bool:
+    """Whether some of the sets say how well estimated confidences are known."""
+    return any(rules.margin is not None for rules in sets)
+
+
+def margins(rules: RuleColumns) -> NDArray[np.float32]:
+    """Return how far confidences may be off: 0 where they are exact, NaN where that is not known."""
+    if rules.margin is not None:
+        return rules.margin
+    return np.where(rules.exact, np.float32(0), np.float32(np.nan))
 
 
 def _joined_measures(sets: Sequence[Rules], on_disk: bool) -> dict[str, NDArray[np.float64] | None]:
@@ -61,7 +74,12 @@ def replace_rows(rules: Rules, rows: NDArray[np.int64], others: Rules) -> Rules:
         moved = theirs[new] if name == "body" else new
         column[rows[:n_swapped]], column[n_rules:] = moved[:n_swapped], moved[n_swapped:]
         columns[name] = column if n_swapped == len(rows) else np.delete(column, rows[n_swapped:])
-    return rules.replace(bodies=bodies, **columns)
+    if not has_margins([rules, others]):
+        return rules.replace(bodies=bodies, **columns)
+    margin = np.concatenate([margins(rules), margins(others)[n_swapped:]])
+    margin[rows[:n_swapped]] = margins(others)[:n_swapped]
+    kept = margin if n_swapped == len(rows) else np.delete(margin, rows[n_swapped:])
+    return rules.replace(bodies=bodies, **columns, margin=kept)
 
 
 def merge(sets: Sequence[Rules]) -> Rules:
@@ -92,7 +110,7 @@ def reencode(rules: Rules, vocabulary: Vocabulary) -> tuple[Rules, int]:
         predictions=rules.predictions[known],
         support=rules.support[known],
         exact=rules.exact[known],
-        **{name: getattr(rules, name)[known] for name in rules.measures},
+        **{name: getattr(rules, name)[known] for name in rules.extras},
     )
     return moved_rules, len(rules) - len(moved_rules)
 

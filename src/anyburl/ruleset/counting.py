@@ -48,6 +48,7 @@ class Counts(NamedTuple):
     predictions: NDArray[np.int64]
     support: NDArray[np.int32]
     exact: NDArray[np.bool_]
+    margin: NDArray[np.float32]  # how far the confidence may be off, see `RuleColumns`
     pca_predictions: NDArray[np.int64]  # those that the partial completeness assumption can judge; zero if not asked
 
 
@@ -71,7 +72,10 @@ def rescore(
     limits = counting_limits(object_identity, budget, pca=measures)
     counts = count_rules(rules, graph, limits, threads, progress)
     unmeasured = dict.fromkeys(MEASURES)
-    new = rules.replace(predictions=counts.predictions, support=counts.support, exact=counts.exact, **unmeasured)
+    margin = None if counts.exact.all() else counts.margin
+    new = rules.replace(
+        predictions=counts.predictions, support=counts.support, exact=counts.exact, margin=margin, **unmeasured
+    )
     if not measures:
         return new
     return new.replace(
@@ -105,6 +109,7 @@ def count_rules(
         np.zeros(n_rules, np.int64),
         np.zeros(n_rules, np.int32),
         np.ones(n_rules, np.bool_),
+        np.zeros(n_rules, np.float32),
         np.zeros(n_rules, np.int64),
     )
     wanted = head_arrays(graph)
@@ -117,7 +122,7 @@ def count_rules(
             for order, out in pool.map(scorer, batches):
                 chosen = rows[order]
                 counts.predictions[chosen], counts.support[chosen] = out.predictions, out.supports
-                counts.exact[chosen] = out.exact
+                counts.exact[chosen], counts.margin[chosen] = out.exact, out.margins
                 if limits.pca:
                     counts.pca_predictions[chosen] = out.pca_predictions
                 if progress:

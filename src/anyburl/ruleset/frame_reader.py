@@ -22,7 +22,7 @@ ENTITY_COLUMNS = ("subject", "object", "constant")
 LABEL_COLUMNS = ("type", "head", *ENTITY_COLUMNS)
 COUNT_COLUMNS = ("predictions", "support")
 REQUIRED = (*LABEL_COLUMNS, "body", "forward", *COUNT_COLUMNS)
-READ = (*REQUIRED, "exact", *MEASURES)
+READ = (*REQUIRED, "exact", "margin", *MEASURES)
 TYPES = pl.Enum([str(name) for name in RuleType])
 NO_TYPE = 255
 
@@ -70,7 +70,7 @@ class FrameReader:
             body_constant=constant,
             exact=_exact(frame),
             **counts,
-            **_measures(frame),
+            **_extras(frame),
         )
 
     def _bodies(self, frame: pl.DataFrame) -> tuple[Ids, Ids, NDArray[np.int64]]:
@@ -177,7 +177,7 @@ def _is_suitable(name: str, dtype: pl.DataType) -> bool:
         return dtype.is_integer()
     if name == "exact":
         return dtype in (pl.Boolean, pl.Null)
-    if name in MEASURES:
+    if name in ("margin", *MEASURES):
         return dtype.is_numeric() or dtype == pl.Null
     inner = _inner(dtype)
     return inner is not None and (_is_label(inner) if name == "body" else inner in (pl.Boolean, pl.Null))
@@ -190,10 +190,11 @@ def _exact(frame: pl.DataFrame) -> NDArray[np.bool_]:
     return frame["exact"].cast(pl.Boolean).fill_null(False).to_numpy()
 
 
-def _measures(frame: pl.DataFrame) -> dict[str, Any]:
-    """Return the measures that the frame has, NaN for null."""
-    names = (name for name in MEASURES if name in frame.columns)
-    return {name: frame[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in names}
+def _extras(frame: pl.DataFrame) -> dict[str, Any]:
+    """Return the margins and measures that the frame has, NaN for null."""
+    dtypes: dict[str, Any] = {"margin": pl.Float32, **dict.fromkeys(MEASURES, pl.Float64)}
+    found = {name: dtype for name, dtype in dtypes.items() if name in frame.columns}
+    return {name: frame[name].cast(dtype).fill_null(np.nan).to_numpy() for name, dtype in found.items()}
 
 
 def _type_codes(types: pl.Series) -> NDArray[np.uint8]:

@@ -73,7 +73,7 @@ class FrameWriter:
         backward = part.head >= n_relations
         constant = part.head_constant
         types, relations, entities = self.labels
-        measured: dict[str, NDArray[np.float64]] = {name: getattr(part, name) for name in part.measures}
+        extras: dict[str, NDArray[np.floating]] = {name: getattr(part, name) for name in part.extras}
         return pl.DataFrame(
             {
                 "type": types.gather(part.type),
@@ -87,7 +87,7 @@ class FrameWriter:
                 "support": part.support,
                 "exact": part.exact,
                 "confidence": part.confidence(),
-                **measured,
+                **extras,
             }
         )
 

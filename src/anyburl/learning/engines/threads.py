@@ -62,6 +62,7 @@ class ThreadsEngine(Stoppable):
     ) -> list[CoreSpan]:
         """Let one worker do one core's share; if its profile finishes early, it helps with the others."""
         worker = self._idle.get()
+        worker.floor = self.floor
         try:
             others = [one for one in dict.fromkeys([*allocation, *self._sources]) if one != profile]
             sources = [self._sources[one] for one in (profile, *others)]

@@ -25,8 +25,10 @@ from anyburl.triples.vocabulary import Vocabulary
 ATTEMPTS = 5_000  # paths tried at a time: a few milliseconds
 KERNEL_WORK = 4_000_000  # edges touched in one kernel call: some tens of milliseconds, more on a large graph
 SHORT = 2  # bodies up to this length are few
-FACTOR = 10  # applied to the budget: up for short bodies, down for long ones on a large graph, which has many
-START_WORK = 1_000_000  # edges that a single start of a body may touch
+FACTOR = 10  # applied to the budget: up for short bodies, down for those of a large graph, which has many
+START_WORK = 1_000_000  # edges that a single start of a body may touch,
+LARGE_START = 300  # and on a large graph, where most starts lead to a hub: what is beyond is sampled
+FIRST_LOOK = 5_000  # edges of a binary body on a large graph: from there on it is looked at
 
 
 Deliver = Callable[[PathProfile, RuleSet], None]
@@ -102,6 +104,7 @@ class Worker:
         self._held = None
         self._scratch.grounding[0].under_way = False
         self._scratch.relation_counts[:] = 0
+        self._scratch.tally.counts[:] = 0
         self._scratch.segment_counts[:] = 0
         self._scratch.pca.having[:] = 0
         self._scratch.pca.end_pairs[:] = 0
@@ -167,12 +170,11 @@ class Worker:
         source.put(bodies.take(np.arange(done, len(bodies.kinds))))
 
     def _limits(self, profile: PathProfile) -> Limits:
-        options, budget, start = self._options, self._options.budget, START_WORK
-        is_short = profile.rule_length <= SHORT
+        options, length, budget = self._options, profile.rule_length, self._options.budget
+        least, identity, pca = (options.min_support, options.min_confidence), options.object_identity, self._reward.pca
         if len(self._graph.targets) <= LARGE:
-            budget *= FACTOR if is_short else 1
-        else:
-            budget = budget if is_short else max(budget // FACTOR, 1)
-            start = min(start, budget)
-        least, identity = (options.min_support, options.min_confidence), options.object_identity
-        return Limits(*least, identity, budget, KERNEL_WORK, start, self._reward.pca)
+            budget *= FACTOR if length <= SHORT else 1
+            return Limits(*least, identity, budget, KERNEL_WORK, START_WORK, pca, floor=self.floor)
+        budget = budget if length == 1 else max(budget // FACTOR, 1)
+        start = min(LARGE_START if profile.cyclic else START_WORK, budget)
+        return Limits(*least, identity, budget, KERNEL_WORK, start, pca, FIRST_LOOK, options.precision, self.floor)

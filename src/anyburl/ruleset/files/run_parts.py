@@ -18,7 +18,7 @@ PARTS = "parts"
 SUFFIX = ".columns"
 
 _STORED = ("bodies", *COLUMN_TYPES)
-"""What a part holds, one array after the other."""
+"""What a part holds, one array after the other; then the margins, if some are known."""
 
 
 def part_files(folder: Path) -> list[Path]:
@@ -32,7 +32,7 @@ def write_part(folder: Path, rules: RuleColumns) -> None:
     number = max((int(file.stem) for file in part_files(folder)), default=0) + 1
     target = folder / PARTS / f"{number:06d}{SUFFIX}"
     with replacing(target, RunError) as unfinished, open(unfinished, "wb") as file:
-        for name in _STORED:
+        for name in (*_STORED, *(["margin"] if rules.margin is not None else [])):
             np.save(file, getattr(rules, name))
 
 
@@ -41,7 +41,8 @@ def read_part(file: Path, vocabulary: Vocabulary) -> RuleColumns:
     try:
         with open(file, "rb") as stored:
             columns = {name: np.lib.format.read_array(stored, allow_pickle=False) for name in _STORED}
-        return RuleColumns(vocabulary=vocabulary, **columns)
+            margin = np.lib.format.read_array(stored, allow_pickle=False) if stored.peek(1) else None
+        return RuleColumns(vocabulary=vocabulary, **columns, margin=margin)
     except (OSError, EOFError, ValueError, TypeError, MemoryError, RuleError) as error:
         reason = " ".join(str(error).split())[:200]
         raise RunError(f"{file} is damaged ({reason or type(error).__name__})") from error

@@ -1,0 +1,192 @@
+"""Count a binary body until it is known: starts in random order, costly ones sampled within, looks in between.
+
+The starts of a body are clusters of pairs. The confidence of a head is a ratio of two sums over them. How far that of
+the visited starts may be from that of all is told by how much the clusters differ: by Bernstein's inequality with the
+variance found, shared out between all looks so that it holds at each of them.
+"""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+import numpy as np
+
+from anyburl._jit import inlined, kernel, part
+from anyburl.bodies.arrays import HeadArrays, Limits, Scratch
+from anyburl.bodies.kernel_joins import joins_pair
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import entity_rows, inverse
+from anyburl.rng import mix
+
+CLUSTER = 2  # starts
+FIRST_STARTS = 16  # before the first look; then half as many more each time
+SAMPLED_ENDS = 8  # of the entities that a costly start might lead to
+SAMPLED_EDGES = 64  # of a costly start
+MISSES = 0.05  # an interval may miss the truth so often
+LEAST = 0.25  # of the precision: the least margin
+ROUNDS = 4  # of shuffling
+CHECK = 4  # edges that looking up an edge by binary search counts as
+
+
+@kernel
+def shuffled(place: int, n: int, key: np.uint64) -> int:
+    """Return which of n comes at `place` in an order drawn by `key`: each one at one place.
+
+    A Feistel network over the next power of four; what lands beyond n goes through it again.
+    """
+    half = np.uint64(1)
+    while (np.uint64(1) << (half + half)) < np.uint64(n):
+        half += np.uint64(1)
+    mask, number = (np.uint64(1) << half) - np.uint64(1), np.uint64(place)
+    while True:
+        high, low = number >> half, number & mask
+        for turn in range(ROUNDS):
+            high, low = low, high ^ (mix(low + key * np.uint64(2 * turn + 1)) & mask)
+        number = (high << half) | low
+        if number < np.uint64(n):
+            return int(np.int64(number))
+
+
+@inlined
+def add_to_cluster(relation: int, count: int, n_heads: int, scratch: Scratch) -> int:
+    """Add to the support of a relation in the cluster under way; return the new number of relations with a count."""
+    tally = scratch.tally
+    if tally.counts[relation] == 0:
+        tally.heads[n_heads] = relation
+        n_heads += 1
+    tally.counts[relation] += count
+    return n_heads
+
+
+@part
+def close_cluster(scratch: Scratch) -> None:
+    """Add the cluster under way to the sums."""
+    tally, state = scratch.tally, scratch.grounding[0]
+    pairs = float(state.cluster_pairs)
+    for i in range(state.cluster_heads):
+        relation = tally.heads[i]
+        count = tally.counts[relation]
+        tally.counts[relation] = 0
+        if scratch.relation_counts[relation] == 0:
+            tally.squares[relation], tally.products[relation], tally.most[relation] = 0.0, 0.0, 0
+        scratch.relation_counts[relation] += count
+        tally.squares[relation] += float(count) * count
+        tally.products[relation] += count * pairs
+        tally.most[relation] = max(tally.most[relation], count)
+    state.clusters += 1
+    state.pairs_squared += pairs * pairs
+    state.most_pairs = max(state.most_pairs, state.cluster_pairs)
+    state.cluster_starts, state.cluster_pairs, state.cluster_heads = 0, 0, 0
+
+
+@part
+def widest_reach(graph: GraphArrays, heads: HeadArrays, length: int, scratch: Scratch) -> float:
+    """Estimate how many ends one start of `scratch.body` can have: one hub on the way, average fan-outs after it."""
+    widest, fan = 0.0, 1.0
+    for step in range(length - 1, -1, -1):
+        relation = int(scratch.body[step])
+        widest = max(widest, heads.widest[relation] * fan)
+        sources = float(graph.domain_offsets[relation + 1] - graph.domain_offsets[relation])
+        fan *= heads.edge_counts[relation] / max(sources, 1.0)
+    back = inverse(graph, int(scratch.body[length - 1]))
+    return min(widest, float(graph.domain_offsets[back + 1] - graph.domain_offsets[back]))
+
+
+@part
+def sample_start(
+    graph: GraphArrays, length: int, x: int, object_identity: bool, key: np.uint64, scratch: Scratch
+) -> tuple[int, int, int]:
+    """Estimate the ends and the supports of a start from some entities that the body may lead to and some edges of x.
+
+    Both are taken at equal distances from a random first one. Returns the ends, the work, and how many ends each one
+    found stands for; those found are in `scratch.reached`.
+    """
+    body, state, work = scratch.body, scratch.grounding[0], 0
+    draw = mix(key ^ mix(np.uint64(x)))
+    back = inverse(graph, int(body[length - 1]))
+    offset, end = int(graph.domain_offsets[back]), int(graph.domain_offsets[back + 1])
+    weight = max((end - offset) // SAMPLED_ENDS, 1)
+    n_found = 0
+    for place in range(offset + int(np.int64((draw >> np.uint64(33)) % np.uint64(weight))), end, weight):
+        y = int(graph.domains[place])
+        work += CHECK * length
+        if joins_pair(graph, body, length, x, y, object_identity):
+            scratch.reached[n_found] = y
+            n_found += 1
+    first, last = entity_rows(graph, x)
+    share = max((last - first) // SAMPLED_EDGES, 1)
+    n_heads = state.cluster_heads
+    for row in range(first + int(np.int64((draw & np.uint64(0x7FFFFFFF)) % np.uint64(share))), last, share):
+        y = int(graph.neighbours[row])
+        work += CHECK * length
+        if y < graph.n_entities and joins_pair(graph, body, length, x, y, object_identity):
+            n_heads = add_to_cluster(int(graph.neighbour_relations[row]), share, n_heads, scratch)
+    state.cluster_heads = n_heads
+    return n_found * weight, work, weight
+
+
+@inlined
+def is_exact(scratch: Scratch) -> bool:
+    """Whether the counts of the body that was grounded are exact."""
+    state = scratch.grounding[0]
+    return bool(state.counted == state.starts and state.sampled == 0)
+
+
+@inlined
+def certainty(looks: int) -> float:
+    """Return log(2 / d), d being the part of `MISSES` that falls to the last of so many looks."""
+    return log(2.0 * looks * (looks + 1) / MISSES)
+
+
+@part
+def margin_of(relation: int, precision: float, scratch: Scratch) -> tuple[float, float]:
+    """Return the estimated confidence of a head, and within how much of it the true one is, with 95 % certainty at all
+    looks together; 0 if it is exact.
+
+    It is never less than a quarter of the precision: of a hub that was not visited the sample cannot know.
+    """
+    tally, state = scratch.tally, scratch.grounding[0]
+    support = float(scratch.relation_counts[relation])
+    pairs = max(float(state.found), support)
+    confidence = support / pairs if pairs > 0.0 else 0.0
+    if is_exact(scratch):
+        return confidence, 0.0
+    if support == 0.0:
+        return 0.0, 1.0
+    spread = tally.squares[relation] - 2.0 * confidence * tally.products[relation]
+    spread = max(spread + confidence * confidence * state.pairs_squared, 0.0)
+    unseen = max(confidence * max(state.widest, float(state.most_pairs)), float(tally.most[relation]))
+    if state.sampled == 0:
+        left = 1.0 - state.counted / state.starts
+        spread, unseen = spread * left, unseen * left
+    bits = certainty(max(state.looks, 1))
+    margin = (sqrt(2.0 * bits * spread) + unseen * bits / 3.0) / pairs
+    return confidence, min(max(margin, LEAST * precision), 1.0)
+
+
+@inlined
+def margin_of_members(support: int, predictions: int, scratch: Scratch) -> float:
+    """Return the same for a head of a unary body, whose members are visited in random order until the budget ends."""
+    state = scratch.grounding[0]
+    if is_exact(scratch):
+        return 0.0
+    if predictions == 0:
+        return 1.0
+    confidence, left, bits = support / predictions, float(1.0 - state.counted / state.starts), certainty(1)
+    spread = sqrt(2.0 * bits * left * predictions * confidence * (1.0 - confidence))
+    return min((spread + bits * left / 3.0) / predictions, 1.0)
+
+
+@part
+def is_known(graph: GraphArrays, limits: Limits, scratch: Scratch) -> bool:
+    """Take a look: whether the confidence of every head with enough support is known well enough."""
+    state = scratch.grounding[0]
+    state.looks += 1
+    state.next_look = state.visited + state.visited // 2
+    for relation in range(2 * graph.n_relations):
+        if scratch.relation_counts[relation] < limits.min_support:
+            continue
+        confidence, margin = margin_of(relation, limits.precision, scratch)
+        if margin > limits.precision * max(1.0, 5.0 * confidence):
+            return False
+    return True
