@@ -11,7 +11,7 @@ import pytest
 
 from anyburl import RuleSet, Vocabulary, learn, load_dataset, rescore
 from anyburl.ruleset.combine import replace_rows
-from anyburl.ruleset.files.run_folder import write_part
+from anyburl.ruleset.files.run_parts import write_part
 from ruleset.samples import make_rules
 
 

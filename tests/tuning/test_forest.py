@@ -34,7 +34,14 @@ def trained(seed: int, **parameters: Any) -> tuple[Any, NDArray[np.float32]]:
     rows, rng = evidence(seed, 3000), np.random.default_rng(seed)
     labels = (rows[:, 0] + rows[:, 1] + rng.random(len(rows)) > 3).astype(np.int8)
     data = lightgbm.Dataset(rows, labels, group=np.full(100, 30))
-    chosen = {**PARAMETERS, "min_data_in_leaf": 20, "num_threads": 1, "seed": seed, **parameters}
+    chosen = {
+        **PARAMETERS,
+        "objective": "lambdarank",
+        "min_data_in_leaf": 20,
+        "num_threads": 1,
+        "seed": seed,
+        **parameters,
+    }
     return lightgbm.train(chosen, data, num_boost_round=30), rows
 
 

@@ -14,12 +14,12 @@ from anyburl.ranking.kernel_evidence import N_BEST, PER_GROUP, UNIT
 from anyburl.ranking.ready import ReadyRules
 from anyburl.ruleset.ruleset import RuleSet
 
-LONGEST_GROUP = 3
+LONGEST_GROUP = 5
 Floats = NDArray[np.float32]
 
 
 def rule_groups(rules: RuleSet) -> NDArray[np.uint8]:
-    """Put rules of one type and length into a group, lengths from 3 on together; groups are numbered from 0."""
+    """Put rules of one type and length into a group, lengths from 5 on together; groups are numbered from 0."""
     codes = rules.type.astype(np.int64) * (LONGEST_GROUP + 1) + np.minimum(rules.lengths, LONGEST_GROUP)
     present = np.bincount(codes, minlength=1) > 0
     groups: NDArray[np.uint8] = (np.cumsum(present) - 1)[codes].astype(np.uint8)

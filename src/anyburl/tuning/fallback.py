@@ -7,13 +7,16 @@ there. All of it is counted on the graph that is asked about, so it carries over
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.lookup import degrees
+from anyburl.tuning import kernel_likeness
 from anyburl.tuning.kernel_walks import fill_walks
+from anyburl.tuning.likeness import Likeness
 
 STEPS = 3  # of walks
 LEAST_SHARE = 1e-4  # of walks that an edge must get to be followed
@@ -22,7 +25,8 @@ FIT, CROWD, NEAR = 0.1, 0.6, 0.75  # weights of fit, degree (counts against) and
 SECOND_STEP = 0.1  # weight of walks of two steps: two answers to one question are not answers to each other
 WALKS_AT_A_TIME = 1 << 23  # numbers of walks held in memory
 MOST_PLACES = 1 << 26  # numbers of `Place`s held in memory
-N_COLUMNS = 6
+N_OWN = 6  # columns: the score, fit, share and three steps
+N_COLUMNS = N_OWN + kernel_likeness.N_COLUMNS
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -42,7 +46,13 @@ class Fallback:
     """Scores all entities as answers, without rules. Nothing of it is learned: it counts on one graph."""
 
     graph: GraphArrays
+    threads: int = 1
     _places: dict[int, Place] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def likeness(self) -> Likeness:
+        """What compares entities."""
+        return Likeness(self.graph, self.threads)
 
     def scores(self, entities: Ints, relations: Ints) -> Floats:
         """Return a score for each query (entity, directed relation, ?) and entity; higher is better."""
@@ -52,8 +62,10 @@ class Fallback:
         return scores
 
     def columns(self, entities: Ints, relations: Ints, questions: NDArray[np.int64], candidates: Ints) -> Floats:
-        """Return what a model is told of each candidate of a question: the numbers behind its score."""
-        told = np.empty((len(candidates), N_COLUMNS), np.float32)
+        """Return what a model is told of each candidate of a question: the numbers behind its score, and its likeness
+        to other answers.
+        """
+        told = np.empty((len(candidates), N_OWN), np.float32)
         places = self._places_of(relations)
         ends = np.searchsorted(questions, np.arange(len(entities) + 1))
         for rows in self._parts(len(entities)):
@@ -65,7 +77,7 @@ class Fallback:
                 score = place.score[listed] + nearness(shares.T)
                 steps = np.log(shares + np.float32(NOWHERE))
                 told[own] = np.column_stack([score, place.fit[listed], place.shares[listed], steps])
-        return told
+        return np.column_stack([told, self.likeness.columns(entities, relations, questions, candidates)])
 
     def place(self, place: int) -> Place:
         """Return what is known of the entities at one end of a relation, by the directed relation they have there."""
