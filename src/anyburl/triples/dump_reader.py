@@ -21,10 +21,11 @@ from anyburl.rdf_terms import literal_text
 from anyburl.triples.dumps import DUMPS, Dump
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.gathered import Gathered
-from anyburl.triples.lines import first_undecodable_line, read_blocks
+from anyburl.triples.lines import read_blocks
 from anyburl.triples.read_options import ReadOptions
 
 KEPT = 0  # the kinds follow
+ODD = "lines that are no statements"
 
 
 def read_dump(path: Path, start: bytes, size: int, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
@@ -60,7 +61,7 @@ class _Sorting:
     def __init__(self, path: Path, dump: Dump, language: str, gathered: Gathered) -> None:
         self._path, self._dump, self._gathered = path, dump, gathered
         self._name = rf'^"(.*)"@{language}[ \t]*\.$'
-        self._n_lines = 0
+        self._n_lines = self._n_statements = self._n_odd = 0
         self._kind = _number_of_first([dump.wanted, *(fits for _, fits in dump.kinds)]).alias("kind")
 
     def sort(self, block: bytes) -> pl.DataFrame:
@@ -68,22 +69,32 @@ class _Sorting:
         lines = self._lines(block)
         terms = pl.col("line").str.splitn(self._dump.separator, 3).struct.rename_fields(COLUMNS)
         fields = lines.with_columns(terms.alias("terms")).unnest("terms")
-        self._refuse(fields.filter(~_is_statement().fill_null(value=False)))
-        sorted_out = fields.with_columns(self._kind)
-        self._count(sorted_out["kind"])
-        self._gather_names(sorted_out.filter(self._dump.names_relations()))
-        kept = sorted_out.filter(pl.col("kind") == KEPT)
-        self._refuse(kept.filter(~_has_plain_terms()))
+        is_statement = _is_statement().fill_null(value=False)
+        statements = fields.filter(is_statement).with_columns(self._kind)
+        self._n_statements += statements.height
+        self._leave_out(fields.filter(~is_statement))
+        self._count(statements["kind"])
+        self._gather_names(statements.filter(self._dump.names_relations()))
         self._n_lines += block.count(b"\n")
-        return kept.select(pl.col(COLUMNS).str.strip_chars("<> \t."))
+        wanted = statements.filter(pl.col("kind") == KEPT)
+        self._leave_out(wanted.filter(~_has_plain_terms()))
+        return wanted.filter(_has_plain_terms()).select(pl.col(COLUMNS).str.strip_chars("<> \t."))
+
+    def _leave_out(self, odd: pl.DataFrame) -> None:
+        """Count odd lines, of which billions of lines have a few; if most lines are odd, it is another file."""
+        if not odd.height:
+            return
+        self._gathered.left_out[ODD] += odd.height
+        self._n_odd += odd.height
+        if self._n_odd > self._n_statements:
+            _refuse_line(self._path, odd["number"][0], odd["line"][0], self._dump)
 
     def _lines(self, block: bytes) -> pl.DataFrame:
         """Return the lines of a block with their numbers, except blank ones and comments."""
         try:
             lines = numbered_lines(block, self._n_lines + 1)
-        except pl.exceptions.PolarsError as error:
-            number = self._n_lines + first_undecodable_line(block)
-            raise DataError(f"{self._path}:{number}: expected UTF-8 text, got other bytes") from error
+        except pl.exceptions.PolarsError:  # some bytes are no UTF-8
+            lines = numbered_lines(block.decode(errors="replace").encode(), self._n_lines + 1)
         text = pl.col("line").str.strip_chars_end(" \t\r")
         return lines.with_columns(text).filter((text != "") & ~text.str.starts_with("#"))
 
@@ -101,10 +112,6 @@ class _Sorting:
         named = labels.select("subject", name=pl.col("object").str.extract(self._name)).drop_nulls()
         for subject, name in named.iter_rows():
             self._gathered.names[meant + subject[len(start) : -1]] = " ".join(literal_text(name).split())
-
-    def _refuse(self, wrong: pl.DataFrame) -> None:
-        if wrong.height:
-            _refuse_line(self._path, wrong["number"][0], wrong["line"][0], self._dump)
 
 
 def _number_of_first(conditions: list[pl.Expr]) -> pl.Expr:

@@ -10,8 +10,8 @@ from typing import Any
 from anyburl.errors import DataError, InvalidOptionError
 
 LITERALS = ("skip", "keep", "ranges")
-DUMPS = ("wikidata", "freebase")
 LANGUAGE = re.compile("[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
+DUMPS = ("wikidata", "freebase")
 
 
 @dataclass(frozen=True, kw_only=True)
