@@ -36,7 +36,9 @@ def test_the_estimate_is_the_mean_over_draws(drawn: list[tuple[int, int, int]]) 
     ranks, n_rivals = ranks_of(drawn)
     estimated = estimate_sampled(ranks, n_rivals)
     times = 3000
-    many = sample_ranks(Ranks(np.tile(ranks.optimistic, times), np.tile(ranks.pessimistic, times)), np.tile(n_rivals, times))
+    many = sample_ranks(
+        Ranks(np.tile(ranks.optimistic, times), np.tile(ranks.pessimistic, times)), np.tile(n_rivals, times)
+    )
     assert estimated["hits@10"] == pytest.approx((many.realistic <= 10).mean(), abs=0.06)
     assert estimated["mrr"] == pytest.approx((1 / many.realistic).mean(), abs=0.06)
 

@@ -27,6 +27,8 @@ PARAMETERS: dict[str, Any] = {
     "verbosity": -1,
 }
 ROUNDS = 150
+FEW_LISTS = 5_000  # with fewer, a model of smaller leaves and fewer trees is trained
+WITH_FEW_LISTS: dict[str, Any] = {"min_data_in_leaf": 50, "num_boost_round": 100}
 ROWS_OF_A_THREAD = 1_000_000  # with fewer, LightGBM's threads wait for each other longer than they work
 ROWS_AT_A_TIME = 10_000
 
@@ -78,8 +80,10 @@ def fit(
     kept = useful[questions]
     data = lightgbm.Dataset(rows[kept], labels[kept].astype(np.int8), group=sizes[useful])
     useful_threads = min(threads, 1 + len(rows) // ROWS_OF_A_THREAD)
-    parameters = {**PARAMETERS, "seed": seed, "num_threads": useful_threads}
-    return TunedModel(to_forest(lightgbm.train(parameters, data, num_boost_round=ROUNDS)), threads)
+    parameters = {**PARAMETERS, "num_boost_round": ROUNDS, **(WITH_FEW_LISTS if useful.sum() < FEW_LISTS else {})}
+    rounds = parameters.pop("num_boost_round")
+    parameters |= {"seed": seed, "num_threads": useful_threads}
+    return TunedModel(to_forest(lightgbm.train(parameters, data, num_boost_round=rounds)), threads)
 
 
 def to_forest(booster: Any) -> ForestArrays:
