@@ -78,7 +78,7 @@ def test_what_tuning_chose_is_told_in_a_line(geo_run: Path) -> None:
     assert tuning_line(metrics) == ""
     tuned = {"chosen": "model", "validation_mrr": {"max": 0.5, "tuned": 0.6}}
     told = tuning_line(replace(metrics, protocol={**metrics.protocol, "tuned": tuned}))
-    assert told == "tuning chose the model by MRR on the valid split: max 0.5000, tuned 0.6000"
+    assert told == "tuning chose the model by MRR on held-out facts: max 0.5000, tuned 0.6000"
     told = tuning_line(replace(metrics, protocol={**metrics.protocol, "tuned": {**tuned, "chosen": "max"}}))
     assert told.startswith("tuning chose max by MRR")
 
@@ -113,7 +113,7 @@ def test_rankings_are_written_beside_the_metrics(run: Any, geo_run: Path, tmp_pa
 def test_rules_with_labels_that_the_data_lacks_are_left_out_and_said(run: Any, tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("9\t8\t0.8\tborders(X,Y) <= borders(Y,X)\n9\t8\t0.8\tr(X,Y) <= s(Y,X)\n")
     result = run("evaluate", tmp_path / "rules.txt", "--data", "geo")
-    assert "1 rule uses labels that are not in geo: left out" in result.stderr
+    assert "1 of 2 rules carry over to geo; left out: 1 with relations that it does not have" in result.stderr
     assert "geo test, 1 rule, max" in result.stdout
 
 

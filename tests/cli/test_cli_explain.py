@@ -93,7 +93,6 @@ def test_the_score_follows_the_options(run_json: Any, paper: list[object]) -> No
         (["ed", "speaks", "duch"], "unknown entity 'duch'; did you mean 'dutch'"),
         (["ed", "speaks", "dutch", "--html", "{tmp}"], "is a folder: give a file for the page"),
         (["ed", "speaks", "dutch", "--html", "{tmp}/no/page.html"], "there is no folder"),
-        (["ed", "speaks", "dutch", "--aggregation", "tuned"], "--aggregation tuned learns from the valid split"),
         (["ed", "speaks", "dutch", "--top", "0"], "Invalid value for '--top'"),
         (["ed", "speaks", "dutch", "--names", "{tmp}/rules.txt.gz"], "expected a file of labels and names"),
     ],

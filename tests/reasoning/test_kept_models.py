@@ -136,7 +136,7 @@ def test_what_is_stale_or_damaged_is_trained_again_and_kept(run: Path, damage: C
 )
 def test_other_options_have_models_of_their_own(run: Path, options: dict[str, Any]) -> None:
     _, heard = open_tuned(run, **options)
-    assert heard.tuned == ["tuning on the valid split"]
+    assert heard.tuned == ["tuning on data"]
     for chosen in (options, {}):
         _, heard = open_tuned(run, **chosen)
         assert heard.tuned == []

@@ -89,6 +89,14 @@ BlockConnected = Annotated[
     ),
 ]
 RankingIdentity = Annotated[bool, typer.Option(help=OBJECT_IDENTITY, rich_help_panel=RANKING)]
+Fallback = Annotated[
+    bool,
+    typer.Option(
+        "--fallback",
+        help="Put answers that no rule predicts in order, too, by how they fit the question; tuned always does.",
+        rich_help_panel=RANKING,
+    ),
+]
 Names = Annotated[
     Path | None,
     typer.Option(

@@ -13,6 +13,7 @@ from anyburl.cli.arguments import (
     Aggregation,
     BlockConnected,
     Escaped,
+    Fallback,
     Json,
     Names,
     Quiet,
@@ -39,6 +40,7 @@ class Asked:
     weights: Weights = ""
     block_connected: BlockConnected = DEFAULTS.block_connected
     object_identity: RankingIdentity = DEFAULTS.object_identity
+    fallback: Fallback = DEFAULTS.fallback
     prepare: Annotated[
         bool, typer.Option(help="Keep what this command makes ready in the run folder, so that it opens at once.")
     ] = True
@@ -62,6 +64,7 @@ class Asked:
             weights=parse_weights(self.weights),
             block_connected=self.block_connected,
             object_identity=self.object_identity,
+            fallback=self.fallback,
             top_k=top_k,
             threads=self.threads,
         )

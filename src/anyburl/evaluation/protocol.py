@@ -51,7 +51,7 @@ def estimate_sampled(ranks: Ranks, n_rivals: Ints) -> dict[str, float]:
     cases, counts = np.unique(np.column_stack(_split(ranks, n_rivals)), axis=0, return_counts=True)
     drawn = np.arange(N_NEGATIVES + 1)
     rank = 1 + drawn[:, None] + drawn[None, :] / 2
-    values = {**{f"hits@{k}": rank <= k for k in HITS}, "mrr": 1 / rank}
+    values = {**{f"hits@{k}": (rank <= k).astype(np.float64) for k in HITS}, "mrr": 1 / rank}
     totals = dict.fromkeys(values, 0.0)
     size = AT_A_TIME // rank.size
     for start in range(0, len(cases), size):

@@ -95,7 +95,7 @@ class Tuned(Aggregation):
 
     pattern = r"tuned"
     written = example = "tuned"
-    help = "a model trained on the valid split"
+    help = "a model trained on held-out facts"
     needs_model = True
 
     n_counted: int | None = 5

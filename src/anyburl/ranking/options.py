@@ -21,7 +21,8 @@ class RankOptions:
     """Options of ranking, checked on creation.
 
     `aggregation` is "max" (best rule first, ties by the next best), "noisy-or", "noisy-or-top:H" (of the H best
-    rules), or "tuned" (a model trained on the valid split). `weights` are factors on confidences by rule type:
+    rules), or "tuned" (a model trained on held-out facts). With `fallback`, answers that no rule predicts follow in the
+    order in which they fit the question, which "tuned" always does. `weights` are factors on confidences by rule type:
     AnyBURL-23 and PyClause use {"Ud": 0.1, "Z": 0.01}.
     """
 
@@ -30,6 +31,7 @@ class RankOptions:
     weights: Mapping[str, float] = field(default_factory=dict)
     block_connected: str = "auto"
     object_identity: bool = True
+    fallback: bool = False
     top_k: int = 100
     threads: int | None = None
 
@@ -56,5 +58,6 @@ class RankKeywords(TypedDict, total=False):
     weights: Mapping[str, float]
     block_connected: str
     object_identity: bool
+    fallback: bool
     top_k: int
     threads: int | None

@@ -35,6 +35,8 @@ from anyburl.ruleset.files.run_folder import RULES, described_run
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset, load_recorded
 from anyburl.tuning.evidence import rule_groups
+from anyburl.tuning.fallback import Fallback
+from anyburl.tuning.filled import FilledReranker
 from anyburl.tuning.held_out import take_groups
 from anyburl.tuning.opinion import OtherModel
 from anyburl.tuning.reranker import TunedReranker
@@ -235,6 +237,8 @@ def _finish(
         ranker = replace(ranker, backend=engine.start(ranker.ready, ranker.options, front))
     other = _other_model(ranker.options, dataset, run, other)
     calibration = _kept_calibration(ranker, dataset, seed, run, prepared)
+    if ranker.options.fallback and not ranker.aggregation.needs_model:
+        ranker = replace(ranker, reranker=FilledReranker(ranker.aggregation, Fallback(ranker.graph)))
     opened = Opened(ranker, dataset, seconds, seed, run, calibration)
     if not ranker.aggregation.needs_model:
         return opened

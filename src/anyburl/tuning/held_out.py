@@ -72,7 +72,8 @@ def hide(ranker: Ranker, train: TripleTable, chosen: NDArray[np.bool_], groups: 
     """
     options, rest = ranker.options, TripleTable(train.vocabulary, train.triples[~chosen])
     rules = rescore(ranker.rules, rest, object_identity=options.object_identity, threads=options.threads)
-    kept = np.flatnonzero(rules.support >= ranker.rules.support.min(initial=1))
+    least = int(ranker.rules.support.min()) if len(rules) else 1
+    kept = np.flatnonzero(rules.support >= least)
     counted = make_ranker(graph_of(rest), rules.take(kept), options, block_connected=ranker.block_connected)
     queries, _ = make_queries(train.triples[chosen], [train.triples], ranker.graph.n_relations)
     return Questions(counted, queries, take_groups(groups, kept), int(chosen.sum()))

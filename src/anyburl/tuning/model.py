@@ -26,6 +26,8 @@ PARAMETERS: dict[str, Any] = {
     "verbosity": -1,
 }
 ROUNDS = 250
+FEW_LISTS = 3_500  # with fewer, smaller and fewer trees are trained
+WITH_FEW_LISTS: dict[str, Any] = {"num_leaves": 7, "min_data_in_leaf": 50, "num_boost_round": 60}
 ROWS_OF_A_THREAD = 1_000_000  # with fewer, LightGBM's threads wait for each other longer than they work
 ROWS_AT_A_TIME = 10_000
 
@@ -85,8 +87,10 @@ def fit(
 
     data = lightgbm.Dataset(rows[kept], answers)
     useful_threads = min(threads, 1 + len(rows) // ROWS_OF_A_THREAD)
-    parameters = {**PARAMETERS, "objective": choose_answers, "seed": seed, "num_threads": useful_threads}
-    return TunedModel(to_forest(lightgbm.train(parameters, data, num_boost_round=ROUNDS)), threads)
+    parameters = {**PARAMETERS, "num_boost_round": ROUNDS, **(WITH_FEW_LISTS if useful.sum() < FEW_LISTS else {})}
+    rounds = parameters.pop("num_boost_round")
+    parameters |= {"objective": choose_answers, "seed": seed, "num_threads": useful_threads}
+    return TunedModel(to_forest(lightgbm.train(parameters, data, num_boost_round=rounds)), threads)
 
 
 def to_forest(booster: Any) -> ForestArrays:

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays
 from anyburl.ranking.aggregation import Aggregation, parse_aggregation
-from anyburl.ranking.arrays import AnswerArrays, QueryArrays, empty_answers
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.backends.base import Progress
-from anyburl.ranking.queries import take_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import Floats, Lists, rows_of, rule_groups
 from anyburl.tuning.fallback import Fallback
-from anyburl.tuning.listing import Listing, joined_columns, list_candidates, parts_of
+from anyburl.tuning.filled import FilledReranker, answer_in_parts
+from anyburl.tuning.listing import Listing, joined_columns, list_candidates
 from anyburl.tuning.model import TunedModel
 from anyburl.tuning.opinion import OtherModel
 from anyburl.tuning.rerank import reorder, rerank
@@ -65,14 +65,13 @@ class TunedReranker:
     ) -> AnswerArrays:
         """Answer queries, many of them in parts."""
         if self.model is None:
-            return lister.answer(queries, top_k=top_k, keep_known=keep_known, progress=progress)
-        n_queries = len(queries.entities)
-        out = empty_answers(n_queries, len(queries.targets), top_k)
-        for chosen in parts_of(n_queries, lister.graph.n_entities):
-            part = self.judge(lister, take_queries(queries, chosen), top_k, keep_known, progress).answers
-            first, last = queries.target_offsets[chosen[0]], queries.target_offsets[chosen[-1] + 1]
-            _copy(part, out, slice(chosen[0], chosen[-1] + 1), slice(first, last), top_k)
-        return out
+            filled = FilledReranker(self.aggregation, self.fallback(lister.graph))
+            return filled.answer(lister, queries, top_k=top_k, keep_known=keep_known, progress=progress)
+
+        def answer(part: QueryArrays) -> AnswerArrays:
+            return self.judge(lister, part, top_k, keep_known, progress).answers
+
+        return answer_in_parts(queries, top_k, lister.graph.n_entities, answer)
 
     def judge(
         self,
@@ -105,17 +104,6 @@ class TunedReranker:
         lists = replace(listing.lists, evidence=evidence)
         more = joined_columns(listing.fits, listing.more)
         return self.model.scores(rows_of(lister.ready, listing.queries, listing.answers, lists, more))
-
-
-def _copy(part: AnswerArrays, out: AnswerArrays, queries: slice, targets: slice, top_k: int) -> None:
-    """Write the answers of some queries to their place among all."""
-    for name in ("fired", "better", "equal", "target_rules"):
-        getattr(out, name)[targets] = getattr(part, name)
-    for name in ("n_candidates", "n_excluded", "n_firings"):
-        getattr(out, name)[queries] = getattr(part, name)
-    for name in ("best", "best_keys", "best_rules", "best_counts"):
-        getattr(out, name)[queries] = getattr(part, name)[:, :top_k]
-    out.n_best[queries] = np.minimum(part.n_best, top_k)
 
 
 def tuned(ranker: Ranker, dataset: Dataset, *, seed: int = 0) -> Ranker:

@@ -8,7 +8,7 @@ from typing import Any
 
 from anyburl.kept import Kept, KeptKey, damaged, load_kept, save_kept
 from anyburl.tuning.kernel import ForestArrays
-from anyburl.tuning.model import PARAMETERS, ROUNDS, TunedModel
+from anyburl.tuning.model import PARAMETERS, ROUNDS, WITH_FEW_LISTS, TunedModel
 from anyburl.tuning.observations import Observations
 from anyburl.tuning.train import N_FOLDS, Tuning
 
@@ -19,7 +19,7 @@ COLUMNS = tuple(field.name for field in fields(Observations))
 
 def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
     """Return what a model depends on: the rules, the data, how rules are applied, and how it is trained."""
-    return KeptKey(rules, data, options, [FORMAT, ROUNDS, PARAMETERS, N_FOLDS])
+    return KeptKey(rules, data, options, [FORMAT, ROUNDS, PARAMETERS, WITH_FEW_LISTS, N_FOLDS])
 
 
 def save_tuning(run: Path, tuning: Tuning, key: KeptKey) -> Path:
