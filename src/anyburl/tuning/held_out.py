@@ -16,7 +16,7 @@ from anyburl.ruleset.counting import rescore
 from anyburl.triples.dataset import Dataset
 from anyburl.triples.table import TripleTable
 
-ENOUGH_QUESTIONS = 2_500  # of the valid split: with fewer, facts of train are asked for as well
+ENOUGH_QUESTIONS = 1_500  # of the valid split: with fewer, facts of train are asked for as well
 N_FOLDS = 10  # of train
 MOST_FOLDS = 3  # that are asked for
 

@@ -26,8 +26,8 @@ PARAMETERS: dict[str, Any] = {
     "verbosity": -1,
 }
 ROUNDS = 250
-FEW_LISTS = 3_500  # with fewer, smaller and fewer trees are trained
-WITH_FEW_LISTS: dict[str, Any] = {"num_leaves": 7, "min_data_in_leaf": 50, "num_boost_round": 60}
+SMALL: dict[str, Any] = {"num_leaves": 7, "min_data_in_leaf": 50}  # where there is little to learn from
+FEW_ROUNDS = 60
 ROWS_OF_A_THREAD = 1_000_000  # with fewer, LightGBM's threads wait for each other longer than they work
 ROWS_AT_A_TIME = 10_000
 
@@ -70,9 +70,18 @@ def require_lightgbm() -> Any:
 
 
 def fit(
-    rows: NDArray[np.float32], labels: NDArray[np.bool_], sizes: NDArray[np.int64], seed: int, threads: int
+    rows: NDArray[np.float32],
+    labels: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    seed: int,
+    threads: int,
+    *,
+    small: bool = False,
 ) -> TunedModel:
-    """Train on lists of candidates (`sizes`), each an answer or not; lists without an answer teach nothing."""
+    """Train on lists of candidates (`sizes`), each an answer or not; lists without an answer teach nothing.
+
+    A `small` model has fewer and smaller trees.
+    """
     lightgbm = require_lightgbm()
     questions = np.repeat(np.arange(len(sizes)), sizes)
     useful = (np.bincount(questions, weights=labels, minlength=len(sizes)) > 0) & (sizes > 1)
@@ -87,10 +96,10 @@ def fit(
 
     data = lightgbm.Dataset(rows[kept], answers)
     useful_threads = min(threads, 1 + len(rows) // ROWS_OF_A_THREAD)
-    parameters = {**PARAMETERS, "num_boost_round": ROUNDS, **(WITH_FEW_LISTS if useful.sum() < FEW_LISTS else {})}
-    rounds = parameters.pop("num_boost_round")
-    parameters |= {"objective": choose_answers, "seed": seed, "num_threads": useful_threads}
-    return TunedModel(to_forest(lightgbm.train(parameters, data, num_boost_round=rounds)), threads)
+    parameters = {**PARAMETERS, **(SMALL if small else {}), "seed": seed, "num_threads": useful_threads}
+    parameters["objective"] = choose_answers
+    trained = lightgbm.train(parameters, data, num_boost_round=FEW_ROUNDS if small else ROUNDS)
+    return TunedModel(to_forest(trained), threads)
 
 
 def to_forest(booster: Any) -> ForestArrays:

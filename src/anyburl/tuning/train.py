@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.ranking.arrays import AnswerArrays, QueryArrays
+from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.queries import take_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import Ranks, target_ranks
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import Floats
-from anyburl.tuning.held_out import Questions, held_out_questions
+from anyburl.tuning.held_out import ENOUGH_QUESTIONS, Questions, held_out_questions
 from anyburl.tuning.listing import Listing, list_in_parts
 from anyburl.tuning.model import TunedModel, fit, require_lightgbm
 from anyburl.tuning.observations import Observations, join_observations, observe
@@ -26,7 +26,8 @@ MOST_QUESTIONS = 10_000  # that the model learns from
 FEW_QUESTIONS = 1_000  # that the fixed aggregations are compared on, first
 N_FOLDS = 5  # of questions: with two, models learned from half as much as the last one, and scored otherwise
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
-FIXED = ("max", "noisy-or", "noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")
+LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # what a model puts in order
+FIXED = ("max", "noisy-or", *LISTERS)
 
 
 @dataclass(frozen=True)
@@ -69,25 +70,21 @@ def tune(
     held_out = held_out_questions(ranker, dataset, groups, most=MOST_QUESTIONS, seed=seed, from_train=other is None)
     first = held_out[0]
     drawn = np.random.default_rng(seed).permutation(len(first.queries.entities))
-    best, _ = _best_fixed(first.ranker, take_queries(first.queries, np.sort(drawn[:FEW_QUESTIONS])))
-    tuning = _train(held_out, best, seed, other)
-    if tuning.model is None:
-        best, fixed = _best_fixed(first.ranker, first.queries)
-        tuning = replace(tuning, aggregation=best, validation={**tuning.validation, **fixed})
+    few = take_queries(first.queries, np.sort(drawn[:FEW_QUESTIONS]))
+    mrr = {name: _mrr(first.ranker.with_aggregation(name), few) for name in FIXED}
+    best, lister = (max(names, key=lambda name: mrr[name]) for names in (FIXED, LISTERS))
+    tuning = _train(held_out, lister, seed, other)
+    for name in FIXED if tuning.model is None else (best,):
+        if name not in tuning.validation:
+            tuning.validation[name] = _mrr(first.ranker.with_aggregation(name), first.queries)
+    best = max(tuning.validation, key=lambda name: tuning.validation[name])
+    if best != "model":
+        tuning = replace(tuning, model=None, observations=None, facts=0, aggregation=best)
     return replace(tuning, seconds=time.perf_counter() - started)
 
 
-def _best_fixed(ranker: Ranker, queries: QueryArrays) -> tuple[str, dict[str, float]]:
-    """Return the fixed aggregation with the highest MRR, and the MRR of all."""
-    mrr = {}
-    for name in FIXED:
-        answers = ranker.with_aggregation(name).answer(queries)
-        mrr[name] = _mrr(queries, answers, ranker)
-    return max(mrr, key=lambda name: mrr[name]), mrr
-
-
-def _mrr(queries: QueryArrays, answers: AnswerArrays, ranker: Ranker) -> float:
-    return _mean([target_ranks(queries, answers, ranker.graph.n_entities)])
+def _mrr(ranker: Ranker, queries: QueryArrays) -> float:
+    return _mean([target_ranks(queries, ranker.answer(queries), ranker.graph.n_entities)])
 
 
 def _mean(parts: Sequence[Ranks]) -> float:
@@ -95,14 +92,16 @@ def _mean(parts: Sequence[Ranks]) -> float:
     return float(np.concatenate([1 / ranks.realistic for ranks in parts]).mean())
 
 
-def _train(held_out: Sequence[Questions], fixed: str, seed: int, other: OtherModel | None) -> Tuning:
-    """Train a model, and keep it if it is better than the fixed aggregation; the first questions decide."""
+def _train(held_out: Sequence[Questions], lister: str, seed: int, other: OtherModel | None) -> Tuning:
+    """Train a model to put the candidates of `lister` in order; the first questions tell how well it does."""
     threads = held_out[0].ranker.backend.threads
-    listed = [list_in_parts(some.ranker.with_aggregation(fixed), some.queries, some.groups, other) for some in held_out]
+    listed = [
+        list_in_parts(some.ranker.with_aggregation(lister), some.queries, some.groups, other) for some in held_out
+    ]
     parts, own = [part for some in listed for part in some], listed[0]
-    examples = Examples.of(parts)
-    validation = {fixed: _mean([part.ranks for part in own])}
-    nothing = Tuning(None, fixed, validation, sum(len(some.queries.entities) for some in held_out), 0.0)
+    examples = Examples.of(parts, small=len(held_out[0].queries.entities) < ENOUGH_QUESTIONS)
+    validation = {lister: _mean([part.ranks for part in own])}
+    nothing = Tuning(None, lister, validation, sum(len(some.queries.entities) for some in held_out), 0.0)
     if examples.is_answer.sum() < FEWEST_ANSWERS:
         return nothing
     folds = np.random.default_rng(seed + 1).permutation(len(examples.sizes)) % N_FOLDS
@@ -116,8 +115,6 @@ def _train(held_out: Sequence[Questions], fixed: str, seed: int, other: OtherMod
         reorder(part.lists, judged, part.answers)
     graph = held_out[0].ranker.graph
     validation["model"] = _mean([target_ranks(part.queries, part.answers, graph.n_entities) for part in own])
-    if validation["model"] <= validation[fixed]:
-        return nothing
     observations = [observe(part.queries, part.answers, graph.n_relations) for part in own]
     return replace(
         nothing,
@@ -134,14 +131,16 @@ class Examples:
     rows: Floats
     is_answer: NDArray[np.bool_]
     sizes: NDArray[np.int64]
+    small: bool  # whether there is little to learn from
 
     @classmethod
-    def of(cls, parts: Sequence[Listing]) -> Examples:
+    def of(cls, parts: Sequence[Listing], *, small: bool) -> Examples:
         """Join the candidates of all parts."""
         return cls(
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.found >= 0 for part in parts]),
             np.concatenate([part.lists.sizes for part in parts]),
+            small,
         )
 
     def of_questions(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -151,4 +150,4 @@ class Examples:
     def fit(self, chosen: NDArray[np.bool_], seed: int, threads: int) -> TunedModel:
         """Train on some of the lists."""
         kept = self.of_questions(chosen)
-        return fit(self.rows[kept], self.is_answer[kept], self.sizes[chosen], seed, threads)
+        return fit(self.rows[kept], self.is_answer[kept], self.sizes[chosen], seed, threads, small=self.small)
