@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel, merged, part
 from anyburl.bodies.arrays import (
+    NO_LIMIT,
     HeadArrays,
     Limits,
     Scratch,
@@ -18,6 +19,7 @@ from anyburl.bodies.kernel_sample import (
     CHECK,
     CLUSTER,
     FIRST_STARTS,
+    LARGE_CLUSTER,
     add_to_cluster,
     close_cluster,
     is_known,
@@ -281,14 +283,18 @@ def ground_binary(
     begin_grounding(int(graph.domain_offsets[relation + 1]) - offset, key, scratch)
     state = scratch.grounding[0]
     total, before, known = state.starts, state.work, False
+    looks = limits.first_look < NO_LIMIT
+    cluster, stride, place = CLUSTER if looks else LARGE_CLUSTER, state.stride, state.place
     while state.visited < total and state.work <= limits.budget and state.work - before <= allowed and not known:
-        x = int(graph.domains[offset + shuffled(state.visited, total, key)])
+        x = int(graph.domains[offset + (shuffled(state.visited, total, key) if looks else place)])
+        place = (place + stride) % total
         state.visited += 1
         visit_start(graph, length, x, limits, key, scratch)
-        if state.cluster_starts == CLUSTER:
+        if state.cluster_starts == cluster:
             close_cluster(scratch)
             if state.work > limits.first_look and state.visited >= state.next_look:
                 known = is_known(graph, limits, scratch)
+    state.place = place
     done = known or state.visited == total or state.work > limits.budget
     if done:
         close_cluster(scratch)

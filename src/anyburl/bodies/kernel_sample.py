@@ -18,7 +18,8 @@ from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, inverse
 from anyburl.rng import mix
 
-CLUSTER = 2  # starts
+CLUSTER = 2  # starts,
+LARGE_CLUSTER = 16  # where no looks are taken
 FIRST_STARTS = 16  # before the first look; then half as many more each time
 SAMPLED_ENDS = 8  # of the entities that a costly start might lead to
 SAMPLED_EDGES = 64  # of a costly start
