@@ -22,7 +22,8 @@ from anyburl.rng import batch_state
 from anyburl.triples.vocabulary import Vocabulary
 
 ATTEMPTS = 5_000  # paths tried at a time: a few milliseconds
-KERNEL_WORK = 4_000_000  # edges touched in one kernel call: some tens of milliseconds, more on a large graph
+KERNEL_WORK = 4_000_000  # edges touched in one kernel call: some tens of milliseconds,
+LARGE_WORK = 1_000_000  # and on a large graph, where an edge takes longer
 SHORT = 2  # bodies up to this length are few
 FACTOR = 10  # applied to the budget: up for short bodies, down for those of a large graph, which has many
 START_WORK = 1_000_000  # edges that a single start of a body may touch,
@@ -160,6 +161,6 @@ class Worker:
         if len(self._graph.targets) <= LARGE:
             budget *= FACTOR if length <= SHORT else 1
             return Limits(*least, identity, budget, KERNEL_WORK, START_WORK, pca, floor=self.floor)
-        budget = budget if length == 1 else max(budget // FACTOR, 1)
+        budget = budget if length <= (1 if profile.cyclic else SHORT) else max(budget // FACTOR, 1)
         start = min(LARGE_START if profile.cyclic else START_WORK, budget)
-        return Limits(*least, identity, budget, KERNEL_WORK, start, pca, FIRST_LOOK, options.precision, self.floor)
+        return Limits(*least, identity, budget, LARGE_WORK, start, pca, FIRST_LOOK, options.precision, self.floor)
