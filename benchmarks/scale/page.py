@@ -137,7 +137,8 @@ def rates_section(sizes: list[Size]) -> str:
         "## What one core does a second\n",
         "Each profile for itself, on one thread: paths sampled, and bodies (of sampled paths, in random order) "
         "harvested with a budget of 10 000 edges a body, at which a body costs about the same on every graph, and "
-        "with the default one. `left` is the share of the smallest graph's rate.\n",
+        "in the way that `learn` harvests on large graphs: until every confidence is known. `left` is the share of the "
+        "smallest graph's rate.\n",
     ]
     for profile in sizes[0]["rates"]["profiles"]:
         rows = [rates_row(size, sizes[0], profile) for size in sizes]
@@ -148,8 +149,7 @@ def rates_section(sizes: list[Size]) -> str:
         "An attempt touches a few places far apart in memory: what it loses are misses of caches and page tables. "
         "Fewer paths are left than attempts where fewer of them close. Fewer bodies are left than edges where bodies "
         "have grown: on a larger graph a relation has more starts, and a hub, which paths come across often, more "
-        "members, up to the budget. What is lost in edges is memory again: the counters and stamps of a body no longer "
-        "fit the caches.\n"
+        "members, up to the budget. What is lost in edges is memory again.\n"
     )
     return "\n".join(parts)
 

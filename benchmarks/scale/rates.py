@@ -1,7 +1,8 @@
 """What one core does a second: paths sampled, bodies harvested, edges touched; the same work at every size.
 
-Bodies are harvested with a small budget of edges as well as with the default one: with the small budget a body costs
-about as much on any graph, so that what is left of a difference between sizes is the cost of an edge.
+Bodies are harvested with a small budget of edges as well as in the way that `learn` does on large graphs, whatever the
+size: with the small budget a body costs about as much on any graph, so that what is left of a difference between sizes
+is the cost of an edge.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from anyburl.bodies.arrays import NO_LIMIT, Limits, empty_harvest, empty_scratch
 from anyburl.bodies.generalisation import generalise
 from anyburl.bodies.kernel import harvest
 from anyburl.graph.stored import graph_of
+from anyburl.learning.engines.worker import harvest_limits
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
 from anyburl.rng import batch_state
@@ -35,7 +37,8 @@ def rates_of(train: anyburl.TripleTable) -> dict[str, Any]:
     found = {}
     for profile in PROFILES:
         sampled, bodies = sampling(graph, train.triples, profile)
-        found[str(profile)] = {**sampled, **{str(b): harvesting(graph, bodies, b, *buffers) for b in BUDGETS}}
+        harvested = {str(b): harvesting(graph, bodies, limits_of(profile, b), *buffers) for b in BUDGETS}
+        found[str(profile)] = {**sampled, **harvested}
     return found
 
 
@@ -56,9 +59,15 @@ def sampling(graph: Any, triples: Any, profile: PathProfile) -> tuple[dict[str, 
     return figures, bodies.take(np.random.default_rng(1).permutation(rows))
 
 
-def harvesting(graph: Any, bodies: Any, budget: int, heads: Any, scratch: Any, out: Any) -> dict[str, float]:
+def limits_of(profile: PathProfile, budget: int) -> Limits:
+    """Return the limits of a small budget, or those of a large graph, but for the work of one call."""
+    if budget == BUDGETS[0]:
+        return Limits(2, 0.0001, True, budget, 100_000, budget)
+    return harvest_limits(anyburl.LearnOptions(budget=budget), profile, is_large=True)._replace(work=100_000)
+
+
+def harvesting(graph: Any, bodies: Any, limits: Limits, heads: Any, scratch: Any, out: Any) -> dict[str, float]:
     """Harvest for some seconds, each body once; return bodies and edges a second."""
-    limits = Limits(2, 0.0001, True, budget, 100_000, budget)
     harvest(graph, heads, bodies.take(np.array([0])), 0, limits._replace(work=NO_LIMIT), scratch, out)  # compiled now
     k, n_edges, longest = 0, 0, 0.0
     started = before = time.perf_counter()

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+from llvmlite import ir
 from numba.core import event
 from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 from platformdirs import user_cache_path
 
 P = ParamSpec("P")
@@ -107,6 +110,30 @@ def merged(function: Callable[P, R]) -> Callable[P, R]:
     slow to compile. For short functions, or many callers, `inlined` compiles faster.
     """
     return _compile(_Part, function, no_cpython_wrapper=True, inline="always")
+
+
+def _prefetch(typing: Any, array: Any, index: Any) -> Any:
+    """Have the cache line of `array[index]` loaded, without waiting for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        elements = make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(elements, [arguments[1]]), ir.IntType(8).as_pointer())
+        code = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, code, code, code])
+        intrinsic = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        builder.call(
+            intrinsic, [address, *(ir.Constant(code, number) for number in (0, 3, 1))]
+        )  # to read, to keep, data
+        return context.get_dummy_value()
+
+    return numba.types.void(array, numba.types.int64), generate
+
+
+def _nothing(array: Any, index: int) -> None:
+    """What `prefetch` does where nothing is compiled."""
+
+
+prefetch: Callable[[Any, int], None] = _nothing if _config["DISABLE_JIT"] else intrinsic(_prefetch)
 
 
 class _Part(CPUDispatcher):  # type: ignore[misc]

@@ -25,7 +25,6 @@ from anyburl.bodies.arrays import (
 from anyburl.bodies.generalisation import generalise, make_bodies
 from anyburl.bodies.kernel import score
 from anyburl.bodies.kernel_binary import visiting_order
-from anyburl.bodies.kernel_sample import shuffled
 from anyburl.graph.arrays import GraphArrays
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
@@ -162,7 +161,8 @@ def test_visiting_orders_differ_by_key_and_begin_anywhere() -> None:
 def visited_in_order(arrays: GraphArrays, relation: int, key: int, n: int) -> list[int]:
     """The first `n` starts of a body that begins with `relation`."""
     domain = arrays.domains[arrays.domain_offsets[relation] : arrays.domain_offsets[relation + 1]].tolist()
-    return [domain[shuffled(place, len(domain), np.uint64(key))] for place in range(n)]
+    first, stride = visiting_order(len(domain), np.uint64(key))
+    return [domain[(first + i * stride) % len(domain)] for i in range(n)]
 
 
 def scaled(count: int, visited: int, total: int) -> int:

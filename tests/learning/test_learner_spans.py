@@ -9,6 +9,7 @@ from learned import ENOUGH, counted, learned, make_learner, run
 
 from anyburl import DataError, PathProfile, TripleTable, UnknownLabelError, Vocabulary
 from anyburl.learning.engines.warmup import warm_up
+from anyburl.learning.history import ProfileSpan
 from anyburl.learning.learner import Span
 from anyburl.learning.options import CORES_OF_PATH_RUNS, PATHS_PER_CORE, POLICIES
 from anyburl.learning.store import RuleStore
@@ -248,3 +249,15 @@ def test_a_relation_to_learn_must_be_known_and_have_a_triple() -> None:
 def test_warming_up_asks_nothing_of_the_options() -> None:
     options = make_learner(GRAPH, seconds=100, relations=("r000001",), max_rules=1, policy="saturation").options
     warm_up(options, 1)
+
+
+def test_bodies_that_wait_to_be_harvested_are_no_reason_to_stop_sampling() -> None:
+    """A span may be over before the first body is harvested."""
+    learner = make_learner(GRAPH)
+    profile = PathProfile(True, 2)
+    source = learner.engine._sources[profile]
+    learner.engine.after_span([ProfileSpan(profile, 1, attempts=100_000, paths=900, new_bodies=0, entered=300)])
+    assert source._sweep is None
+    learner.engine.after_span([ProfileSpan(profile, 1, attempts=100_000, paths=900, new_bodies=0, entered=0)])
+    assert source._sweep is not None
+    learner.engine.close()

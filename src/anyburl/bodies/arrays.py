@@ -196,6 +196,7 @@ class Scratch(NamedTuple):
     segment_counts: NDArray[np.int32]  # unary head -> support; zero between bodies
     touched: NDArray[np.int32]  # the unary heads with a count
     body: NDArray[np.int32]  # the body being walked
+    coming: NDArray[np.int32]  # the next starts of a B body
     swapped: NDArray[np.bool_]  # whether a B body is walked from its far end
     grounding: np.recarray[Any, Any]  # one record of type GROUNDING: how far the grounding of the body is
     levels: LevelArrays
@@ -278,6 +279,7 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, p
         segment_counts=np.zeros(segments, np.int32),
         touched=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
+        coming=np.zeros(16, np.int32),
         swapped=np.zeros(1, np.bool_),
         grounding=np.zeros(1, GROUNDING).view(np.recarray),
         levels=empty_levels(entities, longest if witnessed else 1),

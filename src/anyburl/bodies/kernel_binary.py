@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel, merged, part
 from anyburl.bodies.arrays import (
+    NO_LIMIT,
     HeadArrays,
     Limits,
     Scratch,
@@ -18,6 +19,7 @@ from anyburl.bodies.kernel_sample import (
     CHECK,
     CLUSTER,
     FIRST_STARTS,
+    LARGE_CLUSTER,
     add_to_cluster,
     close_cluster,
     is_known,
@@ -26,9 +28,11 @@ from anyburl.bodies.kernel_sample import (
     widest_reach,
 )
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, inverse, joins, steps
+from anyburl.graph.kernel import entity_rows, expect, expect_edges, expect_steps, inverse, joins, steps
 from anyburl.rng import mix
 
+AHEAD = 8  # entities: what they need is loaded before it is their turn
+COMING = 15  # a place in `Scratch.coming` is a number modulo 16
 LONGEST_SAMPLED = 3  # body with a start whose ends can be sampled
 
 
@@ -137,6 +141,14 @@ def ends_of_one(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int, int]
 
 
 @inlined
+def expect_targets(graph: GraphArrays, row: int, last: int) -> None:
+    """Have what comes a few rows after `row` loaded."""
+    if row + AHEAD < last:
+        expect(graph, int(graph.targets[row + AHEAD]))
+        expect_steps(graph, int(graph.targets[row + AHEAD // 2]))
+
+
+@inlined
 def ends_of_two(
     graph: GraphArrays, x: int, object_identity: bool, limit: int, hashed: bool, scratch: Scratch
 ) -> tuple[int, int]:
@@ -146,6 +158,8 @@ def ends_of_two(
     work, n_ends = last - first, 0
     relation = int(scratch.body[1])
     for row in range(first, last):
+        if hashed:
+            expect_targets(graph, row, last)
         start, end = steps(graph, int(graph.targets[row]), relation)
         if work + end - start > limit:
             return n_ends, limit + 1
@@ -169,6 +183,8 @@ def middles_of_three(graph: GraphArrays, x: int, limit: int, hashed: bool, scrat
     first, last = steps(graph, x, int(scratch.body[0]))
     work, n_middles = last - first, 0
     for row in range(first, last):
+        if hashed:
+            expect_targets(graph, row, last)
         a = graph.targets[row]
         start, end = steps(graph, int(a), int(scratch.body[1]))
         if work + end - start > limit:
@@ -201,6 +217,9 @@ def ends_of_three(graph: GraphArrays, x: int, limit: int, hashed: bool, scratch:
     n_middles, work = middles_of_three(graph, x, limit, hashed, scratch)
     n_ends = 0
     for i in range(n_middles):
+        if hashed and i + AHEAD < n_middles:
+            expect(graph, int(scratch.listed[i + AHEAD]))
+            expect_steps(graph, int(scratch.listed[i + AHEAD // 2]))
         b = int(scratch.listed[i])
         start, end = steps(graph, b, int(scratch.body[2]))
         if work + end - start > limit:
@@ -281,18 +300,41 @@ def ground_binary(
     begin_grounding(int(graph.domain_offsets[relation + 1]) - offset, key, scratch)
     state = scratch.grounding[0]
     total, before, known = state.starts, state.work, False
+    looks = limits.first_look < NO_LIMIT
+    cluster, stride, place = CLUSTER if looks else LARGE_CLUSTER, state.stride, state.place
+    if looks:
+        for turn in range(state.visited, min(state.visited + AHEAD, total)):
+            scratch.coming[turn & COMING] = graph.domains[offset + shuffled(turn, total, key)]
     while state.visited < total and state.work <= limits.budget and state.work - before <= allowed and not known:
-        x = int(graph.domains[offset + shuffled(state.visited, total, key)])
+        if looks:
+            x = int(scratch.coming[state.visited & COMING])
+            expect_starts(graph, offset, state.visited, total, key, scratch)
+        else:
+            x = int(graph.domains[offset + place])
+        place = (place + stride) % total
         state.visited += 1
         visit_start(graph, length, x, limits, key, scratch)
-        if state.cluster_starts == CLUSTER:
+        if state.cluster_starts == cluster:
             close_cluster(scratch)
             if state.work > limits.first_look and state.visited >= state.next_look:
                 known = is_known(graph, limits, scratch)
+    state.place = place
     done = known or state.visited == total or state.work > limits.budget
     if done:
         close_cluster(scratch)
     return end_grounding(done, scratch), state.work - before
+
+
+@inlined
+def expect_starts(graph: GraphArrays, offset: int, visited: int, total: int, key: np.uint64, scratch: Scratch) -> None:
+    """Choose the start to be visited after some others, and have what is needed of the next ones loaded."""
+    coming = scratch.coming
+    if visited + AHEAD < total:
+        x = graph.domains[offset + shuffled(visited + AHEAD, total, key)]
+        coming[(visited + AHEAD) & COMING] = x
+        expect(graph, int(x))
+        expect_steps(graph, int(coming[(visited + AHEAD - 2) & COMING]))
+        expect_edges(graph, int(coming[(visited + AHEAD // 2) & COMING]))
 
 
 @inlined

@@ -15,10 +15,11 @@ from anyburl._jit import inlined, kernel, part
 from anyburl.bodies.arrays import HeadArrays, Limits, Scratch
 from anyburl.bodies.kernel_joins import joins_pair
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, inverse
+from anyburl.graph.kernel import entity_rows, expect, expect_steps, inverse
 from anyburl.rng import mix
 
-CLUSTER = 2  # starts
+CLUSTER = 2  # starts,
+LARGE_CLUSTER = 16  # where no looks are taken
 FIRST_STARTS = 16  # before the first look; then half as many more each time
 SAMPLED_ENDS = 8  # of the entities that a costly start might lead to
 SAMPLED_EDGES = 64  # of a costly start
@@ -109,6 +110,9 @@ def sample_start(
     n_found = 0
     for place in range(offset + int(np.int64((draw >> np.uint64(33)) % np.uint64(weight))), end, weight):
         y = int(graph.domains[place])
+        if place + 3 * weight < end:
+            expect(graph, int(graph.domains[place + 3 * weight]))
+            expect_steps(graph, int(graph.domains[place + weight]))
         work += CHECK * length
         if joins_pair(graph, body, length, x, y, object_identity):
             scratch.reached[n_found] = y
@@ -118,6 +122,9 @@ def sample_start(
     n_heads = state.cluster_heads
     for row in range(first + int(np.int64((draw & np.uint64(0x7FFFFFFF)) % np.uint64(share))), last, share):
         y = int(graph.neighbours[row])
+        if row + 6 * share < last:
+            expect(graph, int(graph.neighbours[row + 6 * share]))
+            expect_steps(graph, int(graph.neighbours[row + 3 * share]))
         work += CHECK * length
         if y < graph.n_entities and joins_pair(graph, body, length, x, y, object_identity):
             n_heads = add_to_cluster(int(graph.neighbour_relations[row]), share, n_heads, scratch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, kernel, prefetch
 from anyburl.graph.arrays import GraphArrays, Ints
 
 
@@ -62,6 +62,29 @@ def steps(graph: GraphArrays, entity: int, relation: int) -> tuple[int, int]:
     if graph.targets[end - 1] == graph.n_entities:
         end -= 1
     return start, end
+
+
+@inlined
+def expect(graph: GraphArrays, entity: int) -> None:
+    """Have loaded what tells where the segments of `entity` are: on a large graph nothing is in the caches."""
+    prefetch(graph.segment_offsets, int(entity))
+
+
+@inlined
+def expect_steps(graph: GraphArrays, entity: int) -> None:
+    """Have the segments of `entity` loaded, some time after `expect`."""
+    segment = int(graph.segment_offsets[entity])
+    prefetch(graph.segment_relations, segment)
+    prefetch(graph.segment_starts, segment)
+
+
+@inlined
+def expect_edges(graph: GraphArrays, entity: int) -> None:
+    """Have the edges of `entity` loaded, some time after `expect_steps`."""
+    row = int(graph.segment_starts[graph.segment_offsets[entity]])
+    prefetch(graph.targets, row)
+    prefetch(graph.neighbours, row)
+    prefetch(graph.neighbour_relations, row)
 
 
 @inlined

@@ -16,7 +16,8 @@ class ProfileSpan:
     cores: int
     attempts: int = 0
     paths: int = 0
-    new_bodies: int = 0
+    new_bodies: int = 0  # harvested
+    entered: int = 0  # new bodies found, harvested in this span or later
     new_rules: int = 0
     known_rules: int = 0
     reward: float = 0.0

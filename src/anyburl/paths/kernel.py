@@ -7,9 +7,11 @@ from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, joins
+from anyburl.graph.kernel import entity_rows, inverse, joins
 from anyburl.paths.arrays import PathArrays
 from anyburl.rng import next_uint64, randint
+
+TRIES = 8  # to close a cyclic path of a large graph
 
 
 @inlined
@@ -52,7 +54,7 @@ def walk(
     state: NDArray[np.uint64],
     visited: NDArray[np.int32],
 ) -> bool:
-    """Walk `n_steps` random steps from the start of path `row`; False as soon as the path is not straight.
+    """Walk `n_steps` random steps, if any, from the start of path `row`; False as soon as the path is not straight.
 
     `visited` is scratch with room for `n_steps + 2` entities.
     """
@@ -61,9 +63,8 @@ def walk(
     here = int(paths.starts[row])
     for step in range(n_steps):
         relation, here = random_step(graph, here, by_relation, state)
-        for i in range(step + 2):
-            if visited[i] == here:
-                return False
+        if is_visited(visited, step + 2, here):
+            return False
         visited[step + 2] = here
         paths.relations[row, step] = relation
         # `self` is no entity: it can be the constant at the end of an acyclic path, never a stop on the way.
@@ -97,6 +98,43 @@ def close(graph: GraphArrays, paths: PathArrays, row: int, state: NDArray[np.uin
     return True
 
 
+@inlined
+def close_by_trying(
+    graph: GraphArrays,
+    paths: PathArrays,
+    row: int,
+    by_relation: bool,
+    state: NDArray[np.uint64],
+    visited: NDArray[np.int32],
+) -> bool:
+    """Close the cyclic path `row`, walked up to the step before the last inner entity, by the first of some random
+    ones that an edge joins to the head's other end.
+
+    All are looked up among the edges of that end: after the first, they are in the caches.
+    """
+    length, other = paths.relations.shape[1], int(paths.others[row])
+    here = int(paths.ends[row])
+    for _ in range(TRIES):
+        relation, entity = random_step(graph, here, by_relation, state)
+        first, last = joins(graph, other, entity)
+        if first == last or entity == graph.n_entities or is_visited(visited, length, entity):
+            continue
+        back = int(graph.neighbour_relations[first + randint(state, last - first)])
+        paths.relations[row, length - 2], paths.relations[row, length - 1] = relation, inverse(graph, back)
+        paths.ends[row] = other
+        return True
+    return False
+
+
+@inlined
+def is_visited(visited: NDArray[np.int32], n_visited: int, entity: int) -> bool:
+    """Whether `entity` is one of the first `n_visited` entities of a path."""
+    for i in range(n_visited):
+        if visited[i] == entity:
+            return True
+    return False
+
+
 @kernel
 def sample(
     graph: GraphArrays,
@@ -111,12 +149,14 @@ def sample(
     """Fill `paths` (room for `attempts`) with straight paths, cyclic or acyclic; return how many of the attempts gave
     one.
 
-    Steps are uniform over edges; `mixed`, every other path's are uniform over relations.
+    Steps are uniform over edges; `mixed`, every other path's are uniform over relations, and a cyclic path has some
+    tries to close.
 
     `visited` is scratch with room for the entities of one path.
     """
     n_paths, length = 0, paths.relations.shape[1]
-    n_steps = length - 1 if cyclic else length
+    tries = mixed and cyclic and length > 1
+    n_steps = length - 1 - tries if cyclic else length
     for attempt in range(attempts):
         by_relation = mixed and attempt & 1 == 1
         start, head, other = sample_head(graph, triples, state)
@@ -125,7 +165,10 @@ def sample(
         paths.starts[n_paths], paths.heads[n_paths], paths.others[n_paths] = start, head, other
         if not walk(graph, paths, n_paths, n_steps, by_relation, state, visited):
             continue
-        if cyclic and not close(graph, paths, n_paths, state):
+        if tries:
+            if not close_by_trying(graph, paths, n_paths, by_relation, state, visited):
+                continue
+        elif cyclic and not close(graph, paths, n_paths, state):
             continue
         if not cyclic and paths.ends[n_paths] == graph.n_entities:
             # h(self, c) says the same as h(c, self): keep the forward reading.

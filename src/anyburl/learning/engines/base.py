@@ -111,6 +111,7 @@ def _add_up(profile: PathProfile, cores: list[CoreSpan], allocation: Sequence[Pa
         attempts=sum(core.attempts for core in cores),
         paths=sum(core.paths for core in cores),
         new_bodies=sum(core.new_bodies for core in cores),
+        entered=sum(core.entered for core in cores),
         new_rules=sum(core.new_rules for core in cores),
         known_rules=sum(core.known_rules for core in cores),
         reward=sum(core.reward for core in cores),

@@ -82,7 +82,7 @@ class ThreadsEngine(Stoppable):
     def after_span(self, found: Sequence[ProfileSpan]) -> None:
         """Switch saturated profiles from sampling to sweeping."""
         for entry in found:
-            self._sources[entry.profile].note_yield(entry.attempts, entry.paths, entry.new_bodies)
+            self._sources[entry.profile].note_yield(entry.attempts, entry.paths, entry.entered)
 
     def exhausted(self) -> set[PathProfile]:
         """Return the profiles that have no body left."""

@@ -23,7 +23,8 @@ from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.vocabulary import Vocabulary
 
 ATTEMPTS = 5_000  # paths tried at a time: a few milliseconds
-KERNEL_WORK = 4_000_000  # edges touched in one kernel call: some tens of milliseconds, more on a large graph
+KERNEL_WORK = 4_000_000  # edges touched in one kernel call: some tens of milliseconds,
+LARGE_WORK = 1_000_000  # and on a large graph, where an edge takes longer
 SHORT = 2  # bodies up to this length are few
 FACTOR = 10  # applied to the budget: up for short bodies, down for those of a large graph, which has many
 START_WORK = 1_000_000  # edges that a single start of a body may touch,
@@ -147,7 +148,10 @@ class Worker:
         """Harvest `bodies`, one bounded kernel call at a time. When time is up, put back the rest, except an unfinished
         body: this worker's buffers hold its counts.
         """
-        limits = self._limits(source.profile)
+        is_large = len(self._graph.targets) > LARGE
+        limits = harvest_limits(
+            self._options, source.profile, is_large=is_large, pca=self._reward.pca, floor=self.floor
+        )
         done = 0
         while done < len(bodies.kinds) and not over():
             first = done
@@ -169,12 +173,16 @@ class Worker:
             done += 1
         source.put(bodies.take(np.arange(done, len(bodies.kinds))))
 
-    def _limits(self, profile: PathProfile) -> Limits:
-        options, length, budget = self._options, profile.rule_length, self._options.budget
-        least, identity, pca = (options.min_support, options.min_confidence), options.object_identity, self._reward.pca
-        if len(self._graph.targets) <= LARGE:
-            budget *= FACTOR if length <= SHORT else 1
-            return Limits(*least, identity, budget, KERNEL_WORK, START_WORK, pca, floor=self.floor)
-        budget = budget if length == 1 else max(budget // FACTOR, 1)
-        start = min(LARGE_START if profile.cyclic else START_WORK, budget)
-        return Limits(*least, identity, budget, KERNEL_WORK, start, pca, FIRST_LOOK, options.precision, self.floor)
+
+def harvest_limits(
+    options: LearnOptions, profile: PathProfile, *, is_large: bool, pca: bool = False, floor: float = 0.0
+) -> Limits:
+    """Return what a harvest of bodies of a profile keeps, and how much work it may do."""
+    least, length, budget = (options.min_support, options.min_confidence), profile.rule_length, options.budget
+    identity = options.object_identity
+    if not is_large:
+        budget *= FACTOR if length <= SHORT else 1
+        return Limits(*least, identity, budget, KERNEL_WORK, START_WORK, pca, floor=floor)
+    budget = budget if length <= (1 if profile.cyclic else SHORT) else max(budget // FACTOR, 1)
+    start = min(LARGE_START if profile.cyclic else START_WORK, budget)
+    return Limits(*least, identity, budget, LARGE_WORK, start, pca, FIRST_LOOK, options.precision, floor)
