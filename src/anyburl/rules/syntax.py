@@ -23,6 +23,8 @@ _variable_last = re.compile(r"(.+), *([A-Z])", re.DOTALL)
 
 def parse_rule(text: str, *, escaped: bool = False) -> Rule:
     """Read a rule; body atoms in another order are put in order. With `escaped`, undo `escape_label`."""
+    if not isinstance(text, str):
+        raise RuleError(f"expected the text of a rule, got {type(text).__name__}")
     arrow = _arrow.search(text)
     if arrow is None:
         raise RuleError(f"expected a head, '<=' and a body, got {text!r}")
