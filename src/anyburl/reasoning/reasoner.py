@@ -24,6 +24,7 @@ from anyburl.evaluation.rankings import ranking_frames, write_rankings
 from anyburl.explanation.explain import explain_triple
 from anyburl.explanation.explanation import Explanation
 from anyburl.explanation.record import Fact
+from anyburl.forks import check_not_forked
 from anyburl.graph.lookup import split_names
 from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
@@ -68,6 +69,7 @@ class Reasoner:
         **keywords: Unpack[RankKeywords],
     ) -> None:
         chosen = choose_options(options, keywords)
+        check_not_forked()
         found = rules if isinstance(rules, RuleSet) else RuleSet.load(rules)
         dataset = data if isinstance(data, Dataset) else load_dataset(data)
         engine_chosen = Engine(name=engine, address=address)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from anyburl.errors import MissingExtraError, RuleError
+from anyburl.forks import check_not_forked
 from anyburl.rules.rule import Rule
 from anyburl.rules.types import RuleType
 from anyburl.ruleset import display, selection
@@ -196,6 +197,7 @@ class RuleSet(RuleColumns):
         escaped: bool = False,
     ) -> tuple[Self, ReadReport]:
         """Do what `load` does, but say in a report what was left out."""
+        check_not_forked()
         if not isinstance(path, str | os.PathLike):
             raise RuleError(f"expected the path of a file of rules or of a run folder, got {type(path).__name__}")
         columns, report = read_rules(path, vocabulary, at=at, escaped=escaped)
