@@ -87,7 +87,7 @@ def test_names_are_shown_where_people_read(run: Any, run_json: Any, geo_run: Pat
 
 
 def test_no_answer_is_no_error(run: Any, run_json: Any, tmp_path: Path) -> None:
-    (tmp_path / "rules.txt").write_text("9\t8\t0.8\tborders(X,Y) <= borders(Y,X)\n")
+    (tmp_path / "rules.txt").write_text("10\t8\t0.8\tborders(X,Y) <= borders(Y,X)\n")
     query = ["predict", tmp_path / "rules.txt", *FRENCH, "--data", "geo"]
     assert run(*query).stdout.startswith("no rule gives an answer to (France, official_language, ?)\n")
     assert run_json(*query)["answers"] == []

@@ -397,3 +397,13 @@ def test_options_of_the_wrong_type_are_named(run: RunDirectory, name: str, wrong
     run.options_file.write_text(json.dumps(described))
     with pytest.raises(RunError, match=rf"options\.json does not describe a run: {name} must be"):
         run.options()
+
+
+def test_a_run_of_an_older_version_lacks_options_and_opens(run: RunDirectory) -> None:
+    described = run.described()
+    for name in ("address", "max_rules", "span"):
+        del described["options"][name]
+    for name in ("reading", "prefixes"):
+        del described["data"][name]
+    run.options_file.write_text(json.dumps(described))
+    assert run.options() == LearnOptions(**COMPLETE)

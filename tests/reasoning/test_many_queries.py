@@ -124,7 +124,7 @@ def test_known_answers_are_kept_with_and_without_blocking(rules: RuleSet, datase
 
 
 def test_what_is_connected_otherwise_stays_blocked(dataset: Dataset, tmp_path: Path) -> None:
-    (tmp_path / "rules.txt").write_text("9\t8\t0.8\tspeaks(X,Y) <= lives(X,Y)\n9\t7\t0.7\tspeaks(X,dutch) <= \n")
+    (tmp_path / "rules.txt").write_text("10\t8\t0.8\tspeaks(X,Y) <= lives(X,Y)\n10\t7\t0.7\tspeaks(X,dutch) <= \n")
     rules = RuleSet.load(tmp_path / "rules.txt")
     found = {
         block: Reasoner(rules, dataset, block_connected=block).predict("ed", "speaks", None, include_known=True)

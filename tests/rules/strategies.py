@@ -17,7 +17,7 @@ labels: SearchStrategy[str] = st.one_of(
     awkward,
     st.lists(st.sampled_from(["(", ")", ",", " ", "X", "Y", "a", "<="]), min_size=1, max_size=7).map("".join),
     unicode,
-)
+).filter(str.strip)  # blanks are no label
 
 like_terms = st.sampled_from(["_:{}", "urn:anyburl:{}", "http://example.org/{}", "<{}>"]).flatmap(
     lambda form: labels.map(form.format)

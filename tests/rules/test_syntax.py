@@ -116,3 +116,20 @@ def test_labels_that_text_cannot_carry_are_told_with_the_reason() -> None:
 def test_escapes_that_are_no_text_are_left_alone() -> None:
     assert unescape_label("%FF%41%4") == "%FF%41%4"
     assert unescape_label("50%") == "50%"
+
+
+@pytest.mark.parametrize(
+    "text", ["h(X,Y,Z) <= b(X,Y)", "h(X,Y) <= b(X,A), c(A,B,Y)", "h(X,a,Y) <= b(X,A)", "h(X,Y, Z) <= "]
+)
+def test_an_atom_has_two_arguments(text: str) -> None:
+    with pytest.raises(RuleError, match="expected two arguments, got three or more"):
+        parse_rule(text)
+    assert str(parse_rule("h(X,Paris,Texas) <= b(X,A)")) == "h(X,Paris,Texas) <= b(X,A)"
+
+
+@pytest.mark.parametrize(
+    "text", ["h(X, ) <= b(X,A)", "h(X,\u00a0) <= b(X,A)", " (X,a) <= b(X,A)", "h(X,a) <= \u2003(X,A)"]
+)
+def test_a_blank_is_no_label(text: str) -> None:
+    with pytest.raises(RuleError, match="expected an atom like"):
+        parse_rule(text)

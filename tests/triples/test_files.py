@@ -103,7 +103,8 @@ def test_a_compressed_file_is_known_by_its_content_and_not_by_its_name(tmp_path:
     assert read_triples(written(tmp_path, parts, "train.txt.gz")).rows() == ROWS
 
 
-label_texts = st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), min_size=1)
+characters = st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"])
+label_texts = st.text(characters, min_size=1).filter(str.strip)
 
 
 @in_one_folder

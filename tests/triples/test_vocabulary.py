@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from anyburl.errors import DataError, UnknownLabelError
 from anyburl.triples import SELF_TOKEN, Vocabulary
 
-labels = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=6)
+characters = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+labels = st.text(characters, min_size=1, max_size=6).filter(str.strip)
 
 
 @pytest.fixture
@@ -155,3 +156,11 @@ def test_labels_that_should_be_sorted_are_checked() -> None:
 def test_a_vocabulary_is_made_of_series_of_text(wrong: Any) -> None:
     with pytest.raises(DataError, match=r"use Vocabulary\.from_labels"):
         Vocabulary(wrong, pl.Series(["r"]))
+
+
+@pytest.mark.parametrize("blank", [" ", "\t ", "\u00a0", "\u2003\n"])
+def test_a_blank_is_no_label(blank: str) -> None:
+    with pytest.raises(DataError, match="expected entity labels, got one of blanks only"):
+        Vocabulary.from_labels(["a", blank], ["r"])
+    with pytest.raises(DataError, match="expected relation labels, got one of blanks only"):
+        Vocabulary.from_labels(["a"], [blank])

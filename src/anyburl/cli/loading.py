@@ -79,7 +79,7 @@ def read_rules_argument(
     if not len(found) and report.rejected:
         number, reason = report.rejected[0]
         raise RuleError(f"{rules}: no rules in this file; line {number}: {reason}")
-    for fault in report.damaged:
+    for fault in (*report.damaged, *(f"{rules}: {remark}" for remark in report.remarks)):
         notes.say(fault, "yellow")
     _remark_rejected(rules, report, notes)
     return found, report

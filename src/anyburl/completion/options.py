@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TypedDict
 
+from anyburl import checking
 from anyburl.errors import InvalidOptionError, OptionError
 
 PER_CHOICES = ("relation", "subject", "question")
@@ -41,16 +43,18 @@ class CompleteOptions:
     def __post_init__(self) -> None:
         for name in ("min_score", "min_probability"):
             value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1:
+            if value is not None and not (isinstance(value, Real) and 0 <= float(value) <= 1):
                 raise InvalidOptionError(name, "from 0 to 1", value)
-        if self.top is not None and self.top < 1:
-            raise InvalidOptionError("top", "at least 1", self.top)
-        if self.per not in PER_CHOICES:
-            raise InvalidOptionError("per", f"one of {', '.join(PER_CHOICES)}", self.per)
+        if self.top is not None:
+            checking.whole("top", self.top, 1)
+        checking.choice("per", self.per, PER_CHOICES)
+        checking.flag("reasons", self.reasons)
         for name in ("relations", "subjects", "functional"):
             value = getattr(self, name)
             if isinstance(value, str) and (name, value) != ("functional", AUTO):
                 raise OptionError(f"{name} is a list of labels, got the text {value!r}")
+            if value is not None and value != AUTO:
+                object.__setattr__(self, name, checking.texts(name, value, "a list of labels"))
 
     @property
     def least(self) -> float:

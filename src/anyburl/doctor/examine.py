@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, Unpack
 
+from anyburl.checking import from_keywords
 from anyburl.doctor.degrees import check_degrees
 from anyburl.doctor.facts import Facts
 from anyburl.doctor.findings import Finding
@@ -61,7 +62,8 @@ def examine(
     """
     if options is not None and keywords:
         raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
-    chosen, told = options or DoctorOptions(**keywords), watch or (lambda doing, done, total: nullcontext())
+    chosen = options or from_keywords(DoctorOptions, keywords)
+    told = watch or (lambda doing, done, total: nullcontext())
     started, facts = time.monotonic(), Facts(load_dataset(data))
     if not len(facts.train):
         raise DataError(f"{facts.dataset.name} has no facts in train: there is nothing to examine")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypedDict
 
+from anyburl import checking
 from anyburl.errors import InvalidOptionError
 
 CHECKS = {
@@ -40,13 +41,12 @@ class DoctorOptions:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if not self.seconds >= 0:
-            raise InvalidOptionError("seconds", "at least 0", self.seconds)
-        for name, least in (("top", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise InvalidOptionError(name, f"at least {least}", getattr(self, name))
-        if self.threads is not None and self.threads < 1:
-            raise InvalidOptionError("threads", "at least 1", self.threads)
+        checking.real("seconds", self.seconds, 0, checking.MOST_SECONDS)
+        checking.whole("top", self.top, 1)
+        checking.whole("seed", self.seed, 0)
+        checking.threads(self.threads)
+        if self.types is not None and not isinstance(self.types, str):
+            raise InvalidOptionError("types", "the label of a relation", self.types)
 
 
 class DoctorKeywords(TypedDict, total=False):

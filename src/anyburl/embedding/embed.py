@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Unpack
 
+from anyburl.checking import from_keywords
 from anyburl.embedding.model import Embedding
 from anyburl.embedding.options import EmbedKeywords, EmbedOptions
 from anyburl.embedding.stored import CHECKPOINT, read_arrays, save_embedding, write_arrays
@@ -33,7 +34,7 @@ def embed(
     there. On Ctrl-C, what is best so far is kept and returned.
     """
     dataset, folder = load_dataset(data), Path(out).expanduser()
-    return train_embedding(dataset, folder, EmbedOptions(**options), resume=resume, on_epoch=on_epoch)[0]
+    return train_embedding(dataset, folder, from_keywords(EmbedOptions, options), resume=resume, on_epoch=on_epoch)[0]
 
 
 def train_embedding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
-from anyburl.errors import InvalidOptionError
+from anyburl import checking
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -47,17 +47,13 @@ class EmbedOptions:
 
     def __post_init__(self) -> None:
         for name in ("rank", "epochs", "batch_size", "patience"):
-            if getattr(self, name) < 1:
-                raise InvalidOptionError(name, "at least 1", getattr(self, name))
-        if not self.learning_rate > 0:
-            raise InvalidOptionError("learning_rate", "more than 0", self.learning_rate)
+            checking.whole(name, getattr(self, name), 1)
+        checking.above_zero("learning_rate", self.learning_rate)
         for name in ("regularisation", "relation_weight"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise InvalidOptionError(name, "at least 0", getattr(self, name))
-        if self.device not in DEVICES:
-            raise InvalidOptionError("device", f"one of {', '.join(DEVICES)}", self.device)
-        if self.threads is not None and self.threads < 1:
-            raise InvalidOptionError("threads", "at least 1", self.threads)
+            checking.real(name, getattr(self, name), 0)
+        checking.choice("device", self.device, DEVICES)
+        checking.whole("seed", self.seed, 0)
+        checking.threads(self.threads)
 
     def to_json(self) -> dict[str, Any]:
         """Return all options as plain values."""

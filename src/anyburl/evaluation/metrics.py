@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import InvalidOptionError
+from anyburl import checking
 from anyburl.evaluation.display import html_table
 from anyburl.ranking.ranks import Ranks
 
@@ -85,8 +85,7 @@ class Metrics:
 
     def hits(self, k: int) -> float:
         """Return the share of queries whose answer ranks among the first `k`, with the protocol's treatment of ties."""
-        if k < 1:
-            raise InvalidOptionError("k", "at least 1", k)
+        checking.whole("k", k, 1, checking.MOST_KEPT)
         ranks = self.ranks.of(self.protocol["ties"])
         return float((ranks <= k).mean()) if len(ranks) else 0.0
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import InvalidOptionError
+from anyburl import checking
 from anyburl.explanation.explanation import Explanation
 from anyburl.explanation.firings import Firings
 from anyburl.explanation.groundings import find_groundings, triple_ids
@@ -26,10 +26,8 @@ def explain_triple(ranker: Ranker, dataset: Dataset, triple: Fact, *, top: int =
     The `top` best rules are given, each with up to `groundings` ways in which facts of the train split make it fire.
     If none fires, `near_miss` is the strongest rule that lacks one fact.
     """
-    if top < 1:
-        raise InvalidOptionError("top", "at least 1", top)
-    if groundings < 0:
-        raise InvalidOptionError("groundings", "at least 0", groundings)
+    checking.whole("top", top, 1, checking.MOST_KEPT)
+    checking.whole("groundings", groundings, 0, checking.MOST_KEPT)
     ids = triple_ids(dataset.vocabulary, triple)
     lister = ranker.lister()
     firings = Firings(lister, ids)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import InvalidOptionError
+from anyburl import checking
 from anyburl.explanation.arrays import empty_search
 from anyburl.explanation.firings import Firings
 from anyburl.explanation.groundings import step_fact, triple_ids
@@ -46,8 +46,7 @@ def near_misses(ranker: Ranker, triple: Fact, *, top: int = 5) -> tuple[NearMiss
 
     Rules that fire are left out, so this also tells what would lift a candidate that ranks low.
     """
-    if top < 1:
-        raise InvalidOptionError("top", "at least 1", top)
+    checking.whole("top", top, 1, checking.MOST_KEPT)
     ids = triple_ids(ranker.vocabulary, triple)
     rows = _strongest(ranker, ids)
     rows = rows[~np.isin(rows, Firings(ranker.lister(), ids).rows)]

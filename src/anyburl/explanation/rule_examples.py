@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import InvalidOptionError
+from anyburl import checking
 from anyburl.explanation.groundings import Task, find_task_walks, make_task, walk_facts
 from anyburl.explanation.record import Fact, Grounding
 from anyburl.graph.arrays import inverses
@@ -70,8 +70,7 @@ def examine_rule(ranker: Ranker, dataset: Dataset, row: int, *, top: int = 10, s
 
     A rule with many predictions is tried with a sample of entities, the same each time, and for about `seconds`.
     """
-    if top < 1:
-        raise InvalidOptionError("top", "at least 1", top)
+    checking.whole("top", top, 1, checking.MOST_KEPT)
     rule, began = ranker.rules.rule(row), time.monotonic()
     examiner = _Examiner(ranker, dataset, row % len(ranker.rules))
     right = examiner.examples(top, began + seconds / 2)

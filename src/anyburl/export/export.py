@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO, Unpack
 
+from anyburl.checking import from_keywords
 from anyburl.errors import DataError, OptionError
 from anyburl.export.clause import Clause, Scores, make_clause
 from anyburl.export.cypher import CypherWriter
@@ -63,7 +64,7 @@ def export_rules(
             return write_rules(rules, out, chosen, progress)
     if to is None:
         raise OptionError(f"give to, one of {', '.join(LANGUAGES)}: an open file does not say the language")
-    return write_rules(rules, file, ExportOptions(to=to, **options), progress)
+    return write_rules(rules, file, from_keywords(ExportOptions, {"to": to, **options}), progress)
 
 
 def write_rules(

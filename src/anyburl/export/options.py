@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TypedDict, Unpack
 
+from anyburl.checking import from_keywords
 from anyburl.errors import InvalidOptionError
 from anyburl.rdf_terms import IRI, OWN
 
@@ -106,4 +107,4 @@ def options_for(
         raise InvalidOptionError("to", known, None)
     if language == "sparql" and name.endswith(UPDATE_SUFFIX):
         options["insert"] = True
-    return ExportOptions(to=language, **options)
+    return from_keywords(ExportOptions, {"to": language, **options})

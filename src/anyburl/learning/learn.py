@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Unpack
 
+from anyburl.checking import from_keywords
 from anyburl.errors import RunError
 from anyburl.learning.claim import claim_run
 from anyburl.learning.learner import Learner, Span
@@ -31,7 +32,7 @@ def learn(
     `options` are the fields of `LearnOptions`. With `out`, the run is recorded in that folder as it goes. `on_span` is
     called at the end of each time span.
     """
-    chosen = LearnOptions(**options)
+    chosen = from_keywords(LearnOptions, options)
     data = load_dataset(dataset)
     recorder = Recorder(RunDirectory.create(out, data, chosen)) if out is not None else None
     learner = Learner(data.train, chosen)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from numbers import Integral, Real
 from typing import Any, TypedDict, Unpack
 
+from anyburl import checking
+from anyburl.checking import MOST, MOST_SECONDS, MOST_THREADS
 from anyburl.errors import InvalidOptionError
 from anyburl.paths.profile import PathProfile
 from anyburl.rules.types import MAX_LENGTH
@@ -19,6 +20,22 @@ ENGINES = ("threads", "ray")
 SECONDS = 100.0  # the budget of a run that is given none
 PATHS_PER_CORE = 20_000  # in one time span of a run with a path budget
 CORES_OF_PATH_RUNS = 4  # fixed, so that the result does not depend on the threads
+
+CHOICES = {"policy": POLICIES, "reward": REWARDS, "heads": HEADS, "engine": ENGINES}
+WHOLE = (
+    ("paths", 1, MOST),
+    *((name, 0, MAX_LENGTH) for name in ("max_cyclic", "max_acyclic", "max_grounded")),
+    *((name, 1, MOST) for name in ("min_support", "budget", "max_rules")),
+    ("threads", 1, MOST_THREADS),
+    ("seed", 0, MOST),
+)
+"""The options that are whole numbers, with the least and the greatest value."""
+REAL = (
+    ("seconds", 0, MOST_SECONDS),
+    ("span", 0.01, MOST_SECONDS),
+    *((name, 0, 1) for name in ("min_confidence", "epsilon", "saturation", "precision")),
+)
+"""The options that are numbers, with the least and the greatest value."""
 
 
 class LearnKeywords(TypedDict, total=False):
@@ -87,50 +104,37 @@ class LearnOptions:
             raise InvalidOptionError("paths", "left out when {seconds} is given", self.paths)
         if self.seconds is None and self.paths is None:
             object.__setattr__(self, "seconds", SECONDS)
-        self._check_numbers()
-        self._check_choices()
-        self._check_lists()
-        if not isinstance(self.object_identity, bool):
-            raise InvalidOptionError("object_identity", "True or False", self.object_identity)
+        for name, value in (*self._numbers(), *self._others()):
+            object.__setattr__(self, name, value)
+        if self.address is not None and not isinstance(self.address, str):
+            raise InvalidOptionError("address", "text such as 10.0.0.1:6379", self.address)
         if self.address is not None and self.engine != "ray":
             raise InvalidOptionError("address", "left out unless {engine} is ray", self.address)
         if self.max_cyclic == 0 and self.max_acyclic == 0:
             raise InvalidOptionError("max_cyclic", "at least 1 when {max_acyclic} is 0", 0)
 
-    def _check_numbers(self) -> None:
-        for name, kind, least, most in _bounds():
-            value: Any = getattr(self, name)
-            if value is None and getattr(LearnOptions, name) is None:
-                continue
-            if not _is_a(kind, value):
-                raise InvalidOptionError(name, "a whole number" if kind is Integral else "a number", value)
-            if not value >= least:
-                raise InvalidOptionError(name, f"at least {least}", value)
-            if most is not None and value > most:
-                raise InvalidOptionError(name, f"at most {most}", value)
-
-    def _check_choices(self) -> None:
-        for name, choices in (
-            ("policy", POLICIES),
-            ("reward", REWARDS),
-            ("heads", HEADS),
-            ("engine", ENGINES),
-        ):
+    def _numbers(self) -> Iterator[tuple[str, float | None]]:
+        """Yield the options that are numbers, checked; those that may be left out stay None."""
+        for name, least, most in WHOLE:
             value = getattr(self, name)
-            if value not in choices:
-                raise InvalidOptionError(name, f"one of {', '.join(choices)}", value)
+            if value is not None or getattr(LearnOptions, name) is not None:
+                yield name, checking.whole(name, value, least, most)
+        for name, lower, upper in REAL:
+            value = getattr(self, name)
+            if value is not None or getattr(LearnOptions, name) is not None:
+                yield name, checking.real(name, value, lower, upper)
 
-    def _check_lists(self) -> None:
-        """Check the options with several values; a list is kept as a tuple."""
-        moments = _as_tuple("snapshots", self.snapshots, Real, "seconds above 0")
-        if any(not moment > 0 for moment in moments):
-            raise InvalidOptionError("snapshots", "seconds above 0", moments)
-        object.__setattr__(self, "snapshots", moments)
+    def _others(self) -> Iterator[tuple[str, Any]]:
+        """Yield the other options, checked."""
+        for name, choices in CHOICES.items():
+            yield name, checking.choice(name, getattr(self, name), choices)
+        yield "object_identity", checking.flag("object_identity", self.object_identity)
+        yield "snapshots", _moments(self.snapshots)
         if self.relations is not None:
-            labels = _as_tuple("relations", self.relations, str, "a list of relations")
+            labels = checking.texts("relations", self.relations, "a list of relations")
             if not labels:
                 raise InvalidOptionError("relations", "at least one relation", labels)
-            object.__setattr__(self, "relations", labels)
+            yield "relations", labels
 
     def changed(self, **changes: Unpack[LearnKeywords]) -> LearnOptions:
         """Return these options with `changes`: one budget replaces the other, and threads need no address."""
@@ -140,7 +144,7 @@ class LearnOptions:
                 new[other] = changes.get(other)
         if new["engine"] != "ray":
             new["address"] = changes.get("address")
-        return LearnOptions(**new)
+        return checking.from_keywords(LearnOptions, new)
 
     @property
     def profiles(self) -> tuple[PathProfile, ...]:
@@ -158,20 +162,11 @@ class LearnOptions:
         return asdict(self)
 
 
-def _bounds() -> Iterator[tuple[str, type, float, float | None]]:
-    """Yield the options that are numbers: name, whole or real, the least and the greatest value."""
-    yield from (("seconds", Real, 0, None), ("paths", Integral, 1, None))
-    yield from ((name, Integral, 0, MAX_LENGTH) for name in ("max_cyclic", "max_acyclic", "max_grounded"))
-    yield from ((name, Integral, 1, None) for name in ("min_support", "budget", "max_rules", "threads"))
-    yield from ((name, Real, 0, 1) for name in ("min_confidence", "epsilon", "saturation", "precision"))
-    yield from (("span", Real, 0.01, None), ("seed", Integral, 0, None))
-
-
-def _is_a(kind: type, value: object) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def _as_tuple(name: str, values: Any, kind: type, requirement: str) -> tuple[Any, ...]:
-    if isinstance(values, str) or not isinstance(values, tuple | list) or not all(_is_a(kind, v) for v in values):
-        raise InvalidOptionError(name, requirement, values)
-    return tuple(values)
+def _moments(snapshots: Any) -> tuple[float, ...]:
+    if isinstance(snapshots, str) or not isinstance(snapshots, Iterable):
+        raise InvalidOptionError("snapshots", "seconds above 0", snapshots)
+    moments = tuple(snapshots)
+    try:
+        return tuple(checking.above_zero("snapshots", moment) for moment in moments)
+    except InvalidOptionError:
+        raise InvalidOptionError("snapshots", "seconds above 0", moments) from None

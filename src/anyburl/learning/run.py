@@ -108,14 +108,13 @@ class RunDirectory:
         return run_folder.described_run(self.path)
 
     def options(self) -> LearnOptions:
-        """Return the options of the run."""
-        stored = dict(self.described()["options"])
-        names = {field.name for field in fields(LearnOptions)}
-        stored.setdefault("address", None)  # missing in runs of older versions
-        if stored.keys() != names:
-            odd = ", ".join(sorted(stored.keys() ^ names))
+        """Return the options of the run. One that an older version did not have yet is as it is by default."""
+        stored = self.described()["options"]
+        if not {"seconds", "paths", "seed"} <= stored.keys():
+            raise RunError(f"{self.options_file} does not describe a run: its options are missing")
+        if odd := sorted(stored.keys() - {field.name for field in fields(LearnOptions)}):
             raise RunError(
-                f"{self.options_file} was written by another version of anyburl: the options differ in {odd}"
+                f"{self.options_file} was written by another version of anyburl, with the options {', '.join(odd)}"
             )
         try:
             return LearnOptions(**stored)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from anyburl import checking
 from anyburl.errors import InvalidOptionError
 from anyburl.triples.read_options import ReadOptions
 
@@ -23,9 +24,7 @@ class PublishOptions:
     timeout: float = ReadOptions.timeout
 
     def __post_init__(self) -> None:
-        if self.graph is not None and not IRI.fullmatch(self.graph):
+        if self.graph is not None and not (isinstance(self.graph, str) and IRI.fullmatch(self.graph)):
             raise InvalidOptionError("graph", "an IRI, such as http://example.org/predicted", self.graph)
-        if self.batch_size < 1:
-            raise InvalidOptionError("batch_size", "at least 1", self.batch_size)
-        if not 0 < self.timeout < float("inf"):
-            raise InvalidOptionError("timeout", "a number of seconds above 0", self.timeout)
+        checking.whole("batch_size", self.batch_size, 1)
+        checking.above_zero("timeout", self.timeout, "a number of seconds above 0")

@@ -83,7 +83,7 @@ class NoisyOr(Aggregation):
 class NoisyOrTop(Aggregation):
     """Noisy-or of the best rules only: many weak rules say less than they seem to."""
 
-    pattern = r"noisy-or-top:([1-9]\d*)"
+    pattern = r"noisy-or-top:([1-9]\d{0,8})"
     written = "noisy-or-top:H"
     example = "noisy-or-top:5"
     help = "the same for the H best rules"
@@ -116,7 +116,7 @@ AGGREGATIONS: tuple[type[Aggregation], ...] = (Maximum, NoisyOr, NoisyOrTop, Tun
 
 def parse_aggregation(text: str) -> Aggregation:
     """Return the aggregation that is written so; anything else is refused."""
-    for kind in AGGREGATIONS:
+    for kind in AGGREGATIONS if isinstance(text, str) else ():
         if match := re.fullmatch(kind.pattern, text):
             return kind(text, int(match[1])) if match.groups() else kind(text)
     raise InvalidOptionError("aggregation", f"one of {', '.join(kind.written for kind in AGGREGATIONS)}", text)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TypedDict
 
+from anyburl import checking
 from anyburl.errors import InvalidOptionError
 from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.rules.types import RuleType
@@ -37,16 +39,15 @@ class RankOptions:
 
     def __post_init__(self) -> None:
         parse_aggregation(self.aggregation)
-        if not self.smoothing >= 0:
-            raise InvalidOptionError("smoothing", "at least 0", self.smoothing)
-        if self.block_connected not in BLOCK_CHOICES:
-            raise InvalidOptionError("block_connected", f"one of {', '.join(BLOCK_CHOICES)}", self.block_connected)
-        if self.top_k < 1:
-            raise InvalidOptionError("top_k", "at least 1", self.top_k)
-        if self.threads is not None and self.threads < 1:
-            raise InvalidOptionError("threads", "at least 1", self.threads)
+        checking.real("smoothing", self.smoothing, 0)
+        checking.choice("block_connected", self.block_connected, BLOCK_CHOICES)
+        checking.flag("object_identity", self.object_identity)
+        checking.whole("top_k", self.top_k, 1, checking.MOST_KEPT)
+        checking.threads(self.threads)
+        if not isinstance(self.weights, Mapping):
+            raise InvalidOptionError("weights", WEIGHTS, self.weights)
         for name, factor in self.weights.items():
-            if name not in list(RuleType) or not 0 <= factor <= 1:
+            if name not in list(RuleType) or not isinstance(factor, Real) or not 0 <= factor <= 1:
                 raise InvalidOptionError("weights", WEIGHTS, f"{name}={factor}")
 
 

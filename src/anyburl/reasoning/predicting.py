@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.errors import InvalidOptionError
+from anyburl import checking
 from anyburl.graph.lookup import all_known_answers, held_by, split_names
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.backends.base import Progress
@@ -58,8 +58,7 @@ def answer_columns(
 
     Answers that the train split states are left out unless `include_known`.
     """
-    if top < 1:
-        raise InvalidOptionError("top", "at least 1", top)
+    checking.whole("top", top, 1, checking.MOST_KEPT)
     size = min(max(ANSWERS_AT_A_TIME // top, FEWEST_QUESTIONS), MOST_QUESTIONS)
     for start in range(0, len(questions), size):
         part = questions.part(start, start + size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -15,15 +14,17 @@ import polars as pl
 from anyburl.calibration.calibration import Calibration
 from anyburl.calibration.report import CalibrationReport
 from anyburl.calibration.stored import save_calibration
+from anyburl.checking import from_keywords
 from anyburl.completion.complete import complete_graph
 from anyburl.completion.options import CompleteKeywords, CompleteOptions
-from anyburl.errors import OptionError, RunError
+from anyburl.errors import DataError, OptionError, RunError
 from anyburl.evaluation.evaluate import evaluate_split
 from anyburl.evaluation.metrics import Metrics
 from anyburl.evaluation.rankings import ranking_frames, write_rankings
 from anyburl.explanation.explain import explain_triple
 from anyburl.explanation.explanation import Explanation
 from anyburl.explanation.record import Fact
+from anyburl.forks import check_not_forked
 from anyburl.graph.lookup import split_names
 from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
@@ -68,6 +69,7 @@ class Reasoner:
         **keywords: Unpack[RankKeywords],
     ) -> None:
         chosen = choose_options(options, keywords)
+        check_not_forked()
         found = rules if isinstance(rules, RuleSet) else RuleSet.load(rules)
         dataset = data if isinstance(data, Dataset) else load_dataset(data)
         engine_chosen = Engine(name=engine, address=address)
@@ -263,6 +265,8 @@ class Reasoner:
         The `top` best rules are given, each with up to `groundings` ways in which facts of the train split make it
         fire. If none fires, `near_miss` is the strongest rule that lacks one fact.
         """
+        if not isinstance(triple, tuple | list) or len(triple) != 3:
+            raise DataError(f"expected a triple of a subject, a relation and an object, got {triple!r}")
         vocabulary, (subject, relation, object) = self.vocabulary, triple
         meant = (
             vocabulary.entity_label(self.names.entity_id(subject, vocabulary)),
@@ -287,7 +291,7 @@ class Reasoner:
         """
         if options is not None and keywords:
             raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
-        wanted = options or CompleteOptions(**keywords)
+        wanted = options or from_keywords(CompleteOptions, keywords)
         return complete_graph(
             self.ranker, self.dataset, wanted, names=self.names, calibration=self.calibration, progress=progress
         )
@@ -329,4 +333,4 @@ def choose_options(options: RankOptions | None, keywords: RankKeywords) -> RankO
     """Return the options of ranking, given as one object or as keywords, not both."""
     if options is not None and keywords:
         raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
-    return options or replace(RankOptions(), **keywords)
+    return options or from_keywords(RankOptions, keywords)

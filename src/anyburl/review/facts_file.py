@@ -7,7 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from anyburl.errors import DataError, InvalidOptionError
+from anyburl import checking
+from anyburl.errors import DataError
 from anyburl.review.log import ReviewLog
 from anyburl.review.queue import QueuedFact, ReviewQueue
 from anyburl.triples.frames import COLUMNS
@@ -25,8 +26,7 @@ def queue_from_file(
     path: str | os.PathLike[str], log: ReviewLog, *, relation: str | None = None, top: int = 50
 ) -> ReviewQueue:
     """Return the `top` best facts of a file (.parquet, .tsv, .jsonl; text also .gz) that have no standing verdict."""
-    if top < 1:
-        raise InvalidOptionError("top", "at least 1", top)
+    checking.whole("top", top, 1, checking.MOST_KEPT)
     judged = pl.LazyFrame(list(log.standing()), schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
     best_first = [-pl.col("score"), -pl.col("rules"), *map(pl.col, COLUMNS)]
     try:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from anyburl import checking
 from anyburl.completion.facts import FactColumns
 from anyburl.completion.missing import missing_facts
 from anyburl.completion.selection import LEVELS, best_of_each
@@ -71,8 +72,7 @@ def review_queue(
 
     High scores are searched first, and the search ends once there are enough facts, or after about so many seconds.
     """
-    if top < 1:
-        raise InvalidOptionError("top", "at least 1", top)
+    checking.whole("top", top, 1, checking.MOST_KEPT)
     if not 0 <= min_score <= 1:
         raise InvalidOptionError("min_score", "from 0 to 1", min_score)
     wanted = None if relation is None else reasoner.vocabulary.relation_id(relation)

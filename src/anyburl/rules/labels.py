@@ -31,11 +31,16 @@ def entity_fault(label: str) -> str | None:
         return "reads as a variable"
     if label == SELF_TOKEN:
         return "reads as the token self"
-    if _looks_like_terms.search(label):
+    if looks_like_terms(label):
         return "reads as two terms"
     if not _balanced(label):
         return "has parentheses that do not match"
     return _common_fault(label)
+
+
+def looks_like_terms(label: str) -> bool:
+    """Tell whether a label starts or ends like a variable beside another term: `Y,Z` is no entity."""
+    return _looks_like_terms.search(label) is not None
 
 
 def relation_fault(label: str) -> str | None:

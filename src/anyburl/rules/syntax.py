@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from anyburl.errors import RuleError
-from anyburl.rules.labels import escape_label, unescape_label
+from anyburl.rules.labels import escape_label, looks_like_terms, unescape_label
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Term, Variable
 from anyburl.triples.vocabulary import SELF_TOKEN
 
@@ -23,6 +23,8 @@ _variable_last = re.compile(r"(.+), *([A-Z])", re.DOTALL)
 
 def parse_rule(text: str, *, escaped: bool = False) -> Rule:
     """Read a rule; body atoms in another order are put in order. With `escaped`, undo `escape_label`."""
+    if not isinstance(text, str):
+        raise RuleError(f"expected the text of a rule, got {type(text).__name__}")
     arrow = _arrow.search(text)
     if arrow is None:
         raise RuleError(f"expected a head, '<=' and a body, got {text!r}")
@@ -59,7 +61,7 @@ def _parse_atom(text: str, escaped: bool) -> Atom:
     for opening in _openings(text):
         relation = text[:opening].strip(" ")
         terms = _split_terms(text[opening + 1 :])
-        if relation and terms:
+        if relation.strip() and terms:
             label = unescape_label(relation) if escaped else relation
             return Atom(label, *(_parse_term(term, escaped) for term in terms))
     raise RuleError(f"expected an atom like r(X,Y) or r(X,entity), got {text + ')'!r}")
@@ -85,7 +87,7 @@ def _split_terms(arguments: str) -> tuple[str, str] | None:
         subject, object = found.group(1).strip(" "), found.group(2)
     else:
         return None
-    return (subject, object) if subject and object else None
+    return (subject, object) if subject.strip() and object.strip() else None
 
 
 def _parse_term(text: str, escaped: bool) -> Term:
@@ -93,4 +95,6 @@ def _parse_term(text: str, escaped: bool) -> Term:
         return Variable(text)
     if text == SELF_TOKEN:
         return SELF
+    if looks_like_terms(text):
+        raise RuleError(f"expected two arguments, got three or more: {text!r} would be one of them")
     return Constant(unescape_label(text) if escaped else text)

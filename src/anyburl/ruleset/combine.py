@@ -85,7 +85,7 @@ def replace_rows(rules: Rules, rows: NDArray[np.int64], others: Rules) -> Rules:
 def merge(sets: Sequence[Rules]) -> Rules:
     """Join sets over one vocabulary; of equal rules, the first is kept with its scores."""
     joint = concatenate(sets)
-    return joint.take(_first_of_each(joint))
+    return joint.take(first_of_each(joint))
 
 
 def reencode(rules: Rules, vocabulary: Vocabulary) -> tuple[Rules, int]:
@@ -144,7 +144,7 @@ def _room(length: int, dtype: DTypeLike, on_disk: bool) -> NDArray[Any]:
         return np.memmap(file, dtype, "w+", shape=(length,))
 
 
-def _first_of_each(rules: RuleColumns) -> NDArray[np.bool_]:
+def first_of_each(rules: RuleColumns) -> NDArray[np.bool_]:
     """Mark the first of rules that are equal but for their scores."""
     keys = joint_keys([rules.head, rules.body, rules.head_constant, rules.body_constant])
     return pl.Series(keys).is_first_distinct().to_numpy()

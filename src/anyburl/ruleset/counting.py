@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl import checking
 from anyburl.bodies.arrays import (
     BINARY,
     CONSTANT,
@@ -27,7 +28,7 @@ from anyburl.bodies.arrays import (
 from anyburl.bodies.generalisation import canonical, with_keys
 from anyburl.bodies.kernel import score
 from anyburl.cores import available_cores
-from anyburl.errors import RuleError
+from anyburl.errors import DataError, RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import find_segments, owners
 from anyburl.graph.stored import graph_of
@@ -68,8 +69,8 @@ def rescore(
     `measures`, the rules also get `pca_confidence`, `head_coverage` and `lift`. `progress` is told how many rules were
     done.
     """
+    limits = counting_limits(object_identity, budget, pca=checking.flag("measures", measures))
     graph = graph_for(rules, table)
-    limits = counting_limits(object_identity, budget, pca=measures)
     counts = count_rules(rules, graph, limits, threads, progress)
     unmeasured = dict.fromkeys(MEASURES)
     margin = None if counts.exact.all() else counts.margin
@@ -87,6 +88,10 @@ def rescore(
 
 def graph_for(rules: RuleSet, table: TripleTable) -> GraphArrays:
     """Return the graph of `table`, to count `rules` on."""
+    if not isinstance(rules, RuleSet):
+        raise RuleError(f"expected a RuleSet, such as RuleSet.load(path), got {type(rules).__name__}")
+    if not isinstance(table, TripleTable):
+        raise DataError(f"expected a TripleTable, such as the train split of a data set, got {type(table).__name__}")
     if not rules.vocabulary.same_labels(table.vocabulary):
         raise RuleError("the rules and the triples have different vocabularies: use with_vocabulary first")
     longest = int(rules.lengths.max(initial=0))
@@ -97,14 +102,15 @@ def graph_for(rules: RuleSet, table: TripleTable) -> GraphArrays:
 
 def counting_limits(object_identity: bool, budget: int | None, *, pca: bool) -> Limits:
     """Return limits that keep every rule and stop at nothing but the `budget`."""
-    return Limits(0, 0.0, object_identity, budget or NO_LIMIT, NO_LIMIT, NO_LIMIT, pca)
+    most = NO_LIMIT if budget is None else checking.whole("budget", budget, 1)
+    return Limits(0, 0.0, checking.flag("object_identity", object_identity), most, NO_LIMIT, NO_LIMIT, pca)
 
 
 def count_rules(
     rules: RuleSet, graph: GraphArrays, limits: Limits, threads: int | None = None, progress: Progress | None = None
 ) -> Counts:
     """Count predictions and support of rules on a graph; `progress` is told how many rules were done."""
-    n_rules = len(rules)
+    n_rules, n_threads = len(rules), checking.threads(threads) or available_cores()
     counts = Counts(
         np.zeros(n_rules, np.int64),
         np.zeros(n_rules, np.int32),
@@ -114,7 +120,7 @@ def count_rules(
     )
     wanted = head_arrays(graph)
     _score_zero(graph, wanted, rules, limits.object_identity, counts)
-    with ThreadPoolExecutor(threads or available_cores()) as pool:
+    with ThreadPoolExecutor(n_threads) as pool:
         for length in np.unique(rules.lengths[rules.lengths > 0]):
             rows = np.flatnonzero(rules.lengths == length)
             batches = _batches(graph, rules.take(rows), int(length))

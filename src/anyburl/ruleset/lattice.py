@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.errors import InvalidOptionError
+from anyburl import checking
 from anyburl.graph.arrays import inverses
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.columns import RuleColumns
@@ -69,8 +69,7 @@ class RuleLattice:
 
         Best are those with the highest support times confidence.
         """
-        if top < 1:
-            raise InvalidOptionError("top", "at least 1", top)
+        checking.whole("top", top, 1, checking.MOST_KEPT)
         row, rules = self._checked(row), self.rules
         if rules.type[row] == BINARY:
             found = self._grounded(row)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl import checking
 from anyburl.errors import InvalidOptionError
 from anyburl.graph.arrays import GraphArrays
 from anyburl.ruleset import heads
@@ -33,10 +34,12 @@ def measure(
     confidence is counted; a `budget` of edges per body makes it an estimate for those rules that have estimates already
     (`exact` is False). `progress` is told how many rules were counted.
     """
-    wanted = set(only)
+    wanted = set(checking.texts("only", only, f"some of {', '.join(MEASURES)}"))
     if unknown := wanted - set(MEASURES):
         raise InvalidOptionError("only", f"some of {', '.join(MEASURES)}", sorted(unknown)[0])
     graph = graph_for(rules, table)
+    counting_limits(object_identity, budget, pca=True)
+    checking.threads(threads)
     found: dict[str, Any] = {}
     if "head_coverage" in wanted:
         found["head_coverage"] = heads.head_coverage(graph, rules)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from anyburl.errors import MissingExtraError, RuleError
+from anyburl.forks import check_not_forked
 from anyburl.rules.rule import Rule
 from anyburl.rules.types import RuleType
 from anyburl.ruleset import display, selection
@@ -90,6 +91,13 @@ class RuleSet(RuleColumns):
 
         The last three are for rules that `anyburl.measure` measured.
         """
+        selection.check_bounds(
+            {"min_support": min_support, "length": length},
+            min_confidence=min_confidence,
+            min_pca_confidence=min_pca_confidence,
+            min_head_coverage=min_head_coverage,
+            min_lift=min_lift,
+        )
         masks: list[NDArray[np.bool_]] = []
         if type is not None:
             masks.append(selection.type_mask(self, type))
@@ -189,6 +197,9 @@ class RuleSet(RuleColumns):
         escaped: bool = False,
     ) -> tuple[Self, ReadReport]:
         """Do what `load` does, but say in a report what was left out."""
+        check_not_forked()
+        if not isinstance(path, str | os.PathLike):
+            raise RuleError(f"expected the path of a file of rules or of a run folder, got {type(path).__name__}")
         columns, report = read_rules(path, vocabulary, at=at, escaped=escaped)
         return cls.of(columns), report
 

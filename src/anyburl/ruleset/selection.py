@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl import checking
 from anyburl.errors import InvalidOptionError, RuleError, UnknownLabelError
 from anyburl.rules.types import RuleType
 from anyburl.ruleset import measures
@@ -23,9 +24,19 @@ Key = Callable[[Rows], NDArray[Any]]
 """What some rows have of something; the more, the better."""
 
 
+def check_bounds(counts: Mapping[str, int | None], **measures: float | None) -> None:
+    """Refuse bounds that are no numbers, or below 0."""
+    for name, count in counts.items():
+        if count is not None:
+            checking.whole(name, count, 0)
+    for name, measure in measures.items():
+        if measure is not None:
+            checking.real(name, measure, 0)
+
+
 def type_mask(rules: RuleColumns, types: RuleType | str | Iterable[RuleType | str]) -> Mask:
     """Mark rules of one type or of several."""
-    names = [types] if isinstance(types, str) else list(types)
+    names = [types] if isinstance(types, str) else checking.texts("type", types, f"some of {', '.join(RuleType)}")
     return np.isin(rules.type, [_type(name).code for name in names])
 
 
@@ -37,6 +48,8 @@ def relation_mask(rules: RuleColumns, relation: str) -> Mask:
 
 def label_mask(rules: RuleColumns, label: str) -> Mask:
     """Mark rules that hold an entity or a relation, in the head or in the body."""
+    if not isinstance(label, str):
+        raise InvalidOptionError("contains", "the label of an entity or a relation", label)
     vocabulary = rules.vocabulary
     relation = int(vocabulary.encode_relations([label])[0])
     entity = int(vocabulary.encode_entities([label])[0])
@@ -69,10 +82,8 @@ def best_rows(rules: RuleColumns, k: int, by: Order, smoothing: float) -> Rows:
     Ties go to the rule with more support, then the shorter one, then by type, head, body and constants, so
     that the result does not depend on the order of the rules.
     """
-    if k < 0:
-        raise InvalidOptionError("k", "at least 0", k)
-    if not smoothing >= 0:
-        raise InvalidOptionError("smoothing", "at least 0", smoothing)
+    checking.whole("k", k, 0, checking.MOST_KEPT)
+    checking.real("smoothing", smoothing, 0)
     keys = [_score(rules, by, smoothing), *_tie_breakers(rules)]
     rows = _narrow(keys, np.arange(len(rules), dtype=np.int64), k)
     columns = [key(rows) for key in reversed(keys)]

@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 import polars as pl
 
+from anyburl import checking
 from anyburl.errors import InvalidOptionError
 from anyburl.search.arrays import LabelIndex, index_bytes
 from anyburl.search.folding import fold
@@ -54,8 +55,7 @@ class LabelSearch:
         at last those with a word that starts like it but for a typing error, two from five letters on. Among equals,
         shorter ones come first.
         """
-        if top < 1:
-            raise InvalidOptionError("top", "at least 1", top)
+        checking.whole("top", top, 1, checking.MOST_KEPT)
         if kind is not None and kind not in KINDS:
             raise InvalidOptionError("kind", f"one of {', '.join(KINDS)}", kind)
         query = fold(pl.Series([text], dtype=pl.String))[:-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from anyburl.errors import InvalidOptionError
+from anyburl import checking
 
 LEAST_TRIPLES = 1_000
 LEAST_ENTITIES = 200
@@ -33,8 +33,8 @@ class GraphOptions:
             ("seed", 0),
         ):
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise InvalidOptionError(name, f"at least {least}", value)
+            if value is not None or name in ("triples", "seed"):
+                checking.whole(name, value, least)
 
     @property
     def n_entities(self) -> int:

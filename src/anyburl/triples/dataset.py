@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from anyburl.errors import DataError, InvalidOptionError
+from anyburl.forks import check_not_forked
 from anyburl.triples.entries import SPLITS as SPLITS
 from anyburl.triples.fingerprint import fingerprint
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
@@ -121,6 +122,7 @@ def load_dataset(
     or a list of (subject, relation, object). `Dataset.from_triples` takes valid and test as well. A `Dataset` is
     returned as it is. `options` say how data is read, and whether it is split; `progress` is told how far reading is.
     """
+    check_not_forked()
     if isinstance(data, Dataset):
         return data
     if isinstance(data, TripleTable) and not (options and options.split):

@@ -65,7 +65,7 @@ class Names(Mapping[str, str]):
 
     def entity_id(self, text: str, vocabulary: Vocabulary) -> int:
         """Return the id of the entity that someone means; if there is none, the error suggests names like it."""
-        label = self.label_of(text, vocabulary.entities, "entity")
+        label = self.label_of(_text(text, "entity"), vocabulary.entities, "entity")
         try:
             return vocabulary.entity_id(label)
         except UnknownLabelError as error:
@@ -73,7 +73,7 @@ class Names(Mapping[str, str]):
 
     def relation_id(self, text: str, vocabulary: Vocabulary) -> int:
         """Return the id of the relation that someone means; if there is none, the error suggests names like it."""
-        label = self.label_of(text, vocabulary.relations, "relation")
+        label = self.label_of(_text(text, "relation"), vocabulary.relations, "relation")
         try:
             return vocabulary.relation_id(label)
         except UnknownLabelError as error:
@@ -156,3 +156,9 @@ def _lines(path: Path) -> pl.DataFrame:
     text = pl.col("line").str.strip_suffix("\r")
     first = pl.col("number") == 1
     return lines.with_columns(pl.when(first).then(text.str.strip_prefix(BYTE_ORDER_MARK)).otherwise(text).alias("line"))
+
+
+def _text(text: object, kind: str) -> str:
+    if not isinstance(text, str):
+        raise DataError(f"expected the label of one {kind}, got {text!r}")
+    return text

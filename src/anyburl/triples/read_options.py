@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from numbers import Real
 from typing import Any
 
+from anyburl import checking
 from anyburl.errors import DataError, InvalidOptionError
 
 LITERALS = ("skip", "keep", "ranges")
+THREE_COLUMNS = "the names of three columns, such as head,relation,tail"
 LANGUAGE = re.compile("[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 DUMPS = ("wikidata", "freebase")
 
@@ -41,29 +44,27 @@ class ReadOptions:
     split_seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.literals not in LITERALS:
-            raise InvalidOptionError("literals", f"one of {', '.join(LITERALS)}", self.literals)
-        if self.dump is not None and self.dump not in DUMPS:
-            raise InvalidOptionError("dump", f"one of {', '.join(DUMPS)}", self.dump)
-        if self.dump is not None and self.literals != LITERALS[0]:
-            raise InvalidOptionError("literals", f"{LITERALS[0]} for the dump of {self.dump}", self.literals)
-        if isinstance(self.graphs, str):
-            raise InvalidOptionError("graphs", "a tuple of IRIs", self.graphs)
-        if not LANGUAGE.fullmatch(self.language):
+        checking.choice("literals", self.literals, LITERALS)
+        if self.dump is not None:
+            checking.choice("dump", self.dump, DUMPS)
+            if self.literals != LITERALS[0]:
+                raise InvalidOptionError("literals", f"{LITERALS[0]} for the dump of {self.dump}", self.literals)
+        checking.texts("graphs", self.graphs, "a tuple of IRIs")
+        if not isinstance(self.language, str) or not LANGUAGE.fullmatch(self.language):
             raise InvalidOptionError("language", "a language tag such as en or de-AT", self.language)
-        if self.columns is not None and (len({*self.columns}) != 3 or not all(self.columns)):
-            raise InvalidOptionError("columns", "the names of three columns, such as head,relation,tail", self.columns)
+        if not isinstance(self.prefixes, Mapping):
+            raise InvalidOptionError("prefixes", "a mapping of prefixes to IRIs", self.prefixes)
+        if self.columns is not None:
+            names = checking.texts("columns", self.columns, THREE_COLUMNS)
+            if len(names) != 3 or len({*names}) != 3 or not all(names):
+                raise InvalidOptionError("columns", THREE_COLUMNS, self.columns)
         if self.split is not None and not _are_shares(self.split):
             raise InvalidOptionError("split", "three shares that sum to 1, such as 0.8,0.1,0.1", self.split)
-        if type(self.split_seed) is not int or self.split_seed < 0:
-            raise InvalidOptionError("split_seed", "a number from 0", self.split_seed)
-
-        if self.query is not None and not self.query.strip():
+        checking.whole("split_seed", self.split_seed, 0)
+        if self.query is not None and not (isinstance(self.query, str) and self.query.strip()):
             raise InvalidOptionError("query", "a query, such as 'SELECT s, p, o FROM facts'", self.query)
-        if self.page_size < 1:
-            raise InvalidOptionError("page_size", "at least 1", self.page_size)
-        if not 0 < self.timeout < float("inf"):
-            raise InvalidOptionError("timeout", "a number of seconds above 0", self.timeout)
+        checking.whole("page_size", self.page_size, 1)
+        checking.above_zero("timeout", self.timeout, "a number of seconds above 0")
 
     def changed(self, other: ReadOptions) -> ReadOptions:
         """Return these options, but for those in which `other` differs from the defaults."""
@@ -86,5 +87,7 @@ class ReadOptions:
         return cls(**values)
 
 
-def _are_shares(split: tuple[float, ...]) -> bool:
+def _are_shares(split: Any) -> bool:
+    if not isinstance(split, tuple | list) or not all(isinstance(share, Real) for share in split):
+        return False
     return len(split) == 3 and split[0] > 0 and min(split) >= 0 and abs(sum(split) - 1) < 1e-9

@@ -162,6 +162,9 @@ def check_labels(found: pl.Series, kind: str) -> pl.Series:
         raise DataError(f"expected {kind} labels, got a missing one (null)")
     if len(found) and found[0] == "":
         raise DataError(f"expected {kind} labels, got an empty one")
+    blank = found.filter(found.str.strip_chars() == "")
+    if len(blank):
+        raise DataError(f"expected {kind} labels, got one of blanks only: {blank[0]!r}")
     with_nul = found.filter(found.str.contains("\0", literal=True))
     if len(with_nul):
         # Joined labels (fingerprints, rule files) rely on it, and text does not hold any.

@@ -17,6 +17,8 @@ from anyburl.ruleset.files.labelled import encode_rules, label_rules
 from anyburl.ruleset.files.unify import unify
 
 FIELDS = ("predictions", "support", "confidence", "rule")
+CONTRADICTION = "line {number}: {confidence} for {support} of {predictions}"
+MOST_ROUNDED = 0.01  # tools may write two digits of a confidence
 
 
 class Lines(NamedTuple):
@@ -25,6 +27,8 @@ class Lines(NamedTuple):
     rules: RuleColumns | None
     n_comments: int
     rejected: list[tuple[int, str]]
+    n_contradicting: int = 0  # lines whose confidence does not fit their counts
+    contradiction: str = ""  # the first of them
 
 
 def parse_lines(lines: pl.DataFrame, *, escaped: bool) -> Lines:
@@ -36,10 +40,12 @@ def parse_lines(lines: pl.DataFrame, *, escaped: bool) -> Lines:
     is_comment = lines["line"].str.starts_with("#")
     is_blank = lines["line"].str.strip_chars(" \t\r") == ""
     fields = _split_fields(lines.filter(~is_comment & ~is_blank))
-    wrong = fields.filter(pl.col("fault").is_not_null())
+    wrong, right = fields.filter(pl.col("fault").is_not_null()), fields.filter(pl.col("fault").is_null())
     rejected: list[tuple[int, str]] = list(wrong.select("number", "fault").iter_rows())
-    rules, unparsed = _parse(fields.filter(pl.col("fault").is_null()), escaped)
-    return Lines(rules, int(is_comment.sum()), rejected + unparsed)
+    rules, unparsed = _parse(right, escaped)
+    odd = _contradicting(right)
+    told = [CONTRADICTION.format(**row) for row in odd.head(1).iter_rows(named=True)]
+    return Lines(rules, int(is_comment.sum()), rejected + unparsed, len(odd), "".join(told))
 
 
 def _split_fields(lines: pl.DataFrame) -> pl.DataFrame:
@@ -51,6 +57,13 @@ def _split_fields(lines: pl.DataFrame) -> pl.DataFrame:
         pl.col("predictions", "support").cast(pl.Int64, strict=False).name.prefix("n_"),
         number_of_confidence=pl.col("confidence").cast(pl.Float64, strict=False),
     ).with_columns(fault=_fault())
+
+
+def _contradicting(fields: pl.DataFrame) -> pl.DataFrame:
+    """Return the lines whose confidence is not, even roughly, support / predictions."""
+    predictions, support, confidence = (pl.col(name) for name in ("n_predictions", "n_support", "number_of_confidence"))
+    fits = (confidence - support / predictions).abs() <= MOST_ROUNDED
+    return fields.filter((predictions > 0) & ~(fits & confidence.is_finite()))
 
 
 def _fault() -> pl.Expr:

@@ -6,11 +6,13 @@ parsed one by one; what is not a rule is reported with its line number.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from anyburl.ruleset.columns import RuleColumns
-from anyburl.ruleset.combine import concatenate
-from anyburl.ruleset.files.anyburl_lines import parse_lines
+from anyburl.ruleset.combine import concatenate, first_of_each
+from anyburl.ruleset.files.anyburl_lines import Lines, parse_lines
 from anyburl.ruleset.files.opening import PathLike, first_bytes, numbered_lines
-from anyburl.ruleset.files.report import ReadReport
+from anyburl.ruleset.files.report import ReadReport, counted
 from anyburl.ruleset.files.unify import unify
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -29,4 +31,24 @@ def read_text(
     if not parts.sets:
         nothing = RuleColumns.empty(vocabulary or Vocabulary.from_labels([], []))
         return nothing, ReadReport(0, n_comments, rejected)
-    return concatenate(parts.sets), ReadReport(parts.n_rules, n_comments, rejected, parts.n_unknown)
+    whole = concatenate(parts.sets)
+    is_first = first_of_each(whole)
+    rules = whole if is_first.all() else whole.take(is_first)
+    remarks = [*_repeated(len(whole) - len(rules)), *_contradicting(batches)]
+    return rules, ReadReport(len(rules), n_comments, rejected, parts.n_unknown, remarks=remarks)
+
+
+def _repeated(n_lines: int) -> Iterator[str]:
+    """Say that rules occur again: as rules of their own, they would count twice."""
+    if n_lines:
+        verb = "repeats an earlier rule and was" if n_lines == 1 else "repeat earlier rules and were"
+        yield f"{counted(n_lines, 'line')} {verb} left out"
+
+
+def _contradicting(batches: list[Lines]) -> Iterator[str]:
+    """Say that confidences contradict the counts."""
+    n_lines = sum(batch.n_contradicting for batch in batches)
+    if n_lines:
+        verb = "has a confidence that contradicts its" if n_lines == 1 else "have confidences that contradict their"
+        first = next(batch.contradiction for batch in batches if batch.n_contradicting)
+        yield f"{counted(n_lines, 'line')} {verb} counts, which are used ({first})"

@@ -16,7 +16,7 @@ from anyburl.ruleset.files.labelled import LabelledRules
 from anyburl.ruleset.notation import SELF_MARKER
 from anyburl.triples.vocabulary import SELF_TOKEN
 
-LABEL = r"[^(), ](?:[^(),]*[^(), ])?"
+LABEL = r"[^(),\s](?:[^(),]*[^(),\s])?"
 ATOM = rf"{LABEL}\({LABEL},{LABEL}\)"
 COMMON = rf"^{ATOM} <= (?:{ATOM}(?:, {ATOM})*)?$"
 HEAD_PARTS = r"^(?<relation>[^(]+)\((?<subject>[^,]+),(?<object>[^)]+)\) <= (?<body>.*)$"

@@ -30,6 +30,8 @@ def check_suffix(path: PathLike) -> None:
 
 def write_rules(rules: RuleColumns, path: PathLike, *, escaped: bool = False) -> None:
     """Write Parquet or text by suffix."""
+    if not isinstance(path, str | os.PathLike):
+        raise RuleError(f"expected the path of a file for the rules, got {type(path).__name__}")
     check_suffix(path)
     if os.fspath(path).lower().endswith(PARQUET):
         write_parquet(rules, path)

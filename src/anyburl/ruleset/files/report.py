@@ -11,7 +11,7 @@ class ReadReport:
 
     `rejected` has the line number and the reason of each line that is neither a rule nor a comment nor blank;
     `n_unknown` counts rules with labels that are not in the vocabulary that was asked for; `damaged` says which files
-    of a run folder are damaged and were left out.
+    of a run folder are damaged and were left out, `remarks` what else was odd.
     """
 
     n_rules: int
@@ -19,23 +19,24 @@ class ReadReport:
     rejected: list[tuple[int, str]] = field(default_factory=list)
     n_unknown: int = 0
     damaged: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every rule of the file was read."""
-        return not self.rejected and not self.n_unknown and not self.damaged
+        """Whether every rule of the file was read, and nothing was odd."""
+        return not (self.rejected or self.n_unknown or self.damaged or self.remarks)
 
     def __str__(self) -> str:
-        parts = [f"{_counted(self.n_rules, 'rule')} read"]
+        parts = [f"{counted(self.n_rules, 'rule')} read"]
         if self.rejected:
             line, reason = self.rejected[0]
             verb = "is not a rule" if len(self.rejected) == 1 else "are not rules"
-            parts.append(f"{_counted(len(self.rejected), 'line')} {verb} (line {line}: {reason})")
+            parts.append(f"{counted(len(self.rejected), 'line')} {verb} (line {line}: {reason})")
         if self.n_unknown:
             verb = "uses" if self.n_unknown == 1 else "use"
-            parts.append(f"{_counted(self.n_unknown, 'rule')} {verb} labels that are not in the data")
-        return "; ".join([*parts, *self.damaged])
+            parts.append(f"{counted(self.n_unknown, 'rule')} {verb} labels that are not in the data")
+        return "; ".join([*parts, *self.remarks, *self.damaged])
 
 
-def _counted(n: int, noun: str) -> str:
+def counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"

@@ -1,0 +1,93 @@
+"""Checks of options: what kind of value, then its range. What does not pass is told by `InvalidOptionError`.
+
+Each returns the value as a plain one: a whole number of NumPy becomes an `int`, which JSON can hold.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+from anyburl.errors import InvalidOptionError, OptionError
+
+Options = TypeVar("Options")
+
+MOST = 2**62  # whole numbers that kernels count with
+MOST_KEPT = 2**31 - 1  # candidates, rules or reasons of one question
+MOST_SECONDS = 1e9  # 30 years
+MOST_THREADS = 1024
+
+
+def whole(option: str, value: Any, least: int, most: int = MOST) -> int:
+    """Return a whole number from `least` to `most`."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise InvalidOptionError(option, "a whole number", value)
+    _check_range(option, value, least, most)
+    return int(value)
+
+
+def real(option: str, value: Any, least: float, most: float | None = None) -> float:
+    """Return a finite number from `least` to `most`."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise InvalidOptionError(option, "a number", value)
+    _check_range(option, value, least, most)
+    if not isfinite(value):
+        raise InvalidOptionError(option, "a finite number", value)
+    return value if isinstance(value, int) else float(value)
+
+
+def above_zero(option: str, value: Any, requirement: str = "more than 0") -> float:
+    """Return a finite number above 0."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < float("inf"):
+        raise InvalidOptionError(option, requirement, value)
+    return value if isinstance(value, int) else float(value)
+
+
+def threads(value: Any) -> int | None:
+    """Return a number of threads, None for one per core."""
+    return None if value is None else whole("threads", value, 1, MOST_THREADS)
+
+
+def flag(option: str, value: Any) -> bool:
+    """Return True or False; nothing else is taken for one of them."""
+    if not isinstance(value, bool):
+        raise InvalidOptionError(option, "True or False", value)
+    return value
+
+
+def choice(option: str, value: Any, choices: Iterable[str]) -> str:
+    """Return one of some words."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidOptionError(option, f"one of {', '.join(choices)}", value)
+    return value
+
+
+def texts(option: str, values: Any, requirement: str) -> tuple[str, ...]:
+    """Return several texts; a single one would be taken letter by letter."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidOptionError(option, requirement, values)
+    found = tuple(values)
+    if not all(isinstance(value, str) for value in found):
+        raise InvalidOptionError(option, requirement, found)
+    return found
+
+
+def from_keywords(kind: type[Options], keywords: Mapping[str, Any]) -> Options:
+    """Return options made of keywords; one that there is not is refused, with one that is like it."""
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    for name in keywords:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise OptionError(f"there is no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return kind(**keywords)
+
+
+def _check_range(option: str, value: Any, least: float, most: float | None) -> None:
+    if not value >= least:
+        raise InvalidOptionError(option, f"at least {least}", value)
+    if most is not None and value > most:
+        raise InvalidOptionError(option, f"at most {most:g}" if isinstance(most, float) else f"at most {most}", value)

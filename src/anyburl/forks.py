@@ -1,0 +1,23 @@
+"""A process that was forked from one in which Polars has worked: Polars' threads are not there, and it waits for them
+without end.
+"""
+
+from __future__ import annotations
+
+import os
+
+from anyburl.errors import AnyburlError
+
+_first_user: int | None = None  # the process that used Polars first
+
+
+def check_not_forked() -> None:
+    """Refuse to work in a forked process instead of waiting for ever; called where data and rules are read."""
+    global _first_user
+    if _first_user is None:
+        _first_user = os.getpid()
+    elif _first_user != os.getpid():
+        raise AnyburlError(
+            "this process was forked from one that has used anyburl before, and would wait for ever: use threads, or "
+            'start processes by multiprocessing.get_context("spawn")'
+        )
