@@ -53,11 +53,11 @@ def held_out_questions(
         found.append(Questions(ranker, queries, groups, len(valid)).some(drawn))
     folds = np.random.default_rng(seed).permutation(len(train)) % N_FOLDS
     for fold in range(MOST_FOLDS if from_train else 0):
-        n_left = min(ENOUGH_QUESTIONS if len(valid) else most, most) - sum(len(part.queries.entities) for part in found)
-        if n_left <= 0 or not (folds == fold).any() or (folds == fold).all():
+        n_found = sum(len(part.queries.entities) for part in found)
+        if n_found >= (min(ENOUGH_QUESTIONS, most) if len(valid) else most) or not (folds == fold).any() or (folds == fold).all():
             break
         hidden = hide(ranker, dataset.train, folds == fold, groups)
-        drawn = np.sort(rng.permutation(len(hidden.queries.entities))[: most if len(valid) else n_left])
+        drawn = np.sort(rng.permutation(len(hidden.queries.entities))[: most - n_found])
         found.append(hidden.some(drawn))
     if not found:
         lacks = "too few facts" if from_train else "no valid split"
