@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from page import ablations, figure3, growth, peers, table1, table2, table3, table4
+from page import ablations, figure3, growth, inductive, peers, table1, table2, table3, table4
 from page.cells import Cell, listed, load_cells
 
 HERE = Path(__file__).resolve().parent
@@ -27,6 +27,7 @@ SECTIONS = {
     "quality per core-second": peers.section,
     "ablations": ablations.section,
     "growth": growth.section,
+    "new entities": inductive.section,
 }
 
 

@@ -183,3 +183,22 @@ def test_json_of_a_process_is_all_there_is_on_standard_output(spawn: Any, geo_ru
     assert process.returncode == 0
     assert json.loads(stdout)["protocol"]["data"] == "geo"
     assert stderr == "" or stderr.startswith("compil")
+
+
+def test_protocols_have_names(run: Any, run_json: Any, geo_run: Path) -> None:
+    full = run_json("evaluate", geo_run)
+    assert full["protocol"]["ranked_against"] == "all"
+    estimated = run_json("evaluate", geo_run, "--protocol", "estimated")
+    assert estimated["metrics"]["mrr"] == full["metrics"]["mrr"]
+    assert estimated["metrics"]["estimated"]["hits@10"] > full["metrics"]["hits@10"]
+    sampled = run("evaluate", geo_run, "--protocol", "sampled", "--seed", 3).stdout
+    assert "filtered, against 49 sampled entities, realistic ties" in sampled
+    refused = run("evaluate", geo_run, "--protocol", "some", code=2)
+    assert "protocol must be one of all, sampled, estimated, got 'some'" in refused.stderr
+
+
+def test_a_fallback_puts_what_no_rule_predicts_in_order(run_json: Any, geo_run: Path) -> None:
+    plain, filled = (run_json("evaluate", geo_run, *more) for more in ([], ["--fallback"]))
+    assert not plain["protocol"]["fallback"]
+    assert filled["protocol"]["fallback"]
+    assert filled["metrics"]["mrr"] > plain["metrics"]["mrr"]

@@ -3,9 +3,7 @@ answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,7 +80,7 @@ def test_an_entity_fits_where_entities_like_it_stand() -> None:
     assert fit[labels.index("person7")] > max(fit[labels.index("town0")], fit[labels.index("language0")])
 
 
-def test_a_tuned_model_leaves_no_question_without_an_answer(shared_data: Callable[[str], Path]) -> None:
+def test_a_tuned_model_leaves_no_question_without_an_answer() -> None:
     pytest.importorskip("lightgbm")
     data = anyburl.load_dataset("geo")
     rules = anyburl.learn(data, paths=20_000, seed=1, threads=2)

@@ -19,6 +19,7 @@ from anyburl.cli.notes import Slow
 from anyburl.cli.reasoning import Source, check_tunable
 from anyburl.cli.tables import rule_text
 from anyburl.errors import OptionError
+from anyburl.ranking.aggregation import parse_aggregation
 
 if TYPE_CHECKING:
     import polars as pl
@@ -126,7 +127,10 @@ class _Answering:
     def rule(self, answer: Answer) -> str:
         from anyburl.explanation.words import rule_text
 
-        return "by the embedding, no rule" if answer.rule is None else rule_text(answer.rule, self.names)
+        if answer.rule is not None:
+            return rule_text(answer.rule, self.names)
+        by_embedding = parse_aggregation(self.reasoner.options.aggregation).needs_embedding
+        return "by the embedding, no rule" if by_embedding else "by its relations and nearness, no rule"
 
     def to_json(self, query: Query, answers: Answers) -> dict[str, Any]:
         return {

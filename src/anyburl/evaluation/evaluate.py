@@ -107,6 +107,7 @@ def summarise_ranks(
             "smoothing": options.smoothing,
             "weights": dict(options.weights),
             "object_identity": options.object_identity,
+            "fallback": options.fallback or tuning is not None,
             "rules": len(ranker.rules),
             **({} if tuning is None else {"tuned": tuning.described()}),
             "anyburl": __version__,

@@ -32,19 +32,25 @@ def known_text(explanation: ExplanationRecord) -> str:
 def score_text(explanation: ExplanationRecord, names: Names) -> str:
     """Return score, aggregation and ranks."""
     if not explanation.n_reasons:
-        return "; ".join(["no rule predicts it", *_embedding_parts(explanation)])
-    subject, relation, object = (names.get(label) for label in explanation.triple)
+        ranks = [] if explanation.blocked else _rank_parts(explanation, names)
+        return "; ".join(["no rule predicts it", *ranks, *_embedding_parts(explanation)])
+    subject, _, object = (names.get(label) for label in explanation.triple)
     score = explanation.score or explanation.score_subject
     rules = "1 rule" if explanation.n_reasons == 1 else f"{explanation.n_reasons:,} rules"
     text = f"score {score:.3f} by {explanation.aggregation} of {rules}"
     if explanation.blocked:
         return f"{text}; not ranked: {subject} and {object} are connected already (blocked)"
+    return "; ".join([text, *_rank_parts(explanation, names), *_embedding_parts(explanation)])
+
+
+def _rank_parts(explanation: ExplanationRecord, names: Names) -> list[str]:
+    """Return the ranks of both questions, as far as there are any."""
+    subject, relation, object = (names.get(label) for label in explanation.triple)
     ranks = [
         (explanation.rank, f"({subject}, {relation}, ?)"),
         (explanation.rank_subject, f"(?, {relation}, {object})"),
     ]
-    parts = [f"rank {rank:g} of {query}" for rank, query in ranks if rank is not None]
-    return "; ".join([text, *parts, *_embedding_parts(explanation)])
+    return [f"rank {rank:g} of {query}" for rank, query in ranks if rank is not None]
 
 
 def _embedding_parts(explanation: ExplanationRecord) -> list[str]:

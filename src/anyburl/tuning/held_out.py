@@ -52,12 +52,13 @@ def held_out_questions(
         drawn = np.sort(rng.permutation(len(queries.entities))[:most])
         found.append(Questions(ranker, queries, groups, len(valid)).some(drawn))
     folds = np.random.default_rng(seed).permutation(len(train)) % N_FOLDS
+    enough = min(ENOUGH_QUESTIONS, most) if len(valid) else most
     for fold in range(MOST_FOLDS if from_train else 0):
-        n_left = min(ENOUGH_QUESTIONS if len(valid) else most, most) - sum(len(part.queries.entities) for part in found)
-        if n_left <= 0 or not (folds == fold).any() or (folds == fold).all():
+        n_found, chosen = sum(len(part.queries.entities) for part in found), folds == fold
+        if n_found >= enough or not chosen.any() or chosen.all():
             break
-        hidden = hide(ranker, dataset.train, folds == fold, groups)
-        drawn = np.sort(rng.permutation(len(hidden.queries.entities))[: most if len(valid) else n_left])
+        hidden = hide(ranker, dataset.train, chosen, groups)
+        drawn = np.sort(rng.permutation(len(hidden.queries.entities))[: most - n_found])
         found.append(hidden.some(drawn))
     if not found:
         lacks = "too few facts" if from_train else "no valid split"

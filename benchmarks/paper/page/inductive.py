@@ -1,0 +1,47 @@
+"""Beyond the paper, fourth part: rules of one graph on another, whose entities are all new."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from page.cells import table
+from page.stats import spread
+
+MODELS = ("RuleN", "RED-GNN", "A*Net", "NodePiece")
+
+
+def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
+    """Return MRR by max and tuned, with what is published beside it."""
+    path = results.parents[1] / "results" / "inductive.json"
+    pairs: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
+    if not pairs:
+        return ""
+    header = ["pair", "seeds", "max", "tuned", "tuned, hits@10", "hits@10 among 50", *MODELS]
+    parts = [
+        "## Beyond the paper: new entities\n",
+        "MRR on the second graph of a pair. Rules are learned on the first for 15 s or less, and the tuned model "
+        "is trained on it; the second is only asked about. Ranks are against all entities, filtered, with realistic "
+        "ties, connected pairs not blocked; the mean over seeds with its standard deviation. *hits@10 among 50* is what "
+        "GraIL's protocol, 49 sampled negatives, gives on average. Published figures are quoted from memory and still "
+        "to be checked.\n",
+        table(header, [row_of(name, found) for name, found in pairs.items()]),
+        "",
+        "To measure again: `python benchmarks/bench_inductive.py --again`.",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def row_of(name: str, found: dict[str, Any]) -> list[str]:
+    """Return the figures of a pair."""
+    runs = list(found["runs"].values())
+
+    def figure(aggregation: str, metric: str) -> str:
+        values = [run[aggregation][metric] for run in runs]
+        return f"{mean(values):.3f}" + (f" ± {spread(values):.3f}" if len(values) > 1 else "")
+
+    ours = [figure("max", "mrr"), figure("tuned", "mrr"), figure("tuned", "hits@10"), figure("tuned", "hits@10_of_50")]
+    theirs = found["published"]["mrr"]
+    return [name, str(len(runs)), *ours, *(f"{theirs[model]:.3f}" if model in theirs else "" for model in MODELS)]
