@@ -175,9 +175,7 @@ class RayEngine(Stoppable):
 
     def after_span(self, found: Sequence[ProfileSpan]) -> None:
         """Switch saturated profiles from sampling to sweeping, starting with the next span."""
-        self._sweeping |= {
-            entry.profile for entry in found if is_fruitless(entry.attempts, entry.paths, entry.new_bodies)
-        }
+        self._sweeping |= {entry.profile for entry in found if is_fruitless(entry.attempts, entry.paths, entry.entered)}
 
     def exhausted(self) -> set[PathProfile]:
         """Return the profiles that have no body left."""
