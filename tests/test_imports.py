@@ -25,7 +25,7 @@ EXTRAS = {
     "safetensors",
     "torch",
 }
-"""Libraries that may be missing: imported where they are used."""
+"""Libraries that may be missing, or whose own libraries may: imported where they are used."""
 
 NEED_EXTRAS = {"anyburl.ranking.backends.ray"}
 """Modules of ours that import such a library at their top."""

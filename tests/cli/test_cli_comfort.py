@@ -95,12 +95,3 @@ def test_piped_tables_are_as_wide_as_they_need_and_have_no_colours(run: Any, geo
     assert max(map(len, lines)) > 80
     assert not any("\x1b" in line for line in lines)
     assert sum(" <= " in line for line in lines) == 50
-
-
-def test_an_aggregation_that_needs_an_extra_says_which_at_once(
-    run: Any, geo_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("anyburl.cli.reasoning.find_spec", lambda name: None)
-    rules = geo_run / "rules.parquet"  # beside them, other tests may have kept a model, which needs no extra
-    wrong = run("evaluate", rules, "--data", "geo", "--aggregation", "tuned", code=2)
-    assert wrong.stderr == "error: --aggregation tuned needs an extra: pip install 'anyburl[tuned]'\n"

@@ -36,7 +36,6 @@ def test_subjects_are_asked_for_by_a_question_mark_in_front(run_json: Any, geo_r
 
 
 def test_answers_can_be_ordered_by_a_tuned_model(run: Any, run_json: Any, geo_run: Path) -> None:
-    pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
     told = run_json("predict", geo_run, *FRENCH, "--aggregation", "tuned", "--seed", 3, "--explain")
     scores = [answer["score"] for answer in told["answers"]]
     assert told["aggregation"] == "tuned"

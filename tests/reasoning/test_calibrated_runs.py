@@ -195,7 +195,6 @@ def test_with_too_few_facts_there_is_nothing_to_calibrate_on(reasoner: Reasoner)
 def test_a_tuned_model_is_calibrated_on_questions_that_it_has_not_seen(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
     monkeypatch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 800)
     reasoner, _ = open_run(run, aggregation="tuned", threads=2)
     report = reasoner.calibrate()

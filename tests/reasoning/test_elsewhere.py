@@ -84,7 +84,6 @@ def test_where_constants_are_known_all_rules_are_used(run: Path, second: Dataset
 
 @pytest.mark.filterwarnings("ignore:.*carry over")
 def test_the_model_is_trained_on_the_first_graph_and_kept(run: Path, second: Dataset) -> None:
-    pytest.importorskip("lightgbm")
     without_valid = Dataset(second.name, second.train, second.test.from_frame([], second.vocabulary), second.test)
     reasoner = anyburl.Reasoner(run, without_valid, aggregation="tuned", threads=2)
     reranker = reasoner.ranker.reranker
@@ -104,7 +103,6 @@ def test_the_model_is_trained_on_the_first_graph_and_kept(run: Path, second: Dat
 
 
 def test_without_a_valid_split_facts_of_train_are_hidden(second: Dataset) -> None:
-    pytest.importorskip("lightgbm")
     train_only = Dataset.from_triples(families("west", 200, 5))
     rules = anyburl.learn(train_only, paths=10_000, seed=1, threads=2)
     ranker = anyburl.Reasoner(rules, train_only, threads=2).ranker

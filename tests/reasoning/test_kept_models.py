@@ -20,8 +20,6 @@ from anyburl.tuning.evidence import rule_groups
 from anyburl.tuning.reranker import TunedReranker
 from anyburl.tuning.train import Tuning
 
-pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
-
 USED = "using the tuned model kept in {run}"
 
 

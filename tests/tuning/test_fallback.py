@@ -81,7 +81,6 @@ def test_an_entity_fits_where_entities_like_it_stand() -> None:
 
 
 def test_a_tuned_model_leaves_no_question_without_an_answer() -> None:
-    pytest.importorskip("lightgbm")
     data = anyburl.load_dataset("geo")
     rules = anyburl.learn(data, paths=20_000, seed=1, threads=2)
     reasoner = anyburl.Reasoner(rules.filter(relation="capital"), data, aggregation="tuned", threads=2)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import lightgbm
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from anyburl.tuning import model
 from anyburl.tuning.kernel import ForestArrays
-from anyburl.tuning.model import PARAMETERS, TunedModel, fit, to_forest
+from anyburl.tuning.model import PARAMETERS, TunedModel, fit, join_forests, to_forest
 from kernels import examples
-
-lightgbm: Any = pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
 
 N_COLUMNS = 7
 
@@ -86,8 +85,9 @@ def test_fit_gives_the_forest_of_what_lightgbm_trained(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(lightgbm, "train", keep)
     found = fit(rows, labels, np.full(100, 30), seed=2, threads=2)
-    assert found.scores(rows).tolist() == boosters[0].predict(rows).tolist()
-    assert len(found.forest.roots) == boosters[0].num_trees() > 1
+    expected = np.mean([booster.predict(rows) for booster in boosters], axis=0)
+    assert found.scores(rows).tolist() == pytest.approx(expected.tolist())
+    assert len(found.forest.roots) == sum(booster.num_trees() for booster in boosters) > 1
 
 
 def test_trees_that_compare_no_numbers_are_refused() -> None:
@@ -104,3 +104,11 @@ def test_trees_that_compare_no_numbers_are_refused() -> None:
 def test_a_forest_names_its_columns() -> None:
     """The file of a model holds one array for each: a name that changes makes old files unreadable."""
     assert ForestArrays._fields == ("roots", "columns", "thresholds", "children", "leaves")
+
+
+def test_joined_forests_give_the_mean_of_their_scores() -> None:
+    boosters = [trained(seed) for seed in range(3)]
+    rows = evidence(9, 300)
+    alone = [TunedModel(to_forest(booster), threads=1).scores(rows) for booster, _ in boosters]
+    joined = TunedModel(join_forests([to_forest(booster) for booster, _ in boosters]), threads=1).scores(rows)
+    assert joined.tolist() == pytest.approx(np.mean(alone, axis=0).tolist())

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 import anyburl
 from anyburl import Dataset, OptionError, Reasoner, RuleSet
 
-pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
-
 
 class Knowing:
     """Knows most facts of all splits, with some noise: what no rule could tell."""

@@ -22,8 +22,6 @@ from anyburl.tuning.listing import TOP_K
 from anyburl.tuning.reranker import TunedReranker
 from anyburl.tuning.train import Tuning, tune
 
-pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'anyburl[tuned]'")
-
 TUNED = RankOptions(aggregation="tuned", threads=2)
 
 

@@ -14,7 +14,6 @@ from anyburl.cli.arguments import Run
 from anyburl.cli.asking import Asked, asking
 from anyburl.cli.consoles import counted, print_json, print_whole, result_console
 from anyburl.cli.loading import require_run
-from anyburl.cli.reasoning import check_tunable
 from anyburl.errors import DataError, RunError
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ def command(
     options, source = asked.options(), asked.source(run, None)
     if not can_prepare(source.path):
         raise RunError(f"{run} is still being learned, or was interrupted: continue it with --resume first")
-    check_tunable(options, source)
     with source.open(options, seed=asked.seed) as reasoner:
         report = reasoner.calibrate(front=source.front())
     if plot is not None:

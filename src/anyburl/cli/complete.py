@@ -17,7 +17,6 @@ from anyburl.cli.completion import one_of
 from anyburl.cli.consoles import counted, print_json, print_whole, result_console
 from anyburl.cli.interrupts import Interrupts
 from anyburl.cli.notes import Slow
-from anyburl.cli.reasoning import check_tunable
 from anyburl.completion.options import AUTO, MIN_SCORE, PER_CHOICES, PROVENANCES, CompleteOptions
 from anyburl.errors import DataError, OptionError
 from anyburl.reading import lines_of
@@ -136,7 +135,6 @@ def command(
     )
     options, target = asked.options(), open_facts(out, provenance)
     source = asked.source(rules, data, engine=engine, address=address)
-    check_tunable(options, source)
     with source.open(options, explaining=wanted.reasons, completing=True, seed=asked.seed) as reasoner:
         if min_probability is not None and reasoner.calibration is None:
             raise OptionError(

@@ -15,7 +15,7 @@ from anyburl.cli.consoles import counted, print_json, print_whole, result_consol
 from anyburl.cli.metrics import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.cli.notes import Slow
 from anyburl.cli.reading import SPLIT_HINT
-from anyburl.cli.reasoning import Source, check_tunable
+from anyburl.cli.reasoning import Source
 from anyburl.errors import DataError, InvalidOptionError, OptionError
 from anyburl.ranking.options import PROTOCOLS, RankOptions
 
@@ -68,7 +68,6 @@ def command(
     _check_rankings(rankings, options, moments)
     _check_snapshots(rules, moments)
     source = asked.source(rules, data, engine=engine, address=address)
-    check_tunable(options, source)
     snapshots: list[float | None] = [*moments] or [None]
     if protocol not in PROTOCOLS:
         raise InvalidOptionError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)

@@ -10,7 +10,6 @@ import typer
 from anyburl.cli.arguments import Data, Rules
 from anyburl.cli.asking import Asked, asking
 from anyburl.cli.consoles import print_json, print_whole, result_console
-from anyburl.cli.reasoning import check_tunable
 from anyburl.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ def command(
         raise OptionError("explain takes a whole triple; to ask for answers, use predict")
     check_page(html)
     source = asked.source(rules, data)
-    check_tunable(options, source)
     with source.open(options, explaining=True, seed=asked.seed) as reasoner:
         found = reasoner.explain((subject, relation, object), top=top, groundings=groundings)
     if html is not None:

@@ -16,7 +16,7 @@ from anyburl.cli.arguments import Data, Rules
 from anyburl.cli.asking import Asked, asking
 from anyburl.cli.consoles import counted, print_json, print_whole, result_console
 from anyburl.cli.notes import Slow
-from anyburl.cli.reasoning import Source, check_tunable
+from anyburl.cli.reasoning import Source
 from anyburl.cli.tables import rule_text
 from anyburl.errors import OptionError
 from anyburl.ranking.aggregation import parse_aggregation
@@ -66,7 +66,6 @@ def command(
         raise OptionError("--explain with --queries needs --json")
     one = _one_query([subject, relation, object], queries)
     source = asked.source(rules, data)
-    check_tunable(options, source)
     _check_queries(one, queries, source)
     with source.open(options, explaining=explain, seed=asked.seed) as reasoner:
         answering = _Answering(reasoner, top, include_known, explain)

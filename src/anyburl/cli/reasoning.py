@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,7 @@ from anyburl.cli.loading import (
 )
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels, require_engine, silence_engine
-from anyburl.errors import MissingExtraError, OptionError
-from anyburl.ranking.aggregation import parse_aggregation
+from anyburl.errors import OptionError
 from anyburl.ranking.options import RankOptions
 
 if TYPE_CHECKING:
@@ -147,10 +145,3 @@ class Source:
         learned_on = described_run(self.path)["data"].get("fingerprint")
         if learned_on not in (None, dataset.fingerprint):
             self.notes.say(f"{dataset.name} has changed since the rules of {self.rules} were learned", "yellow")
-
-
-def check_tunable(options: RankOptions, source: Source) -> None:
-    """Refuse, before any work is done, tuning that cannot be done: without its extra."""
-    is_kept = source.path.is_dir() and any((source.path / "tuned").glob("*.npz"))
-    if parse_aggregation(options.aggregation).needs_model and not is_kept and find_spec("lightgbm") is None:
-        raise MissingExtraError(f"--aggregation {options.aggregation}", "tuned")

@@ -15,7 +15,7 @@ import typer
 from anyburl.cli.arguments import Data, Rules
 from anyburl.cli.asking import Asked, asking
 from anyburl.cli.consoles import counted, print_json
-from anyburl.cli.reasoning import Source, check_tunable
+from anyburl.cli.reasoning import Source
 from anyburl.cli.session import compile_kernels
 from anyburl.errors import InvalidOptionError, MissingExtraError, OptionError
 from anyburl.ranking.aggregation import parse_aggregation
@@ -60,7 +60,6 @@ def command(
     options, source = asked.options(), asked.source(rules, data)
     if parse_aggregation(options.aggregation).needs_embedding:
         raise InvalidOptionError("aggregation", "one that ranks by rules alone, which the pages explain", "hybrid")
-    check_tunable(options, source)
     serving = ServeOptions(host=host, port=port, token=token or None)
     with _listening(serving) as listener:
         serving = replace(serving, port=listener.getsockname()[1])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 from anyburl.cli.arguments import Run
 from anyburl.cli.asking import Asked, asking
 from anyburl.cli.consoles import print_json, result_console
 from anyburl.cli.loading import require_run
-from anyburl.errors import MissingExtraError
 
 NAME = "tune"
 EXAMPLE = "Example:  anyburl tune runs/geo, then anyburl evaluate runs/geo --aggregation tuned"
@@ -27,8 +25,6 @@ def command(asked: Asked, run: Run) -> None:
 
     require_run(run)
     source = asked.source(run, None)
-    if find_spec("lightgbm") is None:
-        raise MissingExtraError("anyburl tune", "tuned")
     with source.open(asked.options(), seed=asked.seed) as reasoner:
         groups = rule_groups(reasoner.rules)
         tuning = tuning_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import MissingExtraError
+from anyburl.errors import RunError
 from anyburl.tuning.kernel import ForestArrays, fill_gradients, score_rows
 
 PARAMETERS: dict[str, Any] = {
@@ -28,6 +29,10 @@ PARAMETERS: dict[str, Any] = {
 ROUNDS = 250
 SMALL: dict[str, Any] = {"num_leaves": 7, "min_data_in_leaf": 50}  # where there is little to learn from
 FEW_ROUNDS = 60
+SOME_LISTS = 3_000  # with fewer, the mean of several forests is taken: that of one depends on chance
+N_FORESTS = 3
+FAR = 1_000  # between their seeds
+OPENMP = "where OpenMP is missing, install libgomp1 (Debian, Ubuntu), libgomp (Fedora) or, by Homebrew, libomp"
 ROWS_OF_A_THREAD = 1_000_000  # with fewer, LightGBM's threads wait for each other longer than they work
 ROWS_AT_A_TIME = 10_000
 
@@ -57,15 +62,16 @@ class TunedModel:
 
 
 def require_lightgbm() -> Any:
-    """Return the library, or say how to install it.
+    """Return the library, or say what it lacks: it is there, but may not find OpenMP.
 
     Its threads wait for each other without spinning: where others use the cores too, spinning takes many times as long.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import lightgbm
-    except ImportError as error:
-        raise MissingExtraError('aggregation="tuned"', "tuned") from error
+    except (ImportError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise RunError(f"tuning needs LightGBM, which cannot be loaded ({reason}): {OPENMP}") from error
     return lightgbm
 
 
@@ -96,10 +102,26 @@ def fit(
 
     data = lightgbm.Dataset(rows[kept], answers)
     useful_threads = min(threads, 1 + len(rows) // ROWS_OF_A_THREAD)
-    parameters = {**PARAMETERS, **(SMALL if small else {}), "seed": seed, "num_threads": useful_threads}
+    parameters = {**PARAMETERS, **(SMALL if small else {}), "num_threads": useful_threads}
     parameters["objective"] = choose_answers
-    trained = lightgbm.train(parameters, data, num_boost_round=FEW_ROUNDS if small else ROUNDS)
-    return TunedModel(to_forest(trained), threads)
+    rounds, n_forests = FEW_ROUNDS if small else ROUNDS, N_FORESTS if useful.sum() < SOME_LISTS else 1
+    seeds = [seed + turn * FAR for turn in range(n_forests)]
+    trained = [lightgbm.train({**parameters, "seed": own}, data, num_boost_round=rounds) for own in seeds]
+    return TunedModel(join_forests([to_forest(booster) for booster in trained]), threads)
+
+
+def join_forests(forests: Sequence[ForestArrays]) -> ForestArrays:
+    """Return one forest whose scores are the mean of those of all."""
+    nodes, leaves = 0, 0
+    parts: list[ForestArrays] = []
+    for forest in forests:
+        roots, children = (
+            np.where(places >= 0, places + nodes, places - leaves).astype(np.int32)
+            for places in (forest.roots, forest.children)
+        )
+        parts.append(forest._replace(roots=roots, children=children, leaves=forest.leaves / len(forests)))
+        nodes, leaves = nodes + len(forest.columns), leaves + len(forest.leaves)
+    return ForestArrays(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def to_forest(booster: Any) -> ForestArrays:
