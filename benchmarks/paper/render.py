@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from page import ablations, figure3, growth, inductive, peers, table1, table2, table3, table4
+from page import ablations, figure3, growth, inductive, peers, table1, table2, table3, table4, tuned
 from page.cells import Cell, listed, load_cells
 
 HERE = Path(__file__).resolve().parent
@@ -28,6 +28,7 @@ SECTIONS = {
     "ablations": ablations.section,
     "growth": growth.section,
     "new entities": inductive.section,
+    "with an embedding": tuned.section,
 }
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from anyburl import RunDirectory, load_dataset, predict
@@ -44,6 +45,24 @@ def test_answers_can_be_ordered_by_a_tuned_model(run: Any, run_json: Any, geo_ru
     shown = run("explain", geo_run, "France", "official_language", entities(told)[0], "--aggregation", "tuned")
     assert "by tuned of" in shown.stdout
     assert "without it the score would be" in shown.stdout
+
+
+def test_scores_of_another_model_are_known_to_hybrid(run: Any, run_json: Any, geo_run: Path, tmp_path: Path) -> None:
+    data, file = load_dataset("geo"), tmp_path / "scores.parquet"
+    facts = pl.concat([data.valid.to_polars(), data.test.to_polars()])
+    asked = {"object": ("subject", "object"), "subject": ("object", "subject")}
+    parts = [
+        facts.select(entity=entity, relation="relation", asked=pl.lit(which), candidate=candidate, score=pl.lit(5.0))
+        for which, (entity, candidate) in asked.items()
+    ]
+    pl.concat(parts).write_parquet(file)
+    options = ["--with-scores", file, "--aggregation", "hybrid", "--no-prepare"]
+    told = run_json("predict", geo_run, "Aalborg", "time_zone", "?", *options)
+    assert (told["aggregation"], entities(told)[0]) == ("hybrid", "Europe/Copenhagen")
+    wrong = run("predict", geo_run, *FRENCH, "--with-scores", file, code=2)
+    assert wrong.stderr == "error: --with-scores needs --aggregation hybrid, got max\n"
+    wrong = run("predict", geo_run, *FRENCH, "--aggregation", "hybrid", "--with-scores", tmp_path / "none", code=2)
+    assert "expected Parquet with the columns entity, relation, asked, candidate, score" in wrong.stderr
 
 
 def test_known_answers_are_kept_on_request_only(run: Any, run_json: Any, geo_run: Path) -> None:

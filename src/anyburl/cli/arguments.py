@@ -97,6 +97,14 @@ Fallback = Annotated[
         rich_help_panel=RANKING,
     ),
 ]
+WithScores = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="What another model says, for --aggregation hybrid: Parquet of entity, relation, asked, candidate, score.",
+        rich_help_panel=RANKING,
+    ),
+]
 Names = Annotated[
     Path | None,
     typer.Option(

@@ -21,6 +21,7 @@ from anyburl.cli.arguments import (
     Smoothing,
     Threads,
     Weights,
+    WithScores,
 )
 from anyburl.cli.consoles import PlainConsole, note_console
 from anyburl.cli.flags import with_flags
@@ -41,6 +42,7 @@ class Asked:
     block_connected: BlockConnected = DEFAULTS.block_connected
     object_identity: RankingIdentity = DEFAULTS.object_identity
     fallback: Fallback = DEFAULTS.fallback
+    with_scores: WithScores = None
     prepare: Annotated[
         bool, typer.Option(help="Keep what this command makes ready in the run folder, so that it opens at once.")
     ] = True
@@ -72,7 +74,10 @@ class Asked:
     def source(self, rules: str, data: str | None, **engine: Any) -> Source:
         """Return RULES and DATA, to be made ready."""
         names: Path | None = self.names
-        return Source(rules, data, self.notes(), escaped=self.escaped, names=names, prepare=self.prepare, **engine)
+        scores: Path | None = self.with_scores
+        return Source(
+            rules, data, self.notes(), escaped=self.escaped, names=names, scores=scores, prepare=self.prepare, **engine
+        )
 
 
 def asking(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -24,7 +24,7 @@ NAME = "calibrate"
 EXAMPLE = "Example:  anyburl calibrate runs/geo --plot geo.png"
 
 
-@asking("escaped")
+@asking("escaped", "with_scores")
 def command(
     asked: Asked,
     run: Run,

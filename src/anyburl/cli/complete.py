@@ -38,7 +38,7 @@ N_SHOWN = 15  # relations
 WANTED = "Which facts"
 
 
-@asking()
+@asking("with_scores")
 def command(
     asked: Asked,
     rules: Rules,

@@ -32,7 +32,7 @@ PLOTS = ("anytime", "rules", "rewards", "cores", "calibration")
 RANKED = ("anytime", "calibration")
 
 
-@asking("names", "weights", "object_identity", "prepare", "escaped")
+@asking("names", "weights", "object_identity", "prepare", "escaped", "with_scores")
 def command(
     asked: Asked,
     runs: Annotated[

@@ -19,6 +19,7 @@ from anyburl.cli.loading import (
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels, require_engine, silence_engine
 from anyburl.errors import OptionError
+from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.ranking.options import RankOptions
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.triples.dataset import Dataset
     from anyburl.triples.names import Names
+    from anyburl.tuning.opinion import OtherModel
 
 
 def parse_weights(text: str) -> Mapping[str, float]:
@@ -53,12 +55,13 @@ class Source:
         *,
         escaped: bool = False,
         names: Path | None = None,
+        scores: Path | None = None,
         prepare: bool = True,
         engine: str = "threads",
         address: str | None = None,
     ) -> None:
         self.rules, self.data, self.notes, self.escaped = rules, data, notes, escaped
-        self._names = read_names_argument(names, rules)
+        self._names, self._scores = read_names_argument(names, rules), scores
         self.prepare, self.engine, self.address = prepare, engine, address
         self.path = existing_rules(rules)
         require_engine(engine)
@@ -109,13 +112,24 @@ class Source:
             self.seconds_loading += time.monotonic() - started
             return rules, self.dataset
 
+        other = self._other_model(options)
         if self.path.is_dir() and at is None and self.data is None:
-            opened = open_run(self.path, load, options, engine, front, seed=seed, prepare=self.prepare)
+            opened = open_run(self.path, load, options, engine, front, seed=seed, prepare=self.prepare, other=other)
         else:
             run = self.path if self.path.is_dir() and at is None else None
-            opened = open_rules(*load(), options, engine, front, seed=seed, run=run)
+            opened = open_rules(*load(), options, engine, front, seed=seed, run=run, other=other)
         self._dataset = opened.dataset
         return Reasoner.of(opened, self.names)
+
+    def _other_model(self, options: RankOptions) -> OtherModel | None:
+        """Return the scores of --with-scores, if they are given."""
+        if self._scores is None:
+            return None
+        if not parse_aggregation(options.aggregation).needs_embedding:
+            raise OptionError(f"--with-scores needs --aggregation hybrid, got {options.aggregation}")
+        from anyburl.tuning.scored import ScoredAnswers
+
+        return ScoredAnswers.read(self._scores, self.dataset)
 
     def front(self) -> Front:
         """Return where the library's remarks go: to the notes."""

@@ -38,7 +38,7 @@ Reviews = Annotated[
 ]
 
 
-@asking()
+@asking("with_scores")
 def command(
     asked: Asked,
     rules: Rules,

@@ -13,7 +13,7 @@ NAME = "tune"
 EXAMPLE = "Example:  anyburl tune runs/geo, then anyburl evaluate runs/geo --aggregation tuned"
 
 
-@asking("names", "aggregation", "escaped")
+@asking("names", "aggregation", "escaped", "with_scores")
 def command(asked: Asked, run: Run) -> None:
     """Train the tuned aggregation and keep the model in the run folder, replacing an older one.
 

@@ -12,5 +12,6 @@ from __future__ import annotations
 from anyburl.pykeen.comparison import compare
 from anyburl.pykeen.evaluator import evaluate_with_pykeen
 from anyburl.pykeen.factories import dataset_from_pykeen, triples_factories
+from anyburl.pykeen.other_model import PyKEENModel
 
-__all__ = ["compare", "dataset_from_pykeen", "evaluate_with_pykeen", "triples_factories"]
+__all__ = ["PyKEENModel", "compare", "dataset_from_pykeen", "evaluate_with_pykeen", "triples_factories"]

@@ -1,0 +1,111 @@
+"""Rules alone, and with an embedding: MRR by max, tuned and hybrid, for several seeds, with the time it took.
+
+python benchmarks/bench_tuned.py [--data WN18RR,CoDEx-S] [--seeds 1,2,3] [--seconds 100] [--embeddings FOLDER]
+
+With --embeddings, hybrid takes FOLDER/NAME-SEED/embedding.safetensors, as `anyburl embed NAME --out FOLDER/NAME-SEED`
+makes it. Every figure is stored as soon as it is known; what is stored already is measured again only with --again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import HERE, save, shared, timed
+
+import anyburl
+from anyburl.embedding.stored import FILE, load_embedding, read_arrays
+from anyburl.ranking.queries import make_queries, take_queries
+from anyburl.tuning.reranker import TunedReranker
+
+LENGTHS = {"WN18RR": 5, "WN18": 5}
+PARTS = 512  # questions that the embedding answers at a time
+COMMAND = "python benchmarks/bench_tuned.py --embeddings FOLDER"
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="CoDEx-S,WN18RR,FB15k-237")
+    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--seconds", type=float, default=100)
+    parser.add_argument("--embeddings", type=Path)
+    parser.add_argument("--blocked", action="store_true", help="measure tuned with connected pairs blocked as well")
+    parser.add_argument("--again", action="store_true")
+    chosen = parser.parse_args()
+    path = HERE / "results" / "tuned.json"
+    results: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
+    for seed in chosen.seeds.split(","):
+        for name in chosen.data.split(","):
+            runs = results.setdefault(name, {})
+            if seed not in runs or chosen.again:
+                runs[seed] = measure(name, int(seed), chosen)
+                save("tuned", results, COMMAND)
+
+
+def measure(name: str, seed: int, chosen: argparse.Namespace) -> dict[str, Any]:
+    """Learn rules, and rank the test split in every way."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run, options = Path(scratch) / "run", {"max_cyclic": LENGTHS.get(name, 3)}
+        data = anyburl.load_dataset(shared() / "data" / name)
+        took, rules = timed(lambda: anyburl.learn(data, seconds=chosen.seconds, seed=seed, out=run, **options))
+        found: dict[str, Any] = {"options": options, "rules": len(rules), "learned_in": round(took, 1)}
+        del rules
+        for aggregation in ("max", "noisy-or-top:5", "tuned"):
+            found[aggregation] = asked(run, aggregation, seed)
+        if chosen.blocked:
+            found["tuned, blocked"] = asked(run, "tuned", seed, block_connected="on")
+        embedding = chosen.embeddings and chosen.embeddings / f"{name}-{seed}" / FILE
+        if embedding and embedding.is_file():
+            shutil.copy(embedding, run / FILE)
+            about = read_arrays(run / FILE)[1]
+            about = {key: about[key] for key in ("options", "seconds", "device") if key in about}
+            found["embedding"] = {**about, **alone(run, data)}
+            found["hybrid"] = asked(run, "hybrid", seed)
+    return found
+
+
+def asked(run: Path, aggregation: str, seed: int, **options: Any) -> dict[str, Any]:
+    """Rank the test split; blocked or not, as the options say."""
+    options = {"block_connected": "off", **options}
+    opened_in, reasoner = timed(lambda: anyburl.Reasoner.open(run, aggregation=aggregation, seed=seed, **options))
+    with reasoner:
+        ranked_in, metrics = timed(reasoner.evaluate)
+        told = {name: round(metrics.metrics[name], 4) for name in ("hits@1", "hits@10", "mrr")}
+        told["mrr_interval"] = [round(end, 4) for end in metrics.metrics["interval"]["mrr"]]
+        told |= {"block_connected": metrics.protocol["block_connected"]}
+        told |= {"opened_in": round(opened_in, 1), "ranked_in": round(ranked_in, 1)}
+        reranker = reasoner.ranker.reranker
+        if isinstance(reranker, TunedReranker):
+            told["tuned"] = {**reranker.tuning.described(), "seconds": round(reranker.tuning.seconds, 1)}
+    return told
+
+
+def alone(run: Path, data: anyburl.Dataset) -> dict[str, float]:
+    """Rank the test split by the embedding of the run alone, filtered by all splits."""
+    embedding = load_embedding(run, data)
+    known = [data.train.triples, data.valid.triples, data.test.triples]
+    queries, _ = make_queries(data.test.triples, known, data.vocabulary.n_relations)
+    ranks = []
+    for start in range(0, len(queries.entities), PARTS):
+        part = take_queries(queries, np.arange(start, min(start + PARTS, len(queries.entities))))
+        scores = embedding.scores(part.entities, part.relations)
+        for row in range(len(scores)):
+            targets = part.targets[part.target_offsets[row] : part.target_offsets[row + 1]]
+            own = scores[row, targets]
+            scores[row, part.excluded[part.excluded_offsets[row] : part.excluded_offsets[row + 1]]] = -np.inf
+            scores[row, targets] = -np.inf
+            better = (scores[row] > own[:, None]).sum(axis=1)
+            ranks.append(1 + better + (scores[row] == own[:, None]).sum(axis=1) / 2)
+    found = np.concatenate(ranks)
+    shares = {f"hits@{k}": round(float((found <= k).mean()), 4) for k in (1, 10)}
+    return {**shares, "mrr": round(float((1 / found).mean()), 4)}
+
+
+if __name__ == "__main__":
+    main()
