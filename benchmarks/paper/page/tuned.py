@@ -25,7 +25,7 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     parts = [
         "## Beyond the paper: rules alone, and with an embedding\n",
         "The test split, filtered, realistic ties, connected pairs not blocked unless said. Rules are learned for 100 "
-        "s or less on 2 cores, with a seed each; the mean over seeds with its standard deviation. Models are trained on "
+        "s or less on 2 cores, with a seed each; the mean over seeds with its standard deviation. Models learn from "
         "valid, and no test triple is read before ranking. Published figures are quoted from memory and still to be "
         "checked.\n",
     ]

@@ -109,7 +109,7 @@ def make_search(ranker: Ranker, least: Scores) -> Search:
         groups if rows is None or not len(groups) else take_groups(groups, rows),
         TOP_K if model else 0,
     )
-    fallback = reranker.fallback(ranker.graph) if reranker and model else None
+    fallback = reranker.fallback(ranker) if reranker and model else None
     return Search(finder, least, rows, model and replace(model, threads=1), fallback)
 
 

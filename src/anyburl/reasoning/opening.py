@@ -238,7 +238,9 @@ def _finish(
     other = _other_model(ranker.options, dataset, run, other)
     calibration = _kept_calibration(ranker, dataset, seed, run, prepared)
     if ranker.options.fallback and not ranker.aggregation.needs_model:
-        ranker = replace(ranker, reranker=FilledReranker(ranker.aggregation, Fallback(ranker.graph)))
+        ranker = replace(
+            ranker, reranker=FilledReranker(ranker.aggregation, Fallback(ranker.graph, ranker.backend.threads))
+        )
     opened = Opened(ranker, dataset, seconds, seed, run, calibration)
     if not ranker.aggregation.needs_model:
         return opened

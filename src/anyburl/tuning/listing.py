@@ -88,5 +88,6 @@ def list_in_parts(
     lister: Ranker, queries: QueryArrays, groups: NDArray[np.uint8], other: OtherModel | None
 ) -> list[Listing]:
     """List the candidates of many queries, in parts."""
-    rows, fallback = parts_of(len(queries.entities), lister.graph.n_entities), Fallback(lister.graph)
+    rows = parts_of(len(queries.entities), lister.graph.n_entities)
+    fallback = Fallback(lister.graph, lister.backend.threads)
     return [list_candidates(lister, take_queries(queries, part), groups, fallback, other) for part in rows]

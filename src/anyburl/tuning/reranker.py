@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.graph.arrays import GraphArrays
 from anyburl.ranking.aggregation import Aggregation, parse_aggregation
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.backends.base import Progress
@@ -56,16 +55,16 @@ class TunedReranker:
     def model(self) -> TunedModel | None:
         return self.tuning.model
 
-    def fallback(self, graph: GraphArrays) -> Fallback:
-        """Return what scores answers without a rule on a graph; what it counts there is kept."""
-        return self._fallbacks.setdefault(id(graph), Fallback(graph))
+    def fallback(self, lister: Ranker) -> Fallback:
+        """Return what scores answers without a rule on the graph that is asked; what it counts there is kept."""
+        return self._fallbacks.setdefault(id(lister.graph), Fallback(lister.graph, lister.backend.threads))
 
     def answer(
         self, lister: Ranker, queries: QueryArrays, *, top_k: int, keep_known: bool, progress: Progress | None
     ) -> AnswerArrays:
         """Answer queries, many of them in parts."""
         if self.model is None:
-            filled = FilledReranker(self.aggregation, self.fallback(lister.graph))
+            filled = FilledReranker(self.aggregation, self.fallback(lister))
             return filled.answer(lister, queries, top_k=top_k, keep_known=keep_known, progress=progress)
 
         def answer(part: QueryArrays) -> AnswerArrays:
@@ -87,7 +86,7 @@ class TunedReranker:
             lister,
             queries,
             self.groups,
-            self.fallback(lister.graph),
+            self.fallback(lister),
             self.other,
             top_k=top_k,
             keep_known=keep_known,
