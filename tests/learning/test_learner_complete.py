@@ -154,7 +154,7 @@ def test_as_many_rules_are_found_as_brute_force_once_found(shared_data: Callable
 def test_bodies_left_half_done_at_the_end_of_a_span_are_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     """With kernel calls of next to no work, spans end in the middle of bodies all the time."""
     data = load_dataset("geo")
-    options = {"max_cyclic": 1, "max_acyclic": 1, "seconds": ENOUGH, "snapshots": ()}
+    options = {"max_cyclic": 1, "max_acyclic": 1, "seconds": 1_000, "snapshots": ()}
     whole = Learner(data.train, LearnOptions(**options))
     run_learner(whole)
     monkeypatch.setattr("anyburl.learning.engines.worker.KERNEL_WORK", 200)

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.reference.walks import walk_shares
-from tests.strategies import SmallGraph, graphs
 
 import anyburl
 from anyburl.graph.arrays import GraphArrays
@@ -19,6 +17,8 @@ from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.tuning.fallback import N_COLUMNS, Fallback, make_place
 from anyburl.tuning.kernel_walks import fill_walks
+from reference.walks import walk_shares
+from strategies import SmallGraph, graphs
 
 
 def graph_with(drawn: SmallGraph) -> GraphArrays:

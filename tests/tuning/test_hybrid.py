@@ -75,6 +75,9 @@ def test_answers_that_no_rule_predicts_have_none_and_say_so(hybrid: Reasoner, da
     assert (unexplained["rules"] == 0).all()
     assert (answers.filter(answers["rule"].is_not_null())["rules"] > 0).all()
     subject, relation, object = unexplained.select("subject", "relation", "object").row(0)
+    assert not any(
+        hybrid.explain(triple).reasons for triple in unexplained.select("subject", "relation", "object").rows()[:20]
+    )
     one = next(answer for answer in hybrid.predict(subject, relation, None, top=150) if answer.entity == object)
     assert one.rule is None
     assert not one.reasons

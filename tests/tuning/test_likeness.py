@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference.likeness import ReferenceLikeness
-from tests.strategies import SmallGraph, graphs
 
 import anyburl
 from anyburl.graph.arrays import GraphArrays
@@ -16,6 +14,8 @@ from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.tuning import likeness
 from anyburl.tuning.likeness import LEAST_LENGTH, Likeness
+from reference.likeness import ReferenceLikeness
+from strategies import SmallGraph, graphs
 
 
 def graph_with(drawn: SmallGraph) -> GraphArrays:

@@ -89,7 +89,9 @@ def _answer_part(
     answers = ranker.answer(asked, top_k=top, keep_known=include_known, progress=progress)
     kept = np.arange(answers.best.shape[1])[None, :] < answers.n_best[:, None]
     rows = np.repeat(np.arange(n), answers.n_best)
-    entities = answers.best[kept]
+    entities, rules, n_rules = answers.best[kept], answers.best_rules[kept], answers.best_counts[kept]
+    for question in np.unique(rows[(rules < 0) & (answers.n_candidates[rows] > 0)]):
+        _find_rules(ranker, questions, int(question), rows, entities, rules, n_rules)
     triples = _triples(questions, rows, entities, ranker.graph.n_relations)
     return AnswerColumns(
         sizes=answers.n_best,
@@ -101,9 +103,27 @@ def _answer_part(
         entities=entities,
         scores=shown_scores(answers.best_keys[kept]),
         known=held_by(dataset, triples),
-        rules=answers.best_rules[kept],
-        n_rules=answers.best_counts[kept],
+        rules=rules,
+        n_rules=n_rules,
     )
+
+
+def _find_rules(
+    ranker: Ranker,
+    questions: Questions,
+    question: int,
+    rows: NDArray[np.int64],
+    entities: NDArray[np.int32],
+    rules: NDArray[np.int32],
+    n_rules: NDArray[np.int32],
+) -> None:
+    """Write which rules predict answers that another model listed: they may stand far down in the rules' own order."""
+    firings = ranker.fire(int(questions.entities[question]), int(questions.relations[question]))
+    for place in np.flatnonzero((rows == question) & (rules < 0)):
+        own = np.flatnonzero(firings.candidates == entities[place])
+        if len(own):
+            n_rules[place] = len(own)
+            rules[place] = min(firings.rules[own[firings.scores[own] == firings.scores[own].max()]])
 
 
 def _triples(
