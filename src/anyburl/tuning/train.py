@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +25,7 @@ from anyburl.tuning.rerank import reorder, rerank
 
 MOST_QUESTIONS = 10_000  # that the model learns from
 FEW_QUESTIONS = 1_000  # that the fixed aggregations are compared on, first
-N_FOLDS = 5  # of questions: with two, models learned from half as much as the last one, and scored otherwise
+N_FOLDS = 3  # of questions: with two, models learned from half as much as the last one, and scored otherwise
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
 LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # what a model puts in order
 FIXED = ("max", "noisy-or", *LISTERS)
@@ -62,7 +63,7 @@ def tune(
     `groups` are those of the rules, which evidence is told by. An `other` model adds candidates, and says what it
     thinks of all of them.
 
-    Only train and valid are looked at, see `held_out_questions`. The model's own MRR comes from five folds of
+    Only train and valid are looked at, see `held_out_questions`. The model's own MRR comes from three folds of
     questions, each ranked by a model trained on the others: the same question may be asked in test.
     """
     started = time.perf_counter()
@@ -106,9 +107,10 @@ def _train(held_out: Sequence[Questions], lister: str, seed: int, other: OtherMo
         return nothing
     folds = np.random.default_rng(seed + 1).permutation(len(examples.sizes)) % N_FOLDS
     scores = np.zeros(len(examples.rows))
-    for fold in range(N_FOLDS):
+    last, *of_folds = examples.fit_all([folds >= 0, *(folds != fold for fold in range(N_FOLDS))], seed, threads)
+    for fold, model in enumerate(of_folds):
         in_fold = examples.of_questions(folds == fold)
-        scores[in_fold] = examples.fit(folds != fold, seed, threads).scores(examples.rows[in_fold])
+        scores[in_fold] = model.scores(examples.rows[in_fold])
     judged_parts = np.split(scores, np.cumsum([len(part.rows) for part in parts])[:-1])
     for part, judged in zip(own, judged_parts, strict=False):
         rerank(part.lists, part.queries, part.found, judged, part.answers)
@@ -118,7 +120,7 @@ def _train(held_out: Sequence[Questions], lister: str, seed: int, other: OtherMo
     observations = [observe(part.queries, part.answers, graph.n_relations) for part in own]
     return replace(
         nothing,
-        model=examples.fit(folds >= 0, seed, threads),
+        model=last,
         observations=join_observations(observations),
         facts=held_out[0].n_facts,
     )
@@ -147,7 +149,13 @@ class Examples:
         """Return which rows belong to the chosen lists."""
         return np.repeat(chosen, self.sizes)
 
-    def fit(self, chosen: NDArray[np.bool_], seed: int, threads: int) -> TunedModel:
-        """Train on some of the lists."""
-        kept = self.of_questions(chosen)
-        return fit(self.rows[kept], self.is_answer[kept], self.sizes[chosen], seed, threads, small=self.small)
+    def fit_all(self, parts: Sequence[NDArray[np.bool_]], seed: int, threads: int) -> list[TunedModel]:
+        """Train one model on each part of the lists, as many at a time as there are threads."""
+
+        def train(chosen: NDArray[np.bool_]) -> TunedModel:
+            kept, share = self.of_questions(chosen), max(1, threads // len(parts))
+            found = fit(self.rows[kept], self.is_answer[kept], self.sizes[chosen], seed, share, small=self.small)
+            return replace(found, threads=threads)
+
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(train, parts))
