@@ -19,6 +19,7 @@ PARAMETERS: dict[str, Any] = {
     "min_data_in_leaf": 200,
     "lambda_l2": 3.0,
     "learning_rate": 0.1,
+    "lambdarank_truncation_level": 30,
     "feature_fraction": 0.7,
     "bagging_fraction": 0.7,
     "bagging_freq": 1,
@@ -26,12 +27,9 @@ PARAMETERS: dict[str, Any] = {
     "force_row_wise": True,
     "verbosity": -1,
 }
-ROUNDS = 250
+ROUNDS = 150
 SMALL: dict[str, Any] = {"num_leaves": 7, "min_data_in_leaf": 50}  # where there is little to learn from
 FEW_ROUNDS = 60
-SOME_LISTS = 3_000  # with fewer, the mean of several forests is taken: that of one depends on chance
-N_FORESTS = 3
-FAR = 1_000  # between their seeds
 OPENMP = "where OpenMP is missing, install libgomp1 (Debian, Ubuntu), libgomp (Fedora) or, by Homebrew, libomp"
 ROWS_OF_A_THREAD = 1_000_000  # with fewer, LightGBM's threads wait for each other longer than they work
 ROWS_AT_A_TIME = 10_000
@@ -86,7 +84,9 @@ def fit(
 ) -> TunedModel:
     """Train on lists of candidates (`sizes`), each an answer or not; lists without an answer teach nothing.
 
-    A `small` model has fewer and smaller trees.
+    The model is the mean of two forests: one is fitted to the choice of an answer from its list, one to the order of
+    pairs. They err in different ways, so that both together are better than either. A `small` model has fewer and
+    smaller trees.
     """
     lightgbm = require_lightgbm()
     questions = np.repeat(np.arange(len(sizes)), sizes)
@@ -100,14 +100,15 @@ def fit(
         fill_gradients(scores, answers, offsets, gradients, hessians)
         return gradients, hessians
 
-    data = lightgbm.Dataset(rows[kept], answers)
+    data = lightgbm.Dataset(rows[kept], answers, group=sizes[useful])
     useful_threads = min(threads, 1 + len(rows) // ROWS_OF_A_THREAD)
-    parameters = {**PARAMETERS, **(SMALL if small else {}), "num_threads": useful_threads}
-    parameters["objective"] = choose_answers
-    rounds, n_forests = FEW_ROUNDS if small else ROUNDS, N_FORESTS if useful.sum() < SOME_LISTS else 1
-    seeds = [seed + turn * FAR for turn in range(n_forests)]
-    trained = [lightgbm.train({**parameters, "seed": own}, data, num_boost_round=rounds) for own in seeds]
-    return TunedModel(join_forests([to_forest(booster) for booster in trained]), threads)
+    parameters = {**PARAMETERS, **(SMALL if small else {}), "seed": seed, "num_threads": useful_threads}
+    rounds = FEW_ROUNDS if small else ROUNDS
+    forests = [
+        to_forest(lightgbm.train({**parameters, "objective": objective}, data, num_boost_round=rounds))
+        for objective in (choose_answers, "lambdarank")
+    ]
+    return TunedModel(join_forests(forests), threads)
 
 
 def join_forests(forests: Sequence[ForestArrays]) -> ForestArrays:

@@ -8,18 +8,18 @@ from typing import Any
 
 from anyburl.kept import Kept, KeptKey, damaged, load_kept, save_kept
 from anyburl.tuning.kernel import ForestArrays
-from anyburl.tuning.model import FEW_ROUNDS, N_FORESTS, PARAMETERS, ROUNDS, SMALL, TunedModel
+from anyburl.tuning.model import FEW_ROUNDS, PARAMETERS, ROUNDS, SMALL, TunedModel
 from anyburl.tuning.observations import Observations
 from anyburl.tuning.train import N_FOLDS, Tuning
 
 TUNED = "tuned"  # the folder in a run folder
-FORMAT = 4
+FORMAT = 5
 COLUMNS = tuple(field.name for field in fields(Observations))
 
 
 def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
     """Return what a model depends on: the rules, the data, how rules are applied, and how it is trained."""
-    return KeptKey(rules, data, options, [FORMAT, ROUNDS, PARAMETERS, FEW_ROUNDS, SMALL, N_FORESTS, N_FOLDS])
+    return KeptKey(rules, data, options, [FORMAT, ROUNDS, PARAMETERS, FEW_ROUNDS, SMALL, N_FOLDS])
 
 
 def save_tuning(run: Path, tuning: Tuning, key: KeptKey) -> Path:
