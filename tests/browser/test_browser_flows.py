@@ -124,4 +124,4 @@ def test_everything_can_be_read_without_scripts(open_page: Any) -> None:
     page.get_by_role("link", name="Graph", exact=True).click()
     page.locator("svg.drawing").wait_for()
     page.get_by_role("link", name="Review", exact=True).click()
-    assert page.get_by_role("button", name="Accept").is_visible()
+    page.get_by_role("button", name="Accept").first.wait_for()
