@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,8 +36,17 @@ def rules(data: Dataset) -> RuleSet:
     return anyburl.learn(data, paths=30_000, seed=1)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_questions() -> Iterator[None]:
+    """Train on a few questions: that is enough to be better than any fixed aggregation."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 800)
+        patch.setattr("anyburl.tuning.train.FEW_QUESTIONS", 200)
+        yield
+
+
 @pytest.fixture(scope="module")
-def reasoner(rules: RuleSet, data: Dataset) -> Reasoner:
+def reasoner(few_questions: None, rules: RuleSet, data: Dataset) -> Reasoner:
     return Reasoner(rules, data, TUNED)
 
 
