@@ -16,9 +16,10 @@ MODELS = ("RuleN", "RED-GNN", "A*Net", "NodePiece")
 def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     """Return MRR by max and tuned, with what is published beside it."""
     path = results.parents[1] / "results" / "inductive.json"
-    pairs: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
-    if not pairs:
+    if not path.is_file():
         return ""
+    stored: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    pairs, machine = stored["results"], stored["machine"]
     header = ["pair", "seeds", "max", "tuned", "tuned, hits@10", "hits@10 among 50", *MODELS]
     parts = [
         "## Beyond the paper: new entities\n",
@@ -29,7 +30,8 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
         "still to be checked.\n",
         table(header, [row_of(name, found) for name, found in pairs.items()]),
         "",
-        "To measure again: `python benchmarks/bench_inductive.py --again`.",
+        f"Measured until {machine['date']} (UTC), commit {machine['commit']}. To measure again: "
+        "`python benchmarks/bench_inductive.py --again`.",
     ]
     return "\n".join(parts) + "\n"
 
