@@ -28,14 +28,14 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
         "The test split, filtered, realistic ties, connected pairs not blocked unless said. Rules are learned for 100 "
         "s or less on 2 cores, with a seed each; the mean over seeds with its standard deviation. Models learn from "
         "valid, and no test triple is read before ranking. Published figures are quoted from memory and still to be "
-        "checked.\n",
+        "checked. Times were taken while other work shared the cores.\n",
     ]
     for name, runs in found.items():
         parts += [
             f"### {name}\n",
             table(["", "seeds", "hits@1", "hits@10", "MRR", "trained in (s)", "ranked in (s)"], rows(runs)),
         ]
-        parts += [*(f"- {model}, published: {mrr:.3f}" for model, mrr in PUBLISHED.get(name, {}).items()), ""]
+        parts += ["", *(f"- {model}, published: {mrr:.3f}" for model, mrr in PUBLISHED.get(name, {}).items()), ""]
     parts.append(
         f"Measured until {machine['date']} (UTC), commit {machine['commit']}; embeddings trained on one NVIDIA H200. "
         "To measure again: `python benchmarks/bench_tuned.py --again`."
