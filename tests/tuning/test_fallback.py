@@ -11,20 +11,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import anyburl
-from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import build_graph
-from anyburl.triples.table import TripleTable
-from anyburl.triples.vocabulary import Vocabulary
 from anyburl.tuning.fallback import N_COLUMNS, Fallback, make_place
 from anyburl.tuning.kernel_walks import fill_walks
+from kernels import arrays_of
 from reference.walks import walk_shares
 from strategies import SmallGraph, graphs
-
-
-def graph_with(drawn: SmallGraph) -> GraphArrays:
-    n_entities, n_relations, triples = drawn
-    vocabulary = Vocabulary.from_labels([f"e{i}" for i in range(n_entities)], [f"r{i}" for i in range(n_relations)])
-    return build_graph(TripleTable.from_ids(np.array(triples, np.int32).reshape(-1, 3), vocabulary))
 
 
 @pytest.mark.kernel
@@ -33,7 +25,7 @@ def test_walks_are_those_of_the_reference(drawn: SmallGraph, least: Fraction) ->
     n_entities, _, triples = drawn
     walks = np.zeros((n_entities, 4, n_entities), np.float32)
     starts = np.arange(n_entities, dtype=np.int32)
-    fill_walks(graph_with(drawn), starts, float(least), np.empty((2, n_entities), np.int32), walks)
+    fill_walks(arrays_of(drawn), starts, float(least), np.empty((2, n_entities), np.int32), walks)
     for start in range(n_entities):
         shares, tried = walk_shares(triples, start, 3, least)
         assume(all(abs(part - least) > 1e-5 for part in tried))
@@ -45,7 +37,7 @@ def test_walks_are_those_of_the_reference(drawn: SmallGraph, least: Fraction) ->
 @given(graphs(min_triples=1))
 def test_shares_and_scores_are_finite_and_the_best_place_is_zero(drawn: SmallGraph) -> None:
     n_entities, n_relations, triples = drawn
-    graph = graph_with(drawn)
+    graph = arrays_of(drawn)
     for relation in range(n_relations):
         place = make_place(graph, relation)
         n_facts = sum(r == relation for _, r, _ in triples)
@@ -58,7 +50,7 @@ def test_shares_and_scores_are_finite_and_the_best_place_is_zero(drawn: SmallGra
 @given(graphs(min_triples=1), st.data())
 def test_columns_hold_what_scores_are_made_of(drawn: SmallGraph, data: st.DataObject) -> None:
     n_entities, n_relations, _ = drawn
-    fallback = Fallback(graph_with(drawn))
+    fallback = Fallback(arrays_of(drawn))
     entities = np.array(data.draw(st.lists(st.integers(0, n_entities - 1), min_size=1, max_size=4)), np.int32)
     relations = np.array([data.draw(st.integers(0, 2 * n_relations - 1)) for _ in entities], np.int32)
     scores = fallback.scores(entities, relations)

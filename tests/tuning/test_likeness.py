@@ -8,20 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anyburl
-from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import build_graph
-from anyburl.triples.table import TripleTable
-from anyburl.triples.vocabulary import Vocabulary
 from anyburl.tuning import likeness
 from anyburl.tuning.likeness import LEAST_LENGTH, Likeness
+from kernels import arrays_of
 from reference.likeness import ReferenceLikeness
 from strategies import SmallGraph, graphs
-
-
-def graph_with(drawn: SmallGraph) -> GraphArrays:
-    n_entities, n_relations, triples = drawn
-    vocabulary = Vocabulary.from_labels([f"e{i}" for i in range(n_entities)], [f"r{i}" for i in range(n_relations)])
-    return build_graph(TripleTable.from_ids(np.array(triples, np.int32).reshape(-1, 3), vocabulary))
 
 
 def all_questions(n_entities: int, n_relations: int) -> tuple[np.ndarray, np.ndarray]:
@@ -40,7 +32,7 @@ def test_columns_are_those_of_the_reference(drawn: SmallGraph, most: int, thread
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(likeness, "MOST_TOLD", most)
         patch.setattr(likeness, "QUESTIONS_AT_A_TIME", 3)
-        told = Likeness(graph_with(drawn), threads).columns(entities, relations, questions, candidates)
+        told = Likeness(arrays_of(drawn), threads).columns(entities, relations, questions, candidates)
     for row, question in enumerate(questions):
         relation, backward = int(relations[question]) % n_relations, bool(relations[question] >= n_relations)
         expected = reference.columns(int(entities[question]), relation, backward, int(candidates[row]))

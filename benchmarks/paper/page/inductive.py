@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 from page.cells import table
-from page.stats import spread
+from page.stats import over_seeds
 
 MODELS = ("RuleN", "RED-GNN", "A*Net", "NodePiece")
 
@@ -41,8 +40,7 @@ def row_of(name: str, found: dict[str, Any]) -> list[str]:
     runs = list(found["runs"].values())
 
     def figure(aggregation: str, metric: str) -> str:
-        values = [run[aggregation][metric] for run in runs]
-        return f"{mean(values):.3f}" + (f" ± {spread(values):.3f}" if len(values) > 1 else "")
+        return over_seeds([run[aggregation][metric] for run in runs])
 
     ours = [figure("max", "mrr"), figure("tuned", "mrr"), figure("tuned", "hits@10"), figure("tuned", "hits@10_of_50")]
     theirs = found["published"]["mrr"]

@@ -14,6 +14,11 @@ def spread(values: Sequence[float]) -> float:
     return stdev(values) if len(values) > 1 else 0.0
 
 
+def over_seeds(values: Sequence[float]) -> str:
+    """Return the mean and, over several runs, the standard deviation, as they are shown."""
+    return f"{fmean(values):.3f}" + (f" ± {spread(values):.3f}" if len(values) > 1 else "")
+
+
 def welch(one: Sequence[float], other: Sequence[float]) -> float | None:
     """Return the two-sided p-value for equal means (Welch's t-test), None where it is not defined."""
     if len(one) < 2 or len(other) < 2:

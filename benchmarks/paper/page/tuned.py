@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 from page.cells import table
-from page.stats import spread
+from page.stats import over_seeds
 
 HEADER = ["", "seeds", "hits@1", "hits@10", "MRR", "trained in (s)", "ranked in (s)"]
 ROWS = ("max", "noisy-or-top:5", "tuned", "tuned, blocked", "embedding", "hybrid")
@@ -49,13 +49,9 @@ def rows(runs: dict[str, Any]) -> list[list[str]]:
     for way in ROWS:
         own = [run[way] for run in runs.values() if way in run]
         if own:
-            figures = [_over_seeds([run[metric] for run in own]) for metric in ("hits@1", "hits@10", "mrr")]
+            figures = [over_seeds([run[metric] for run in own]) for metric in ("hits@1", "hits@10", "mrr")]
             trained = [run["tuned"]["seconds"] for run in own if "tuned" in run]
             ranked = [run["ranked_in"] for run in own if "ranked_in" in run]
             times = [f"{mean(seconds):.0f}" if seconds else "" for seconds in (trained, ranked)]
             told.append([NAMES.get(way, way), str(len(own)), *figures, *times])
     return told
-
-
-def _over_seeds(values: list[float]) -> str:
-    return f"{mean(values):.3f}" + (f" ± {spread(values):.3f}" if len(values) > 1 else "")

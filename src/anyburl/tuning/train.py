@@ -1,4 +1,4 @@
-"""Choose and train an aggregation on the validation split."""
+"""Choose and train an aggregation on facts that are held out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Tuning:
     """What came of tuning: a model, or None where no model was better than the best fixed aggregation."""
 
     model: TunedModel | None
-    aggregation: str  # the best fixed one: what makes the lists that the model puts in order
+    aggregation: str  # what makes the lists that the model puts in order; without a model, the best fixed one
     validation: dict[str, float]  # MRR on held-out facts; that of "model" by models that have not seen the question
     questions: int
     seconds: float
@@ -58,7 +58,7 @@ class Tuning:
 def tune(
     ranker: Ranker, dataset: Dataset, groups: NDArray[np.uint8], *, seed: int = 0, other: OtherModel | None = None
 ) -> Tuning:
-    """Choose the best fixed aggregation, train a model on its lists, and keep whichever is better.
+    """Train a model on lists of the best noisy-or-top, and keep it or the best fixed aggregation: whichever is better.
 
     `groups` are those of the rules, which evidence is told by. An `other` model adds candidates, and says what it
     thinks of all of them.
