@@ -18,6 +18,7 @@ from anyburl.ranking.scores import shown_scores
 from anyburl.reasoning.queries import Questions
 from anyburl.ruleset.texts import RuleTexts
 from anyburl.triples.dataset import Dataset
+from anyburl.tuning.listing import TOP_K
 
 ANSWERS_AT_A_TIME = 1 << 18
 FEWEST_QUESTIONS, MOST_QUESTIONS = 64, 4096  # at a time
@@ -90,7 +91,7 @@ def _answer_part(
     kept = np.arange(answers.best.shape[1])[None, :] < answers.n_best[:, None]
     rows = np.repeat(np.arange(n), answers.n_best)
     entities, rules, n_rules = answers.best[kept], answers.best_rules[kept], answers.best_counts[kept]
-    for question in np.unique(rows[(rules < 0) & (answers.n_candidates[rows] > 0)]):
+    for question in np.unique(rows[(rules < 0) & (answers.n_candidates[rows] > TOP_K)]):
         _find_rules(ranker, questions, int(question), rows, entities, rules, n_rules)
     triples = _triples(questions, rows, entities, ranker.graph.n_relations)
     return AnswerColumns(
