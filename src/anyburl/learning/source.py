@@ -28,6 +28,11 @@ LARGE_BATCH = 20  # times as many paths are sampled at a time there
 SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling mostly finds known bodies
 
 
+def is_large(n_edges: int, options: LearnOptions) -> bool:
+    """Whether bodies of a graph are too costly to be counted to the end."""
+    return options.heads == "all" and n_edges > LARGE
+
+
 def is_fruitless(attempts: int, paths: int, new_bodies: int) -> bool:
     """Whether the paths gave few new bodies, or many attempts gave none."""
     few = paths >= 1000 and new_bodies < SWEEP_BELOW * paths
@@ -59,7 +64,7 @@ class BodySource:
         self._graph, self._triples, self._options, self._share = graph, triples, options, share
         self.profile = profile
         self.n_listed = 0  # by the sweep, including the bodies of other workers
-        self._is_large = options.heads == "all" and len(graph.targets) > LARGE
+        self._is_large = is_large(len(graph.targets), options)
         self._grounded = profile.cyclic and profile.rule_length <= options.max_grounded
         self._lock = Lock()
         self._pending: deque[BodyArrays] = deque()
