@@ -60,8 +60,10 @@ class BodySource:
         profile: PathProfile,
         options: LearnOptions,
         share: Share = WHOLE,
+        follows: NDArray[np.bool_] | None = None,
     ) -> None:
         self._graph, self._triples, self._options, self._share = graph, triples, options, share
+        self._follows = follows  # which relations can follow each other, where that is known
         self.profile = profile
         self.n_listed = 0  # by the sweep, including the bodies of other workers
         self._is_large = is_large(len(graph.targets), options)
@@ -86,7 +88,9 @@ class BodySource:
         with self._lock:
             if not self._can_sweep or self._sweep is not None:
                 return
-            everything = sweep(self._graph, self.profile, grounded=self._grounded, seed=self._options.seed)
+            everything = sweep(
+                self._graph, self.profile, grounded=self._grounded, seed=self._options.seed, follows=self._follows
+            )
             self._can_sweep = everything is not None
             if everything is not None:
                 self._sweep = chain(self._frequent(), everything) if self.profile.rule_length == 1 else everything
