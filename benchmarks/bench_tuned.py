@@ -1,9 +1,10 @@
 """Rules alone, and with an embedding: MRR by max, tuned and hybrid, for several seeds, with the time it took.
 
-python benchmarks/bench_tuned.py [--data WN18RR,CoDEx-S] [--seeds 1,2,3] [--seconds 100] [--embeddings FOLDER]
+python benchmarks/bench_tuned.py [--data WN18RR,CoDEx-S] [--seeds 1,2,3] [--seconds 60] [--embeddings FOLDER]
 
-With --embeddings, hybrid takes FOLDER/NAME-SEED/embedding.safetensors, as `anyburl embed NAME --out FOLDER/NAME-SEED`
-makes it. Every figure is stored as soon as it is known; what is stored already is measured again only with --again.
+With --runs FOLDER, rules are learned into FOLDER/NAME-SEED, or taken from there. With --embeddings FOLDER, hybrid takes
+FOLDER/NAME-SEED/embedding.safetensors, as `anyburl embed NAME --out FOLDER/NAME-SEED` makes it. Figures are stored
+as soon as they are known; what is stored already is measured again only with --again.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="CoDEx-S,WN18RR,FB15k-237")
     parser.add_argument("--seeds", default="1,2,3")
-    parser.add_argument("--seconds", type=float, default=100)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--runs", type=Path, help="keep the run folders here")
     parser.add_argument("--embeddings", type=Path)
     parser.add_argument("--blocked", action="store_true", help="measure tuned with connected pairs blocked as well")
     parser.add_argument("--again", action="store_true")
@@ -49,13 +51,11 @@ def main() -> None:
 
 
 def measure(name: str, seed: int, chosen: argparse.Namespace) -> dict[str, Any]:
-    """Learn rules, and rank the test split in every way."""
+    """Rank the test split in every way."""
     with tempfile.TemporaryDirectory() as scratch:
-        run, options = Path(scratch) / "run", {"max_cyclic": LENGTHS.get(name, 3)}
+        run = (chosen.runs or Path(scratch)) / f"{name}-{seed}"
         data = anyburl.load_dataset(shared() / "data" / name)
-        took, rules = timed(lambda: anyburl.learn(data, seconds=chosen.seconds, seed=seed, out=run, **options))
-        found: dict[str, Any] = {"options": options, "rules": len(rules), "learned_in": round(took, 1)}
-        del rules
+        found = learned(run, data, name, seed, chosen.seconds)
         for aggregation in ("max", "noisy-or-top:5", "tuned"):
             found[aggregation] = asked(run, aggregation, seed)
         if chosen.blocked:
@@ -68,6 +68,18 @@ def measure(name: str, seed: int, chosen: argparse.Namespace) -> dict[str, Any]:
             found["embedding"] = {**about, **alone(run, data)}
             found["hybrid"] = asked(run, "hybrid", seed)
     return found
+
+
+def learned(run: Path, data: anyburl.Dataset, name: str, seed: int, seconds: float) -> dict[str, Any]:
+    """Learn rules into a run folder, unless they are there already; return how."""
+    told = run.with_name(f"{run.name}.json")
+    if not told.is_file():
+        options = {"max_cyclic": LENGTHS.get(name, 3)}
+        took, rules = timed(lambda: anyburl.learn(data, seconds=seconds, seed=seed, out=run, **options))
+        found = {"options": options, "rules": len(rules), "learned_in": round(took, 1)}
+        told.write_text(json.dumps(found), "utf-8")
+    about: dict[str, Any] = json.loads(told.read_text("utf-8"))
+    return about
 
 
 def asked(run: Path, aggregation: str, seed: int, **options: Any) -> dict[str, Any]:
