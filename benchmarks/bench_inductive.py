@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from common import HERE, save, shared, timed
+from figures import told, tuning_of
 
 import anyburl
-from anyburl.tuning.reranker import TunedReranker
 
 LENGTHS = {"WN18RR": 5, "fb237": 4, "nell": 4, "ILPC22": 4}
 """The longest rules; those with constants do not carry over, and are not learned."""
@@ -83,22 +83,12 @@ def asked(run: Path, second: Path, aggregation: str, split: str, seed: int) -> d
         warnings.simplefilter("ignore", UserWarning)  # rules that do not carry over
         opened_in, reasoner = timed(lambda: anyburl.Reasoner(run, second, aggregation=aggregation, seed=seed))
     ranked_in, metrics = timed(lambda: reasoner.evaluate(split, protocol="estimated"))
-    figures = {name: round(metrics.metrics[name], 4) for name in ("hits@1", "hits@10", "mrr")}
-    interval = [round(end, 4) for end in metrics.metrics["interval"]["mrr"]]
-    told = {
-        **figures,
-        "mrr_interval": interval,
-        "hits@10_of_50": round(metrics.metrics["estimated"]["hits@10"], 4),
+    sampled = round(metrics.metrics["estimated"]["hits@10"], 4)
+    return {
+        **told(metrics, opened_in, ranked_in, tuning_of(reasoner)),
+        "hits@10_of_50": sampled,
         "queries": metrics.protocol["queries"],
-        "block_connected": metrics.protocol["block_connected"],
-        "opened_in": round(opened_in, 1),
-        "ranked_in": round(ranked_in, 1),
     }
-    reranker = reasoner.ranker.reranker
-    if isinstance(reranker, TunedReranker):
-        tuning = reranker.tuning
-        told["tuned"] = {**tuning.described(), "seconds": round(tuning.seconds, 1)}
-    return told
 
 
 if __name__ == "__main__":

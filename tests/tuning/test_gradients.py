@@ -61,7 +61,8 @@ def test_gradients_of_pairs_are_those_of_the_reference(found: list[List]) -> Non
         assert hessians[offsets[i] : offsets[i + 1]].tolist() == pytest.approx(expected[1], rel=1e-9, abs=1e-12)
 
 
-def test_a_sample_of_a_list_counts_as_much_as_all_of_it() -> None:
+def test_a_sample_of_a_list_counts_as_much_as_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lessons, "MANY_LISTS", 100)
     n_lists, size = 200, 100
     rng = np.random.default_rng(1)
     is_answer = np.zeros(n_lists * size, np.bool_)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from anyburl.tuning.kernel_gradients import fill_choice, fill_pairs
 
+MANY_LISTS = 6_000  # with fewer, every candidate is learned from
 ALL_OF = 10  # candidates at the head of a list; of those that follow, some are learned from, and count for the others
 SHARE_OF_OTHERS = 0.2
 
@@ -33,19 +34,20 @@ class Lessons:
     def of(
         cls, rows: NDArray[np.float32], is_answer: NDArray[np.bool_], sizes: NDArray[np.int64], seed: int
     ) -> Lessons:
-        """Choose what to learn from: lists without an answer, or of one candidate, teach nothing, and of the candidates
-        far down a list a sample does as well as all.
+        """Choose what to learn from: lists without an answer, or of one candidate, teach nothing, and where there are
+        many lists, a sample of the candidates far down does as well as all.
         """
         questions = np.repeat(np.arange(len(sizes)), sizes)
         places = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         useful = (np.bincount(questions, weights=is_answer, minlength=len(sizes)) > 0) & (sizes > 1)
         certain = (places < ALL_OF) | is_answer
-        drawn = np.random.default_rng(seed).random(len(rows)) < SHARE_OF_OTHERS
+        share = SHARE_OF_OTHERS if len(sizes) > MANY_LISTS else 1.0
+        drawn = np.random.default_rng(seed).random(len(rows)) < share
         kept = useful[questions] & (certain | drawn)
         return cls(
             rows[kept],
             is_answer[kept].astype(np.float32),
-            np.where(certain[kept], 1.0, 1 / SHARE_OF_OTHERS),
+            np.where(certain[kept], 1.0, 1 / share),
             np.bincount(questions[kept], minlength=len(sizes))[useful],
         )
 
