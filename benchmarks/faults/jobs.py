@@ -44,6 +44,7 @@ def _job(name: str, text: str, again: str = "", **writes: Opener) -> Job:
     return Job(name, tuple(text.split()), places, tuple(again.split()))
 
 
+FIRST = "--threads 1 --span 0.2 --max-cyclic 2 --min-support 30 --snapshots 1,2"
 LEARN = "--threads 1 --span 0.2 --max-cyclic 4 --min-support 20 --relations tourism --snapshots 0.5,1,1.5,4.5,5,5.5 --json"
 JOBS = (
     _job(
@@ -101,7 +102,7 @@ def make_base(folder: Path, data: Path) -> None:
     (folder / "changed" / "train.txt.gz").write_bytes(gzip.compress(b"".join(train[20:])))
     (folder / "queries.tsv").write_text(CHINA * 200, "utf-8")
     for text in (
-        f"learn data --out run --seconds 4 {LEARN}",
+        f"learn data --out run --seconds 4 {FIRST}",
         "convert run rules.txt",
         "complete run --out facts.tsv --min-score 0.4 --no-prepare",
         "generate --triples 50000 --out graph",
