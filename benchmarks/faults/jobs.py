@@ -126,5 +126,8 @@ def copy_base(base: Path, folder: Path) -> None:
 def _copy(source: str, target: str) -> None:
     if source.endswith((".jsonl", ".lock")):  # which are appended to
         shutil.copy2(source, target)
-    else:
+        return
+    try:
         os.link(source, target)
+    except OSError:  # on another file system
+        shutil.copy2(source, target)

@@ -18,6 +18,7 @@ from faults.trial import (
     check_learned,
     check_words,
     do_again,
+    is_before_us,
     parts_of,
     run_folder_of,
 )
@@ -53,12 +54,12 @@ def kill(job: Job, bases: list[Path], folder: Path, number: int, length: float) 
         time.sleep(rng.uniform(0.02, 0.3))
         if process.poll() is None:
             process.send_signal(sent)
-    _look(trial, job, place, process, sent, run, before)
+    look(trial, job, place, process, sent, run, before)
     place.remove()
     return trial
 
 
-def _look(
+def look(
     trial: Trial,
     job: Job,
     place: Place,
@@ -66,6 +67,8 @@ def _look(
     sent: signal.Signals,
     run: Path | None,
     before: set[str],
+    *,
+    again: bool = True,
 ) -> None:
     """Look at what is there after a signal, and go on."""
     try:
@@ -77,13 +80,14 @@ def _look(
     said = place.said()
     trial.said = said[-300:]
     check_words(trial, said)
-    early = trial.code in (-sent, 1) and "anyburl/" not in said  # before Python had come to our first line
+    early = trial.code == -sent and (not said or is_before_us(said))
     if trial.code not in SAID[sent] and not early:
         trial.problems.append(f"exit code {trial.code}: {said[-600:]}")
     check_files(trial, job, place)
     if run:
         check_learned(trial, run, before, said)
-    do_again(trial, job, place)
+    if again:
+        do_again(trial, job, place)
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:

@@ -43,20 +43,27 @@ class Trial:
 class Place:
     """A folder with a copy of the base, in which one command runs at a time."""
 
-    def __init__(self, base: Path, folder: Path) -> None:
+    def __init__(self, base: Path, folder: Path, said_in: Path | None = None) -> None:
         copy_base(base, folder)
-        self.folder = folder
-        (folder / "tmp").mkdir()
+        self.folder, self.said_in = folder, said_in or folder
+        self.undo: Callable[[], object] | None = None
+        self.others: list[subprocess.Popen[bytes]] = []
+        for path in (self.said_in, self.said_in / "tmp"):
+            path.mkdir(parents=True, exist_ok=True)
 
-    def start(self, command: list[str], **more: Any) -> subprocess.Popen[bytes]:
-        """Start a command; what it says goes to files."""
-        environment = {**os.environ, "TMPDIR": str(self.folder / "tmp"), **more.pop("env", {})}
-        with open(self.folder / "stdout", "wb") as out, open(self.folder / "stderr", "wb") as err:
-            return subprocess.Popen(command, cwd=self.folder, stdout=out, stderr=err, env=environment, **more)
+    def start(
+        self, command: list[str], name: str = "said", also_from: Path | None = None, **more: Any
+    ) -> subprocess.Popen[bytes]:
+        """Start a command; what it says goes to a file. Python looks for modules in `also_from`, too."""
+        paths = [os.environ.get("PYTHONPATH", ""), *([str(also_from)] if also_from else [])]
+        environment = {**os.environ, "TMPDIR": str(self.said_in / "tmp"), "PYTHONPATH": os.pathsep.join(paths)}
+        with open(self.said_in / f"{name}.txt", "wb") as out:
+            return subprocess.Popen(command, cwd=self.folder, stdout=out, stderr=out, env=environment, **more)
 
     def said(self) -> str:
-        """Return what the last command said."""
-        return "".join((self.folder / name).read_text("utf-8", "replace") for name in ("stderr", "stdout"))
+        """Return what the last commands said."""
+        files = (self.said_in / name for name in ("said.txt", "other.txt"))
+        return "".join(file.read_text("utf-8", "replace") for file in files if file.exists())
 
     def leftovers(self) -> list[Path]:
         """Return unfinished files and folders."""
@@ -64,18 +71,20 @@ class Place:
 
     def remove(self) -> None:
         """Remove the folder."""
+        shutil.rmtree(self.said_in, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def check_words(trial: Trial, said: str) -> None:
     """Note what no command should ever say."""
-    if any(word in said for word in WRONG_WORDS) and not _is_before_us(said):
+    if any(word in said for word in WRONG_WORDS) and not is_before_us(said):
         trial.problems.append(f"said: {said[-1500:]}")
 
 
-def _is_before_us(said: str) -> bool:
-    """Tell whether Python itself was interrupted, before the first line of anyburl."""
-    return "Traceback" in said and "anyburl/" not in said
+def is_before_us(said: str) -> bool:
+    """Tell whether Python was interrupted before anyburl could take care of signals: while it imports its first modules."""
+    files = set(re.findall(r"anyburl/([\w/]+\.py)", said))
+    return "KeyboardInterrupt" in said and files <= {"__init__.py", "__main__.py", "cli/start.py", "cli/interrupts.py"}
 
 
 def check_files(trial: Trial, job: Job, place: Place, *, all_there: bool = False) -> None:
