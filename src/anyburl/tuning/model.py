@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,15 @@ class TunedModel:
     forest: ForestArrays
     threads: int
 
+    @cached_property
+    def n_columns(self) -> int:
+        """How many columns rows must have at least."""
+        return int(self.forest.columns.max(initial=-1)) + 1
+
     def scores(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return a score for each row."""
+        if rows.shape[1] < self.n_columns:
+            raise RunError(f"the tuned model was trained on {self.n_columns} columns, got {rows.shape[1]}: tune again")
         scores, rows = np.empty(len(rows)), np.ascontiguousarray(rows, np.float32)
         starts = range(0, len(rows), ROWS_AT_A_TIME)
 
