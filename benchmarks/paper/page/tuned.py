@@ -38,11 +38,11 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     found, machine = stored["results"], stored["machine"]
     parts = [
         "## Beyond the paper: rules alone, and with an embedding\n",
-        "The test split, filtered, realistic ties, connected pairs blocked only where said. Rules are learned for 60 s "
-        "or less on 2 cores, with a seed each. Figures are means over seeds with their standard deviation; "
-        "the interval is that of the first seed, over test triples. Models learn from valid unless said, "
-        "and no test triple is read before ranking. Times were taken at high priority while other work ran on the same cores. UMLS may be split "
-        "in another way in published work.\n",
+        "The test split, filtered, realistic ties, connected pairs blocked only where said. Rules are learned for "
+        "60 s or less on 2 cores, with a seed each. Figures are means over seeds with their standard deviation; the "
+        "interval is that of the first seed, over test triples. Models learn from valid unless said, and no test "
+        "triple is read before ranking. Times were taken at high priority while other work ran on the same cores. "
+        "UMLS may be split in another way in published work.\n",
     ]
     for name, runs in found.items():
         parts += [f"### {name}\n", table(HEADER, rows(runs)), ""]
