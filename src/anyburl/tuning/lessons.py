@@ -55,13 +55,14 @@ class Lessons:
         """Return what one forest and the other are fitted to: the choice of an answer, and the order of pairs."""
         offsets = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
         gains, gradients, hessians = np.empty((3, len(self.labels)))
+        ordered = np.arange(len(self.labels))
 
         def choose(scores: NDArray[np.float64], _: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             fill_choice(scores, self.labels, self.weights, offsets, gradients, hessians)
             return gradients, hessians
 
         def order(scores: NDArray[np.float64], _: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            fill_pairs(scores, self.labels, self.weights, offsets, gains, gradients, hessians)
+            fill_pairs(scores, self.labels, self.weights, offsets, ordered, gains, gradients, hessians)
             return gradients, hessians
 
         return [choose, order]
