@@ -57,7 +57,8 @@ def test_gradients_of_a_choice_are_the_slope_of_its_loss(found: list[List]) -> N
 def test_gradients_of_pairs_are_those_of_the_reference(found: list[List], random: Random) -> None:
     scores, labels, weights, offsets = arrays(found)
     gains, gradients, hessians = np.empty((3, len(scores)))
-    order = np.concatenate([random.sample(range(*own), own[1] - own[0]) for own in pairwise(offsets.tolist())]).astype(np.int64)
+    shuffled = [random.sample(range(first, last), last - first) for first, last in pairwise(offsets.tolist())]
+    order = np.concatenate(shuffled).astype(np.int64)
     fill_pairs(scores, labels, weights, offsets, order, gains, gradients, hessians)
     for i, own in enumerate(zip(*columns(found), strict=True)):
         expected = pair_gradients(*own)
