@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from common import shared
@@ -31,17 +31,15 @@ LATE = (("nations", "tourism"), ("umls", "affects"), ("CoDEx-S", "P106"))  # dat
 
 def kills(work: Path, n_trials: int, workers: int, only: str | None) -> list[Trial]:
     """Kill every command some times, several at a time."""
-    bases = bases_in(work)
+    bases, log = bases_in(work), work / "kills.jsonl"
     jobs = [job for job in JOBS if only in (None, job.name)]
-    lengths = {job.name: length(job, bases[0], work / "timed") for job in jobs}
-    log = work / "kills.jsonl"
     with ThreadPoolExecutor(workers) as pool:
         tasks = [
-            pool.submit(kill, job, bases, work / job.name.replace(" ", "_"), number, lengths[job.name])
+            pool.submit(kill, job, bases, work / f"kill-{place}", number, length(job, bases[0], work))
             for number in range(n_trials)
-            for job in jobs
+            for place, job in enumerate(jobs)
         ]
-        return [say(keep(task.result(), log)) for task in tasks]
+        return [say(keep(task.result(), log)) for task in as_completed(tasks)]
 
 
 def late(work: Path, n_trials: int, workers: int) -> list[Trial]:
@@ -49,7 +47,7 @@ def late(work: Path, n_trials: int, workers: int) -> list[Trial]:
     data = [(shared() / "data" / name, relations) for name, relations in LATE]
     with ThreadPoolExecutor(workers) as pool:
         tasks = [pool.submit(kill_late, *data[n % len(data)], work / f"late-{n}", n) for n in range(n_trials)]
-        return [say(keep(trial, work / "late.jsonl")) for task in tasks for trial in task.result()]
+        return [say(keep(trial, work / "late.jsonl")) for task in as_completed(tasks) for trial in task.result()]
 
 
 def others(work: Path, n_trials: int, workers: int, only: str | None) -> list[Trial]:
@@ -63,7 +61,7 @@ def others(work: Path, n_trials: int, workers: int, only: str | None) -> list[Tr
             for place, job in enumerate(JOBS)
             if only in (None, job.name, fault)
         ]
-        return [say(keep(task.result(), work / "others.jsonl")) for task in tasks]
+        return [say(keep(task.result(), work / "others.jsonl")) for task in as_completed(tasks)]
 
 
 def bases_in(work: Path) -> list[Path]:
@@ -76,12 +74,17 @@ def bases_in(work: Path) -> list[Path]:
     return bases
 
 
-def length(job: Job, base: Path, folder: Path) -> float:
+def length(job: Job, base: Path, work: Path) -> float:
     """Return how long a command takes undisturbed."""
-    copy_base(base, folder / job.name)
-    started = time.monotonic()
-    subprocess.run(job.command(), cwd=folder / job.name, check=True, stdout=subprocess.DEVNULL)
-    return time.monotonic() - started
+    file = work / "lengths.json"
+    known = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    if job.name not in known:
+        copy_base(base, work / "timed" / job.name)
+        started = time.monotonic()
+        subprocess.run(job.command(), cwd=work / "timed" / job.name, check=True, stdout=subprocess.DEVNULL)
+        known[job.name] = round(time.monotonic() - started, 2)
+        file.write_text(json.dumps(known), "utf-8")
+    return float(known[job.name])
 
 
 def say(trial: Trial) -> Trial:

@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from faults.jobs import Job
@@ -91,10 +92,8 @@ def look(
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        pass
 
 
 def _wait_for_file(process: subprocess.Popen[bytes], place: Place, rng: random.Random) -> None:
