@@ -1,29 +1,30 @@
 """Faults, done to every command that writes or runs long: signals, full disks, vanished files and more.
 
 python benchmarks/bench_faults.py kills [--trials 12] [--only NAME]    signals at random moments of every command
-
 python benchmarks/bench_faults.py late [--trials 32]                   signals more than 15 s into learning
 python benchmarks/bench_faults.py others [--trials 1]                  full disks and the like (as root)
-
-What happened is kept in benchmarks/results/faults-*.json; --page writes docs/reliability.md.
+python benchmarks/bench_faults.py collect --logs WORK/*.jsonl          sum up: benchmarks/results/faults.json
+python benchmarks/bench_faults.py page                                 write docs/reliability.md
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from common import shared
+from common import HERE, save, shared
 from faults.jobs import JOBS, Job, copy_base, make_base, make_second
 from faults.kills import kill
 from faults.late import kill_late
 from faults.others import FAULTS, inject
+from faults.page import render
+from faults.summary import read_trials, summarise
 from faults.trial import Trial, keep
 
 LATE = (("nations", "tourism"), ("umls", "affects"), ("CoDEx-S", "P106"))  # data, and the relation to learn rules for
@@ -75,14 +76,14 @@ def bases_in(work: Path) -> list[Path]:
 
 
 def length(job: Job, base: Path, work: Path) -> float:
-    """Return how long a command takes undisturbed."""
+    """Return how many seconds of a processor a command takes undisturbed."""
     file = work / "lengths.json"
     known = json.loads(file.read_text("utf-8")) if file.exists() else {}
     if job.name not in known:
         copy_base(base, work / "timed" / job.name)
-        started = time.monotonic()
+        before = os.times()
         subprocess.run(job.command(), cwd=work / "timed" / job.name, check=True, stdout=subprocess.DEVNULL)
-        known[job.name] = round(time.monotonic() - started, 2)
+        known[job.name] = round(sum(os.times()[2:4]) - sum(before[2:4]), 2)
         file.write_text(json.dumps(known), "utf-8")
     return float(known[job.name])
 
@@ -100,12 +101,19 @@ def say(trial: Trial) -> Trial:
 def main() -> None:
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["kills", "late", "others"])
+    parser.add_argument("part", choices=["kills", "late", "others", "collect", "page"])
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--only")
     parser.add_argument("--work", type=Path)
+    parser.add_argument("--logs", type=Path, nargs="*", default=[])
     chosen = parser.parse_args()
+    if chosen.part == "collect":
+        save("faults", summarise(read_trials(chosen.logs)), "python benchmarks/bench_faults.py kills, late and others")
+        return
+    if chosen.part == "page":
+        print(render(HERE / "results", HERE.parent / "docs"))
+        return
     with tempfile.TemporaryDirectory() as folder:
         work = chosen.work or Path(folder)
         if chosen.part == "kills":
