@@ -45,7 +45,9 @@ def _job(name: str, text: str, again: str = "", **writes: Opener) -> Job:
 
 
 FIRST = "--threads 1 --span 0.2 --max-cyclic 2 --min-support 30 --snapshots 1,2"
-LEARN = "--threads 1 --span 0.2 --max-cyclic 4 --min-support 20 --relations tourism --snapshots 0.5,1,1.5,4.5,5,5.5 --json"
+LEARN = (
+    "--threads 1 --span 0.2 --max-cyclic 4 --min-support 20 --relations tourism --snapshots 0.5,1,1.5,4.5,5,5.5 --json"
+)
 JOBS = (
     _job(
         "learn",

@@ -10,12 +10,11 @@ import sys
 import time
 from pathlib import Path
 
+from anyburl.ruleset.files.run_folder import read_trace
 from faults import opening
 from faults.jobs import Job
 from faults.kills import look
 from faults.trial import Place, Trial, parts_of
-
-from anyburl.ruleset.files.run_folder import read_trace
 
 LEARN = "--threads 1 --max-cyclic 5 --min-support 20 --snapshots 5,10,15,20,25,30,35,40,45,50,55,60 --json"
 GIVE_UP = 400  # seconds

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults.jobs import Job, copy_base
-
 from anyburl.ruleset.files.run_folder import read_run, read_trace
+from faults.jobs import Job, copy_base
 
 LEFTOVER = re.compile(r"\..*\.(part|old)[0-9a-f]+")
 AGE = 120  # seconds: what is older than a minute is nobody's
@@ -82,7 +81,7 @@ def check_words(trial: Trial, said: str) -> None:
 
 
 def is_before_us(said: str) -> bool:
-    """Tell whether Python was interrupted before anyburl could take care of signals: while it imports its first modules."""
+    """Tell whether an interrupt came before anyburl could take care of it: while its first modules are imported."""
     files = set(re.findall(r"anyburl/([\w/]+\.py)", said))
     return "KeyboardInterrupt" in said and files <= {"__init__.py", "__main__.py", "cli/start.py", "cli/interrupts.py"}
 
@@ -116,9 +115,9 @@ def check_learned(trial: Trial, run: Path, before: set[str], said: str) -> None:
     if gone and not has_file:
         trial.problems.append(f"parts are gone: {gone}")
     n_rules = len(read_run(run)[0])
-    if told := re.search(r'"rules": (\d+)', said):
-        if int(told[1]) != n_rules:
-            trial.problems.append(f"{told[1]} rules were announced, {n_rules} are there")
+    told = re.search(r'"rules": (\d+)', said)
+    if told and int(told[1]) != n_rules:
+        trial.problems.append(f"{told[1]} rules were announced, {n_rules} are there")
     spans = [(line["elapsed"], line["rules"] + line["dropped"]) for line in read_trace(run) if "rules" in line]
     kept = max((elapsed for elapsed, n in spans if n <= n_rules), default=0.0)
     trial.lost_seconds = round(spans[-1][0] - kept, 2) if spans else 0.0

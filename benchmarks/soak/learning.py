@@ -20,9 +20,9 @@ def learn(data: Path, folder: Path, seconds: float, max_rules: int, every: float
     process = subprocess.Popen(
         [*command, *options, "--snapshots", moments, "--json", "--quiet"], stdout=subprocess.PIPE, text=True
     )
-    samples = list[dict[str, Any]]()
+    samples, moment = list[dict[str, Any]](), float("-inf")
     while process.poll() is None:
-        if (run / "trace.jsonl").exists() and (not samples or time.monotonic() - moment >= every):
+        if (run / "trace.jsonl").exists() and time.monotonic() - moment >= every:
             moment = time.monotonic()
             samples.append(sample(process.pid, run))
             print(samples[-1], file=sys.stderr, flush=True)

@@ -197,6 +197,22 @@ def test_a_snapshot_in_the_trace_is_on_the_disk(run: RunDirectory, dataset: Data
     recorder.close()
 
 
+def test_a_snapshot_that_cannot_be_written_is_not_in_the_trace(
+    run: RunDirectory, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: RunDirectory, rules: object) -> None:
+        raise RunError("no space left")
+
+    learner = Learner(dataset.train, LearnOptions(**COMPLETE, policy="saturation", snapshots=(1e-6,)))
+    recorder, span = Recorder(run), next(learner.spans())
+    with monkeypatch.context() as patch:
+        patch.setattr(RunDirectory, "write_part", fail)
+        recorder.record(span)
+    assert [line["snapshot"] for line in run.trace()] == [None]
+    recorder.close()
+    assert len(run.load_rules()) == span.n_rules
+
+
 def test_a_snapshot_of_a_killed_run_is_a_file_when_it_goes_on(run: RunDirectory, dataset: Dataset) -> None:
     spans = kill(run, dataset, n_spans=2, policy="saturation", snapshots=(1e-6,))
     taken = texts(run.load_rules("1e-06"))

@@ -200,4 +200,9 @@ def test_a_folder_with_train_is_whole(tmp_path: Path, monkeypatch: pytest.Monkey
             anyburl.generate_graph(tmp_path / "made", 1_000)
     assert not list((tmp_path / "made").glob("train*"))
     anyburl.generate_graph(tmp_path / "made", 1_000)
-    assert {path.name for path in (tmp_path / "made").iterdir()} == {"train.tsv", "valid.tsv", "test.tsv", "planted.json"}
+    assert {path.name for path in (tmp_path / "made").iterdir()} == {
+        "train.tsv",
+        "valid.tsv",
+        "test.tsv",
+        "planted.json",
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from dataclasses import replace
 
 from anyburl.errors import RunError
 from anyburl.learning.claim import claim_run
@@ -41,8 +41,10 @@ class Recorder:
         """
         self._waiting += span.found
         if span.snapshot is not None:
-            with suppress(RunError):
+            try:
                 self.save_parts()
+            except RunError:
+                span = replace(span, snapshot=None)
         self.run.append_trace(span)
         due = time.monotonic() - self._last_part >= SECONDS_BETWEEN_PARTS
         if due and (self._writing is None or self._writing.done()):

@@ -198,7 +198,7 @@ def read_train(folder: Path) -> TripleTable | None:
 
 
 def snapshots_in_parts(folder: Path) -> dict[str, int]:
-    """Return the snapshots of a run that was killed, which have no files yet: how many of its first rules each holds."""
+    """Return the snapshots of a killed run, which have no files yet: how many of its first rules each holds."""
     if (folder / RULES).is_file() and not part_files(folder):
         return {}
     taken = [line for line in read_trace(folder) if isinstance(line.get("snapshot"), str) and is_whole_span(line)]
