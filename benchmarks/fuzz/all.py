@@ -19,3 +19,8 @@ def find_target(name: str) -> Target:
     """Return a target by its name."""
     module = next(module for module, names in MODULES.items() if name in names)
     return next(target for target in import_module(f"fuzz.{module}").TARGETS if target.name == name)
+
+
+def abouts() -> dict[str, str]:
+    """Return what each target is."""
+    return {name: find_target(name).about for name in NAMES}
