@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.tuning.kernel import ForestArrays
 from anyburl.tuning.observations import Observations
 
-_FOREST = ForestArrays(*map(np.dtype, (np.int32, np.int32, np.float64, np.int32, np.float64)))
+_FOREST = (np.int32, np.int32, np.float64, np.int32, np.float64)
 _OBSERVED = {
     "relations": np.int32,
     "scores": np.float64,
@@ -20,7 +22,8 @@ _OBSERVED = {
 
 def checked_forest(forest: ForestArrays) -> ForestArrays:
     """Return trees that every row leaves again: children come after their parents, and leaves are there."""
-    if any(array.dtype != dtype or array.ndim != 1 for array, dtype in zip(forest, _FOREST, strict=True)):
+    arrays: tuple[NDArray[Any], ...] = tuple(forest)
+    if any(array.dtype != dtype or array.ndim != 1 for array, dtype in zip(arrays, _FOREST, strict=True)):
         raise ValueError("its trees have other types")
     n_nodes = len(forest.columns)
     if len(forest.thresholds) != n_nodes or len(forest.children) != 2 * n_nodes:

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.errors import DataError
-from anyburl.polars_unstable import POLARS_ERRORS
+from anyburl.polars_unstable import UNREADABLE
 from anyburl.triples.dataset import Dataset
 
 COLUMNS = ("entity", "relation", "asked", "candidate", "score")
@@ -44,7 +44,7 @@ class ScoredAnswers:
         """
         try:
             table = pl.read_parquet(path, columns=list(COLUMNS), glob=False)
-        except (OSError, *POLARS_ERRORS) as error:
+        except UNREADABLE as error:
             reason = " ".join(str(error).split())[:200]
             raise DataError(f"{path}: expected Parquet with the columns {', '.join(COLUMNS)} ({reason})") from error
         return cls.of(table, dataset, str(path))

@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 
 from anyburl.errors import DataError, RuleError, RunError
-from anyburl.polars_unstable import POLARS_ERRORS
+from anyburl.polars_unstable import UNREADABLE
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import concatenate, merge
 from anyburl.ruleset.files.parquet import read_parquet
@@ -236,7 +236,7 @@ def _read_frame(path: Path, schema: dict[str, Any]) -> pl.DataFrame:
         frame = pl.read_parquet(path, glob=False)
     except FileNotFoundError:
         raise RunError(f"{path} is missing") from None
-    except (OSError, *POLARS_ERRORS) as error:
+    except UNREADABLE as error:
         reason = " ".join(str(error).split())[:200]
         raise RunError(f"{path} is damaged ({reason or type(error).__name__})") from error
     if any(frame.schema.get(name) != kind for name, kind in schema.items()):
