@@ -51,4 +51,9 @@ def open_record(kind: type[Record], folder: Path) -> Record:
 
 def open_array(path: Path) -> NDArray[Any]:
     """Map one array, read-only; a plain array, since Numba takes a memmap for another type."""
-    return np.asarray(np.load(path, mmap_mode="r"))
+    try:
+        return np.asarray(np.lib.format.open_memmap(path, "r"))
+    except OSError:
+        raise
+    except Exception as error:  # NumPy has no one kind of error for a header that it cannot read
+        raise ValueError(f"{path.name} is no array ({error})") from error

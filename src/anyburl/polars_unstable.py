@@ -13,6 +13,9 @@ from threading import Event
 import polars as pl
 from polars.io.plugins import register_io_source
 
+UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What Polars raises at a file that it cannot read; at some damaged ones, it panics."""
+
 
 def stream_frames(schema: pl.Schema, frames: Callable[[], Iterator[pl.DataFrame]]) -> pl.LazyFrame:
     """Return a lazy frame that asks for its parts one after the other, so that a sink writes more than fits memory."""

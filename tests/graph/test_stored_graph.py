@@ -47,4 +47,22 @@ def test_a_damaged_folder_is_refused(tmp_path: Path, missing: str) -> None:
     store_graph(small_table(), tmp_path)
     (tmp_path / "graph" / missing).unlink()
     with pytest.raises(DataError, match="anyburl index"):
-        open_graph(tmp_path / "graph")
+        open_graph(tmp_path / "graph", small_table())
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [("targets", [0]), ("segment_offsets", [0, 9]), ("partners", [[0], [0]]), ("domains", [0.5]), ("neighbours", [])],
+)
+def test_arrays_of_other_sizes_are_refused(tmp_path: Path, name: str, array: list[float]) -> None:
+    store_graph(small_table(), tmp_path)
+    np.save(tmp_path / "graph" / f"{name}.npy", np.array(array))
+    with pytest.raises(DataError, match="anyburl index"):
+        open_graph(tmp_path / "graph", small_table())
+
+
+def test_the_graph_of_other_labels_is_refused(tmp_path: Path) -> None:
+    store_graph(small_table(), tmp_path)
+    other = TripleTable.from_labels(["a"], ["r"], ["b"])
+    with pytest.raises(DataError, match="anyburl index"):
+        open_graph(tmp_path / "graph", other)

@@ -96,3 +96,11 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_bytes(b"\xff\xfe\x00?a  b  ?b   => ?a  h  ?b\n")
     with pytest.raises(RuleError, match="expected text in UTF-8"):
         RuleSet.load(tmp_path / "rules.txt")
+
+
+def test_a_rule_that_occurs_again_counts_once(tmp_path: Path) -> None:
+    line = OUTPUT.splitlines()[3]
+    path = tmp_path / "amie.tsv"
+    path.write_text(f"{HEADER}{line}\n{line}\n", "utf-8")
+    with pytest.warns(UserWarning, match="1 line repeats an earlier rule and was left out"):
+        assert len(RuleSet.load(path)) == 1

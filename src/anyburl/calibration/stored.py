@@ -6,6 +6,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from anyburl.calibration.calibration import Calibration
 from anyburl.calibration.facts import LEAST_PROBABILITY, LEAST_SCORE
 from anyburl.calibration.fit import N_QUANTILES, PRIOR
@@ -28,12 +30,21 @@ def save_calibration(run: Path, calibration: Calibration, report: dict[str, Any]
     return save_kept(run / CALIBRATION, key, Kept({"report": report}, arrays))
 
 
-def load_calibration(run: Path, key: KeptKey) -> Calibration | str:
+def load_calibration(run: Path, key: KeptKey, n_relations: int) -> Calibration | str:
     """Return the calibration that was kept, or why it cannot be used: "" if there is none."""
     found = load_kept(run / CALIBRATION, key)
     if isinstance(found, str):
         return found
     try:
-        return Calibration(*(found.arrays[name] for name in ARRAYS))
-    except KeyError as error:
+        return _checked(Calibration(*(found.arrays[name] for name in ARRAYS)), n_relations)
+    except (KeyError, ValueError) as error:
         return damaged(run / CALIBRATION / key.name, error)
+
+
+def _checked(calibration: Calibration, n_relations: int) -> Calibration:
+    edges, tables = calibration.edges, (calibration.probability, calibration.closed)
+    if any(array.dtype != np.float64 for array in (edges, *tables)) or edges.ndim != 1:
+        raise ValueError("its tables have other types")
+    if any(table.shape != (n_relations, len(edges) + 1) for table in tables) or not (np.diff(edges) > 0).all():
+        raise ValueError("its tables have other sizes")
+    return calibration

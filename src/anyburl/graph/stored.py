@@ -19,7 +19,7 @@ GRAPH = "graph"  # the folder within the folder of an index
 
 def graph_of(table: TripleTable) -> GraphArrays:
     """Return the graph of a table: mapped where its index is in a folder, built otherwise."""
-    return build_graph(table) if table.folder is None else open_graph(table.folder / GRAPH)
+    return build_graph(table) if table.folder is None else open_graph(table.folder / GRAPH, table)
 
 
 def store_graph(table: TripleTable, folder: Path) -> GraphArrays:
@@ -36,14 +36,35 @@ def store_graph(table: TripleTable, folder: Path) -> GraphArrays:
 
     graph = build_graph(table, mapped)
     save_sizes(graph, target)
-    return open_graph(target)
+    return open_graph(target, table)
 
 
-def open_graph(folder: Path) -> GraphArrays:
-    """Map the arrays of a stored graph; they are read as they are used."""
+def open_graph(folder: Path, table: TripleTable) -> GraphArrays:
+    """Map the arrays of a stored graph; they are read as they are used. Only their sizes are looked at."""
     try:
-        return open_record(GraphArrays, folder)
+        return _checked(open_record(GraphArrays, folder), table)
     except (OSError, ValueError, TypeError) as error:
         raise DataError(
             f"{folder}: expected the graph that `anyburl index` wrote, which is missing or damaged"
         ) from error
+
+
+def _checked(graph: GraphArrays, table: TripleTable) -> GraphArrays:
+    """Refuse arrays that are not as long as those of a graph with these labels."""
+    words, arrays = table.vocabulary, {name: value for name, value in graph._asdict().items() if name[:2] != "n_"}
+    if (graph.n_entities, graph.n_relations) != (words.n_entities, words.n_relations):
+        raise ValueError("it has other labels")
+    if any(array.ndim != 1 or array.dtype.kind != "i" for array in arrays.values()):
+        raise ValueError("its arrays have other types")
+    n_segments, n_rows = len(graph.segment_relations), len(graph.targets)
+    ends = (
+        (graph.segment_offsets, words.n_entities + 2, n_segments),
+        (graph.segment_starts, n_segments + 1, n_rows),
+        (graph.domain_offsets, 2 * words.n_relations + 1, len(graph.domains)),
+    )
+    rows = (graph.neighbours, graph.neighbour_relations, graph.partners)
+    if any(len(array) != n_rows for array in rows) or any(
+        len(array) != n or array[-1] != end for array, n, end in ends
+    ):
+        raise ValueError("its arrays have other sizes")
+    return graph

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from anyburl.errors import RunError
+from anyburl.polars_unstable import UNREADABLE
 from anyburl.ruleset.files import run_folder
 from anyburl.ruleset.files.run_folder import RULES, described_run, read_trace
 from anyburl.ruleset.files.run_parts import part_files
@@ -105,7 +106,7 @@ def count_rules(folder: str | os.PathLike[str], at: str | None = None) -> dict[s
     kinds = pl.scan_parquet(file).select(pl.col("type").cast(pl.String), pl.col("body").list.len().alias("length"))
     try:
         counted = kinds.group_by("type", "length").len().sort("type", "length").collect(engine="streaming")
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except UNREADABLE as error:
         raise RunError(f"{file} is damaged ({' '.join(str(error).split())[:200]})") from error
     return {f"{kind} {length}": n for kind, length, n in counted.iter_rows()}
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from anyburl.completion.files import PARQUET, SUFFIXES
 from anyburl.errors import DataError
+from anyburl.polars_unstable import UNREADABLE
 from anyburl.rdf_terms import OWN
 from anyburl.reading import first_bytes
 from anyburl.triples.files import read_triples
@@ -36,7 +37,7 @@ def read_facts(path: Path) -> pl.DataFrame:
     start = first_bytes(path, "facts", DataError)
     try:
         return check_facts(_read(path, suffix, packed=start.startswith(GZIP)))
-    except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except (*UNREADABLE, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise DataError(f"{path}: the facts cannot be read ({' '.join(str(error).split())[:200]})") from error
     except DataError as error:
         raise DataError(f"{path}: {error}") from error

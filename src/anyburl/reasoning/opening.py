@@ -268,7 +268,8 @@ def _kept_calibration(
     """Return the calibration in the run folder that fits, if there is one."""
     if run is None or not (run / CALIBRATION).is_dir():
         return None
-    found = load_calibration(run, key_of_calibration(ranker, dataset, seed, run, prepared))
+    key = key_of_calibration(ranker, dataset, seed, run, prepared)
+    found = load_calibration(run, key, dataset.vocabulary.n_relations)
     return None if isinstance(found, str) else found
 
 

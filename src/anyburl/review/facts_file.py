@@ -9,6 +9,7 @@ import polars as pl
 
 from anyburl import checking
 from anyburl.errors import DataError
+from anyburl.polars_unstable import UNREADABLE
 from anyburl.review.log import ReviewLog
 from anyburl.review.queue import QueuedFact, ReviewQueue
 from anyburl.triples.frames import COLUMNS
@@ -35,7 +36,7 @@ def queue_from_file(
             facts = facts.filter(pl.col("relation") == relation)
         waiting = facts.join(judged, on=list(COLUMNS), how="anti")
         found = waiting.sort(best_first).head(top).collect(engine="streaming")
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except UNREADABLE as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{path}: expected facts that `anyburl complete` wrote, cannot read them ({reason})") from error
     return ReviewQueue(tuple(_fact(*row) for row in found.iter_rows()), True)

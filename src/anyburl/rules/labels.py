@@ -12,14 +12,15 @@ from collections.abc import Iterable
 from anyburl.errors import RuleError
 from anyburl.triples.vocabulary import SELF_TOKEN
 
-SUSPICIOUS = r"[(),\t\r\n]|^ | $|^[A-Z]?$|^me_myself_i$"
+BLANK = r"^[\s\x1c-\x1f]+$"  # also what only Python takes for white space
+SUSPICIOUS = rf"[(),\t\r\n]|^ | $|^[A-Z]?$|^me_myself_i$|{BLANK}"
 """Labels that match need a closer look; the others can be carried. (For Polars and for Python.)"""
 
 _suspicious = re.compile(SUSPICIOUS)
 _ends_an_atom = re.compile(r"\) *(?:,|<=)")
 _looks_like_terms = re.compile(r"^[A-Z] *,|, *[A-Z]$")
 _closes_an_atom = re.compile(r"^[A-Z] *\)")
-_offending = re.compile(r"[(),\t\r\n]|^ | $")
+_offending = re.compile(rf"{BLANK}|[(),\t\r\n]|^ | $")
 _escapes = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 
 
@@ -82,6 +83,8 @@ def _common_fault(label: str) -> str | None:
         return "is empty"
     if re.search(r"[\t\r\n]", label):
         return "has a tab or a line break"
+    if not label.strip():
+        return "is blank"
     if label != label.strip(" "):
         return "starts or ends with a blank"
     if _ends_an_atom.search(label):

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from anyburl.errors import DataError
-from anyburl.polars_unstable import frame_batches
+from anyburl.polars_unstable import UNREADABLE, frame_batches
 from anyburl.triples.columns import choose_columns
 from anyburl.triples.frames import label_frame
 from anyburl.triples.read_options import ReadOptions
@@ -32,7 +32,7 @@ def read_parquet(path: Path, options: ReadOptions, rows: int) -> Iterator[pl.Dat
             if batch.height:
                 yield _labels(batch, path, n_read)
                 n_read += batch.height
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except UNREADABLE as error:
         reason = " ".join(str(error).split())[:120]
         raise DataError(f"{path}: expected a Parquet file, cannot read it ({reason})") from error
     if not n_read:

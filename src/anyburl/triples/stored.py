@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from anyburl import __version__
 from anyburl.errors import DataError
 from anyburl.mapped import open_array
+from anyburl.polars_unstable import UNREADABLE
 from anyburl.triples.entries import SPLITS
 from anyburl.triples.names import Names
 from anyburl.triples.registry import INDEX
@@ -93,7 +94,7 @@ def open_index(folder: Path) -> StoredTables:
             for split in SPLITS
         ]
         names = _read_names(folder / NAMES, card.prefixes)
-    except (OSError, ValueError, TypeError, KeyError, EOFError, pl.exceptions.PolarsError) as error:
+    except (*UNREADABLE, ValueError, TypeError, KeyError, EOFError) as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{folder}: this index is damaged ({reason}): build it again with `anyburl index`") from error
     return StoredTables(card, tables, names)

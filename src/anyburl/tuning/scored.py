@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.errors import DataError
+from anyburl.polars_unstable import UNREADABLE
 from anyburl.triples.dataset import Dataset
 
 COLUMNS = ("entity", "relation", "asked", "candidate", "score")
@@ -43,7 +44,7 @@ class ScoredAnswers:
         """
         try:
             table = pl.read_parquet(path, columns=list(COLUMNS), glob=False)
-        except (OSError, pl.exceptions.PolarsError) as error:
+        except UNREADABLE as error:
             reason = " ".join(str(error).split())[:200]
             raise DataError(f"{path}: expected Parquet with the columns {', '.join(COLUMNS)} ({reason})") from error
         return cls.of(table, dataset, str(path))
@@ -55,7 +56,7 @@ class ScoredAnswers:
         values = _numbers(table, source)
         entities, candidates = (_ids(words.encode_entities, table, name, source) for name in ("entity", "candidate"))
         relations = _ids(words.encode_relations, table, "relation", source).astype(np.int64)
-        asked = table["asked"].cast(pl.String).to_list()
+        asked = _texts(table, "asked", source).to_list()
         if not set(asked) <= set(ASKED):
             row = next(row for row, text in enumerate(asked) if text not in ASKED)
             raise DataError(f"{source}, row {row + 1}: expected {' or '.join(ASKED)} as asked, got {asked[row]!r}")
@@ -95,9 +96,16 @@ def _numbers(table: pl.DataFrame, source: str) -> Floats:
 
 
 def _ids(encode: Callable[[pl.Series], Ints], table: pl.DataFrame, name: str, source: str) -> Ints:
-    labels = table[name].cast(pl.String)
+    labels = _texts(table, name, source)
     ids = encode(labels)
     if (ids < 0).any():
         row = int((ids < 0).argmax())
         raise DataError(f"{source}, row {row + 1}: the data has no {name} {labels[row]!r}")
     return ids
+
+
+def _texts(table: pl.DataFrame, name: str, source: str) -> pl.Series:
+    column = table[name]
+    if column.dtype.is_nested() or column.dtype == pl.Binary:
+        raise DataError(f"{source}: expected labels in the column {name!r}, got {column.dtype}")
+    return column.cast(pl.String)

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from anyburl.kept import Kept, KeptKey, damaged, load_kept, save_kept
+from anyburl.ranking.aggregation import parse_aggregation
+from anyburl.tuning.checks import checked_forest, checked_observations
 from anyburl.tuning.kernel import ForestArrays
 from anyburl.tuning.model import FEW_ROUNDS, PARAMETERS, ROUNDS, SMALL, TunedModel
 from anyburl.tuning.observations import Observations
 from anyburl.tuning.train import N_FOLDS, Tuning
 
 TUNED = "tuned"  # the folder in a run folder
-FORMAT = 5
+FORMAT = 6
 COLUMNS = tuple(field.name for field in fields(Observations))
 
 
@@ -47,10 +49,11 @@ def load_tuning(run: Path, key: KeptKey, threads: int) -> Tuning | str:
     try:
         model = observations = None
         if about["has_model"]:
-            model = TunedModel(ForestArrays(*(arrays[name] for name in ForestArrays._fields)), threads)
-            observations = Observations(*(arrays[name] for name in COLUMNS))
-        chosen = about["aggregation"], about["validation"], about["questions"], about["seconds"]
+            model = TunedModel(checked_forest(ForestArrays(*(arrays[name] for name in ForestArrays._fields))), threads)
+            observations = checked_observations(Observations(*(arrays[name] for name in COLUMNS)))
+        parse_aggregation(about["aggregation"])
+        chosen = about["aggregation"], dict(about["validation"]), int(about["questions"]), float(about["seconds"])
         facts = int(about["facts"])
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         return damaged(run / TUNED / key.name, error)
     return Tuning(model, *chosen, stored=True, observations=observations, facts=facts)

@@ -16,10 +16,10 @@ import polars as pl
 from anyburl.errors import RuleError
 from anyburl.rules.rule import Atom, Constant, Rule, Term, Variable
 from anyburl.ruleset.columns import RuleColumns
-from anyburl.ruleset.combine import reencode
+from anyburl.ruleset.combine import first_of_each, reencode
 from anyburl.ruleset.files.labelled import encode_rules, label_rules
 from anyburl.ruleset.files.opening import PathLike, first_lines, numbered_lines
-from anyburl.ruleset.files.report import ReadReport
+from anyburl.ruleset.files.report import ReadReport, repeated
 from anyburl.triples.vocabulary import Vocabulary
 
 HEADER = "Rule\tHead Coverage"
@@ -64,9 +64,11 @@ def read_amie(path: PathLike, vocabulary: Vocabulary | None = None) -> tuple[Rul
             scored.append(_parse_line(line, places))
         except RuleError as error:
             rejected.append((number, str(error)))
-    rules = _encode(scored)
+    encoded = _encode(scored)
+    rules = encoded.take(first_of_each(encoded))
     known, n_unknown = (rules, 0) if vocabulary is None else reencode(rules, vocabulary)
-    return known, ReadReport(len(known), n_comments, rejected, n_unknown)
+    remarks = [*repeated(len(encoded) - len(rules))]
+    return known, ReadReport(len(known), n_comments, rejected, n_unknown, remarks=remarks)
 
 
 def _encode(scored: list[Scored]) -> RuleColumns:

@@ -12,7 +12,7 @@ from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import concatenate, first_of_each
 from anyburl.ruleset.files.anyburl_lines import Lines, parse_lines
 from anyburl.ruleset.files.opening import PathLike, first_bytes, numbered_lines
-from anyburl.ruleset.files.report import ReadReport, counted
+from anyburl.ruleset.files.report import ReadReport, counted, repeated
 from anyburl.ruleset.files.unify import unify
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -34,15 +34,8 @@ def read_text(
     whole = concatenate(parts.sets)
     is_first = first_of_each(whole)
     rules = whole if is_first.all() else whole.take(is_first)
-    remarks = [*_repeated(len(whole) - len(rules)), *_contradicting(batches)]
+    remarks = [*repeated(len(whole) - len(rules)), *_contradicting(batches)]
     return rules, ReadReport(len(rules), n_comments, rejected, parts.n_unknown, remarks=remarks)
-
-
-def _repeated(n_lines: int) -> Iterator[str]:
-    """Say that rules occur again: as rules of their own, they would count twice."""
-    if n_lines:
-        verb = "repeats an earlier rule and was" if n_lines == 1 else "repeat earlier rules and were"
-        yield f"{counted(n_lines, 'line')} {verb} left out"
 
 
 def _contradicting(batches: list[Lines]) -> Iterator[str]:

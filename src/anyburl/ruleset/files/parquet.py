@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from anyburl.errors import RuleError
-from anyburl.polars_unstable import frame_batches, sink_frames
+from anyburl.polars_unstable import UNREADABLE, frame_batches, sink_frames
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import concatenate
 from anyburl.ruleset.files.opening import PathLike, first_bytes
@@ -40,7 +40,7 @@ def read_parquet(path: PathLike, vocabulary: Vocabulary | None = None) -> tuple[
         reader = FrameReader(pl.scan_parquet(Path(path), glob=False), os.fspath(path))
         batches = frame_batches(reader.frames, SLICE_ROWS)
         parts = unify((reader.read(frame) for frame in batches if len(frame)), vocabulary)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except UNREADABLE as error:
         raise RuleError(f"{path}: the file cannot be read as Parquet ({_first_line(error)})") from error
     if not parts.sets:
         return RuleColumns.empty(vocabulary or reader.vocabulary), ReadReport(0)

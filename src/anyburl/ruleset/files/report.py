@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 
@@ -40,3 +41,10 @@ class ReadReport:
 
 def counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def repeated(n_lines: int) -> Iterator[str]:
+    """Say that rules occur again: as rules of their own, they would count twice."""
+    if n_lines:
+        verb = "repeats an earlier rule and was" if n_lines == 1 else "repeat earlier rules and were"
+        yield f"{counted(n_lines, 'line')} {verb} left out"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from anyburl.errors import RuleError, RunError
+from anyburl.errors import RunError
 from anyburl.ruleset.columns import COLUMN_TYPES, RuleColumns
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replacing
@@ -43,6 +43,6 @@ def read_part(file: Path, vocabulary: Vocabulary) -> RuleColumns:
             columns = {name: np.lib.format.read_array(stored, allow_pickle=False) for name in _STORED}
             margin = np.lib.format.read_array(stored, allow_pickle=False) if stored.peek(1) else None
         return RuleColumns(vocabulary=vocabulary, **columns, margin=margin)
-    except (OSError, EOFError, ValueError, TypeError, MemoryError, RuleError) as error:
+    except Exception as error:  # NumPy has no one kind of error for a header that it cannot read
         reason = " ".join(str(error).split())[:200]
         raise RunError(f"{file} is damaged ({reason or type(error).__name__})") from error

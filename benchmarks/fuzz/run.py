@@ -1,0 +1,143 @@
+"""Fuzz parsers by atheris, and keep the counts.
+
+    python benchmarks/fuzz/run.py rules rdf --seconds 1200       until the time is over, or after a million executions
+    python benchmarks/fuzz/run.py --all
+
+A finding ends the run of its target: the input is kept in build/fuzz/TARGET/found, and the log beside it says what was
+raised. What was executed before is counted all the same: benchmarks/results/fuzz.json adds up all runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from fuzz.all import NAMES, find_target  # noqa: E402
+
+ROOT = HERE.parents[1]
+RESULTS = HERE.parent / "results" / "fuzz.json"
+WORK = ROOT / "build" / "fuzz"
+COMMAND = "python benchmarks/fuzz/run.py --all"
+SECONDS, RUNS = 1200, 1_000_000
+HANG = 120  # seconds for one input, on however busy a machine
+MEMORY = 3000  # megabytes
+STATUS = re.compile(r"^#(\d+)\s.*?cov: (\d+) ft: (\d+) corp: (\d+)", re.MULTILINE)
+DONE = re.compile(r"Done (\d+) in (\d+) second")
+RAISED = re.compile(r"^(?: === Uncaught Python exception: ===\n(.*)|==\d+== ?ERROR: libFuzzer: (.*))$", re.MULTILINE)
+
+
+def main() -> None:
+    """Fuzz the targets that were asked for, one after the other."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("targets", nargs="*", metavar="TARGET")
+    parser.add_argument("--all", action="store_true", help="all targets")
+    parser.add_argument("--seconds", type=int, default=SECONDS)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        fuzz(arguments.targets[0], arguments.seconds, arguments.runs)
+        return
+    for name in NAMES if arguments.all else arguments.targets:
+        if name not in NAMES:
+            sys.exit(f"there is no target {name!r}: expected one of {', '.join(NAMES)}")
+        print(json.dumps({name: watch(name, arguments.seconds, arguments.runs)}), flush=True)
+
+
+def fuzz(name: str, seconds: int, runs: int) -> None:
+    """Fuzz one target in this process, which ends with it."""
+    import atheris
+
+    with atheris.instrument_imports(include=["anyburl"], exclude=_compiled_modules()):
+        target = find_target(name)
+    work = WORK / name
+    (work / "seeds").mkdir(parents=True, exist_ok=True)
+    (work / "corpus").mkdir(exist_ok=True)
+    for number, seed in enumerate(target.seeds):
+        (work / "seeds" / str(number)).write_bytes(seed)
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        scratch = Path(folder)
+        options = [f"-max_total_time={seconds}", f"-runs={runs}", f"-timeout={HANG}", f"-rss_limit_mb={MEMORY}"]
+        kept = ["-max_len=8192", f"-artifact_prefix={work / 'found'}/", "-print_final_stats=1", "-reload=0"]
+        atheris.Setup(
+            [sys.argv[0], *options, *kept, str(work / "corpus"), str(work / "seeds")],
+            lambda data: target.check(scratch, data),
+        )
+        atheris.Fuzz()
+
+
+def _compiled_modules() -> list[str]:
+    """Return the modules that Numba compiles: it cannot read instrumented functions."""
+    package = ROOT / "src" / "anyburl"
+    sources = [
+        *package.rglob("kernel*.py"),
+        *package.rglob("arrays.py"),
+        package / "rng.py",
+        package / "rules" / "types.py",
+    ]
+    names = [".".join(path.relative_to(package.parent).with_suffix("").parts) for path in sources]
+    return [*names, "anyburl._jit", "anyburl.errors"]
+
+
+def watch(name: str, seconds: int, runs: int) -> dict[str, Any]:
+    """Fuzz one target in a process of its own; return and keep what came of it."""
+    (WORK / name / "found").mkdir(parents=True, exist_ok=True)
+    log = WORK / name / "log.txt"
+    command = [sys.executable, __file__, name, "--child", "--seconds", str(seconds), "--runs", str(runs)]
+    environment = {**os.environ, "POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    started = datetime.now(UTC)
+    with log.open("wb") as file:
+        subprocess.run(command, stdout=file, stderr=file, env=environment, check=False)
+    took = (datetime.now(UTC) - started).total_seconds()
+    return keep(name, {**counts(log.read_text("utf-8", "replace")), "seconds": round(took, 1)})
+
+
+def counts(log: str) -> dict[str, Any]:
+    """Return what libFuzzer says of a run."""
+    statuses = STATUS.findall(log)
+    executions, edges, features, corpus = map(int, statuses[-1]) if statuses else (0, 0, 0, 0)
+    if done := DONE.search(log):
+        executions = int(done[1])
+    raised = RAISED.search(log)
+    return {
+        "executions": executions,
+        "edges": edges,
+        "features": features,
+        "corpus": corpus,
+        "found": (raised[1] or raised[2]) if raised else None,
+    }
+
+
+def keep(name: str, run: dict[str, Any]) -> dict[str, Any]:
+    """Add a run to the results of its target; return all of them."""
+    from anyburl.locks import alone
+
+    with alone(WORK / ".lock"):
+        stored = json.loads(RESULTS.read_text("utf-8"))["results"] if RESULTS.is_file() else {}
+        before = stored.get(name, {"executions": 0, "seconds": 0.0, "edges": 0, "findings": []})
+        stored[name] = {
+            "executions": before["executions"] + run["executions"],
+            "seconds": round(before["seconds"] + run["seconds"], 1),
+            "edges": max(before["edges"], run["edges"]),
+            "findings": [*before["findings"], *([run["found"]] if run["found"] else [])],
+            "last": run,
+        }
+        described = {"command": COMMAND, "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M}", "results": stored}
+        RESULTS.write_text(json.dumps(described, indent=1) + "\n", "utf-8")
+    return dict(stored[name])
+
+
+if __name__ == "__main__":
+    main()
