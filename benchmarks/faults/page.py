@@ -153,7 +153,8 @@ def serving_section(stored: dict[str, Any]) -> str:
     """Return many page views."""
     found = stored["results"]
     return (
-        f"## Many page views\n\n{found['requests']:,} requests for {found['pages']:,} different pages to `anyburl serve` on "
+        f"## Many page views\n\n{found['requests']:,} requests for {found['pages']:,} different pages to "
+        f"`anyburl serve` on "
         f"{found['data']}. Memory of the server before, and after each tenth of them (MB): "
         f"{in_a_row(found['memory_mb'])}.\n"
     )
