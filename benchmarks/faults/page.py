@@ -133,7 +133,10 @@ def learning_section(stored: dict[str, Any]) -> str:
     return (
         f"## An hour of learning\n\n{found['data']}, one thread at low priority on a busy machine (hence processor "
         f"seconds), `--max-rules {found['max_rules']}`; {stored['machine']['date'][:10]}. Memory is what the process "
-        "holds, without files that it maps.\n\n" + table(header, lines)
+        "holds, without files that it maps.\n\n"
+        + table(header, lines)
+        + f"\nWhile the rules and snapshots were saved at the end: {samples[-1]['memory_mb']:.0f} MB; the most at any "
+        f"moment, mapped files included: {found['said']['peak_memory_mb']} MB.\n"
     )
 
 
@@ -150,7 +153,8 @@ def serving_section(stored: dict[str, Any]) -> str:
     """Return many page views."""
     found = stored["results"]
     return (
-        f"## Many page views\n\n{found['requests']:,} requests for pages of every kind to `anyburl serve` on "
+        f"## Many page views\n\n{found['requests']:,} requests for {found['pages']:,} different pages to "
+        f"`anyburl serve` on "
         f"{found['data']}. Memory of the server before, and after each tenth of them (MB): "
         f"{in_a_row(found['memory_mb'])}.\n"
     )

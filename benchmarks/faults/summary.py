@@ -27,7 +27,8 @@ def summarise(trials: list[Row]) -> dict[str, Any]:
         "by_command": grouped(trials, "command"),
         "by_fault": grouped(trials, "fault"),
         "problems": [
-            {name: trial[name] for name in ("command", "fault", "moment", "code", "problems")}
+            {name: trial[name] for name in ("command", "fault", "moment", "code")}
+            | {"problems": [problem.splitlines()[0][:100] for problem in trial["problems"]]}
             for trial in trials
             if trial["problems"]
         ],

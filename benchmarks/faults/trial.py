@@ -21,7 +21,7 @@ LEFTOVER = re.compile(r"\..*\.(part|old)[0-9a-f]+")
 AGE = 120  # seconds: what is older than a minute is nobody's
 PATIENCE = 300  # seconds for a command
 WRONG_WORDS = ("Traceback", "bug in anyburl", "Exception ignored", "Fatal Python error", "panicked")
-SAID = {signal.SIGINT: (130, 0), signal.SIGTERM: (130, 0), signal.SIGKILL: (-9, 0)}
+SAID = {signal.SIGINT: (130, 0, -signal.SIGINT), signal.SIGTERM: (130, 0), signal.SIGKILL: (-9, 0)}
 
 
 @dataclass

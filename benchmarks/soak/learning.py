@@ -27,7 +27,7 @@ def learn(data: Path, folder: Path, seconds: float, max_rules: int, every: float
             samples.append(sample(process.pid, run))
             print(samples[-1], file=sys.stderr, flush=True)
         time.sleep(0.5)
-    said = json.loads(process.communicate()[0])
+    said = {name: value for name, value in json.loads(process.communicate()[0]).items() if name != "run"}
     saved = sorted(file.name for file in run.glob("rules*.parquet"))
     return {"data": data.name, "max_rules": max_rules, "every": every, "samples": samples, "said": said, "saved": saved}
 
