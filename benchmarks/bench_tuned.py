@@ -1,9 +1,10 @@
 """Rules alone, and with an embedding: MRR by max, tuned and hybrid, for several seeds, with the time it took.
 
-python benchmarks/bench_tuned.py [--data WN18RR,CoDEx-S] [--seeds 1,2,3] [--seconds 100] [--embeddings FOLDER]
+python benchmarks/bench_tuned.py [--data WN18RR,CoDEx-S] [--seeds 1,2,3] [--seconds 60] [--embeddings FOLDER]
 
-With --embeddings, hybrid takes FOLDER/NAME-SEED/embedding.safetensors, as `anyburl embed NAME --out FOLDER/NAME-SEED`
-makes it. Every figure is stored as soon as it is known; what is stored already is measured again only with --again.
+With --runs FOLDER, rules are learned into FOLDER/NAME-SEED, or taken from there. With --embeddings FOLDER, hybrid takes
+FOLDER/NAME-SEED/embedding.safetensors, as `anyburl embed NAME --out FOLDER/NAME-SEED` makes it. Figures are stored
+as soon as they are known; what is stored already is measured again only with --again.
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ import argparse
 import json
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import HERE, save, shared, timed
+from figures import told, tuning_of
 
 import anyburl
 from anyburl.embedding.stored import FILE, load_embedding, read_arrays
+from anyburl.evaluation.evaluate import evaluate_split
 from anyburl.ranking.queries import make_queries, take_queries
+from anyburl.triples.table import TripleTable
+from anyburl.tuning.evidence import rule_groups
 from anyburl.tuning.reranker import TunedReranker
+from anyburl.tuning.train import tune
 
 LENGTHS = {"WN18RR": 5, "WN18": 5}
 PARTS = 512  # questions that the embedding answers at a time
@@ -33,9 +40,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="CoDEx-S,WN18RR,FB15k-237")
     parser.add_argument("--seeds", default="1,2,3")
-    parser.add_argument("--seconds", type=float, default=100)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--runs", type=Path, help="keep the run folders here")
     parser.add_argument("--embeddings", type=Path)
     parser.add_argument("--blocked", action="store_true", help="measure tuned with connected pairs blocked as well")
+    parser.add_argument("--no-valid", action="store_true", help="measure tuned without the valid split as well")
     parser.add_argument("--again", action="store_true")
     chosen = parser.parse_args()
     path = HERE / "results" / "tuned.json"
@@ -49,17 +58,17 @@ def main() -> None:
 
 
 def measure(name: str, seed: int, chosen: argparse.Namespace) -> dict[str, Any]:
-    """Learn rules, and rank the test split in every way."""
+    """Rank the test split in every way."""
     with tempfile.TemporaryDirectory() as scratch:
-        run, options = Path(scratch) / "run", {"max_cyclic": LENGTHS.get(name, 3)}
+        run = (chosen.runs or Path(scratch)) / f"{name}-{seed}"
         data = anyburl.load_dataset(shared() / "data" / name)
-        took, rules = timed(lambda: anyburl.learn(data, seconds=chosen.seconds, seed=seed, out=run, **options))
-        found: dict[str, Any] = {"options": options, "rules": len(rules), "learned_in": round(took, 1)}
-        del rules
+        found = learned(run, data, name, seed, chosen.seconds)
         for aggregation in ("max", "noisy-or-top:5", "tuned"):
             found[aggregation] = asked(run, aggregation, seed)
         if chosen.blocked:
             found["tuned, blocked"] = asked(run, "tuned", seed, block_connected="on")
+        if chosen.no_valid:
+            found["tuned, no valid"] = without_valid(run, seed)
         embedding = chosen.embeddings and chosen.embeddings / f"{name}-{seed}" / FILE
         if embedding and embedding.is_file():
             shutil.copy(embedding, run / FILE)
@@ -70,20 +79,38 @@ def measure(name: str, seed: int, chosen: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
+def learned(run: Path, data: anyburl.Dataset, name: str, seed: int, seconds: float) -> dict[str, Any]:
+    """Learn rules into a run folder, unless they are there already; return how."""
+    path = run.with_name(f"{run.name}.json")
+    if not path.is_file():
+        options = {"max_cyclic": LENGTHS.get(name, 3)}
+        took, rules = timed(lambda: anyburl.learn(data, seconds=seconds, seed=seed, out=run, **options))
+        found = {"options": options, "rules": len(rules), "learned_in": round(took, 1)}
+        path.write_text(json.dumps(found), "utf-8")
+    about: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return about
+
+
 def asked(run: Path, aggregation: str, seed: int, **options: Any) -> dict[str, Any]:
     """Rank the test split; blocked or not, as the options say."""
     options = {"block_connected": "off", **options}
     opened_in, reasoner = timed(lambda: anyburl.Reasoner.open(run, aggregation=aggregation, seed=seed, **options))
     with reasoner:
         ranked_in, metrics = timed(reasoner.evaluate)
-        told = {name: round(metrics.metrics[name], 4) for name in ("hits@1", "hits@10", "mrr")}
-        told["mrr_interval"] = [round(end, 4) for end in metrics.metrics["interval"]["mrr"]]
-        told |= {"block_connected": metrics.protocol["block_connected"]}
-        told |= {"opened_in": round(opened_in, 1), "ranked_in": round(ranked_in, 1)}
-        reranker = reasoner.ranker.reranker
-        if isinstance(reranker, TunedReranker):
-            told["tuned"] = {**reranker.tuning.described(), "seconds": round(reranker.tuning.seconds, 1)}
-    return told
+        return told(metrics, opened_in, ranked_in, tuning_of(reasoner))
+
+
+def without_valid(run: Path, seed: int) -> dict[str, Any]:
+    """Rank the test split by a model that learned from facts of train alone; answers in valid are filtered all the
+    same.
+    """
+    with anyburl.Reasoner.open(run, aggregation="max", block_connected="off") as reasoner:
+        data, groups = reasoner.dataset, rule_groups(reasoner.rules)
+        nothing = TripleTable(data.vocabulary, data.valid.triples[:0])
+        tuning = tune(reasoner.ranker, replace(data, valid=nothing), groups, seed=seed)
+        ranker = replace(reasoner.ranker, reranker=TunedReranker(tuning, groups))
+        ranked_in, metrics = timed(lambda: evaluate_split(ranker, data, "test", {}))
+        return told(metrics, tuning.seconds, ranked_in, tuning)
 
 
 def alone(run: Path, data: anyburl.Dataset) -> dict[str, float]:

@@ -117,6 +117,8 @@ READ: Wrong = {
 PUBLISH: Wrong = {"graph": [5, "no iri"], "batch_size": ["x", 0], "timeout": ["x", 0, NAN]}
 GENERATE: Wrong = {"triples": ["x", 1, None, HUGE], "entities": [1.5, 1], "relations": [-1, "x"], "seed": [None, -1]}
 EXPORT: Wrong = {"to": [5, "basic"], "object_identity_": [True], "columns": ["abc", ("a", "b")]}
+SEED: Wrong = {"seed": [1.5, "1", -1, None, True, HUGE]}
+PROFILE: Wrong = {"cyclic": ["no", 1, None], "rule_length": [0, -1, 1.5, "2", None, True]}
 TOP = [-1, 1.5, "x", None, HUGE]
 FILTER: Wrong = {
     "min_confidence": ["x", NAN, -1],
@@ -143,6 +145,11 @@ def options() -> Iterator[tuple[str, Call]]:
     yield from per_value("learn", LEARN, lambda world, wrong: anyburl.learn(world.data, **wrong))
     yield from per_value("rank", RANK, lambda world, wrong: anyburl.evaluate(world.rules, world.data, **wrong))
     yield from per_value("reasoner", RANK, lambda world, wrong: Reasoner(world.rules, world.data, **wrong))
+    yield from per_value("reasoner", SEED, lambda world, wrong: Reasoner(world.rules, world.data, **wrong))
+    yield from per_value("open", SEED, lambda world, wrong: Reasoner.open("run", **wrong))
+    yield from per_value(
+        "profile", PROFILE, lambda world, wrong: anyburl.PathProfile(**{"cyclic": True, "rule_length": 2, **wrong})
+    )
     yield from per_value("rescore", COUNT, lambda world, wrong: anyburl.rescore(world.rules, world.data.train, **wrong))
     yield from per_value("measure", COUNT, lambda world, wrong: anyburl.measure(world.rules, world.data.train, **wrong))
     yield from per_value("complete", COMPLETE, lambda world, wrong: list(world.reasoner.complete(**wrong)))

@@ -178,3 +178,42 @@ def test_rules_are_written_where_nobody_interrupts(tmp_path: Path) -> None:
     for name in ("rules.parquet", "rules.txt"):
         rules.save(tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rules.parquet", "rules.txt"]
+
+
+def make_folder(path: Path, text: str) -> None:
+    path.mkdir()
+    (path / "file").write_text(text)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_folder_takes_the_place_of_another(tmp_path: Path, at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one step where the system can do that."""
+    if not at_once:
+        monkeypatch.setattr(writing, "_exchange", lambda first, second: False)
+    target = tmp_path / "index"
+    make_folder(target, "old")
+    with replacing_folder(target) as unfinished:
+        (unfinished / "file").write_text("new")
+    assert (target / "file").read_text() == "new"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets two folders change places")
+def test_a_folder_is_there_at_every_moment_while_it_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, seen = tmp_path / "index", list[bool]()
+    make_folder(target, "old")
+    monkeypatch.setattr(Path, "rename", lambda self, to: seen.append(False))  # would leave a moment without a folder
+    with replacing_folder(target) as unfinished:
+        (unfinished / "file").write_text("new")
+    assert (target / "file").read_text() == "new"
+    assert not seen
+
+
+def test_a_folder_that_a_kill_left_half_replaced_comes_back(tmp_path: Path) -> None:
+    make_folder(tmp_path / ".index.old0123456789ab", "old")
+    with pytest.raises(ZeroDivisionError), replacing_folder(tmp_path / "index"):
+        raise ZeroDivisionError
+    assert (tmp_path / "index" / "file").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1

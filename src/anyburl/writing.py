@@ -6,6 +6,8 @@ is free and it has not been touched for a minute.
 
 from __future__ import annotations
 
+import ctypes
+import glob
 import os
 import re
 import secrets
@@ -68,6 +70,7 @@ def replacing_folder(path: Path, error: type[AnyburlError] = DataError) -> Itera
 @contextmanager
 def unfinished_folder(place: Path) -> Iterator[Path]:
     """Make an empty folder beside `place`; what is left of it at the end is removed."""
+    _bring_back(place)
     sweep(place)
     unfinished = _beside(place)
     unfinished.mkdir(parents=True)
@@ -85,12 +88,21 @@ def replace_folder(place: Path, finished: Path) -> None:
             _sync(Path(folder, name))
     if not place.is_dir():
         finished.rename(place)
+    elif _exchange(place, finished):
+        shutil.rmtree(finished, ignore_errors=True)
     else:
         old = place.with_name(f".{place.name}.old{secrets.token_hex(6)}")
         place.rename(old)
         finished.rename(place)
         shutil.rmtree(old, ignore_errors=True)
     _sync_folder(place.parent)
+
+
+def _bring_back(place: Path) -> None:
+    """Undo half a replacement: a process was killed when the old folder was gone and the new one not yet there."""
+    left = sorted(place.parent.glob(f".{glob.escape(place.name)}.old*"))
+    if left and not place.exists():
+        left[-1].rename(place)
 
 
 def replace_text(path: Path, text: str, error: type[AnyburlError] = DataError) -> None:
@@ -115,6 +127,16 @@ def _remove_if_free(leftover: Path) -> None:
             shutil.rmtree(leftover, ignore_errors=True)
         else:
             leftover.unlink()
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Let two folders change places in one step; tell whether the system can (Linux)."""
+    try:
+        renameat2 = ctypes.CDLL(None).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(renameat2(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0)
 
 
 @contextmanager

@@ -74,6 +74,7 @@ def test_a_body_is_counted_until_it_is_known_as_the_reference_does(
     widest = float(state.widest)
     found = estimate(reference, oriented, starts, start, precision, widest, draw)
     assert (int(state.visited), int(state.sampled)) == (found.visited, found.sampled)
+    assert (int(state.hubs), int(state.hubs_sampled)) == (len(found.hubs), found.hubs_sampled)
     assert int(state.found) == found.pairs
     assert {d: n for d, n in enumerate(scratch.relation_counts.tolist()) if n} == dict(found.supports)
     out = empty_harvest(2 * arrays.n_relations)
@@ -126,7 +127,7 @@ def test_the_true_confidence_is_within_the_margin_of_an_estimated_one(length: in
     bodies = bodies.take(np.unique(bodies.keys, return_index=True)[1][: 60 if length == 2 else 150])
     truth = harvested_columns(arrays, bodies, limits(1))
     asked = limits(2)._replace(budget=30_000, start=60, first_look=2_000)
-    n_inside, n_estimated, n_near = 0, 0, 0
+    n_inside, n_estimated, n_near, confident = 0, 0, 0, []
     for turn in range(4):
         found = harvested_columns(arrays, bodies._replace(keys=bodies.keys + np.uint64(turn)), asked)
         for rule, (predictions, support, exact, margin) in found.items():
@@ -137,10 +138,33 @@ def test_the_true_confidence_is_within_the_margin_of_an_estimated_one(length: in
                 continue
             n_estimated += 1
             n_inside += error <= margin
+            if true_support > 0.05 * true_predictions:
+                confident.append(error <= margin)
             n_near += error <= max(0.02, 0.1 * true_support / true_predictions)
     assert n_estimated > 300
     assert n_inside >= 0.95 * n_estimated
     assert n_near >= 0.95 * n_estimated
+    assert sum(confident) >= 0.95 * len(confident)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="takes compiled kernels")
+def test_support_that_only_a_hub_has_is_found() -> None:
+    """2,000 starts have ten ends each, one has 500, and only that one has the head: a sample would miss it."""
+    rng = np.random.default_rng(1)
+    paths = [(3000 + x, 1, 2000 + int(y)) for x in range(2000) for y in rng.integers(0, 1000, 10)]
+    paths += [(x, 0, 3000 + x) for x in range(2000)]
+    hub = [(0, 0, 3000 + x) for x in range(50)] + [(0, 2, 2000 + i) for i in range(1000)]
+    arrays = arrays_of((5000, 3, sorted({*paths, *hub})))
+    body = make_bodies(arrays, BINARY, np.array([[0, 1]], np.int32))
+    truth = harvested_columns(arrays, body, limits(1))[0, 2]
+    asked = limits(2)._replace(budget=30_000, start=600, first_look=500)
+    n_inside = 0
+    for key in range(20):
+        found = harvested_columns(arrays, body._replace(keys=np.array([key], np.uint64)), asked)
+        predictions, support, exact, margin = found[0, 2]
+        assert not exact
+        n_inside += abs(support / predictions - truth[1] / truth[0]) <= margin <= 0.02
+    assert n_inside >= 19
 
 
 @pytest.mark.skipif(INTERPRETED, reason="takes compiled kernels")

@@ -84,6 +84,7 @@ def test_a_killed_process_leaves_whole_parts_and_the_old_file(tmp_path: Path) ->
     killed.__enter__()
     killed.add(FACTS[:2])
     killed.add(FACTS[2:])
+    killed._lock = None  # which the system lets go of
     assert path.read_text() == "old"
     assert pl.read_parquet(tmp_path / "m.tsv.parts" / "*.parquet").equals(FACTS)
     write(path, FACTS[:1])
@@ -132,3 +133,15 @@ def test_places_that_cannot_be_written_to_are_refused(tmp_path: Path) -> None:
         open_facts(str(tmp_path / "m.tsv"))
     with pytest.raises(DataError, match="there is no folder"):
         open_facts(str(tmp_path / "no" / "m.tsv"))
+
+
+def test_two_do_not_write_one_file_at_once(tmp_path: Path) -> None:
+    """The second one would remove the parts of the first."""
+    path = tmp_path / "m.tsv"
+    with FactFile(path) as first:
+        first.add(FACTS)
+        with pytest.raises(DataError, match=r"m\.tsv is being written by another process"), FactFile(path):
+            pass
+        first.add(FACTS)
+    assert len(path.read_text().splitlines()) == 1 + 2 * len(FACTS)
+    write(path, FACTS)

@@ -152,6 +152,21 @@ def test_help_from_other_cores_is_no_value() -> None:
     assert allocation == [ACYCLIC[0], CYCLIC[0], CYCLIC[0]]
 
 
+def test_relative_values_are_divided_by_all_that_a_profile_has_yielded() -> None:
+    """cyclic 1 gave 90 and then 10, a tenth of 100; acyclic 1 gave 4 and then 4, half of 8: it is better."""
+    spans = [[spent(CYCLIC[0], 90.0), spent(ACYCLIC[0], 4.0)], [spent(CYCLIC[0], 10.0), spent(ACYCLIC[0], 4.0)]]
+    history, profiles = history_of(*spans), [CYCLIC[0], ACYCLIC[0]]
+    assert last_values(history, profiles, relative=True) == {CYCLIC[0]: 0.1, ACYCLIC[0]: 0.5}
+    for relative, best in ((False, CYCLIC[0]), (True, ACYCLIC[0])):
+        assert EpsilonGreedy(0.0, relative).allocate(history, profiles, 2, rng()) == [best] * 2
+    drawn = Weighted(0.0, True).allocate(history, profiles, 30_000, rng(8))
+    assert chi_square(drawn, profiles, [1 / 6, 5 / 6]) < 11
+
+
+def test_profiles_that_yielded_nothing_have_no_relative_value() -> None:
+    assert last_values(valued({CYCLIC[0]: 0.0}), PROFILES, relative=True) == {CYCLIC[0]: 0.0}
+
+
 def test_exhausted_profiles_do_not_count_however_valuable_they_were() -> None:
     values = {CYCLIC[0]: 1000.0, CYCLIC[1]: 2.0, ACYCLIC[0]: 1.0}
     assert EpsilonGreedy(0.0).allocate(valued(values), [CYCLIC[1], ACYCLIC[0]], 2, rng()) == [CYCLIC[1]] * 2

@@ -186,6 +186,56 @@ def test_a_snapshot_of_a_killed_run_is_not_cut_by_a_cap(run: RunDirectory, datas
     assert len(run.load_rules("1e-06")) == spans[0].n_rules + spans[0].n_dropped
 
 
+def test_a_snapshot_in_the_trace_is_on_the_disk(run: RunDirectory, dataset: Dataset) -> None:
+    """Parts are written every few seconds, but a snapshot's at once."""
+    learner = Learner(dataset.train, LearnOptions(**COMPLETE, policy="saturation", snapshots=(1e-6,)))
+    recorder = Recorder(run)
+    span = next(learner.spans())
+    recorder.record(span)
+    assert span.snapshot == "1e-06"
+    assert len(run.load_rules("1e-06")) == span.n_rules > 0
+    recorder.close()
+
+
+def test_a_snapshot_that_cannot_be_written_is_not_in_the_trace(
+    run: RunDirectory, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: RunDirectory, rules: object) -> None:
+        raise RunError("no space left")
+
+    learner = Learner(dataset.train, LearnOptions(**COMPLETE, policy="saturation", snapshots=(1e-6,)))
+    recorder, span = Recorder(run), next(learner.spans())
+    with monkeypatch.context() as patch:
+        patch.setattr(RunDirectory, "write_part", fail)
+        recorder.record(span)
+    assert [line["snapshot"] for line in run.trace()] == [None]
+    recorder.close()
+    assert len(run.load_rules()) == span.n_rules
+
+
+def test_a_snapshot_of_a_killed_run_is_a_file_when_it_goes_on(run: RunDirectory, dataset: Dataset) -> None:
+    spans = kill(run, dataset, n_spans=2, policy="saturation", snapshots=(1e-6,))
+    taken = texts(run.load_rules("1e-06"))
+    learner, recorder = resume(run, dataset)
+    run_learner(learner, recorder)
+    recorder.finish(learner)
+    assert texts(run.load_rules("1e-06")) == taken
+    assert len(taken) == spans[0].n_rules < len(run.load_rules())
+
+
+def test_a_snapshot_of_a_run_killed_after_it_was_resumed_is_there(run: RunDirectory, dataset: Dataset) -> None:
+    spans = kill(run, dataset, n_spans=1, policy="saturation")
+    run.finish(run.load_rules(), {})
+    learner, recorder = resume(run, dataset, snapshots=(1e6,))
+    learner.elapsed = 1e6
+    for span in learner.spans():
+        recorder.record(span)
+        if span.snapshot:
+            break
+    recorder.close()
+    assert len(run.load_rules(1e6)) == span.n_rules > spans[0].n_rules
+
+
 # Snapshots.
 
 

@@ -83,6 +83,13 @@ def test_a_snapshot_of_a_killed_run_is_told_by_its_trace(folder: Path, rules: Ru
         RuleSet.load(folder, at=20)
 
 
+def test_a_snapshot_that_was_not_saved_to_its_end_is_refused(folder: Path, rules: RuleSet) -> None:
+    write_part(folder, rules.slice(0, 4))
+    (folder / run_folder.TRACE).write_text(SPAN)
+    with pytest.raises(RunError, match="has no snapshot at 10 seconds any more: 4 of its 5 rules were saved"):
+        RuleSet.load(folder, at=10)
+
+
 def test_a_vocabulary_may_be_given(folder: Path, rules: RuleSet) -> None:
     rules.save(folder / run_folder.RULES)
     vocabulary = Vocabulary.from_labels(["c1", "c2"], ["b", "h"])

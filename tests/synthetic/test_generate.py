@@ -186,3 +186,23 @@ def test_scores_counted_by_the_system_are_the_true_ones(
     rules = anyburl.rescore(anyburl.RuleSet.load(tmp_path / "rules.txt", data.vocabulary), data.train)
     counted = list(zip(rules.predictions.tolist(), rules.support.tolist(), strict=True))
     assert counted == [(planted.predictions, planted.support) for planted in graph.planted]
+
+
+def test_a_folder_with_train_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill before the last moment leaves no graph, and the next one may be written there."""
+
+    def fail(path: Path, text: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("anyburl.synthetic.generate.replace_text", fail)
+        with pytest.raises(KeyboardInterrupt):
+            anyburl.generate_graph(tmp_path / "made", 1_000)
+    assert not list((tmp_path / "made").glob("train*"))
+    anyburl.generate_graph(tmp_path / "made", 1_000)
+    assert {path.name for path in (tmp_path / "made").iterdir()} == {
+        "train.tsv",
+        "valid.tsv",
+        "test.tsv",
+        "planted.json",
+    }

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import anyburl
 from anyburl.graph.build import build_graph
 from anyburl.tuning.fallback import N_COLUMNS, Fallback, make_place
-from anyburl.tuning.kernel_walks import fill_walks
+from anyburl.tuning.kernel_walks import WalkArrays, fill_walks
 from kernels import arrays_of
 from reference.walks import walk_shares
 from strategies import SmallGraph, graphs
@@ -23,15 +23,21 @@ from strategies import SmallGraph, graphs
 @given(graphs(), st.sampled_from([Fraction(0), Fraction(1, 77), Fraction(1, 10)]))
 def test_walks_are_those_of_the_reference(drawn: SmallGraph, least: Fraction) -> None:
     n_entities, _, triples = drawn
-    walks = np.zeros((n_entities, 4, n_entities), np.float32)
-    starts = np.arange(n_entities, dtype=np.int32)
-    fill_walks(arrays_of(drawn), starts, float(least), np.empty((2, n_entities), np.int32), walks)
+    starts, everything = (
+        np.arange(n_entities, dtype=np.int32),
+        np.tile(np.arange(n_entities, dtype=np.int32), n_entities),
+    )
+    shape, walks = (4, n_entities), np.empty((n_entities * n_entities, 3), np.float32)
+    space = WalkArrays(np.zeros(shape, np.float32), np.empty(shape, np.int32), np.zeros(4, np.int64))
+    offsets = np.arange(n_entities + 1, dtype=np.int64) * n_entities
+    fill_walks(arrays_of(drawn), starts, offsets, everything, 0, n_entities, float(least), space, walks)
+    assert not space.shares.any()
     for start in range(n_entities):
         shares, tried = walk_shares(triples, start, 3, least)
         assume(all(abs(part - least) > 1e-5 for part in tried))
-        for step, expected in enumerate(shares):
-            told = [float(expected.get(entity, 0)) for entity in range(n_entities)]
-            assert walks[start, step].tolist() == pytest.approx(told, abs=1e-5)
+        for step, expected in enumerate(shares[1:]):
+            told = [0.0 if entity == start else float(expected.get(entity, 0)) for entity in range(n_entities)]
+            assert walks[start * n_entities :, step][:n_entities].tolist() == pytest.approx(told, abs=1e-5)
 
 
 @given(graphs(min_triples=1))

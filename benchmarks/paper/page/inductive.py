@@ -25,8 +25,9 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
         "MRR on the second graph of a pair. Rules are learned on the first for 15 s or less, and the tuned model "
         "is trained on it; the second is only asked about. Ranks are against all entities, filtered, with realistic "
         "ties, connected pairs not blocked; the mean over seeds with its standard deviation. *hits@10 among 50* is "
-        "what GraIL's protocol, 49 sampled negatives, gives on average. Published figures are quoted from memory and "
-        "still to be checked.\n",
+        "what GraIL's protocol, 49 sampled negatives, gives on average. Figures of RED-GNN are those of "
+        "[its README](https://github.com/LARS-research/RED-GNN); those of the others are quoted from memory of the "
+        "papers and still to be checked.\n",
         table(header, [row_of(name, found) for name, found in pairs.items()]),
         "",
         f"Measured until {machine['date']} (UTC), commit {machine['commit']}. To measure again: "

@@ -47,12 +47,19 @@ GROUNDING = np.dtype(
         ("widest", np.float64),  # as many ends a start may have that was not seen yet
         ("looks", np.int64),  # taken
         ("next_look", np.int64),  # after so many starts
+        ("hubs", np.int64),  # of the starts: those that are visited first, see `kernel_sample`
+        ("hub_pairs", np.int64),  # of the pairs: theirs
+        ("hub_spread", np.float64),  # the variance of those, if they were sampled
+        ("hubs_sampled", np.int64),
+        ("share", np.int64),  # of the last start: how many edges each sampled one stands for; 0 if it was not sampled
+        ("weight", np.int64),  # how many ends
     ],
     align=True,
 )
 """How far the grounding of a body is: the record in `Scratch.grounding`."""
 
 NO_LIMIT = 2**62  # of work
+HUBS = 4  # of a directed relation, which are always visited
 HASHED_PLACES = 4096  # for the entities that a start leads to, if it may lead to a quarter of that at most
 
 
@@ -134,6 +141,7 @@ class HeadArrays(NamedTuple):
     edge_counts: NDArray[np.int64]  # directed relation -> its edges
     functional: NDArray[np.bool_]  # directed relation -> whether it is the more functional direction of its relation
     widest: NDArray[np.int64]  # directed relation -> the most entities that it leads to from one
+    hubs: NDArray[np.int32]  # (directed relations, HUBS): the entities with most edges that have it; then -1
 
 
 class LevelArrays(NamedTuple):
@@ -166,7 +174,7 @@ class PcaArrays(NamedTuple):
 class TallyArrays(NamedTuple):
     """What the interval of an estimated confidence takes: sums over clusters of a few starts, by directed relation.
 
-    `squares`, `products` and `most` count only where `Scratch.relation_counts` does.
+    All but `counts` and `heads` count only where `Scratch.relation_counts` does.
     """
 
     counts: NDArray[np.int64]  # support in the cluster under way; zero between bodies
@@ -174,6 +182,8 @@ class TallyArrays(NamedTuple):
     squares: NDArray[np.float64]  # the sum of support squared
     products: NDArray[np.float64]  # the sum of support times pairs
     most: NDArray[np.int64]  # support in a cluster
+    hub_counts: NDArray[np.int64]  # support of the hubs, which are no part of the sums above
+    hub_spreads: NDArray[np.float64]  # the variance of that, if they were sampled
 
 
 class Scratch(NamedTuple):
@@ -197,6 +207,7 @@ class Scratch(NamedTuple):
     touched: NDArray[np.int32]  # the unary heads with a count
     body: NDArray[np.int32]  # the body being walked
     coming: NDArray[np.int32]  # the next starts of a B body
+    hubs: NDArray[np.int32]  # those starts of a B body that have most edges
     swapped: NDArray[np.bool_]  # whether a B body is walked from its far end
     grounding: np.recarray[Any, Any]  # one record of type GROUNDING: how far the grounding of the body is
     levels: LevelArrays
@@ -242,10 +253,11 @@ def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) 
     subjects, objects = np.split(n_owners(graph), 2)
     functional = np.concatenate([subjects >= objects, subjects < objects])
     widest: NDArray[np.int64] = np.zeros(2 * graph.n_relations, np.int64)
-    find_widest(graph, widest)
-    for column in (wanted, edge_counts, functional, widest):
+    hubs: NDArray[np.int32] = np.full((2 * graph.n_relations, HUBS), -1, np.int32)
+    find_widest(graph, widest, hubs, np.zeros(hubs.shape, np.int64))
+    for column in (wanted, edge_counts, functional, widest, hubs):
         column.setflags(write=False)  # as in an object store: one compilation serves both
-    return HeadArrays(wanted, edge_counts, functional, widest)
+    return HeadArrays(wanted, edge_counts, functional, widest, hubs)
 
 
 def n_owners(graph: GraphArrays) -> NDArray[np.int64]:
@@ -280,6 +292,7 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, p
         touched=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
         coming=np.zeros(16, np.int32),
+        hubs=np.zeros(HUBS, np.int32),
         swapped=np.zeros(1, np.bool_),
         grounding=np.zeros(1, GROUNDING).view(np.recarray),
         levels=empty_levels(entities, longest if witnessed else 1),
@@ -295,6 +308,8 @@ def empty_tally(directed: int) -> TallyArrays:
         squares=np.zeros(directed, np.float64),
         products=np.zeros(directed, np.float64),
         most=np.zeros(directed, np.int64),
+        hub_counts=np.zeros(directed, np.int64),
+        hub_spreads=np.zeros(directed, np.float64),
     )
 
 

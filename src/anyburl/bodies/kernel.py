@@ -20,7 +20,7 @@ from anyburl.bodies.arrays import (
 )
 from anyburl.bodies.kernel_binary import ground_binary, orient
 from anyburl.bodies.kernel_pca import note_facts_of_ends, pca_of_members, pca_of_pairs
-from anyburl.bodies.kernel_sample import is_exact, margin_of, margin_of_members
+from anyburl.bodies.kernel_sample import estimates, is_exact, margin_of, margin_of_members
 from anyburl.bodies.kernel_unary import (
     ground_constant,
     ground_dangling,
@@ -133,9 +133,13 @@ def emit_binary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out:
         if support == 0:
             continue
         margin, pairs = margin_of(joining, limits.precision, scratch)[1], max(state.found, support)
+        is_seen_enough = support >= limits.min_support
+        if state.hubs > 0:
+            pairs, support = estimates(joining, scratch)
+            counted = total
         scratch.relation_counts[joining] = 0
         head = inverse(graph, joining) if scratch.swapped[0] else joining
-        if not heads.wanted[head] or (length == 1 and head == body[0]):
+        if not is_seen_enough or not heads.wanted[head] or (length == 1 and head == body[0]):
             continue
         if bodies.heads[k] >= 0 and bodies.heads[k] != head:
             continue
@@ -268,6 +272,8 @@ def score_binary(
         support = int(scratch.relation_counts[joining])
         out.predictions[row] = scaled(max(state.found, support), state.counted, state.starts)
         out.supports[row] = scaled(support, state.counted, state.starts)
+        if state.hubs > 0 and support > 0:
+            out.predictions[row], out.supports[row] = estimates(joining, scratch)
         out.margins[row] = margin_of(joining, batch.limits.precision, scratch)[1]
         out.exact[row] = is_exact(scratch)
         if pca:

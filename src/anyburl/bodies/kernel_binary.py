@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel, merged, part
 from anyburl.bodies.arrays import (
+    HUBS,
     NO_LIMIT,
     HeadArrays,
     Limits,
@@ -19,9 +20,11 @@ from anyburl.bodies.kernel_sample import (
     CHECK,
     CLUSTER,
     FIRST_STARTS,
+    HUB_FACTOR,
     LARGE_CLUSTER,
     add_to_cluster,
     close_cluster,
+    close_hub,
     is_known,
     sample_start,
     shuffled,
@@ -66,6 +69,7 @@ def begin_grounding(total: int, key: np.uint64, scratch: Scratch) -> None:
     state.side, state.most_through, state.ended, state.noted = 0, 0, 0, 0
     state.sampled, state.clusters, state.cluster_starts, state.cluster_pairs, state.cluster_heads = 0, 0, 0, 0, 0
     state.pairs_squared, state.most_pairs, state.looks, state.next_look = 0.0, 0, 0, FIRST_STARTS
+    state.hubs, state.hub_pairs, state.hub_spread, state.hubs_sampled = 0, 0, 0.0, 0
 
 
 @inlined
@@ -119,6 +123,8 @@ def orient(
         for i in range(length):
             scratch.body[i] = inverse(graph, int(body[length - 1 - i]))
     scratch.grounding[0].widest = far_widest if far else widest
+    for place in range(HUBS):
+        scratch.hubs[place] = heads.hubs[scratch.body[0], place]
     return far
 
 
@@ -301,28 +307,61 @@ def ground_binary(
     state = scratch.grounding[0]
     total, before, known = state.starts, state.work, False
     looks = limits.first_look < NO_LIMIT
-    cluster, stride, place = CLUSTER if looks else LARGE_CLUSTER, state.stride, state.place
+    cluster, stride = CLUSTER if looks else LARGE_CLUSTER, state.stride
+    if looks and state.visited == 0:
+        state.place = 0
+        if length <= LONGEST_SAMPLED and not limits.pca:
+            visit_hubs(graph, length, limits, key, scratch)
+    place = state.place
     if looks:
-        for turn in range(state.visited, min(state.visited + AHEAD, total)):
+        for turn in range(place, min(place + AHEAD, total)):
             scratch.coming[turn & COMING] = graph.domains[offset + shuffled(turn, total, key)]
     while state.visited < total and state.work <= limits.budget and state.work - before <= allowed and not known:
         if looks:
-            x = int(scratch.coming[state.visited & COMING])
-            expect_starts(graph, offset, state.visited, total, key, scratch)
+            x = int(scratch.coming[place & COMING])
+            expect_starts(graph, offset, place, total, key, scratch)
+            place += 1
+            if is_hub(x, scratch):
+                continue
         else:
             x = int(graph.domains[offset + place])
-        place = (place + stride) % total
+            place = (place + stride) % total
         state.visited += 1
-        visit_start(graph, length, x, limits, key, scratch)
+        visit_start(graph, length, x, 1, limits, key, scratch)
         if state.cluster_starts == cluster:
             close_cluster(scratch)
             if state.work > limits.first_look and state.visited >= state.next_look:
                 known = is_known(graph, limits, scratch)
     state.place = place
     done = known or state.visited == total or state.work > limits.budget
-    if done:
+    if done and state.cluster_starts > 0:
         close_cluster(scratch)
     return end_grounding(done, scratch), state.work - before
+
+
+@part
+def visit_hubs(graph: GraphArrays, length: int, limits: Limits, key: np.uint64, scratch: Scratch) -> None:
+    """Visit the starts with most edges."""
+    state = scratch.grounding[0]
+    for place in range(HUBS):
+        x = int(scratch.hubs[place])
+        if x < 0:
+            break
+        state.visited += 1
+        state.share, state.weight = 1, 1
+        visit_start(graph, length, x, HUB_FACTOR, limits, key, scratch)
+        close_hub(place == HUBS - 1 or scratch.hubs[place + 1] < 0, scratch)
+    state.next_look += state.visited
+    state.hubs_sampled, state.sampled = state.sampled, 0
+
+
+@inlined
+def is_hub(x: int, scratch: Scratch) -> bool:
+    """Whether a start was visited as a hub."""
+    for place in range(scratch.grounding[0].hubs):
+        if scratch.hubs[place] == x:
+            return True
+    return False
 
 
 @inlined
@@ -338,8 +377,12 @@ def expect_starts(graph: GraphArrays, offset: int, visited: int, total: int, key
 
 
 @inlined
-def visit_start(graph: GraphArrays, length: int, x: int, limits: Limits, key: np.uint64, scratch: Scratch) -> None:
-    """Count the pairs that start at x. If they are too many, they are sampled, or left out if the body is long."""
+def visit_start(
+    graph: GraphArrays, length: int, x: int, factor: int, limits: Limits, key: np.uint64, scratch: Scratch
+) -> None:
+    """Count the pairs that start at x. If they are too many, they are sampled, `factor` times as many as usual, or left
+    out if the body is long.
+    """
     state, identity = scratch.grounding[0], limits.object_identity
     n_ends, work = ends_of(graph, length, x, limits, scratch)
     state.work += work
@@ -348,7 +391,8 @@ def visit_start(graph: GraphArrays, length: int, x: int, limits: Limits, key: np
     if work > limits.start and length > 1:
         if length > LONGEST_SAMPLED:
             return
-        n_ends, work, weight = sample_start(graph, length, x, identity, key, scratch)
+        n_ends, work = sample_start(graph, length, x, identity, factor, key, scratch)
+        weight = state.weight
         n_found = n_ends // weight
         state.work += work
         state.sampled += 1

@@ -17,7 +17,7 @@ from anyburl.bodies.arrays import HASHED_PLACES, Limits
 def is_hashed(length: int, limits: Limits) -> bool:
     """Whether the walk from one start of a B body is so short that its entities are hashed."""
     by_hand = length == 2 or (length == 3 and limits.object_identity)
-    return bool(by_hand and 4 * limits.start <= HASHED_PLACES)
+    return bool(by_hand and limits.start <= HASHED_PLACES // 4)
 
 
 @inlined

@@ -3,6 +3,9 @@
 The starts of a body are clusters of pairs. The confidence of a head is a ratio of two sums over them. How far that of
 the visited starts may be from that of all is told by how much the clusters differ: by Bernstein's inequality with the
 variance found, shared out between all looks so that it holds at each of them.
+
+The support of a rule is often concentrated on a hub or two, which a sample of starts misses. So the starts with most
+edges are always visited, and the others sampled: hubs count once, the others for those that were not visited, too.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from math import log, sqrt
 import numpy as np
 
 from anyburl._jit import inlined, kernel, part
-from anyburl.bodies.arrays import HeadArrays, Limits, Scratch
+from anyburl.bodies.arrays import HeadArrays, Limits, Scratch, TallyArrays
 from anyburl.bodies.kernel_joins import joins_pair
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, expect, expect_steps, inverse
@@ -23,6 +26,7 @@ LARGE_CLUSTER = 16  # where no looks are taken
 FIRST_STARTS = 16  # before the first look; then half as many more each time
 SAMPLED_ENDS = 8  # of the entities that a costly start might lead to
 SAMPLED_EDGES = 64  # of a costly start
+HUB_FACTOR = 2  # times as many of a hub
 MISSES = 0.05  # an interval may miss the truth so often
 LEAST = 0.25  # of the precision: the least margin
 ROUNDS = 4  # of shuffling
@@ -69,7 +73,7 @@ def close_cluster(scratch: Scratch) -> None:
         count = tally.counts[relation]
         tally.counts[relation] = 0
         if scratch.relation_counts[relation] == 0:
-            tally.squares[relation], tally.products[relation], tally.most[relation] = 0.0, 0.0, 0
+            clear_tally(relation, tally)
         scratch.relation_counts[relation] += count
         tally.squares[relation] += float(count) * count
         tally.products[relation] += count * pairs
@@ -78,6 +82,54 @@ def close_cluster(scratch: Scratch) -> None:
     state.pairs_squared += pairs * pairs
     state.most_pairs = max(state.most_pairs, state.cluster_pairs)
     state.cluster_starts, state.cluster_pairs, state.cluster_heads = 0, 0, 0
+
+
+@part
+def close_hub(is_last: bool, scratch: Scratch) -> None:
+    """Add a hub, the cluster under way, to its sums. Starts that are not visited are smaller than the last hub, whose
+    support tells what to expect of them at most.
+    """
+    tally, state = scratch.tally, scratch.grounding[0]
+    for i in range(state.cluster_heads):
+        relation = tally.heads[i]
+        count = tally.counts[relation]
+        tally.counts[relation] = 0
+        if scratch.relation_counts[relation] == 0:
+            clear_tally(relation, tally)
+        scratch.relation_counts[relation] += count
+        tally.hub_counts[relation] += count
+        tally.hub_spreads[relation] += float(count) * (state.share - 1)
+        tally.most[relation] = count if is_last else 0
+    state.hubs += 1
+    state.hub_pairs += state.cluster_pairs
+    state.hub_spread += float(state.cluster_pairs) * (state.weight - 1)
+    state.cluster_starts, state.cluster_pairs, state.cluster_heads = 0, 0, 0
+
+
+@inlined
+def clear_tally(relation: int, tally: TallyArrays) -> None:
+    """Start the sums of a relation."""
+    tally.squares[relation], tally.products[relation], tally.most[relation] = 0.0, 0.0, 0
+    tally.hub_counts[relation], tally.hub_spreads[relation] = 0, 0.0
+
+
+@inlined
+def hub_weight(scratch: Scratch) -> float:
+    """Return what a hub counts, where any other start that was visited counts 1."""
+    state = scratch.grounding[0]
+    return float((state.counted - state.hubs) / max(state.starts - state.hubs, 1))
+
+
+@inlined
+def estimates(relation: int, scratch: Scratch) -> tuple[int, int]:
+    """Return predictions and support of a head, estimated from what was visited."""
+    state, weight = scratch.grounding[0], hub_weight(scratch)
+    hub_support = int(scratch.tally.hub_counts[relation])
+    support, pairs = int(scratch.relation_counts[relation]) - hub_support, int(state.found - state.hub_pairs)
+    if weight > 0.0:
+        support, pairs = int(round(support / weight)), int(round(pairs / weight))
+    support += hub_support
+    return max(pairs + int(state.hub_pairs), support), support
 
 
 @part
@@ -95,18 +147,19 @@ def widest_reach(graph: GraphArrays, heads: HeadArrays, length: int, scratch: Sc
 
 @part
 def sample_start(
-    graph: GraphArrays, length: int, x: int, object_identity: bool, key: np.uint64, scratch: Scratch
-) -> tuple[int, int, int]:
-    """Estimate the ends and the supports of a start from some entities that the body may lead to and some edges of x.
+    graph: GraphArrays, length: int, x: int, object_identity: bool, factor: int, key: np.uint64, scratch: Scratch
+) -> tuple[int, int]:
+    """Estimate the ends and the supports of a start from some entities that the body may lead to and some edges of x,
+    `factor` times as many as usual.
 
-    Both are taken at equal distances from a random first one. Returns the ends, the work, and how many ends each one
-    found stands for; those found are in `scratch.reached`.
+    Both are taken at equal distances from a random first one. Returns the ends and the work; those found are in
+    `scratch.reached`, and how many each one stands for in `scratch.grounding`.
     """
     body, state, work = scratch.body, scratch.grounding[0], 0
     draw = mix(key ^ mix(np.uint64(x)))
     back = inverse(graph, int(body[length - 1]))
     offset, end = int(graph.domain_offsets[back]), int(graph.domain_offsets[back + 1])
-    weight = max((end - offset) // SAMPLED_ENDS, 1)
+    weight = max((end - offset) // (SAMPLED_ENDS * factor), 1)
     n_found = 0
     for place in range(offset + int(np.int64((draw >> np.uint64(33)) % np.uint64(weight))), end, weight):
         y = int(graph.domains[place])
@@ -118,7 +171,7 @@ def sample_start(
             scratch.reached[n_found] = y
             n_found += 1
     first, last = entity_rows(graph, x)
-    share = max((last - first) // SAMPLED_EDGES, 1)
+    share = max((last - first) // (SAMPLED_EDGES * factor), 1)
     n_heads = state.cluster_heads
     for row in range(first + int(np.int64((draw & np.uint64(0x7FFFFFFF)) % np.uint64(share))), last, share):
         y = int(graph.neighbours[row])
@@ -128,15 +181,15 @@ def sample_start(
         work += CHECK * length
         if y < graph.n_entities and joins_pair(graph, body, length, x, y, object_identity):
             n_heads = add_to_cluster(int(graph.neighbour_relations[row]), share, n_heads, scratch)
-    state.cluster_heads = n_heads
-    return n_found * weight, work, weight
+    state.cluster_heads, state.share, state.weight = n_heads, share, weight
+    return n_found * weight, work
 
 
 @inlined
 def is_exact(scratch: Scratch) -> bool:
     """Whether the counts of the body that was grounded are exact."""
     state = scratch.grounding[0]
-    return bool(state.counted == state.starts and state.sampled == 0)
+    return bool(state.counted == state.starts and state.sampled == 0 and state.hubs_sampled == 0)
 
 
 @inlined
@@ -153,8 +206,12 @@ def margin_of(relation: int, precision: float, scratch: Scratch) -> tuple[float,
     It is never less than a quarter of the precision: of a hub that was not visited the sample cannot know.
     """
     tally, state = scratch.tally, scratch.grounding[0]
-    support = float(scratch.relation_counts[relation])
-    pairs = max(float(state.found), support)
+    weight = hub_weight(scratch)
+    hub_support = float(tally.hub_counts[relation]) if state.hubs > 0 else 0.0
+    others = float(scratch.relation_counts[relation]) - hub_support
+    support = others + weight * hub_support
+    other_pairs = float(state.found - state.hub_pairs)
+    pairs = max(other_pairs + weight * state.hub_pairs, support)
     confidence = support / pairs if pairs > 0.0 else 0.0
     if is_exact(scratch):
         return confidence, 0.0
@@ -162,10 +219,15 @@ def margin_of(relation: int, precision: float, scratch: Scratch) -> tuple[float,
         return 0.0, 1.0
     spread = tally.squares[relation] - 2.0 * confidence * tally.products[relation]
     spread = max(spread + confidence * confidence * state.pairs_squared, 0.0)
+    if state.hubs > 0:  # the other starts have a confidence of their own
+        spread = max(spread - (others - confidence * other_pairs) ** 2 / max(state.clusters, 1), 0.0)
     unseen = max(confidence * max(state.widest, float(state.most_pairs)), float(tally.most[relation]))
     if state.sampled == 0:
         left = 1.0 - state.counted / state.starts
         spread, unseen = spread * left, unseen * left
+    if state.hubs > 0:
+        within = tally.hub_spreads[relation] + confidence * confidence * state.hub_spread
+        spread += weight * weight * within
     bits = certainty(max(state.looks, 1))
     margin = (sqrt(2.0 * bits * spread) + unseen * bits / 3.0) / pairs
     return confidence, min(max(margin, LEAST * precision), 1.0)

@@ -20,6 +20,7 @@ from anyburl.graph.build import segment_entities
 from anyburl.paths.profile import PathProfile
 
 MOST_SEQUENCES = 1_000_000
+MOST_PAIRS = 10**8
 
 
 def followers(graph: GraphArrays) -> NDArray[np.bool_]:
@@ -30,15 +31,26 @@ def followers(graph: GraphArrays) -> NDArray[np.bool_]:
     return follows
 
 
-def sequences(graph: GraphArrays, length: int, most: int = MOST_SEQUENCES) -> NDArray[np.int32] | None:
-    """Return all sequences of directed relations of this length that can follow each other, or None if over `most`."""
+def can_list(graph: GraphArrays) -> bool:
+    """Whether the pairs of relations are few enough to be listed."""
+    return (2 * graph.n_relations) ** 2 <= MOST_PAIRS
+
+
+def sequences(
+    graph: GraphArrays, length: int, most: int = MOST_SEQUENCES, follows: NDArray[np.bool_] | None = None
+) -> NDArray[np.int32] | None:
+    """Return all sequences of directed relations of this length that can follow each other, or None if over `most`.
+
+    `follows` is what `followers` returns, where that is known already.
+    """
     present = np.flatnonzero(np.diff(graph.domain_offsets) > 0).astype(np.int32)
     found = present[:, None]
     if length == 1:
         return found
-    if (2 * graph.n_relations) ** 2 > 10**8:
+    if not can_list(graph):
         return None
-    follows = followers(graph)
+    if follows is None:
+        follows = followers(graph)
     n_followers = follows.sum(axis=1)
     for _ in range(length - 1):
         last = found[:, -1]
@@ -50,10 +62,16 @@ def sequences(graph: GraphArrays, length: int, most: int = MOST_SEQUENCES) -> ND
 
 
 def sweep(
-    graph: GraphArrays, profile: PathProfile, *, grounded: bool, seed: int, batch: int = 4096
+    graph: GraphArrays,
+    profile: PathProfile,
+    *,
+    grounded: bool,
+    seed: int,
+    batch: int = 4096,
+    follows: NDArray[np.bool_] | None = None,
 ) -> Iterator[BodyArrays] | None:
     """Yield every body of `profile` in a random order, a batch at a time; None if there are too many to list."""
-    listed = sequences(graph, profile.rule_length)
+    listed = sequences(graph, profile.rule_length, follows=follows)
     if listed is None:
         return None
     rng = np.random.default_rng([seed, profile.rule_length, int(profile.cyclic)])
@@ -72,7 +90,7 @@ def _batches(
     order = rng.permutation(listed)
     if profile.cyclic:
         ways = canonical(graph, order)[0]
-        first_rows = np.unique(ways, axis=0, return_index=True)[1]
+        first_rows = np.unique(make_bodies(graph, BINARY, ways).keys, return_index=True)[1]
         yield from _cut(graph, BINARY, ways[np.sort(first_rows)], None, batch)
         if not grounded:
             return

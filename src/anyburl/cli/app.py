@@ -44,6 +44,7 @@ from anyburl.cli import (
     tune,
 )
 from anyburl.cli.consoles import print_error
+from anyburl.cli.events import logged
 from anyburl.cli.interrupts import handle_signals, leave, raise_again
 from anyburl.errors import AnyburlError, InvalidOptionError
 
@@ -137,8 +138,10 @@ MODULES = (
     generate,
     plot,
 )
+LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index, generate)
 for module in MODULES:
-    app.command(name=module.NAME, epilog=module.EXAMPLE)(module.command)
+    command = logged(module.NAME, module.command) if module in LONG else module.command
+    app.command(name=module.NAME, epilog=module.EXAMPLE)(command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -10,6 +10,8 @@ from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.text import Text
 
+from anyburl.cli.events import tell
+
 
 class PlainConsole(Console):
     """A console that takes text as it is (labels may look like markup), and leaves a closed pipe to the caller."""
@@ -22,7 +24,9 @@ class PlainConsole(Console):
         raise BrokenPipeError
 
     def say(self, text: str, style: str = "") -> None:
-        """Print a line; only the terminal breaks it."""
+        """Print a line; only the terminal breaks it. Remarks go to the log of the command, too."""
+        if self.stderr:
+            tell("warning" if style == "yellow" else "note", message=text)
         self.print(Text(text, style=style), soft_wrap=True)
 
 

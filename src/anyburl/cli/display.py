@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anyburl.cli.consoles import PlainConsole
+from anyburl.cli.memory import resident_bytes
 from anyburl.cli.tables import counts_table
 
 if TYPE_CHECKING:
@@ -130,9 +131,11 @@ class LiveDisplay:
 
     def _draw_totals(self, span: Span) -> RenderableType:
         dropped = f"   dropped {span.n_dropped:,}" if span.n_dropped else ""
+        memory = resident_bytes()
+        held = f"   memory {memory / 1e9:.2f} GB" if memory else ""
         return Text(
             f"rules {span.n_rules:,} (+{span.new_rules:,})   bodies {span.n_bodies:,}   "
-            f"paths/s {span.paths_per_second:,.0f}   saturation {span.saturation:.1%}{dropped}"
+            f"paths/s {span.paths_per_second:,.0f}   saturation {span.saturation:.1%}{dropped}{held}"
         )
 
     def _draw_profiles(self, span: Span) -> RenderableType:

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from anyburl.cli.arguments import Json, Quiet, Threads
 from anyburl.cli.completion import complete_data, one_of
 from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
+from anyburl.cli.events import tell
 from anyburl.cli.interrupts import Interrupts
 from anyburl.cli.loading import load_data_argument, recorded_data
 from anyburl.embedding.options import DEVICES, EmbedOptions
@@ -104,6 +105,7 @@ def _train(dataset: Dataset, out: Path, options: EmbedOptions, resume: bool, not
         task = progress.add_task("training", total=options.epochs)
 
         def show(epoch: Epoch) -> None:
+            tell("progress", doing="training", done=epoch.number, total=options.epochs, loss=epoch.loss, mrr=epoch.mrr)
             mrr = "" if epoch.mrr is None else f", MRR on valid {epoch.mrr:.4f}"
             progress.update(task, completed=epoch.number, description=f"training: loss {epoch.loss:.3f}{mrr}")
 

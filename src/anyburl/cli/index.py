@@ -12,6 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
 from anyburl.cli.completion import complete_data
 from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.events import tell_progress
 from anyburl.cli.loading import download_data_argument, remark_left_out
 from anyburl.cli.notes import SECONDS_UNTIL_SAID
 from anyburl.cli.reading import Reading, reading
@@ -81,6 +82,7 @@ class Steps:
     def show(self, doing: str, n: int) -> None:
         """Show a new step, or how far the current one is."""
         said = f"{doing}: {n:,}"
+        tell_progress(doing=doing, done=n)
         self._spinner.update(self._task, description=said)
         is_slow = time.monotonic() - self._started >= SECONDS_UNTIL_SAID
         if doing != self._step and is_slow and not self._console.is_terminal:

@@ -21,6 +21,7 @@ from rich.progress import (
 )
 
 from anyburl.cli.consoles import PlainConsole
+from anyburl.cli.events import tell_progress
 
 SECONDS_UNTIL_SAID = 2.0
 
@@ -74,6 +75,7 @@ class Slow:
         """Take note that `n` more are done."""
         with self._lock:
             self._n_done += n
+            tell_progress(doing=self._doing, done=self._n_done, total=self._total)
             if self._spinner is not None:
                 self._spinner.advance(self._spinner.task_ids[0], n)
 

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from anyburl.cli.arguments import At, Escaped, Json, ObjectIdentity, Quiet, Rules, Threads, UnusedSeed
 from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.events import tell_progress
 from anyburl.cli.loading import (
     check_rules_output,
     data_of_rules,
@@ -89,7 +90,12 @@ def _count(rules: RuleSet, table: TripleTable, limits: dict[str, Any], notes: Pl
     started = time.monotonic()
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal or notes.quiet) as bar:
         task = bar.add_task("rescoring", total=len(rules))
-        new = rescore(rules, table, **limits, progress=lambda n: bar.advance(task, n))
+
+        def advance(n: int) -> None:
+            bar.advance(task, n)
+            tell_progress(doing="rescoring", done=int(bar.tasks[0].completed), total=len(rules))
+
+        new = rescore(rules, table, **limits, progress=advance)
     return new, time.monotonic() - started
 
 

@@ -13,13 +13,15 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from anyburl.cli.consoles import PlainConsole, counted, print_error
-from anyburl.cli.display import make_display
+from anyburl.cli.display import Display, make_display
+from anyburl.cli.events import tell, tell_progress
 from anyburl.cli.interrupts import Interrupts
+from anyburl.cli.memory import MemoryWatch
 from anyburl.cli.notes import Slow
 from anyburl.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from anyburl.learning.learner import Learner
+    from anyburl.learning.learner import Learner, Span
     from anyburl.learning.options import LearnOptions
     from anyburl.learning.recorder import Recorder
     from anyburl.ruleset.ruleset import RuleSet
@@ -142,6 +144,7 @@ def run_session(
     with Slow(notes, f"writing {n_rules}", f"wrote {n_rules}"):
         rules = _finish(learner, recorder, notes)
     session = Session(learner, recorder, rules)
+    tell("saved", run=str(recorder.run.path), rules=len(rules), stopped_by=learner.stopped_by)
     _remark_end(session, notes)
     return session
 
@@ -151,11 +154,27 @@ def _learn(learner: Learner, recorder: Recorder, notes: PlainConsole, title: str
 
     try:
         with Interrupts(learner.stop), make_display(learner, notes, title) as display:
-            run_learner(learner, recorder, display.show)
+            run_learner(learner, recorder, watched(display, notes))
     except BaseException:
         with suppress(Exception):
             recorder.close()
         raise
+
+
+def watched(display: Display, notes: PlainConsole) -> Callable[[Span], None]:
+    """Return what is done with each span: it is shown and logged, and memory is looked at."""
+    memory = MemoryWatch(lambda warning: notes.say(warning, "yellow"))
+
+    def show(span: Span) -> None:
+        display.show(span)
+        counts = {"rules": span.n_rules, "new_rules": span.new_rules, "paths": span.n_paths, "bodies": span.n_bodies}
+        told = {"span": span.number, "seconds": round(span.elapsed, 3), **counts, "dropped": span.n_dropped}
+        tell_progress(doing="learning", **told)
+        if span.snapshot is not None:
+            tell("snapshot", name=span.snapshot, **told)
+        memory.look(span.n_rules)
+
+    return show
 
 
 def _finish(learner: Learner, recorder: Recorder, notes: PlainConsole) -> RuleSet:

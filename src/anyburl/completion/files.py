@@ -15,6 +15,7 @@ from anyburl.completion.options import PROVENANCES
 from anyburl.completion.rdf import RdfText
 from anyburl.completion.texts import to_json_lines, to_tab_separated
 from anyburl.errors import DataError, InvalidOptionError, OptionError
+from anyburl.locks import Lock
 from anyburl.triples.rdf import rdf_format
 from anyburl.triples.remote.addresses import find_address
 from anyburl.writing import replacing
@@ -45,6 +46,7 @@ class FactFile:
         self._packed = path.name.lower().endswith(".gz")
         self._check()
         self._folder = path.with_name(f"{path.name}.parts")
+        self._lock: Lock | None = None
 
     def _check(self) -> None:
         if self._suffix not in SUFFIXES or (self._packed and self._suffix == PARQUET):
@@ -57,12 +59,27 @@ class FactFile:
             raise DataError(f"{self.path}: there is no folder {self.path.parent}")
 
     def __enter__(self) -> Self:
-        shutil.rmtree(self._folder, ignore_errors=True)  # of a process that was killed
         try:
-            self._folder.mkdir()
+            self._lock = self._claim()
+            shutil.rmtree(self._folder, ignore_errors=True)  # of a process that was killed
+            self._folder.mkdir(exist_ok=True)
+            self._lock = self._claim()
         except OSError as refusal:
             raise DataError(f"{self._folder}: the folder cannot be made ({refusal.strerror or refusal})") from refusal
         return self
+
+    def _claim(self) -> Lock | None:
+        """Lock the folder of parts, if it is there; two processes would mix their parts."""
+        if not self._folder.is_dir():
+            return None
+        lock = Lock(self._folder)
+        try:
+            lock.take()
+        except BlockingIOError:
+            raise DataError(f"{self.path} is being written by another process: wait, or give another file") from None
+        except OSError:  # a system without locks of folders lets everybody in
+            pass
+        return lock
 
     def add(self, facts: pl.DataFrame) -> None:
         """Keep one more part."""
@@ -76,6 +93,7 @@ class FactFile:
             with replacing(self.path) as unfinished:
                 self._join(unfinished)
         shutil.rmtree(self._folder, ignore_errors=True)
+        self._lock = None
 
     def _join(self, unfinished: Path) -> None:
         parts = [self._folder / f"{number:06}{PARQUET}" for number in range(self.n_parts)]

@@ -117,10 +117,28 @@ def count_relations(relations: Ints, counts: Ints) -> None:
 
 
 @kernel
-def find_widest(graph: GraphArrays, widest: Ints) -> None:
-    """Write the length of the longest segment of each directed relation."""
-    for segment in range(graph.segment_offsets[graph.n_entities]):
-        relation = graph.segment_relations[segment]
-        length = int(graph.segment_starts[segment + 1]) - int(graph.segment_starts[segment])
-        if length > widest[relation]:
-            widest[relation] = length
+def find_widest(graph: GraphArrays, widest: Ints, hubs: Ints, degrees: Ints) -> None:
+    """Write the length of the longest segment of each directed relation to `widest`, and to its row of `hubs` the
+    entities with most edges that have it, the first of equal ones first; `degrees` are those of `hubs`, zero on entry.
+    """
+    for entity in range(graph.n_entities):
+        first, last = entity_rows(graph, entity)
+        for segment in range(graph.segment_offsets[entity], graph.segment_offsets[entity + 1]):
+            relation = graph.segment_relations[segment]
+            length = int(graph.segment_starts[segment + 1]) - int(graph.segment_starts[segment])
+            if graph.targets[graph.segment_starts[segment + 1] - 1] == graph.n_entities:
+                length -= 1
+            if length > widest[relation]:
+                widest[relation] = length
+            if length > 0 and last - first > degrees[relation, -1]:
+                insert_hub(hubs[relation], degrees[relation], entity, last - first)
+
+
+@inlined
+def insert_hub(hubs: Ints, degrees: Ints, entity: int, degree: int) -> None:
+    """Insert an entity into hubs sorted by falling degree, instead of the last one."""
+    place = len(hubs) - 1
+    while place > 0 and degrees[place - 1] < degree:
+        hubs[place], degrees[place] = hubs[place - 1], degrees[place - 1]
+        place -= 1
+    hubs[place], degrees[place] = entity, degree

@@ -49,11 +49,21 @@ class SpanRecord:
         return next((entry for entry in self.profiles if entry.profile == profile), None)
 
 
-def last_values(history: Sequence[SpanRecord], profiles: Sequence[PathProfile]) -> dict[PathProfile, float]:
-    """Return Q(pf, last(pf, t)) of each profile that was used before: its value the last time it was."""
+def last_values(
+    history: Sequence[SpanRecord], profiles: Sequence[PathProfile], *, relative: bool = False
+) -> dict[PathProfile, float]:
+    """Return Q(pf, last(pf, t)) of each profile that was used before: its value the last time it was; `relative` to all
+    that the profile has yielded.
+    """
     values: dict[PathProfile, float] = {}
+    rewards = dict.fromkeys(profiles, 0.0)
     for record in history:
         for entry in record.profiles:
-            if entry.profile in profiles and entry.cores:
+            if entry.profile not in rewards:
+                continue
+            rewards[entry.profile] += entry.reward
+            if entry.cores:
                 values[entry.profile] = entry.value
+    if relative:
+        return {profile: value / rewards[profile] if value else 0.0 for profile, value in values.items()}
     return values

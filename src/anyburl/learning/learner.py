@@ -16,6 +16,7 @@ from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.history import ProfileSpan, SpanRecord
 from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
 from anyburl.learning.policy import make_policy
+from anyburl.learning.source import is_large
 from anyburl.learning.store import RuleStore, sort_rules
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
@@ -105,7 +106,12 @@ class Learner:
         self.n_paths = 0
         self.n_bodies = 0
         self.stopped_by = ""
-        self._policy = make_policy(options.policy, epsilon=options.epsilon, saturation=options.saturation)
+        self._policy = make_policy(
+            options.policy,
+            epsilon=options.epsilon,
+            saturation=options.saturation,
+            relative=is_large(2 * len(table), options),
+        )
         self._snapshots = sorted(options.snapshots)
         self._first_number = 1
         if known is not None:

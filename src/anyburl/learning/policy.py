@@ -26,13 +26,13 @@ class Policy(Protocol):
 
 
 def _untried_first(
-    history: History, profiles: Profiles, cores: int
+    history: History, profiles: Profiles, cores: int, relative: bool
 ) -> tuple[list[PathProfile], dict[PathProfile, float]]:
     """Give a core to each profile that has no value yet, the shortest first; return those, and the known values.
 
     The paper's Q(pf, last(pf, t)) is not defined for a profile that was never used.
     """
-    values = last_values(history, profiles)
+    values = last_values(history, profiles, relative=relative)
     return [profile for profile in profiles if profile not in values][:cores], values
 
 
@@ -44,12 +44,13 @@ class EpsilonGreedy:
     """
 
     epsilon: float = 0.1
+    relative: bool = False
 
     def allocate(self, history: History, profiles: Profiles, cores: int, rng: Generator) -> list[PathProfile]:
         """Return a profile for each core."""
         if self.epsilon >= 1:
             return [profiles[i] for i in rng.integers(len(profiles), size=cores)]
-        chosen, values = _untried_first(history, profiles, cores)
+        chosen, values = _untried_first(history, profiles, cores, self.relative)
         if len(chosen) == cores:
             return chosen
         best = max(values, key=lambda profile: values[profile]) if values else profiles[0]
@@ -64,14 +65,17 @@ class Weighted:
     """With probability epsilon a core gets a random profile, else pf with P_k(pf) = Q(pf, last(pf)) / sum of Q(pf',
     last(pf')).
 
-    Where all values are zero, every profile is equally likely.
+    Where all values are zero, every profile is equally likely. `relative`, a profile's Q is divided by all that it has
+    yielded: on a large graph, unary rules without end would get nearly all spans otherwise, and rules of one profile
+    repeat each other.
     """
 
     epsilon: float = 0.1
+    relative: bool = False
 
     def allocate(self, history: History, profiles: Profiles, cores: int, rng: Generator) -> list[PathProfile]:
         """Return a profile for each core."""
-        chosen, values = _untried_first(history, profiles, cores)
+        chosen, values = _untried_first(history, profiles, cores, self.relative)
         weights = np.array([values.get(profile, 0.0) for profile in profiles])
         total = weights.sum()
         shares = weights / total if total > 0 else np.full(len(profiles), 1 / len(profiles))
@@ -116,11 +120,11 @@ class Saturation:
         return length
 
 
-def make_policy(name: str, *, epsilon: float = 0.1, saturation: float = 0.99) -> Policy:
+def make_policy(name: str, *, epsilon: float = 0.1, saturation: float = 0.99, relative: bool = False) -> Policy:
     """Return the policy of that name."""
     policies: dict[str, Policy] = {
-        "weighted": Weighted(epsilon),
-        "greedy": EpsilonGreedy(epsilon),
+        "weighted": Weighted(epsilon, relative),
+        "greedy": EpsilonGreedy(epsilon, relative),
         "random": EpsilonGreedy(1.0),
         "saturation": Saturation(saturation),
     }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
+from anyburl.errors import RunError
 from anyburl.learning.claim import claim_run
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.run import RunDirectory
@@ -33,9 +35,17 @@ class Recorder:
         self._being_written: list[RuleSet] = []
 
     def record(self, span: Span) -> None:
-        """Record a span. A part that cannot be written is tried again, with what was found since."""
-        self.run.append_trace(span)
+        """Record a span. A part that cannot be written is tried again, with what was found since.
+
+        Where the trace tells of a snapshot, its rules are on the disk.
+        """
         self._waiting += span.found
+        if span.snapshot is not None:
+            try:
+                self.save_parts()
+            except RunError:
+                span = replace(span, snapshot=None)
+        self.run.append_trace(span)
         due = time.monotonic() - self._last_part >= SECONDS_BETWEEN_PARTS
         if due and (self._writing is None or self._writing.done()):
             self._end_part()

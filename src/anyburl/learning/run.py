@@ -155,6 +155,12 @@ class RunDirectory:
         shutil.rmtree(self.parts, ignore_errors=True)
         self.parts.mkdir(exist_ok=True)
 
+    def keep_snapshots(self, rules: RuleSet) -> None:
+        """Write the snapshots that a killed run has taken; `rules` are all that it found, in their order."""
+        for name, n_rules in run_folder.snapshots_in_parts(self.path).items():
+            if n_rules <= len(rules):
+                rules.slice(0, n_rules).save(self.path / f"rules-{name}.parquet")
+
     def load_rules(self, at: float | str | None = None) -> RuleSet:
         """Return the rules of the run, or of its snapshot at `at` seconds: what `RuleSet.load(path, at=at)` does."""
         return RuleSet.load(self.path, at=at)

@@ -28,6 +28,11 @@ LARGE_BATCH = 20  # times as many paths are sampled at a time there
 SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling mostly finds known bodies
 
 
+def is_large(n_edges: int, options: LearnOptions) -> bool:
+    """Whether bodies of a graph are too costly to be counted to the end."""
+    return options.heads == "all" and n_edges > LARGE
+
+
 def is_fruitless(attempts: int, paths: int, new_bodies: int) -> bool:
     """Whether the paths gave few new bodies, or many attempts gave none."""
     few = paths >= 1000 and new_bodies < SWEEP_BELOW * paths
@@ -55,11 +60,13 @@ class BodySource:
         profile: PathProfile,
         options: LearnOptions,
         share: Share = WHOLE,
+        follows: NDArray[np.bool_] | None = None,
     ) -> None:
         self._graph, self._triples, self._options, self._share = graph, triples, options, share
+        self._follows = follows  # which relations can follow each other, where that is known
         self.profile = profile
         self.n_listed = 0  # by the sweep, including the bodies of other workers
-        self._is_large = options.heads == "all" and len(graph.targets) > LARGE
+        self._is_large = is_large(len(graph.targets), options)
         self._grounded = profile.cyclic and profile.rule_length <= options.max_grounded
         self._lock = Lock()
         self._pending: deque[BodyArrays] = deque()
@@ -81,7 +88,9 @@ class BodySource:
         with self._lock:
             if not self._can_sweep or self._sweep is not None:
                 return
-            everything = sweep(self._graph, self.profile, grounded=self._grounded, seed=self._options.seed)
+            everything = sweep(
+                self._graph, self.profile, grounded=self._grounded, seed=self._options.seed, follows=self._follows
+            )
             self._can_sweep = everything is not None
             if everything is not None:
                 self._sweep = chain(self._frequent(), everything) if self.profile.rule_length == 1 else everything

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from anyburl import checking
+
 
 @dataclass(frozen=True, order=True)
 class PathProfile:
@@ -11,6 +13,10 @@ class PathProfile:
 
     cyclic: bool
     rule_length: int
+
+    def __post_init__(self) -> None:
+        checking.flag("cyclic", self.cyclic)
+        object.__setattr__(self, "rule_length", checking.whole("rule_length", self.rule_length, 1))
 
     def __str__(self) -> str:
         return f"{'cyclic' if self.cyclic else 'acyclic'} {self.rule_length}"

@@ -14,7 +14,7 @@ import polars as pl
 from anyburl.calibration.calibration import Calibration
 from anyburl.calibration.report import CalibrationReport
 from anyburl.calibration.stored import save_calibration
-from anyburl.checking import from_keywords
+from anyburl.checking import from_keywords, whole
 from anyburl.completion.complete import complete_graph
 from anyburl.completion.options import CompleteKeywords, CompleteOptions
 from anyburl.errors import DataError, OptionError, RunError
@@ -68,7 +68,7 @@ class Reasoner:
         other: OtherModel | None = None,
         **keywords: Unpack[RankKeywords],
     ) -> None:
-        chosen = choose_options(options, keywords)
+        chosen, seed = choose_options(options, keywords), whole("seed", seed, 0)
         check_not_forked()
         found = rules if isinstance(rules, RuleSet) else RuleSet.load(rules)
         dataset = data if isinstance(data, Dataset) else load_dataset(data)
@@ -99,7 +99,7 @@ class Reasoner:
         tuned model, which is trained on the run's own data.
         """
         folder, chosen, told = Path(run).expanduser(), choose_options(options, keywords), front or Front()
-        engine_chosen = Engine(name=engine, address=address)
+        engine_chosen, seed = Engine(name=engine, address=address), whole("seed", seed, 0)
         described = described_run(folder)["data"]
 
         def load() -> tuple[RuleSet, Dataset]:

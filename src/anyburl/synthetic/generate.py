@@ -80,8 +80,9 @@ def generate_graph(
             pairs = draw_relation(relation, wanted, np.random.default_rng([seed, 3, number]))
             missing += relation.n_triples - len(pairs)
             writer.add(relation, pairs)
-    graph = GeneratedGraph(path, options, writer.counts, writer.n_entities, len(writer.relations), tuple(planted))
-    replace_text(path / PLANTED, json.dumps(graph.to_json(), indent=2) + "\n")
+        writer.write_held_out()
+        graph = GeneratedGraph(path, options, writer.counts, writer.n_entities, len(writer.relations), tuple(planted))
+        replace_text(path / PLANTED, json.dumps(graph.to_json(), indent=2) + "\n")
     return graph
 
 

@@ -22,7 +22,10 @@ ROWS_AT_A_TIME = 1 << 18
 
 
 class GraphWriter:
-    """Writes train.tsv, holds a few triples of every relation out, and writes these to valid.tsv and test.tsv."""
+    """Writes train.tsv, holds a few triples of every relation out, and writes these to valid.tsv and test.tsv.
+
+    A folder with train.tsv is a graph, so that file takes its place last.
+    """
 
     def __init__(
         self,
@@ -50,8 +53,6 @@ class GraphWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.__exit__(kind, error, trace)
-        if error is None:
-            self._write_held_out()
 
     @property
     def n_entities(self) -> int:
@@ -75,6 +76,13 @@ class GraphWriter:
         self.counts["train"] += len(train)
         return train
 
+    def write_held_out(self) -> None:
+        """Divide what was held out: every other triple is for valid."""
+        for split, lines in (("valid", self._held_out[::2]), ("test", self._held_out[1::2])):
+            with replacing(self._folder / f"{split}.tsv") as unfinished:
+                unfinished.write_bytes(b"".join(lines))
+            self.counts[split] = len(lines)
+
     def _lines(self, relation: Relation, pairs: Pairs) -> NDArray[np.uint8]:
         """Return the lines of some triples as the rows of a matrix."""
         entities = np.divmod(pairs, relation.object.size)
@@ -94,13 +102,6 @@ class GraphWriter:
         if kind not in self._seen:
             self._seen[kind] = np.zeros(kind.size, np.bool_)
         self._seen[kind][entities] = True
-
-    def _write_held_out(self) -> None:
-        """Divide what was held out: every other triple is for valid."""
-        for split, lines in (("valid", self._held_out[::2]), ("test", self._held_out[1::2])):
-            with replacing(self._folder / f"{split}.tsv") as unfinished:
-                unfinished.write_bytes(b"".join(lines))
-            self.counts[split] = len(lines)
 
 
 def _write_digits(columns: NDArray[np.uint8], numbers: NDArray[np.int64]) -> None:

@@ -15,18 +15,15 @@ from numpy.typing import NDArray
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.lookup import degrees
 from anyburl.tuning import kernel_likeness
-from anyburl.tuning.kernel_walks import fill_walks
 from anyburl.tuning.likeness import Likeness
+from anyburl.tuning.walks import STEPS, Walks
 
-STEPS = 3  # of walks
-LEAST_SHARE = 1e-4  # of walks that an edge must get to be followed
 NOWHERE = 1e-5  # the share of walks that is taken to end anywhere
 FIT, CROWD, NEAR = 0.1, 0.6, 0.75  # weights of fit, degree (counts against) and nearness; that of popularity is 1
 SECOND_STEP = 0.1  # weight of walks of two steps: two answers to one question are not answers to each other
 WALKS_AT_A_TIME = 1 << 23  # numbers of walks held in memory
 MOST_PLACES = 1 << 26  # numbers of `Place`s held in memory
-N_OWN = 6  # columns: the score, fit, share and three steps
-N_COLUMNS = N_OWN + kernel_likeness.N_COLUMNS
+N_COLUMNS = 3 + STEPS + kernel_likeness.N_COLUMNS  # the score, fit, share, each step, likeness
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -54,30 +51,37 @@ class Fallback:
         """What compares entities."""
         return Likeness(self.graph, self.threads)
 
+    @cached_property
+    def walks(self) -> Walks:
+        """What tells how near entities are."""
+        return Walks(self.graph, self.threads)
+
     def scores(self, entities: Ints, relations: Ints) -> Floats:
         """Return a score for each query (entity, directed relation, ?) and entity; higher is better."""
         scores = np.stack([self.place(place).score for place in self._places_of(relations)])
+        everything = np.arange(self.graph.n_entities, dtype=np.int32)
         for rows in self._parts(len(entities)):
-            scores[rows] += nearness(self._walks(entities[rows])[:, 1:].swapaxes(0, 1))
+            offsets = np.arange(len(rows) + 1) * len(everything)
+            shares = self.walks.shares(entities[rows], offsets, np.tile(everything, len(rows)))
+            scores[rows] += nearness(shares).reshape(len(rows), -1)
         return scores
 
     def columns(self, entities: Ints, relations: Ints, questions: NDArray[np.int64], candidates: Ints) -> Floats:
         """Return what a model is told of each candidate of a question: the numbers behind its score, and its likeness
         to other answers.
         """
-        told = np.empty((len(candidates), N_OWN), np.float32)
-        places = self._places_of(relations)
-        ends = np.searchsorted(questions, np.arange(len(entities) + 1))
-        for rows in self._parts(len(entities)):
-            walks = self._walks(entities[rows])
-            for row in rows.tolist():
-                own = slice(ends[row], ends[row + 1])
-                listed, place = candidates[own], self.place(places[row])
-                shares = walks[row - rows[0], 1:, listed]
-                score = place.score[listed] + nearness(shares.T)
-                steps = np.log(shares + np.float32(NOWHERE))
-                told[own] = np.column_stack([score, place.fit[listed], place.shares[listed], steps])
-        return np.column_stack([told, self.likeness.columns(entities, relations, questions, candidates)])
+        offsets = np.searchsorted(questions, np.arange(len(entities) + 1)).astype(np.int64)
+        shares = self.walks.shares(entities, offsets, candidates)
+        told = np.empty((len(candidates), 3), np.float32)
+        places = np.array(self._places_of(relations))[questions]
+        for number in np.unique(places).tolist():
+            rows, place = np.flatnonzero(places == number), self.place(number)
+            told[rows] = np.column_stack(
+                [figures[candidates[rows]] for figures in (place.score, place.fit, place.shares)]
+            )
+        told[:, 0] += nearness(shares)
+        steps = np.log(shares + np.float32(NOWHERE))
+        return np.column_stack([told, steps, self.likeness.columns(entities, relations, offsets, candidates)])
 
     def place(self, place: int) -> Place:
         """Return what is known of the entities at one end of a relation, by the directed relation they have there."""
@@ -93,21 +97,14 @@ class Fallback:
 
     def _parts(self, n_queries: int) -> list[NDArray[np.int64]]:
         """Return the queries whose walks are held in memory at a time."""
-        size = max(1, WALKS_AT_A_TIME // ((STEPS + 1) * max(1, self.graph.n_entities)))
+        size = max(1, WALKS_AT_A_TIME // (STEPS * max(1, self.graph.n_entities)))
         return [np.arange(start, min(start + size, n_queries)) for start in range(0, n_queries, size)]
-
-    def _walks(self, entities: Ints) -> Floats:
-        """Return where walks from the entities are after each step; none stays where it started."""
-        n_entities = self.graph.n_entities
-        walks = np.zeros((len(entities), STEPS + 1, n_entities), np.float32)
-        fill_walks(self.graph, entities.copy(), LEAST_SHARE, np.empty((2, n_entities), np.int32), walks)
-        walks[np.arange(len(entities)), :, entities] = 0
-        return walks
 
 
 def nearness(shares: Floats) -> Floats:
     """Return what walks say for an answer, from their shares after one, two and three steps."""
-    near = shares[0] + np.float32(SECOND_STEP) * shares[1] + shares[2]
+    first, second, third = shares.T
+    near = first + np.float32(SECOND_STEP) * second + third
     return np.asarray(np.float32(NEAR) * np.log(near + np.float32(NOWHERE)), np.float32)
 
 

@@ -1,4 +1,4 @@
-"""The trees of a model, walked for many rows, and what they are fitted to."""
+"""The trees of a model, walked for many rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl._jit import kernel
-
-LEAST_HESSIAN = 1e-6
 
 
 class ForestArrays(NamedTuple):
@@ -39,29 +37,3 @@ def score_rows(
                 node = int(forest.children[2 * node + is_right])  # no branch: it could not be guessed
             score += forest.leaves[-1 - node]
         out[row] = score
-
-
-@kernel
-def fill_gradients(
-    scores: NDArray[np.float64],
-    labels: NDArray[np.float32],
-    offsets: NDArray[np.int64],
-    gradients: NDArray[np.float64],
-    hessians: NDArray[np.float64],
-) -> None:
-    """Write how the loss changes with each score: the cross-entropy of a choice among the candidates of each list.
-
-    A list with several answers counts as one choice for each.
-    """
-    for i in range(len(offsets) - 1):
-        highest, n_answers, total = -np.inf, 0.0, 0.0
-        for row in range(offsets[i], offsets[i + 1]):
-            highest = max(highest, scores[row])
-            n_answers += labels[row]
-        for row in range(offsets[i], offsets[i + 1]):
-            hessians[row] = np.exp(scores[row] - highest)
-            total += hessians[row]
-        for row in range(offsets[i], offsets[i + 1]):
-            share = hessians[row] / total
-            gradients[row] = n_answers * share - labels[row]
-            hessians[row] = max(n_answers * share * (1.0 - share), LEAST_HESSIAN)

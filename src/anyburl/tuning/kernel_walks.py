@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl._jit import kernel, part
 from anyburl.graph.arrays import GraphArrays
+
+
+class WalkArrays(NamedTuple):
+    """What one worker writes to, a row for each step; shares are zeros before and after a question."""
+
+    shares: NDArray[np.float32]  # (steps + 1, entities): which share of walks is where
+    reached: NDArray[np.int32]  # (steps + 1, entities): the entities with a share, one after the other
+    n_reached: NDArray[np.int64]  # (steps + 1)
 
 
 @part
@@ -43,29 +53,51 @@ def spread(
     return n_following
 
 
+@part
+def walk(graph: GraphArrays, entity: int, least: float, space: WalkArrays) -> None:
+    """Find out where walks from an entity are after 0, 1, 2, ... steps. The first step is always taken."""
+    space.shares[0, entity], space.reached[0, 0], space.n_reached[0] = 1.0, entity, 1
+    for step in range(1, len(space.n_reached)):
+        space.n_reached[step] = spread(
+            graph,
+            space.shares[step - 1],
+            space.reached[step - 1],
+            int(space.n_reached[step - 1]),
+            0.0 if step == 1 else least,
+            space.shares[step],
+            space.reached[step],
+        )
+
+
+@part
+def clear_walk(space: WalkArrays) -> None:
+    """Set back to zero what `walk` wrote."""
+    for step in range(len(space.n_reached)):
+        for i in range(space.n_reached[step]):
+            space.shares[step, space.reached[step, i]] = 0.0
+
+
 @kernel
 def fill_walks(
     graph: GraphArrays,
     entities: NDArray[np.int32],
+    candidate_offsets: NDArray[np.int64],
+    candidates: NDArray[np.int32],
+    first: int,
+    last: int,
     least: float,
-    reached: NDArray[np.int32],
+    space: WalkArrays,
     out: NDArray[np.float32],
 ) -> None:
-    """Write which share of walks from each entity is where after 0, 1, 2, ... steps: (entities, steps, all entities).
+    """Write which share of walks from an entity is at each of its candidates after one step, after two, ...
 
-    The first step is always taken. `out` is zero on entry; `reached` has room for two rows of all entities.
+    Only the questions from `first` to before `last` are walked for. No walk counts that is back where it started.
     """
-    for i in range(len(entities)):
-        reached[0, 0], n_reached = entities[i], 1
-        out[i, 0, entities[i]] = 1.0
-        for step in range(1, out.shape[1]):
-            smallest = 0.0 if step == 1 else least
-            n_reached = spread(
-                graph,
-                out[i, step - 1],
-                reached[(step - 1) % 2],
-                n_reached,
-                smallest,
-                out[i, step],
-                reached[step % 2],
-            )
+    for question in range(first, last):
+        entity = int(np.int64(entities[question]))
+        walk(graph, entity, least, space)
+        for i in range(candidate_offsets[question], candidate_offsets[question + 1]):
+            candidate = int(np.int64(candidates[i]))
+            for step in range(out.shape[1]):
+                out[i, step] = 0.0 if candidate == entity else space.shares[step + 1, candidate]
+        clear_walk(space)

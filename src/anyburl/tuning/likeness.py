@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,10 +10,10 @@ from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays
 from anyburl.tuning.kernel_likeness import N_COLUMNS, FactArrays, LikenessArrays, fill_lengths, fill_likeness
+from anyburl.tuning.sharing import share_questions
 
 MOST_TOLD = 20_000  # entities that a fact is told of, and answers of a relation: with more, they say little
 LEAST_LENGTH = 1e-3
-QUESTIONS_AT_A_TIME = 64
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -38,25 +37,15 @@ class Likeness:
         fill_lengths(graph, weights, LEAST_LENGTH, lengths)
         return FactArrays(weights, lengths)
 
-    def columns(self, entities: Ints, relations: Ints, questions: NDArray[np.int64], candidates: Ints) -> Floats:
+    def columns(self, entities: Ints, relations: Ints, offsets: NDArray[np.int64], candidates: Ints) -> Floats:
         """Return what a model is told of each candidate of the questions (entity, directed relation, ?)."""
-        told = np.empty((len(candidates), N_COLUMNS), np.float32)
-        offsets = np.searchsorted(questions, np.arange(len(entities) + 1)).astype(np.int64)
-        facts, starts = self.facts, range(0, len(entities), QUESTIONS_AT_A_TIME)
+        told, facts = np.empty((len(candidates), N_COLUMNS), np.float32), self.facts
         asked = entities.astype(np.int32), relations.astype(np.int32), offsets, candidates.astype(np.int32)
 
-        def fill(own: range) -> None:
-            space = self._space()
-            for start in own:
-                last = min(start + QUESTIONS_AT_A_TIME, len(entities))
-                fill_likeness(self.graph, facts, *asked, start, last, MOST_TOLD, space, told)
+        def fill(first: int, last: int, space: LikenessArrays) -> None:
+            fill_likeness(self.graph, facts, *asked, first, last, MOST_TOLD, space, told)
 
-        shares = [share for share in (starts[turn :: self.threads] for turn in range(self.threads)) if share]
-        if len(shares) == 1:
-            fill(shares[0])
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
-                list(pool.map(fill, shares))
+        share_questions(len(entities), self.threads, self._space, fill)
         return told
 
     def _space(self) -> LikenessArrays:

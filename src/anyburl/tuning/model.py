@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.errors import RunError
-from anyburl.tuning.kernel import ForestArrays, fill_gradients, score_rows
+from anyburl.tuning.kernel import ForestArrays, score_rows
+from anyburl.tuning.lessons import Lessons
 
 PARAMETERS: dict[str, Any] = {
     "num_leaves": 31,
     "min_data_in_leaf": 200,
     "lambda_l2": 3.0,
     "learning_rate": 0.1,
-    "lambdarank_truncation_level": 30,
     "feature_fraction": 0.7,
     "bagging_fraction": 0.7,
     "bagging_freq": 1,
@@ -83,38 +83,28 @@ def require_lightgbm() -> Any:
 
 def fit(
     rows: NDArray[np.float32],
-    labels: NDArray[np.bool_],
+    is_answer: NDArray[np.bool_],
     sizes: NDArray[np.int64],
     seed: int,
     threads: int,
     *,
     small: bool = False,
 ) -> TunedModel:
-    """Train on lists of candidates (`sizes`), each an answer or not; lists without an answer teach nothing.
+    """Train on lists of candidates (`sizes`), each an answer or not.
 
     The model is the mean of two forests: one is fitted to the choice of an answer from its list, one to the order of
     pairs. They err in different ways, so that both together are better than either. A `small` model has fewer and
     smaller trees.
     """
     lightgbm = require_lightgbm()
-    questions = np.repeat(np.arange(len(sizes)), sizes)
-    useful = (np.bincount(questions, weights=labels, minlength=len(sizes)) > 0) & (sizes > 1)
-    kept = useful[questions]
-    answers = labels[kept].astype(np.float32)
-    offsets = np.concatenate([[0], np.cumsum(sizes[useful])])
-    gradients, hessians = np.empty(len(answers)), np.empty(len(answers))
-
-    def choose_answers(scores: NDArray[np.float64], _: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        fill_gradients(scores, answers, offsets, gradients, hessians)
-        return gradients, hessians
-
-    data = lightgbm.Dataset(rows[kept], answers, group=sizes[useful])
-    useful_threads = min(threads, 1 + len(rows) // ROWS_OF_A_THREAD)
+    lessons = Lessons.of(rows, is_answer, sizes, seed)
+    data = lightgbm.Dataset(lessons.rows, lessons.labels)
+    useful_threads = min(threads, 1 + len(lessons.rows) // ROWS_OF_A_THREAD)
     parameters = {**PARAMETERS, **(SMALL if small else {}), "seed": seed, "num_threads": useful_threads}
     rounds = FEW_ROUNDS if small else ROUNDS
     forests = [
         to_forest(lightgbm.train({**parameters, "objective": objective}, data, num_boost_round=rounds))
-        for objective in (choose_answers, "lambdarank")
+        for objective in lessons.objectives()
     ]
     return TunedModel(join_forests(forests), threads)
 

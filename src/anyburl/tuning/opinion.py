@@ -84,19 +84,19 @@ class Opinion:
 
     def add_candidates(self, answers: AnswerArrays, lists: Lists) -> tuple[AnswerArrays, Lists]:
         """Return answers and lists with the best entities of this opinion behind those that rules predict."""
-        n_queries, n_entities = self.scores.shape
-        is_listed = np.zeros((n_queries, n_entities), np.bool_)
+        asked = np.flatnonzero(self.asked)
+        scores, n_more = self.scores[asked], min(MORE_CANDIDATES, self.scores.shape[1])
+        is_listed = np.zeros(self.scores.shape, np.bool_)
         is_listed[lists.questions, lists.candidates] = True
-        n_more = min(MORE_CANDIDATES, n_entities)
-        rows = np.arange(n_queries)[:, None]
-        found = np.argpartition(-self.scores, n_more - 1, axis=1)[:, :n_more].astype(np.int32)
-        found = found[rows, np.argsort(-self.scores[rows, found], axis=1, kind="stable")]
-        is_new = ~is_listed[rows, found] & np.isfinite(self.scores[rows, found])
-        questions, candidates = np.nonzero(is_new)[0], found[is_new]
+        rows = np.arange(len(asked))[:, None]
+        found = np.argpartition(-scores, n_more - 1, axis=1)[:, :n_more].astype(np.int32)
+        found = found[rows, np.argsort(-scores[rows, found], axis=1, kind="stable")]
+        is_new = ~is_listed[asked[:, None], found] & np.isfinite(scores[rows, found])
+        questions, candidates = asked[np.nonzero(is_new)[0]], found[is_new]
         order = np.argsort(np.concatenate([lists.questions, questions]), kind="stable")
         blank = np.zeros((len(candidates), lists.evidence.shape[1]), np.float32)
         longer = Lists(
-            sizes=lists.sizes + is_new.sum(axis=1),
+            sizes=lists.sizes + np.bincount(questions, minlength=len(lists.sizes)),
             candidates=np.concatenate([lists.candidates, candidates])[order],
             evidence=np.concatenate([lists.evidence, blank])[order],
         )

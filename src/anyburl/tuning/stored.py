@@ -15,7 +15,7 @@ from anyburl.tuning.observations import Observations
 from anyburl.tuning.train import N_FOLDS, Tuning
 
 TUNED = "tuned"  # the folder in a run folder
-FORMAT = 5
+FORMAT = 6
 COLUMNS = tuple(field.name for field in fields(Observations))
 
 

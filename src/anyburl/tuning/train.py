@@ -24,7 +24,7 @@ from anyburl.tuning.opinion import OtherModel
 from anyburl.tuning.rerank import reorder, rerank
 
 MOST_QUESTIONS = 10_000  # that the model learns from
-FEW_QUESTIONS = 1_000  # that the fixed aggregations are compared on, first
+FEW_QUESTIONS = 500  # that the fixed aggregations are compared on, first
 N_FOLDS = 3  # of questions: with two, models learned from half as much as the last one, and scored otherwise
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
 LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # what a model puts in order

@@ -151,8 +151,11 @@ class RayWorker:
         own = np.flatnonzero(share.owns(keys))
         self._seen.enter(keys[own], 0)
         SeenBodies.record(self._seen, keys[own], counts[own].astype(np.int64))
-        graph, _, triples = self._search
-        self._sources = {p: BodySource(graph, triples, p, self._options, share) for p in self._options.profiles}
+        graph, triples, follows = self._search.graph, self._search.triples, self._search.follows
+        self._sources = {
+            profile: BodySource(graph, triples, profile, self._options, share, follows)
+            for profile in self._options.profiles
+        }
         for profile, n_listed in division.n_listed.items():
             if n_listed:
                 self._sources[profile].start_sweep()

@@ -8,19 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.bodies.arrays import HeadArrays, head_arrays
+from anyburl.bodies.sweep import can_list, followers
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.learning.options import LearnOptions
+from anyburl.learning.source import is_large
 from anyburl.learning.targets import target_relations
 from anyburl.triples.table import TripleTable
 
 
 class SearchArrays(NamedTuple):
-    """The graph, the heads to learn rules for and the triples that paths start from."""
+    """The graph, the heads to learn rules for and the triples that paths start from.
+
+    On a large graph, finding out which relations can follow each other takes a second or more: that is done here, not
+    in the time span that asks for it.
+    """
 
     graph: GraphArrays
     heads: HeadArrays
     triples: NDArray[np.int32]
+    follows: NDArray[np.bool_] | None
 
 
 def search_arrays(table: TripleTable, options: LearnOptions) -> SearchArrays:
@@ -32,4 +39,6 @@ def search_arrays(table: TripleTable, options: LearnOptions) -> SearchArrays:
     if relations is not None:
         triples = triples[heads.wanted[triples[:, 1]]]
         triples.setflags(write=False)
-    return SearchArrays(graph, heads, triples)
+    lists_more = any(profile.rule_length > 1 for profile in options.profiles)
+    is_listed = lists_more and is_large(len(graph.targets), options) and can_list(graph)
+    return SearchArrays(graph, heads, triples, followers(graph) if is_listed else None)

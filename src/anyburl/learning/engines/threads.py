@@ -30,7 +30,8 @@ class ThreadsEngine(Stoppable):
         self._options = options
         self._seen = SeenBodies()
         self._sources = {
-            profile: BodySource(self.graph, search.triples, profile, options) for profile in options.profiles
+            profile: BodySource(self.graph, search.triples, profile, options, follows=search.follows)
+            for profile in options.profiles
         }
         self._idle: SimpleQueue[Worker] = SimpleQueue()
         for _ in range(threads):

@@ -197,19 +197,30 @@ def read_train(folder: Path) -> TripleTable | None:
         raise RunError(f"{folder / TRAIN} is damaged ({error})") from error
 
 
+def snapshots_in_parts(folder: Path) -> dict[str, int]:
+    """Return the snapshots of a killed run, which have no files yet: how many of its first rules each holds."""
+    if (folder / RULES).is_file() and not part_files(folder):
+        return {}
+    taken = [line for line in read_trace(folder) if isinstance(line.get("snapshot"), str) and is_whole_span(line)]
+    counts = {line["snapshot"]: int(line["rules"]) + int(line["dropped"]) for line in taken}
+    there = snapshot_names(folder)
+    return {name: n_rules for name, n_rules in counts.items() if _is_number(name) and name not in there}
+
+
 def _read_snapshot(folder: Path, at: str) -> RuleColumns:
     """A run that was killed has no snapshot files, but its trace tells how many rules there were."""
     snapshot = folder / f"rules-{at}.parquet"
     if snapshot.is_file():
         return read_parquet(snapshot)[0]
-    for line in read_trace(folder):
-        if line.get("snapshot") == at and is_whole_span(line) and not (folder / RULES).is_file():
-            rules, damaged = read_run(folder)
-            if damaged:
-                raise RunError(f"{folder} has no snapshot at {at} seconds any more: {damaged[0]}")
-            return rules.slice(0, int(line["rules"]) + int(line["dropped"]))
-    there = ", ".join(snapshot_names(folder)) or "none"
-    raise RunError(f"{folder} has no snapshot at {at} seconds; it has {there}")
+    n_rules = snapshots_in_parts(folder).get(at)
+    if n_rules is None:
+        there = ", ".join(snapshot_names(folder)) or "none"
+        raise RunError(f"{folder} has no snapshot at {at} seconds; it has {there}")
+    rules, damaged = read_run(folder)
+    if damaged or len(rules) < n_rules:
+        reason = damaged[0] if damaged else f"{len(rules):,} of its {n_rules:,} rules were saved"
+        raise RunError(f"{folder} has no snapshot at {at} seconds any more: {reason}")
+    return rules.slice(0, n_rules)
 
 
 def _is_number(text: str) -> bool:

@@ -1,0 +1,129 @@
+"""Faults, done to every command that writes or runs long: signals, full disks, vanished files and more.
+
+python benchmarks/bench_faults.py kills [--trials 12] [--only NAME]    signals at random moments of every command
+python benchmarks/bench_faults.py late [--trials 32]                   signals more than 15 s into learning
+python benchmarks/bench_faults.py others [--trials 1]                  full disks and the like (as root)
+python benchmarks/bench_faults.py collect --logs WORK/*.jsonl          sum up: benchmarks/results/faults.json
+python benchmarks/bench_faults.py page                                 write docs/reliability.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from common import HERE, save, shared
+from faults.jobs import JOBS, Job, copy_base, make_base, make_second
+from faults.kills import kill
+from faults.late import kill_late
+from faults.others import FAULTS, inject
+from faults.page import render
+from faults.summary import read_trials, summarise
+from faults.trial import Trial, keep
+
+LATE = (("nations", "tourism"), ("umls", "affects"), ("CoDEx-S", "P106"))  # data, and the relation to learn rules for
+
+
+def kills(work: Path, n_trials: int, workers: int, only: str | None) -> list[Trial]:
+    """Kill every command some times, several at a time."""
+    bases, log = bases_in(work), work / "kills.jsonl"
+    jobs = [job for job in JOBS if only in (None, job.name)]
+    with ThreadPoolExecutor(workers) as pool:
+        tasks = [
+            pool.submit(kill, job, bases, work / f"kill-{place}", number, length(job, bases[0], work))
+            for number in range(n_trials)
+            for place, job in enumerate(jobs)
+        ]
+        return [say(keep(task.result(), log)) for task in as_completed(tasks)]
+
+
+def late(work: Path, n_trials: int, workers: int) -> list[Trial]:
+    """Kill learners twice, more than 15 s into the run each time, many of them at a time."""
+    data = [(shared() / "data" / name, relations) for name, relations in LATE]
+    with ThreadPoolExecutor(workers) as pool:
+        tasks = [pool.submit(kill_late, *data[n % len(data)], work / f"late-{n}", n) for n in range(n_trials)]
+        return [say(keep(trial, work / "late.jsonl")) for task in as_completed(tasks) for trial in task.result()]
+
+
+def others(work: Path, n_trials: int, workers: int, only: str | None) -> list[Trial]:
+    """Do everything else to every command."""
+    bases = bases_in(work)
+    with ThreadPoolExecutor(workers) as pool:
+        tasks = [
+            pool.submit(inject, fault, job, bases, work / f"others-{place}-{number}-{kind}", number)
+            for number in range(n_trials)
+            for kind, fault in enumerate(FAULTS)
+            for place, job in enumerate(JOBS)
+            if only in (None, job.name, fault)
+        ]
+        return [say(keep(task.result(), work / "others.jsonl")) for task in as_completed(tasks)]
+
+
+def bases_in(work: Path) -> list[Path]:
+    """Make the folders that commands work on, unless they are there."""
+    bases = [work / "base", work / "second"]
+    if not bases[1].is_dir():
+        bases[0].mkdir(parents=True)
+        make_base(bases[0], shared() / "data" / "nations")
+        make_second(*bases)
+    return bases
+
+
+def length(job: Job, base: Path, work: Path) -> float:
+    """Return how many seconds of a processor a command takes undisturbed."""
+    file = work / "lengths.json"
+    known = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    if job.name not in known:
+        copy_base(base, work / "timed" / job.name)
+        before = os.times()
+        subprocess.run(job.command(), cwd=work / "timed" / job.name, check=True, stdout=subprocess.DEVNULL)
+        known[job.name] = round(sum(os.times()[2:4]) - sum(before[2:4]), 2)
+        file.write_text(json.dumps(known), "utf-8")
+    return float(known[job.name])
+
+
+def say(trial: Trial) -> Trial:
+    """Tell how a trial went."""
+    state = "PROBLEM" if trial.problems else "ok"
+    print(f"{state:7} {trial.command:30} {trial.fault:26} {trial.moment:6.2f} s  {trial.code:4} {trial.found}")
+    for problem in trial.problems:
+        print("        ", problem)
+    sys.stdout.flush()
+    return trial
+
+
+def main() -> None:
+    """Run one part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["kills", "late", "others", "collect", "page"])
+    parser.add_argument("--trials", type=int, default=12)
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--only")
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--logs", type=Path, nargs="*", default=[])
+    chosen = parser.parse_args()
+    if chosen.part == "collect":
+        save("faults", summarise(read_trials(chosen.logs)), "python benchmarks/bench_faults.py kills, late and others")
+        return
+    if chosen.part == "page":
+        print(render(HERE / "results", HERE.parent / "docs"))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        work = chosen.work or Path(folder)
+        if chosen.part == "kills":
+            trials = kills(work, chosen.trials, chosen.workers, chosen.only)
+        elif chosen.part == "others":
+            trials = others(work, chosen.trials, chosen.workers, chosen.only)
+        else:
+            trials = late(work, chosen.trials, chosen.workers)
+    print(json.dumps({"trials": len(trials), "problems": sum(bool(trial.problems) for trial in trials)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Many trials, told in a table: by command and by fault."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+LATE = 15.0  # seconds
+
+Row = dict[str, Any]
+
+
+def read_trials(logs: Iterable[Path]) -> list[Row]:
+    """Read what was kept of trials."""
+    return [json.loads(line) for log in logs for line in log.read_text("utf-8").splitlines()]
+
+
+def summarise(trials: list[Row]) -> dict[str, Any]:
+    """Return how often each fault was injected into each command, and what came of it."""
+    return {
+        "trials": len(trials),
+        "signals": sum(is_signal(trial) for trial in trials),
+        "late_signals": sum(is_signal(trial) and trial["moment"] > LATE for trial in trials),
+        "by_command": grouped(trials, "command"),
+        "by_fault": grouped(trials, "fault"),
+        "problems": [
+            {name: trial[name] for name in ("command", "fault", "moment", "code", "problems")}
+            for trial in trials
+            if trial["problems"]
+        ],
+    }
+
+
+def is_signal(trial: Row) -> bool:
+    """Tell whether the fault was a signal."""
+    return str(trial["fault"]).startswith("SIG")
+
+
+def grouped(trials: list[Row], key: str) -> dict[str, Row]:
+    """Return one row for each command or fault."""
+    groups = dict[str, list[Row]]()
+    for trial in trials:
+        groups.setdefault(trial[key], []).append(trial)
+    return {name: told(group) for name, group in sorted(groups.items())}
+
+
+def told(group: list[Row]) -> Row:
+    """Return what happened in some trials."""
+    lost = [trial["lost_seconds"] for trial in group if trial["lost_seconds"] is not None]
+    return {
+        "trials": len(group),
+        "signals": sum(map(is_signal, group)),
+        "late_signals": sum(is_signal(trial) and trial["moment"] > LATE for trial in group),
+        "codes": dict(sorted(Counter(str(trial["code"]) for trial in group).items())),
+        "found": dict(Counter(trial["found"] for trial in group if trial["found"])),
+        "leftovers": sum(trial["leftovers"] for trial in group),
+        "lost_seconds": max(lost, default=None),
+        "problems": sum(bool(trial["problems"]) for trial in group),
+    }

@@ -1,0 +1,1 @@
+"""Long runs: does memory stay bounded, and the rate steady?"""
