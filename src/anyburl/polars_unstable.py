@@ -13,7 +13,7 @@ from threading import Event
 import polars as pl
 from polars.io.plugins import register_io_source
 
-POLARS_ERRORS: tuple[type[BaseException], ...] = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What Polars raises at a file that it cannot read; at some damaged ones, it panics."""
 
 

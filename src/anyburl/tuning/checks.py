@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 from anyburl.tuning.kernel import ForestArrays
 from anyburl.tuning.observations import Observations
 
-_FOREST = ForestArrays(*map(np.dtype, (np.int32, np.int32, np.float64, np.int32, np.float64)))
+_FOREST = {
+    "roots": np.int32,
+    "columns": np.int32,
+    "thresholds": np.float64,
+    "children": np.int32,
+    "leaves": np.float64,
+}
 _OBSERVED = {
     "relations": np.int32,
     "scores": np.float64,
@@ -20,8 +26,9 @@ _OBSERVED = {
 
 def checked_forest(forest: ForestArrays) -> ForestArrays:
     """Return trees that every row leaves again: children come after their parents, and leaves are there."""
-    if any(array.dtype != dtype or array.ndim != 1 for array, dtype in zip(forest, _FOREST, strict=True)):
-        raise ValueError("its trees have other types")
+    for name, dtype in _FOREST.items():
+        if getattr(forest, name).dtype != dtype or getattr(forest, name).ndim != 1:
+            raise ValueError(f"its trees have other {name}")
     n_nodes = len(forest.columns)
     if len(forest.thresholds) != n_nodes or len(forest.children) != 2 * n_nodes:
         raise ValueError("its trees have missing nodes")
