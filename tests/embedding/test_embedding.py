@@ -70,7 +70,8 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"rank": 0}, {"epochs": 0}, {"learning_rate": 0.0}, {"regularisation": -1.0}, {"device": "tpu"}]
+    "wrong",
+    [{"rank": 0}, {"rank": 10**11}, {"epochs": 0}, {"learning_rate": 0.0}, {"regularisation": -1.0}, {"device": "tpu"}],
 )
 def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidOptionError):

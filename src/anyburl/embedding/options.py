@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 from anyburl import checking
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
+MOST_DIMENSIONS = 1 << 16
 
 
 class EmbedKeywords(TypedDict, total=False):
@@ -46,8 +47,9 @@ class EmbedOptions:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("rank", "epochs", "batch_size", "patience"):
-            checking.whole(name, getattr(self, name), 1)
+        checking.whole("rank", self.rank, 1, MOST_DIMENSIONS)
+        for name in ("epochs", "batch_size", "patience"):
+            checking.whole(name, getattr(self, name), 1, checking.MOST_KEPT)
         checking.above_zero("learning_rate", self.learning_rate)
         for name in ("regularisation", "relation_weight"):
             checking.real(name, getattr(self, name), 0)
