@@ -13,8 +13,9 @@ Every parser was given inputs that atheris changes at random, guided by the line
 bytes for text, damaged bytes and odd columns for Parquet, one damaged file in a folder. The answer has to be right, or
 an error of ours; another exception, more than 10 seconds of processor time or 3 GB of memory is a finding. Where it
 makes sense, what was read is written and read again, and has to be the same. A run ends after 20 minutes, a million
-executions, or at a finding, and starts again when that is fixed. Each finding is an input in `tests/corpus`, which the
-tests replay.
+executions, or at a finding, and starts again when that is fixed. Minutes are those of the clock: where there are few
+executions, other work had the cores, and the parser is not yet shown to be sound. Each finding is an input in
+`tests/corpus`, which the tests replay.
 """
 
 
