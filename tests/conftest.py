@@ -11,12 +11,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from clock import TickingClock, install
+from kernels import examples
 
 # Interpreted kernels are slow and compiled ones pay their compilation in the first example: no deadlines. Examples are
 # the same in every run, so that a failure is due to a change; with ANYBURL_RANDOM=1 they are new ones.
 settings.register_profile(
     "anyburl",
     deadline=None,
+    max_examples=examples(100),
     derandomize=not os.environ.get("ANYBURL_RANDOM"),
     suppress_health_check=[HealthCheck.too_slow],
 )

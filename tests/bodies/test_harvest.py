@@ -21,7 +21,7 @@ from harvesting import (
     joined,
     limits,
 )
-from kernels import arrays_of, examples, random_graph, random_graphs
+from kernels import INTERPRETED, arrays_of, examples, random_graph, random_graphs
 from reference.scoring import Rule, all_rules, is_tautology
 from strategies import SmallGraph, graphs
 
@@ -151,6 +151,8 @@ def test_rule_13_loses_confidence_under_object_identity() -> None:
     assert free == {Rule("Ud", 0, 2, (0,), None): (2, 2, True), Rule("Ud", 1, 2, (0,), None): (2, 2, True)}
 
 
+@pytest.mark.kernel
+@pytest.mark.skipif(not INTERPRETED, reason="takes interpreted kernels: all of them would be compiled once more")
 def test_heads_are_found_where_there_are_more_relations_than_two_bytes_hold() -> None:
     few = random_graph(1, 6, 2, 20)
     large, last = 2**14 + 1, 2**14

@@ -137,7 +137,8 @@ class Finalised:
         os.kill(os.getpid(), signal.SIGINT)
 try:
     Finalised()
-    time.sleep(20)
+    for _ in range(200):
+        time.sleep(0.1)
 except KeyboardInterrupt:
     print("interrupted")
 """
