@@ -63,6 +63,18 @@ def add_to_cluster(relation: int, count: int, n_heads: int, scratch: Scratch) ->
     return n_heads
 
 
+@inlined
+def take_count(relation: int, scratch: Scratch) -> int:
+    """Move the support of a relation in the cluster under way to that of the body; return it."""
+    tally = scratch.tally
+    count = tally.counts[relation]
+    tally.counts[relation] = 0
+    if scratch.relation_counts[relation] == 0:
+        clear_tally(relation, tally)
+    scratch.relation_counts[relation] += count
+    return int(count)
+
+
 @part
 def close_cluster(scratch: Scratch) -> None:
     """Add the cluster under way to the sums."""
@@ -70,11 +82,7 @@ def close_cluster(scratch: Scratch) -> None:
     pairs = float(state.cluster_pairs)
     for i in range(state.cluster_heads):
         relation = tally.heads[i]
-        count = tally.counts[relation]
-        tally.counts[relation] = 0
-        if scratch.relation_counts[relation] == 0:
-            clear_tally(relation, tally)
-        scratch.relation_counts[relation] += count
+        count = take_count(relation, scratch)
         tally.squares[relation] += float(count) * count
         tally.products[relation] += count * pairs
         tally.most[relation] = max(tally.most[relation], count)
@@ -92,11 +100,7 @@ def close_hub(is_last: bool, scratch: Scratch) -> None:
     tally, state = scratch.tally, scratch.grounding[0]
     for i in range(state.cluster_heads):
         relation = tally.heads[i]
-        count = tally.counts[relation]
-        tally.counts[relation] = 0
-        if scratch.relation_counts[relation] == 0:
-            clear_tally(relation, tally)
-        scratch.relation_counts[relation] += count
+        count = take_count(relation, scratch)
         tally.hub_counts[relation] += count
         tally.hub_spreads[relation] += float(count) * (state.share - 1)
         tally.most[relation] = count if is_last else 0
