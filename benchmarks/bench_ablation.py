@@ -20,7 +20,7 @@ from common import HERE, save
 
 import anyburl
 from anyburl.ranking.kernel_evidence import N_BEST
-from anyburl.tuning import kernel_likeness, lessons, listing
+from anyburl.tuning import kernel_likeness, lessons, listing, train
 from anyburl.tuning.evidence import rule_groups
 from anyburl.tuning.lessons import Lessons
 from anyburl.tuning.train import tune
@@ -68,6 +68,7 @@ def variants() -> dict[str, Any]:
         "one forest, pairs": one_loss(1),
         "every candidate of every list": patch.object(lessons, "MANY_LISTS", 1 << 60),
         "a sample of every list": patch.object(lessons, "MANY_LISTS", 0),
+        "weak B rules fire, too": patch.object(train, "FEW_LOST", -1.0),
     }
 
 

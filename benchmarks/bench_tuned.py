@@ -68,7 +68,9 @@ def measure(name: str, seed: int, chosen: argparse.Namespace) -> dict[str, Any]:
         if chosen.blocked:
             found["tuned, blocked"] = asked(run, "tuned", seed, block_connected="on")
         if chosen.no_valid:
-            found["tuned, no valid"] = without_valid(run, seed)
+            found["tuned, no valid"] = without_valid(run, seed, "off")
+            if chosen.blocked:
+                found["tuned, no valid, blocked"] = without_valid(run, seed, "on")
         embedding = chosen.embeddings and chosen.embeddings / f"{name}-{seed}" / FILE
         if embedding and embedding.is_file():
             shutil.copy(embedding, run / FILE)
@@ -100,11 +102,11 @@ def asked(run: Path, aggregation: str, seed: int, **options: Any) -> dict[str, A
         return told(metrics, opened_in, ranked_in, tuning_of(reasoner))
 
 
-def without_valid(run: Path, seed: int) -> dict[str, Any]:
+def without_valid(run: Path, seed: int, block: str) -> dict[str, Any]:
     """Rank the test split by a model that learned from facts of train alone; answers in valid are filtered all the
     same.
     """
-    with anyburl.Reasoner.open(run, aggregation="max", block_connected="off") as reasoner:
+    with anyburl.Reasoner.open(run, aggregation="max", block_connected=block) as reasoner:
         data, groups = reasoner.dataset, rule_groups(reasoner.rules)
         nothing = TripleTable(data.vocabulary, data.valid.triples[:0])
         tuning = tune(reasoner.ranker, replace(data, valid=nothing), groups, seed=seed)

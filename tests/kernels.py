@@ -20,12 +20,12 @@ CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 
 
 def examples(compiled: int, interpreted: int | None = None) -> int:
-    """How many examples to try: `compiled` if they are new ones (ANYBURL_RANDOM), half of it if they are not.
+    """How many examples to try: `compiled` if they are new ones (ANYBURL_RANDOM), a third of it if they are not.
 
-    A third where bounds are checked; a tenth, or `interpreted`, where kernels run as plain Python.
+    A quarter where bounds are checked; a tenth, or `interpreted`, where kernels run as plain Python.
     """
     if not INTERPRETED:
-        return max(2, compiled // 3 if CHECKED else compiled // 2) if not RANDOM else compiled
+        return max(2, compiled // 4 if CHECKED else compiled // 3) if not RANDOM else compiled
     return max(2, compiled // 10) if interpreted is None else interpreted
 
 

@@ -69,6 +69,7 @@ def nothing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
 def quick_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train on a few questions: how good a model is, is for the tests of tuning."""
     monkeypatch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 600)
+    monkeypatch.setattr("anyburl.tuning.train.MORE_QUESTIONS", 600)
 
 
 @pytest.fixture

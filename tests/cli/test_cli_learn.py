@@ -26,6 +26,7 @@ JSON_KEYS = [
     "stopped_by",
     "dropped",
     "threads",
+    "outlook",
 ]
 
 

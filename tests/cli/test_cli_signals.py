@@ -114,6 +114,22 @@ def test_an_interrupt_at_the_start_is_no_traceback(seconds: float) -> None:
     assert process.returncode in (130, 2, -signal.SIGTERM)
 
 
+def test_an_interrupt_inside_of_exec_leaves_the_exit_code_as_it_is(tmp_path: Path) -> None:
+    """Python would end itself by SIGINT, though the interrupt was caught."""
+    (tmp_path / "interrupted.py").write_text(
+        """
+from anyburl.cli.app import app, main
+@app.command()
+def interrupted() -> None:
+    exec("raise KeyboardInterrupt")
+main()
+"""
+    )
+    program = [sys.executable, "-m", "interrupted", "interrupted"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
 def test_an_interrupt_while_modules_are_imported_is_a_sentence() -> None:
     code = """
 import os, signal, sys

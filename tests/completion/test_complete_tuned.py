@@ -14,6 +14,7 @@ from anyburl import Dataset, Reasoner
 from anyburl.completion import search
 from anyburl.ranking.kernel_evidence import n_columns
 from anyburl.reasoning.opening import Opened
+from anyburl.rules.types import RuleType
 from anyburl.tuning import fallback, listing
 from anyburl.tuning.evidence import rule_groups
 from anyburl.tuning.kernel import ForestArrays
@@ -40,7 +41,7 @@ def some_model(n_columns: int) -> TunedModel:
     return TunedModel(forest, 1)
 
 
-@pytest.fixture(scope="module", params=["open", "blocked"])
+@pytest.fixture(scope="module", params=["open", "blocked", "without weak rules"])
 def tuned(request: pytest.FixtureRequest) -> Iterator[Reasoner]:
     """A model that orders the five best candidates; those after them may be facts, too."""
     triples = people()
@@ -49,6 +50,9 @@ def tuned(request: pytest.FixtureRequest) -> Iterator[Reasoner]:
     groups, blocked = rule_groups(rules), "on" if request.param == "blocked" else "off"
     plain = Reasoner(rules, data, aggregation="noisy-or-top:5", block_connected=blocked, threads=2)
     tuning = Tuning(some_model(n_columns(groups) + N_CONTEXT + fallback.N_COLUMNS), "noisy-or-top:5", {}, 0, 0.0)
+    if request.param == "without weak rules":
+        tuning = replace(tuning, least_binary=0.3)
+        assert (plain.ranker.confidences(np.flatnonzero(rules.type == RuleType.BINARY.code)) < 0.3).any()
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((listing, "TOP_K"), (search, "TOP_K"), (listing, "SHORT")):
             patch.setattr(module, name, 5)
@@ -71,5 +75,5 @@ def test_every_question_asked(tuned: Reasoner, least: float) -> None:
     keys = ["subject", "relation", "object"]
     both = found.select(*keys, "score").join(expected, on=keys, how="full", suffix="_asked")
     assert len(both) == len(found) == len(expected)
-    assert len(found) > 20 or least == 0.9
+    assert len(found) > 10 or least == 0.9
     assert both.filter((pl.col("score") - pl.col("score_asked")).abs() > 1e-9).is_empty()

@@ -159,8 +159,16 @@ def test_relative_values_are_divided_by_all_that_a_profile_has_yielded() -> None
     assert last_values(history, profiles, relative=True) == {CYCLIC[0]: 0.1, ACYCLIC[0]: 0.5}
     for relative, best in ((False, CYCLIC[0]), (True, ACYCLIC[0])):
         assert EpsilonGreedy(0.0, relative).allocate(history, profiles, 2, rng()) == [best] * 2
-    drawn = Weighted(0.0, True).allocate(history, profiles, 30_000, rng(8))
-    assert chi_square(drawn, profiles, [1 / 6, 5 / 6]) < 11
+
+
+def test_lengths_get_the_same_share_where_that_is_asked_for() -> None:
+    """cyclic 1 and acyclic 1 divide theirs 3 to 1; cyclic 3 was in vain the last time."""
+    values = {CYCLIC[0]: 30.0, ACYCLIC[0]: 10.0, CYCLIC[1]: 0.01, CYCLIC[2]: 0.0}
+    drawn = Weighted(0.0, same_lengths=True).allocate(valued(values), list(values), 30_000, rng(8))
+    assert chi_square(drawn, list(values)[:3], [3 / 8, 1 / 8, 1 / 2]) < 14
+    nothing = dict.fromkeys(values, 0.0)
+    drawn = Weighted(0.0, same_lengths=True).allocate(valued(nothing), list(values), 30_000, rng(8))
+    assert chi_square(drawn, list(values), [1 / 4] * 4) < 17
 
 
 def test_profiles_that_yielded_nothing_have_no_relative_value() -> None:

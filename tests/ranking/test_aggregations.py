@@ -43,6 +43,26 @@ def test_keys_are_those_of_the_kernels_and_of_the_reference(case: Case, name: st
                 assert aggregation.key(scores) == key == strength(scores, name)[0]
 
 
+@pytest.mark.kernel
+@settings(max_examples=examples(60, 8))
+@given(cases(), st.sampled_from(NAMES), st.sampled_from([0.1, 0.3, 0.5, 0.9]), st.sampled_from([0, 3]))
+def test_weak_binary_rules_do_not_fire(case: Case, name: str, least: float, top_k: int) -> None:
+    """The answers are those of the other rules alone."""
+    kept = [
+        row
+        for row, one in enumerate(case.scored)
+        if one.rule[0] != "B" or to_scores(one.support / max(one.predictions, 1)) >= to_scores(least)
+    ]
+    passing = make_ranker(case.graph, case.scored, aggregation=name).with_aggregation(name, least_binary=least)
+    without = make_ranker(case.graph, [case.scored[row] for row in kept], aggregation=name)
+    asked = all_questions(case)
+    left, right = (ranker.answer(asked, top_k=top_k) for ranker in (passing, without))
+    for column in ("fired", "better", "equal", "n_excluded", "best", "best_keys", "best_counts", "n_best"):
+        assert np.array_equal(getattr(left, column), getattr(right, column)), column
+    for query in all_queries(case.graph):
+        assert passing.fire(*query).rules.tolist() == [kept[row] for row in without.fire(*query).rules.tolist()]
+
+
 @given(WHOLE, st.sampled_from(NAMES))
 def test_keys_are_those_of_the_reference(scores: list[int], name: str) -> None:
     if scores:

@@ -196,6 +196,7 @@ def test_a_tuned_model_is_calibrated_on_questions_that_it_has_not_seen(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 800)
+    monkeypatch.setattr("anyburl.tuning.train.MORE_QUESTIONS", 800)
     reasoner, _ = open_run(run, aggregation="tuned", threads=2)
     report = reasoner.calibrate()
     assert report.expected_calibration_error is not None

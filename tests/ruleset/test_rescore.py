@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl import RuleError, RuleSet, RuleType, TripleTable, load_dataset, rescore
+from anyburl import OptionError, RuleError, RuleSet, RuleType, TripleTable, learn, load_dataset, rescore
 from kernels import examples, table_of
 from reference.scoring import score
 from strategies import RuleTuple, SmallGraph, graphs, grounded_rules, rules
@@ -131,3 +131,27 @@ def test_exact_scores_are_those_of_pyclause(
     assert found.exact.all()
     assert found.predictions.tolist() == given_rules.predictions.tolist()
     assert found.support.tolist() == given_rules.support.tolist()
+
+
+def test_only_the_best_estimated_rules_are_counted_if_asked_for() -> None:
+    data = load_dataset("geo")
+    learned = learn(data, paths=3_000, seed=1, threads=1)
+    guessed = rescore(learned, data.train, budget=5)
+    before = np.flatnonzero(~guessed.exact)
+    assert len(before) > 50
+    found = rescore(guessed, data.train, best=20)
+    changed = np.flatnonzero(found.exact & ~guessed.exact)
+    smoothed = guessed.support / (guessed.predictions + 5)
+    assert len(changed) == 20
+    assert smoothed[changed].min() >= np.delete(smoothed[before], np.searchsorted(before, changed)).max()
+    assert found.support[changed].tolist() == learned.support[changed].tolist()
+    assert found.predictions[changed].tolist() == learned.predictions[changed].tolist()
+    assert found.margin is not None
+    assert guessed.margin is not None
+    assert not found.margin[changed].any()
+    others = np.setdiff1d(np.arange(len(learned)), changed)
+    for column in ("support", "predictions", "exact", "margin"):
+        assert np.array_equal(getattr(found, column)[others], getattr(guessed, column)[others]), column
+    assert rescore(guessed, data.train, best=10**6).exact.all()
+    with pytest.raises(OptionError, match="leave out best"):
+        rescore(guessed, data.train, best=1, measures=True)

@@ -80,6 +80,7 @@ def test_an_entity_fits_where_entities_like_it_stand() -> None:
 
 def test_a_tuned_model_leaves_no_question_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 500)
+    monkeypatch.setattr("anyburl.tuning.train.MORE_QUESTIONS", 500)
     data = anyburl.load_dataset("geo")
     rules = anyburl.learn(data, paths=20_000, seed=1, threads=2)
     reasoner = anyburl.Reasoner(rules.filter(relation="capital"), data, aggregation="tuned", threads=2)

@@ -66,15 +66,16 @@ def test_gradients_of_pairs_are_those_of_the_reference(found: list[List], random
         assert hessians[offsets[i] : offsets[i + 1]].tolist() == pytest.approx(expected[1], rel=1e-9, abs=1e-12)
 
 
-def test_a_sample_of_a_list_counts_as_much_as_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lessons, "MANY_LISTS", 100)
+def test_a_sample_of_a_list_counts_as_much_as_all_of_it() -> None:
+    assert lessons.share_of_others(lessons.MANY_LISTS) == 1
+    share = lessons.share_of_others(lessons.MANY_LISTS + 1)
     n_lists, size = 200, 100
     rng = np.random.default_rng(1)
     is_answer = np.zeros(n_lists * size, np.bool_)
     is_answer[np.arange(n_lists) * size + rng.integers(0, size, n_lists)] = True
     is_answer[: 3 * size] = False  # three lists without an answer
     rows = rng.random((len(is_answer), 2)).astype(np.float32)
-    found = Lessons.of(rows, is_answer, np.full(n_lists, size), seed=2)
+    found = Lessons.of(rows, is_answer, np.full(n_lists, size), share, seed=2)
     assert len(found.sizes) == n_lists - 3
     assert found.labels.sum() == n_lists - 3
     assert len(found.rows) < 0.4 * len(rows)

@@ -39,6 +39,7 @@ def few_questions() -> Iterator[None]:
     """Train on a few questions: that is enough to tell the models apart."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 500)
+        patch.setattr("anyburl.tuning.train.MORE_QUESTIONS", 500)
         patch.setattr("anyburl.tuning.train.FEW_QUESTIONS", 100)
         yield
 

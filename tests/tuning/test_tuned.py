@@ -19,6 +19,7 @@ from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.ranking.ranks import target_ranks
 from anyburl.tuning import train
 from anyburl.tuning.evidence import evidence_row, lists_of, rule_groups
+from anyburl.tuning.held_out import held_out_questions
 from anyburl.tuning.listing import TOP_K
 from anyburl.tuning.reranker import TunedReranker
 from anyburl.tuning.train import Tuning, tune
@@ -41,6 +42,7 @@ def few_questions() -> Iterator[None]:
     """Train on a few questions: that is enough to be better than any fixed aggregation."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 800)
+        patch.setattr("anyburl.tuning.train.MORE_QUESTIONS", 800)
         patch.setattr("anyburl.tuning.train.FEW_QUESTIONS", 200)
         yield
 
@@ -146,6 +148,22 @@ def test_predictions_rankings_and_explanations_agree(reasoner: Reasoner, tmp_pat
     assert reasoner.explain(triple).rank == first["rank"]
 
 
+def test_weak_rules_are_passed_over_where_that_saves_much_and_loses_little(
+    ranker: Ranker, rules: RuleSet, data: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists, answers and explanations know the other rules only."""
+    assert tuning_of(ranker).least_binary == 0  # not much would be saved
+    monkeypatch.setattr(train, "WEAK", 0.2)
+    monkeypatch.setattr(train, "MUCH", 0.0)
+    monkeypatch.setattr(train, "FEW_LOST", 0.5)
+    reasoner = Reasoner(rules, data, TUNED)
+    assert tuning_of(reasoner.ranker).least_binary == 0.2
+    for answer in reasoner.predict("France", "official_language", None, top=3):
+        explanation = reasoner.explain(answer.triple)
+        assert explanation.score == pytest.approx(answer.score)
+        assert all(reason.confidence >= 0.2 for reason in explanation.reasons if reason.rule.type == "B")
+
+
 def test_a_contribution_is_what_would_be_lost_without_the_rule(ranker: Ranker, rules: RuleSet, data: Dataset) -> None:
     """The same model, without the rule: it is left out of the index, and so of the candidate's evidence only if no
     other candidate of the query has it. The rule is the best of a triple whose query has one candidate by it."""
@@ -203,6 +221,23 @@ def test_with_little_to_learn_from_the_best_fixed_aggregation_is_taken(
 def test_without_a_validation_split_facts_of_train_are_asked_for(rules: RuleSet, data: Dataset) -> None:
     alone = replace(data, valid=data.valid.from_frame([], data.vocabulary))
     assert Reasoner(rules, alone, TUNED).evaluate().mrr > Reasoner(rules, alone).evaluate().mrr
+
+
+def test_where_connected_entities_are_blocked_no_question_asks_for_them(rules: RuleSet, data: Dataset) -> None:
+    alone = replace(data, valid=data.valid.from_frame([], data.vocabulary))
+    pairs = [frozenset((s, o)) for s, _, o in data.train.triples.tolist()]
+    joined_once = {pair for pair in pairs if pairs.count(pair) == 1}
+    for block in (False, True):
+        ranker = make_ranker(graph_of(data.train), rules, RankOptions(), block_connected=block)
+        asked = held_out_questions(ranker, alone, rule_groups(rules), most=400, seed=1)
+        found = {
+            frozenset((entity, target))
+            for some in asked
+            for query, entity in enumerate(some.queries.entities.tolist())
+            for target in some.queries.targets[slice(*some.queries.target_offsets[query : query + 2])].tolist()
+        }
+        assert len(found) > 100
+        assert (found <= joined_once) == block
 
 
 def test_with_no_facts_to_hold_out_there_is_nothing_to_tune_on() -> None:

@@ -45,7 +45,7 @@ from anyburl.cli import (
 )
 from anyburl.cli.consoles import print_error
 from anyburl.cli.events import logged
-from anyburl.cli.interrupts import handle_signals, leave, raise_again
+from anyburl.cli.interrupts import forget_interrupt, handle_signals, leave, raise_again
 from anyburl.errors import AnyburlError, InvalidOptionError
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
@@ -172,8 +172,11 @@ def main() -> None:
     handle_signals(signal.default_int_handler)
     try:
         command(prog_name="anyburl")
+    except KeyboardInterrupt:  # before Typer has come to the point where it would catch it
+        leave(signal.SIGINT, None)
     finally:  # the command has ended: what is left to do is to free memory
         handle_signals(leave)
+        forget_interrupt()
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()

@@ -37,6 +37,15 @@ def leave(number: int, frame: FrameType | None) -> None:
     os._exit(130)
 
 
+def forget_interrupt() -> None:
+    """Let Python end with the exit code that it is given.
+
+    Where code of `exec`, such as that of a dataclass, was interrupted, Python ends itself by SIGINT afterwards, even if
+    the interrupt was caught. Only code that runs to its end makes it forget.
+    """
+    exec("")
+
+
 class Interrupts:
     """Calls `stop` at the first Ctrl-C or SIGTERM; the next one raises KeyboardInterrupt at once."""
 

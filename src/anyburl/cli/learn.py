@@ -15,7 +15,7 @@ from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json
 from anyburl.cli.loading import load_data_argument, recorded_data
 from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import Session, require_engine, run_session
-from anyburl.cli.tables import counts_table
+from anyburl.cli.tables import counts_table, outlook_table
 from anyburl.errors import InvalidOptionError, OptionError, RunError
 from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, SECONDS, LearnOptions
 
@@ -251,6 +251,9 @@ def _print_summary(session: Session) -> None:
         out.say(f"no rules were found in {session.learner.elapsed:.1f} s; the run is in {run}")
         return
     out.print(counts_table(session.rules.counts_by_length()))
+    if session.learner.stopped_by != "complete":
+        out.print(outlook_table(session.learner.outlook()))
+        out.say("seen: how many of the next paths would lead to a body that is known, as far as the last ones tell")
     out.say(f"{counted(len(session.rules), 'rule')} in {session.learner.elapsed:.1f} s, saved in {run}")
     out.say(f"see the best:      anyburl rules {run}")
     out.say(f"in a browser:      anyburl serve {run}")

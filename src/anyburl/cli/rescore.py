@@ -21,7 +21,7 @@ from anyburl.cli.loading import (
 )
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels
-from anyburl.errors import DataError, InvalidOptionError
+from anyburl.errors import DataError, InvalidOptionError, OptionError
 from anyburl.learning.options import LearnOptions
 
 if TYPE_CHECKING:
@@ -51,6 +51,12 @@ def command(
         bool,
         typer.Option("--measures", help="Add PCA confidence, head coverage and lift, as columns of a .parquet file."),
     ] = False,
+    best: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Count the N best of the rules with estimated counts only; keep the other counts."
+        ),
+    ] = None,
     at: At = None,
     escaped: Escaped = False,
     threads: Threads = None,
@@ -63,6 +69,8 @@ def command(
     check_rules_output(out)
     if measures and out.suffix != ".parquet":
         raise InvalidOptionError("out", "a .parquet file with {measures}: text has no room for these", str(out))
+    if best is not None and measures:
+        raise OptionError("--measures are those of all rules: leave out --best")
     source, reading = data_of_rules(rules, data)
     old = load_rules_argument(rules, notes, at=at, escaped=escaped)
     table = load_data_argument(source, notes, reading).train
@@ -73,7 +81,12 @@ def command(
         verb = "uses" if n_unknown == 1 else "use"
         rules_kept = f"{counted(n_unknown, 'rule')} {verb} labels that are not in the data"
         notes.say(f"{rules_kept}: kept, with a support of 0", "yellow")
-    wanted = {"object_identity": object_identity, "budget": None if exact else budget, "measures": measures}
+    wanted = {
+        "object_identity": object_identity,
+        "budget": None if exact else budget,
+        "measures": measures,
+        "best": best,
+    }
     new, seconds = _count(moved, table, {**wanted, "threads": threads}, notes)
     with Slow(notes, f"writing {len(new):,} rules", f"wrote {len(new):,} rules"):
         new.save(out, escaped=escaped)
@@ -89,11 +102,12 @@ def _count(rules: RuleSet, table: TripleTable, limits: dict[str, Any], notes: Pl
     columns = (TextColumn("rescoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     started = time.monotonic()
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal or notes.quiet) as bar:
-        task = bar.add_task("rescoring", total=len(rules))
+        n_rules = len(rules) if limits["best"] is None else min(limits["best"], int((~rules.exact).sum()))
+        task = bar.add_task("rescoring", total=n_rules)
 
         def advance(n: int) -> None:
             bar.advance(task, n)
-            tell_progress(doing="rescoring", done=int(bar.tasks[0].completed), total=len(rules))
+            tell_progress(doing="rescoring", done=int(bar.tasks[0].completed), total=n_rules)
 
         new = rescore(rules, table, **limits, progress=advance)
     return new, time.monotonic() - started

@@ -58,6 +58,7 @@ class Session:
             "stopped_by": self.learner.stopped_by,
             "dropped": self.learner.store.n_dropped,
             "threads": self.learner.threads,
+            "outlook": [entry.to_json() for entry in self.learner.outlook()],
             **({"update": update.to_json()} if update else {}),
         }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from anyburl.learning.outlook import Outlook
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.triples.names import Names
 
@@ -31,6 +32,23 @@ def counts_table(counts: Mapping[str, int]) -> Table:
     for name in (name for name in STYLES if any(kind == name for kind, _ in cells)):
         row = [cells.get((name, length), 0) for length in lengths]
         table.add_row(Text(name, STYLES[name]), *(f"{n:,}" if n else "-" for n in row), f"{sum(row):,}")
+    return table
+
+
+def outlook_table(found: Sequence[Outlook]) -> Table:
+    """Return what was seen of each profile, and what more time would bring."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("profile")
+    for name in ("core-seconds", "bodies", "seen", "new rules a core-second"):
+        table.add_column(name, justify="right")
+    for entry in found:
+        table.add_row(
+            str(entry.profile),
+            f"{entry.core_seconds:,.1f}",
+            f"{entry.bodies:,}",
+            f"{entry.seen:.0%}" if entry.seen in (0, 1) else f"{min(max(entry.seen, 0.001), 0.999):.1%}",
+            f"{entry.rules_per_second:,.0f}",
+        )
     return table
 
 

@@ -337,7 +337,7 @@ def find_facts(
         entity = next_query(candidates)
         if protocol.block_connected:
             exclude_connected(graph, s, entity, candidates)
-        walked = Asked(0, s, 0, entity, protocol.object_identity, protocol.longest)
+        walked = Asked(0, s, 0, entity, protocol.object_identity, protocol.longest, -1)
         n_ends, _ = fire_trie(graph, index, queries, walked, False, -1, listing, 0)
         if n_ends > len(shelf.ends.candidates):
             stopped[AT.ends] = n_ends
@@ -349,7 +349,7 @@ def find_facts(
             if not protocol.block_connected:
                 query = next_query(candidates)
                 exclude_known(graph, s, d, query, candidates)
-            asked = Asked(0, s, d, query, protocol.object_identity, protocol.longest)
+            asked = Asked(0, s, d, query, protocol.object_identity, protocol.longest, -1)
             n_unary = fire_unary(graph, index, asked, answering)
             if n_unary > len(firings.candidates):
                 stopped[AT.firings] = n_unary

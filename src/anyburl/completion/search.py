@@ -16,6 +16,7 @@ from anyburl.ranking.arrays import QueryArrays, empty_answers
 from anyburl.ranking.backends.base import NO_GROUPS
 from anyburl.ranking.ranker import Ranker, make_ready
 from anyburl.ranking.scores import shown_scores, to_confidences, to_scores
+from anyburl.rules.types import RuleType
 from anyburl.tuning.evidence import Lists, rows_of
 from anyburl.tuning.fallback import Fallback
 from anyburl.tuning.held_out import take_groups
@@ -115,9 +116,11 @@ def make_search(ranker: Ranker, least: Scores) -> Search:
 
 def _rows_that_matter(ranker: Ranker, least: Scores, *, by_best_rule: bool) -> NDArray[np.int64] | None:
     """Return the rules that can lift a fact over its least score; None if that may be any."""
-    least_of_rules = least[ranker.rules.head % ranker.graph.n_relations]
+    least_of_rules, least_binary = least[ranker.rules.head % ranker.graph.n_relations], ranker.aggregation.least_binary
+    confidences = ranker.confidences(np.arange(len(ranker.rules))) if by_best_rule or least_binary else np.empty(0)
     if by_best_rule:
-        confidences = ranker.confidences(np.arange(len(ranker.rules)))
         return np.flatnonzero(confidences >= least_of_rules - ROUNDING)
     kept = np.isfinite(least_of_rules)
+    if least_binary:
+        kept &= (ranker.rules.type != RuleType.BINARY.code) | (to_scores(confidences) >= to_scores(least_binary))
     return None if kept.all() else np.flatnonzero(kept)

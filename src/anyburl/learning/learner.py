@@ -15,6 +15,7 @@ from anyburl.learning.engines.make import make_engine
 from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.history import ProfileSpan, SpanRecord
 from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
+from anyburl.learning.outlook import Outlook, outlook
 from anyburl.learning.policy import make_policy
 from anyburl.learning.source import is_large
 from anyburl.learning.store import RuleStore, sort_rules
@@ -110,10 +111,10 @@ class Learner:
             options.policy,
             epsilon=options.epsilon,
             saturation=options.saturation,
-            relative=is_large(2 * len(table), options),
+            large=is_large(2 * len(table), options),
         )
         self._snapshots = sorted(options.snapshots)
-        self._first_number = 1
+        self._first_number, self._start = 1, 0.0
         if known is not None:
             self.engine.mark_known(self._still_met(known))
             self.store.add([known])
@@ -148,12 +149,17 @@ class Learner:
         """
         return self.store.rules() if self.options.paths is None else sort_rules(self.store.rules())
 
+    def outlook(self) -> list[Outlook]:
+        """Return what was seen of each profile, and what more time would bring; of this run, not of those before."""
+        return outlook(self.history, self._start)
+
     def continue_from(self, trace: Sequence[dict[str, Any]]) -> None:
         """Set the clock and the counters to where the trace of an earlier run ended."""
         if not trace:
             return
         last = trace[-1]
         self.elapsed, self.n_paths, self.n_bodies = last["elapsed"], last["paths"], last["bodies"]
+        self._start = self.elapsed
         self._first_number = int(last["number"]) + 1
         self._snapshots = [moment for moment in self._snapshots if moment > self.elapsed]
 

@@ -65,18 +65,22 @@ class Weighted:
     """With probability epsilon a core gets a random profile, else pf with P_k(pf) = Q(pf, last(pf)) / sum of Q(pf',
     last(pf')).
 
-    Where all values are zero, every profile is equally likely. `relative`, a profile's Q is divided by all that it has
-    yielded: on a large graph, unary rules without end would get nearly all spans otherwise, and rules of one profile
-    repeat each other.
+    Where all values are zero, every profile is equally likely. With `same_lengths`, every length gets the same share,
+    which the values divide between its profiles: on a large graph, unary rules without end would get nearly all spans
+    otherwise.
     """
 
     epsilon: float = 0.1
-    relative: bool = False
+    same_lengths: bool = False
 
     def allocate(self, history: History, profiles: Profiles, cores: int, rng: Generator) -> list[PathProfile]:
         """Return a profile for each core."""
-        chosen, values = _untried_first(history, profiles, cores, self.relative)
+        chosen, values = _untried_first(history, profiles, cores, relative=False)
         weights = np.array([values.get(profile, 0.0) for profile in profiles])
+        if self.same_lengths:
+            lengths = np.array([profile.rule_length for profile in profiles])
+            of_length = np.bincount(lengths, weights=weights)[lengths]
+            weights = np.divide(weights, of_length, where=of_length > 0, out=np.zeros(len(profiles)))
         total = weights.sum()
         shares = weights / total if total > 0 else np.full(len(profiles), 1 / len(profiles))
         for _ in range(cores - len(chosen)):
@@ -120,11 +124,11 @@ class Saturation:
         return length
 
 
-def make_policy(name: str, *, epsilon: float = 0.1, saturation: float = 0.99, relative: bool = False) -> Policy:
+def make_policy(name: str, *, epsilon: float = 0.1, saturation: float = 0.99, large: bool = False) -> Policy:
     """Return the policy of that name."""
     policies: dict[str, Policy] = {
-        "weighted": Weighted(epsilon, relative),
-        "greedy": EpsilonGreedy(epsilon, relative),
+        "weighted": Weighted(epsilon, large),
+        "greedy": EpsilonGreedy(epsilon, large),
         "random": EpsilonGreedy(1.0),
         "saturation": Saturation(saturation),
     }

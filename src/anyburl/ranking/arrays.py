@@ -157,6 +157,7 @@ class Asked(NamedTuple):
     query: int  # the number that it has in `CandidateArrays`
     object_identity: bool
     longest: int  # the most steps that a body has
+    least: int  # B rules with lower scores do not fire
 
 
 class Leaf(NamedTuple):
@@ -223,6 +224,7 @@ class Protocol(NamedTuple):
     only_fires: bool  # nothing is ranked
     top_k: int
     longest: int
+    least_binary: int  # B rules with lower scores do not fire; -1: all fire
 
 
 class AnswerArrays(NamedTuple):

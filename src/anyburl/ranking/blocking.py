@@ -14,10 +14,10 @@ FEWEST_VALID = 50  # triples: if one pair in ten were connected, none among so m
 def connected_share(dataset: Dataset) -> float:
     """Return the share of validation triples whose two entities are connected in train by any relation, either way."""
     valid = dataset.valid.triples
-    asked = _pairs(valid)
+    asked = pairs_of(valid)
     is_known = np.zeros(len(asked), np.bool_)
     for piece in rows_about(np.unique(valid[:, 0]), dataset.train.triples):
-        is_known |= np.isin(asked, _pairs(piece))
+        is_known |= np.isin(asked, pairs_of(piece))
     return float(is_known.mean()) if len(asked) else 1.0
 
 
@@ -30,7 +30,14 @@ def blocks_connected(choice: str, dataset: Dataset) -> bool:
     return choice == "on"
 
 
-def _pairs(triples: NDArray[np.int32]) -> NDArray[np.int64]:
+def joins_unconnected(triples: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which triples join entities that no other of them joins, either way."""
+    _, numbers, counts = np.unique(pairs_of(triples), return_inverse=True, return_counts=True)
+    alone: NDArray[np.bool_] = counts[numbers] == 1
+    return alone
+
+
+def pairs_of(triples: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return each triple's two entities as one number, whichever comes first."""
     low, high = triples[:, [0, 2]].min(axis=1), triples[:, [0, 2]].max(axis=1)
     pairs: NDArray[np.int64] = low.astype(np.int64) << 32 | high

@@ -204,7 +204,9 @@ def answer(
     for q in range(first, last):
         # Compiled, int() keeps 32 bits: without np.int64, kernels would be compiled once more.
         s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-        asked = Asked(q, s, d, next_query(candidates), protocol.object_identity, protocol.longest)
+        asked = Asked(
+            q, s, d, next_query(candidates), protocol.object_identity, protocol.longest, protocol.least_binary
+        )
         out.n_excluded[q] = exclude(graph, queries, asked, protocol, candidates)
         out.n_excluded[q] -= mark_targets(queries, asked, candidates)
         n_unary = fire_unary(graph, index, asked, space)

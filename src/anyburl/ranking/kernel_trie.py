@@ -216,7 +216,7 @@ def fire_trie(
     first `n_asked` of the undecided candidates matter; rules fire for others where that is less work.
     """
     trie, edges, walk, candidates = index.trie, index.edges, space.walk, space.candidates
-    floor = needed_score(queries, asked.q, candidates) if prune else -1
+    floor = max(needed_score(queries, asked.q, candidates) if prune else -1, asked.least)
     depth = 0
     walk.next_child[0], walk.end_child[0] = trie.roots[asked.d], trie.roots[asked.d + 1]
     while depth >= 0:
@@ -243,7 +243,7 @@ def fire_trie(
             else:
                 n = push_leaf(graph, leaf, asked, space, n)
             if prune and score > floor:
-                floor = raise_floor(queries, asked, score, walk, candidates)
+                floor = max(floor, raise_floor(queries, asked, score, walk, candidates))
             continue
         if depth == 0:
             n_reached = first_level(graph, asked.s, relation, walk.levels, walk.clock[0])
@@ -268,9 +268,9 @@ def fire_trie(
         if score >= floor and score >= 0:
             n = fire_level(depth, score, rule, n_asked, asked.query, space, n)
             if prune and score > floor:
-                floor = raise_floor(queries, asked, score, walk, candidates)
+                floor = max(floor, raise_floor(queries, asked, score, walk, candidates))
         if n_children > 0 and n_reached > 0:
             depth += 1
             walk.next_child[depth] = trie.first_children[node]
             walk.end_child[depth] = trie.first_children[node] + n_children
-    return n, floor if floor > 0 else -1
+    return n, floor if floor > max(asked.least, 0) else -1

@@ -85,7 +85,7 @@ class Ranker:
 
     def fire(self, entity: int, relation: int) -> FiringArrays:
         """Return every firing for the query (entity, directed relation, ?), known answers included."""
-        return self.backend.fire(entity, relation)
+        return self.backend.fire(entity, relation, self.lister().aggregation)
 
     def lister(self) -> Ranker:
         """Return what lists candidates: this ranker without its re-ranker."""
@@ -93,10 +93,10 @@ class Ranker:
             return self
         return replace(self, reranker=None, aggregation=self.reranker.aggregation)
 
-    def with_aggregation(self, aggregation: str) -> Ranker:
+    def with_aggregation(self, aggregation: str, *, least_binary: float = 0.0) -> Ranker:
         """Return a ranker on the same index that combines scores in another way, without a re-ranker."""
-        options = replace(self.options, aggregation=aggregation)
-        return replace(self, options=options, aggregation=parse_aggregation(aggregation), reranker=None)
+        options, chosen = replace(self.options, aggregation=aggregation), parse_aggregation(aggregation)
+        return replace(self, options=options, aggregation=replace(chosen, least_binary=least_binary), reranker=None)
 
 
 def make_ready(

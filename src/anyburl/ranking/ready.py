@@ -8,6 +8,7 @@ from anyburl.graph.arrays import GraphArrays
 from anyburl.ranking.aggregation import Aggregation
 from anyburl.ranking.arrays import Protocol, RuleIndex
 from anyburl.ranking.kernel_order import ALL_COUNT
+from anyburl.ranking.scores import to_scores
 
 
 @dataclass(frozen=True)
@@ -33,4 +34,5 @@ class ReadyRules:
             only_fires=only_fires,
             top_k=top_k,
             longest=self.longest,
+            least_binary=int(to_scores(aggregation.least_binary)) if aggregation.least_binary else -1,
         )

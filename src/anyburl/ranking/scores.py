@@ -14,7 +14,7 @@ DIGITS = 12
 """Decimals of a score that people see: what lies beyond is rounding."""
 
 
-def to_scores(confidences: NDArray[np.float64]) -> NDArray[np.int64]:
+def to_scores(confidences: NDArray[np.float64] | float) -> NDArray[np.int64]:
     """Return -log(1 - confidence) in whole units; a confidence of 1 is taken as just below."""
     scores: NDArray[np.int64] = np.rint(-np.log1p(-np.minimum(confidences, MOST_CERTAIN)) * UNIT).astype(np.int64)
     return scores

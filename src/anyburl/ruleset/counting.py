@@ -28,7 +28,7 @@ from anyburl.bodies.arrays import (
 from anyburl.bodies.generalisation import canonical, with_keys
 from anyburl.bodies.kernel import score
 from anyburl.cores import available_cores
-from anyburl.errors import DataError, RuleError
+from anyburl.errors import DataError, OptionError, RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import find_segments, owners
 from anyburl.graph.stored import graph_of
@@ -36,9 +36,12 @@ from anyburl.rules.types import MAX_LENGTH
 from anyburl.ruleset import heads
 from anyburl.ruleset.measures import MEASURES, pca_confidence
 from anyburl.ruleset.ruleset import RuleSet
+from anyburl.ruleset.selection import best_rows
 from anyburl.triples.table import TripleTable
 
 Progress = Callable[[int], None]
+
+SMOOTHING = 5  # of the confidence that the best rules are chosen by, as in `RuleSet.top`
 
 _BODIES_AT_A_TIME = {1: 64, 2: 16}  # of longer ones 4: a body may take long, and threads should end together
 
@@ -60,15 +63,21 @@ def rescore(
     object_identity: bool = True,
     budget: int | None = None,
     measures: bool = False,
+    best: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> RuleSet:
     """Return `rules` (of the table's vocabulary) with predictions and support counted on `table`.
 
     Exact, with `object_identity` or without; a `budget` of edges per body makes large bodies estimates instead. With
-    `measures`, the rules also get `pca_confidence`, `head_coverage` and `lift`. `progress` is told how many rules were
-    done.
+    `measures`, the rules also get `pca_confidence`, `head_coverage` and `lift`. With `best`, that many are counted of
+    the rules whose counts are estimates, those with the highest confidence; all others stay as they are. `progress` is
+    told how many rules were done.
     """
+    if best is not None:
+        if measures:
+            raise OptionError("measures are those of all rules: leave out best")
+        return _recount(rules, best_estimated(rules, best), table, object_identity, budget, threads, progress)
     limits = counting_limits(object_identity, budget, pca=checking.flag("measures", measures))
     graph = graph_for(rules, table)
     counts = count_rules(rules, graph, limits, threads, progress)
@@ -84,6 +93,33 @@ def rescore(
         head_coverage=heads.head_coverage(graph, new),
         lift=heads.lift(graph, new),
     )
+
+
+def best_estimated(rules: RuleSet, best: int) -> NDArray[np.int64]:
+    """Return the rows of the `best` rules, by confidence, whose counts are estimates."""
+    estimated = np.flatnonzero(~rules.exact)
+    return estimated[best_rows(rules.take(estimated), best, "confidence", SMOOTHING)]
+
+
+def _recount(
+    rules: RuleSet,
+    rows: NDArray[np.int64],
+    table: TripleTable,
+    object_identity: bool,
+    budget: int | None,
+    threads: int | None,
+    progress: Progress | None,
+) -> RuleSet:
+    """Return `rules` with those at `rows` counted on `table`."""
+    counted = rescore(
+        rules.take(rows), table, object_identity=object_identity, budget=budget, threads=threads, progress=progress
+    )
+    new = {name: getattr(rules, name).copy() for name in ("predictions", "support", "exact")}
+    new["margin"] = np.zeros(len(rules), np.float32) if rules.margin is None else rules.margin.copy()
+    for name, column in new.items():
+        found = getattr(counted, name)
+        column[rows] = 0.0 if found is None else found
+    return rules.replace(**new, **dict.fromkeys(MEASURES))
 
 
 def graph_for(rules: RuleSet, table: TripleTable) -> GraphArrays:

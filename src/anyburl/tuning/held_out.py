@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from anyburl.errors import DataError
 from anyburl.graph.stored import graph_of
 from anyburl.ranking.arrays import QueryArrays
+from anyburl.ranking.blocking import joins_unconnected
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.ruleset.counting import rescore
@@ -17,7 +18,8 @@ from anyburl.triples.dataset import Dataset
 from anyburl.triples.table import TripleTable
 
 ENOUGH_QUESTIONS = 1_500  # of the valid split: with fewer, facts of train are asked for as well
-N_FOLDS = 10  # of train
+FEWEST_FOLDS = 10  # of train; there are more of a large one, since a graph that misses less is more like the whole
+QUESTIONS_PER_FACT = 1.5  # or more: two, but for facts that answer the same question
 MOST_FOLDS = 3  # that are asked for
 
 Groups = NDArray[np.uint8]
@@ -51,7 +53,11 @@ def held_out_questions(
         queries, _ = make_queries(valid, [train, valid], dataset.vocabulary.n_relations)
         drawn = np.sort(rng.permutation(len(queries.entities))[:most])
         found.append(Questions(ranker, queries, groups, len(valid)).some(drawn))
-    folds = np.random.default_rng(seed).permutation(len(train)) % N_FOLDS
+    can_be_hidden = np.ones(len(train), np.bool_)
+    if ranker.block_connected:  # answers that are connected would be blocked: the facts to come are not
+        can_be_hidden = joins_unconnected(train)
+    n_folds = max(FEWEST_FOLDS, int(QUESTIONS_PER_FACT * can_be_hidden.sum()) // most)
+    folds = np.where(can_be_hidden, np.random.default_rng(seed).permutation(len(train)) % n_folds, n_folds)
     enough = min(ENOUGH_QUESTIONS, most) if len(valid) else most
     for fold in range(MOST_FOLDS if from_train else 0):
         n_found, chosen = sum(len(part.queries.entities) for part in found), folds == fold

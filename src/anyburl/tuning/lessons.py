@@ -13,9 +13,14 @@ from anyburl.tuning.kernel_gradients import fill_choice, fill_pairs
 
 MANY_LISTS = 6_000  # with fewer, every candidate is learned from
 ALL_OF = 10  # candidates at the head of a list; of those that follow, some are learned from, and count for the others
-SHARE_OF_OTHERS = 0.2
+SHARE_OF_OTHERS = 0.2  # of many lists
 
 Objective = Callable[[NDArray[np.float64], Any], tuple[NDArray[np.float64], NDArray[np.float64]]]
+
+
+def share_of_others(n_lists: int) -> float:
+    """Return the share of the candidates far down that is learned from: of many lists, a few teach as much as all."""
+    return SHARE_OF_OTHERS if n_lists > MANY_LISTS else 1.0
 
 
 @dataclass(frozen=True)
@@ -32,16 +37,15 @@ class Lessons:
 
     @classmethod
     def of(
-        cls, rows: NDArray[np.float32], is_answer: NDArray[np.bool_], sizes: NDArray[np.int64], seed: int
+        cls, rows: NDArray[np.float32], is_answer: NDArray[np.bool_], sizes: NDArray[np.int64], share: float, seed: int
     ) -> Lessons:
-        """Choose what to learn from: lists without an answer, or of one candidate, teach nothing, and where there are
-        many lists, a sample of the candidates far down does as well as all.
+        """Choose what to learn from: lists without an answer, or of one candidate, teach nothing, and of the candidates
+        far down, a `share` is drawn.
         """
         questions = np.repeat(np.arange(len(sizes)), sizes)
         places = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         useful = (np.bincount(questions, weights=is_answer, minlength=len(sizes)) > 0) & (sizes > 1)
         certain = (places < ALL_OF) | is_answer
-        share = SHARE_OF_OTHERS if len(sizes) > MANY_LISTS else 1.0
         drawn = np.random.default_rng(seed).random(len(rows)) < share
         kept = useful[questions] & (certain | drawn)
         return cls(

@@ -34,6 +34,7 @@ FEW_ROUNDS = 60
 OPENMP = "where OpenMP is missing, install libgomp1 (Debian, Ubuntu), libgomp (Fedora) or, by Homebrew, libomp"
 ROWS_OF_A_THREAD = 1_000_000  # with fewer, LightGBM's threads wait for each other longer than they work
 ROWS_AT_A_TIME = 10_000
+ROWS_TOGETHER = 32  # that go down a tree side by side
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class TunedModel:
         starts = range(0, len(rows), ROWS_AT_A_TIME)
 
         def score(start: int) -> None:
-            score_rows(self.forest, rows, start, min(start + ROWS_AT_A_TIME, len(rows)), scores)
+            nodes = np.empty(ROWS_TOGETHER, np.int64)
+            score_rows(self.forest, rows, start, min(start + ROWS_AT_A_TIME, len(rows)), nodes, scores)
 
         if len(starts) <= 1 or self.threads == 1:
             for start in starts:
@@ -88,16 +90,17 @@ def fit(
     seed: int,
     threads: int,
     *,
+    share: float = 1.0,
     small: bool = False,
 ) -> TunedModel:
     """Train on lists of candidates (`sizes`), each an answer or not.
 
     The model is the mean of two forests: one is fitted to the choice of an answer from its list, one to the order of
     pairs. They err in different ways, so that both together are better than either. A `small` model has fewer and
-    smaller trees.
+    smaller trees; a `share` of the candidates far down in their lists is learned from.
     """
     lightgbm = require_lightgbm()
-    lessons = Lessons.of(rows, is_answer, sizes, seed)
+    lessons = Lessons.of(rows, is_answer, sizes, share, seed)
     data = lightgbm.Dataset(lessons.rows, lessons.labels)
     useful_threads = min(threads, 1 + len(lessons.rows) // ROWS_OF_A_THREAD)
     parameters = {**PARAMETERS, **(SMALL if small else {}), "seed": seed, "num_threads": useful_threads}

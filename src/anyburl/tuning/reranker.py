@@ -49,7 +49,7 @@ class TunedReranker:
 
     @property
     def aggregation(self) -> Aggregation:
-        return parse_aggregation(self.tuning.aggregation)
+        return replace(parse_aggregation(self.tuning.aggregation), least_binary=self.tuning.least_binary)
 
     @property
     def model(self) -> TunedModel | None:

@@ -12,16 +12,21 @@ from anyburl.tuning.checks import checked_forest, checked_observations
 from anyburl.tuning.kernel import ForestArrays
 from anyburl.tuning.model import FEW_ROUNDS, PARAMETERS, ROUNDS, SMALL, TunedModel
 from anyburl.tuning.observations import Observations
-from anyburl.tuning.train import N_FOLDS, Tuning
+from anyburl.tuning.train import FEW_LOST, MORE_QUESTIONS, MOST_QUESTIONS, MUCH, N_FOLDS, WEAK, Tuning
 
 TUNED = "tuned"  # the folder in a run folder
-FORMAT = 6
+FORMAT = 7
 COLUMNS = tuple(field.name for field in fields(Observations))
 
 
 def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
     """Return what a model depends on: the rules, the data, how rules are applied, and how it is trained."""
-    return KeptKey(rules, data, options, [FORMAT, ROUNDS, PARAMETERS, FEW_ROUNDS, SMALL, N_FOLDS])
+    return KeptKey(
+        rules,
+        data,
+        options,
+        [FORMAT, ROUNDS, PARAMETERS, FEW_ROUNDS, SMALL, N_FOLDS, MOST_QUESTIONS, MORE_QUESTIONS, WEAK, MUCH, FEW_LOST],
+    )
 
 
 def save_tuning(run: Path, tuning: Tuning, key: KeptKey) -> Path:
@@ -32,6 +37,7 @@ def save_tuning(run: Path, tuning: Tuning, key: KeptKey) -> Path:
         "questions": tuning.questions,
         "seconds": tuning.seconds,
         "facts": tuning.facts,
+        "least_binary": tuning.least_binary,
         "has_model": tuning.model is not None,
     }
     arrays = {} if tuning.model is None else tuning.model.forest._asdict()
@@ -53,7 +59,9 @@ def load_tuning(run: Path, key: KeptKey, threads: int) -> Tuning | str:
             observations = checked_observations(Observations(*(arrays[name] for name in COLUMNS)))
         parse_aggregation(about["aggregation"])
         chosen = about["aggregation"], dict(about["validation"]), int(about["questions"]), float(about["seconds"])
-        facts = int(about["facts"])
+        facts, least_binary = int(about["facts"]), float(about["least_binary"])
+        if not 0 <= least_binary < 1:
+            raise ValueError(f"a least confidence of {least_binary}")
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         return damaged(run / TUNED / key.name, error)
-    return Tuning(model, *chosen, stored=True, observations=observations, facts=facts)
+    return Tuning(model, *chosen, stored=True, observations=observations, facts=facts, least_binary=least_binary)

@@ -17,18 +17,23 @@ from anyburl.ranking.ranks import Ranks, target_ranks
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.evidence import Floats
 from anyburl.tuning.held_out import ENOUGH_QUESTIONS, Questions, held_out_questions
+from anyburl.tuning.lessons import share_of_others
 from anyburl.tuning.listing import Listing, list_in_parts
 from anyburl.tuning.model import TunedModel, fit, require_lightgbm
 from anyburl.tuning.observations import Observations, join_observations, observe
 from anyburl.tuning.opinion import OtherModel
 from anyburl.tuning.rerank import reorder, rerank
 
-MOST_QUESTIONS = 10_000  # that the model learns from
+MOST_QUESTIONS = 6_500  # that the model learns from
+MORE_QUESTIONS = 15_000  # with another model to weigh, or where there is no valid split
 FEW_QUESTIONS = 500  # that the fixed aggregations are compared on, first
 N_FOLDS = 3  # of questions: with two, models learned from half as much as the last one, and scored otherwise
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
 LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # what a model puts in order
 FIXED = ("max", "noisy-or", *LISTERS)
+WEAK = 0.005  # confidence of B rules that may be passed over: on FB15k-237 they make half of all firings
+MUCH = 0.25  # of the firings have to be theirs
+FEW_LOST = 0.02  # of the answers that rules predict: no more may be predicted by them alone
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Tuning:
     stored: bool = False  # whether it was trained before, and kept
     observations: Observations | None = None  # of the model, by models that have not seen the question
     facts: int = 0  # that were asked for to make the observations
+    least_binary: float = 0.0  # confidence: B rules below it do not fire for the model
 
     def described(self) -> dict[str, object]:
         """Return what was chosen, and why, as plain values."""
@@ -68,19 +74,24 @@ def tune(
     """
     started = time.perf_counter()
     require_lightgbm()
-    held_out = held_out_questions(ranker, dataset, groups, most=MOST_QUESTIONS, seed=seed, from_train=other is None)
+    most = MOST_QUESTIONS if other is None and len(dataset.valid) else MORE_QUESTIONS
+    held_out = held_out_questions(ranker, dataset, groups, most=most, seed=seed, from_train=other is None)
     first = held_out[0]
     drawn = np.random.default_rng(seed).permutation(len(first.queries.entities))
     few = take_queries(first.queries, np.sort(drawn[:FEW_QUESTIONS]))
-    mrr = {name: _mrr(first.ranker.with_aggregation(name), few) for name in FIXED}
+    least = _least_binary(first.ranker, few)
+    mrr = {
+        name: _mrr(first.ranker.with_aggregation(name, least_binary=least if name in LISTERS else 0.0), few)
+        for name in FIXED
+    }
     best, lister = (max(names, key=lambda name: mrr[name]) for names in (FIXED, LISTERS))
-    tuning = _train(held_out, lister, seed, other)
+    tuning = _train(held_out, lister, least, seed, other)
     for name in FIXED if tuning.model is None else (best,):
         if name not in tuning.validation:
             tuning.validation[name] = _mrr(first.ranker.with_aggregation(name), first.queries)
     best = max(tuning.validation, key=lambda name: tuning.validation[name])
     if best != "model":
-        tuning = replace(tuning, model=None, observations=None, facts=0, aggregation=best)
+        tuning = replace(tuning, model=None, observations=None, facts=0, aggregation=best, least_binary=0.0)
     return replace(tuning, seconds=time.perf_counter() - started)
 
 
@@ -93,11 +104,22 @@ def _mean(parts: Sequence[Ranks]) -> float:
     return float(np.concatenate([1 / ranks.realistic for ranks in parts]).mean())
 
 
-def _train(held_out: Sequence[Questions], lister: str, seed: int, other: OtherModel | None) -> Tuning:
+def _least_binary(ranker: Ranker, queries: QueryArrays) -> float:
+    """Return the confidence below which B rules are passed over: much work, for answers that others predict, too."""
+    every, strong = (ranker.with_aggregation(LISTERS[0], least_binary=least).answer(queries) for least in (0.0, WEAK))
+    is_much = strong.n_firings.sum() <= (1 - MUCH) * every.n_firings.sum()
+    loses_few = strong.fired.sum() >= (1 - FEW_LOST) * every.fired.sum()
+    return WEAK if is_much and loses_few else 0.0
+
+
+def _train(
+    held_out: Sequence[Questions], lister: str, least_binary: float, seed: int, other: OtherModel | None
+) -> Tuning:
     """Train a model to put the candidates of `lister` in order; the first questions tell how well it does."""
     threads = held_out[0].ranker.backend.threads
     listed = [
-        list_in_parts(some.ranker.with_aggregation(lister), some.queries, some.groups, other) for some in held_out
+        list_in_parts(some.ranker.with_aggregation(lister, least_binary=least_binary), some.queries, some.groups, other)
+        for some in held_out
     ]
     parts, own = [part for some in listed for part in some], listed[0]
     examples = Examples.of(parts, small=len(held_out[0].queries.entities) < ENOUGH_QUESTIONS)
@@ -123,6 +145,7 @@ def _train(held_out: Sequence[Questions], lister: str, seed: int, other: OtherMo
         model=last,
         observations=join_observations(observations),
         facts=held_out[0].n_facts,
+        least_binary=least_binary,
     )
 
 
@@ -153,8 +176,9 @@ class Examples:
         """Train one model on each part of the lists, as many at a time as there are threads."""
 
         def train(chosen: NDArray[np.bool_]) -> TunedModel:
-            kept, share = self.of_questions(chosen), max(1, threads // len(parts))
-            found = fit(self.rows[kept], self.is_answer[kept], self.sizes[chosen], seed, share, small=self.small)
+            kept, own_threads = self.of_questions(chosen), max(1, threads // len(parts))
+            lists = self.rows[kept], self.is_answer[kept], self.sizes[chosen]
+            found = fit(*lists, seed, own_threads, share=share_of_others(len(self.sizes)), small=self.small)
             return replace(found, threads=threads)
 
         with ThreadPoolExecutor(threads) as pool:

@@ -43,8 +43,10 @@ class Backend(Protocol):
         """Rank the targets of `queries` and keep the best candidates of each."""
         ...
 
-    def fire(self, entity: int, relation: int) -> FiringArrays:
-        """Return every firing for the query (entity, directed relation, ?), known answers included."""
+    def fire(self, entity: int, relation: int, aggregation: Aggregation) -> FiringArrays:
+        """Return every firing for the query (entity, directed relation, ?), known answers included, of the rules that
+        `aggregation` looks at.
+        """
         ...
 
     def map(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:

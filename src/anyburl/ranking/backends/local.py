@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.cores import available_cores
-from anyburl.ranking.aggregation import Maximum
+from anyburl.ranking.aggregation import Aggregation
 from anyburl.ranking.arrays import (
     AnswerArrays,
     FiringArrays,
@@ -65,10 +65,10 @@ class LocalBackend:
                 raise
         return out
 
-    def fire(self, entity: int, relation: int) -> FiringArrays:
+    def fire(self, entity: int, relation: int, aggregation: Aggregation) -> FiringArrays:
         ready, space = self._ready, self._take()
         query, out = single_query(entity, relation, np.empty(0, np.int32)), empty_answers(1, 0, 0)
-        protocol = self._ready.protocol(Maximum("max"), 0, only_fires=True)
+        protocol = self._ready.protocol(aggregation, 0, only_fires=True)
         try:
             while True:
                 place, n = answer(ready.graph, ready.index, query, 0, 1, protocol, space, NO_GROUPS, out)

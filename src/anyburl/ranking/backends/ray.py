@@ -13,7 +13,7 @@ import numpy as np
 from anyburl import __version__
 from anyburl.cluster import Crew
 from anyburl.errors import RunError
-from anyburl.ranking.aggregation import Maximum
+from anyburl.ranking.aggregation import Aggregation, Maximum
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays
 from anyburl.ranking.backends.base import PARTS_AHEAD, QUERIES_AT_A_TIME, Progress, Wanted
 from anyburl.ranking.backends.local import LocalBackend
@@ -93,8 +93,8 @@ class RayBackend:
                 progress(len(answers.n_best))
         return AnswerArrays(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
 
-    def fire(self, entity: int, relation: int) -> FiringArrays:
-        return self._here.fire(entity, relation)
+    def fire(self, entity: int, relation: int, aggregation: Aggregation) -> FiringArrays:
+        return self._here.fire(entity, relation, aggregation)
 
     def map(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
         shared = self._crew.put(work)
