@@ -6,6 +6,8 @@ A record is a NamedTuple of arrays, whole numbers and other records; these have 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -35,25 +37,43 @@ def save_sizes(record: Any, folder: Path) -> None:
         (folder / SIZES).write_text(json.dumps(numbers), "utf-8")
 
 
-def open_record(kind: type[Record], folder: Path) -> Record:
-    """Map a record; nothing is read before it is used. What is missing or damaged raises OSError or ValueError."""
+def open_array(path: Path) -> NDArray[Any]:
+    """Map one array, read-only; a plain array, since Numba takes a memmap for another type."""
+    with _named(path):
+        return np.asarray(np.lib.format.open_memmap(path, "r"))
+
+
+def read_array(path: Path) -> NDArray[Any]:
+    """Read one array into memory; it is frozen, as a mapped one is."""
+    with _named(path), path.open("rb") as file:
+        array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    array.setflags(write=False)
+    return array
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """NumPy has no one kind of error for a header that it cannot read."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{path.name} is no array ({error})") from error
+
+
+def open_record(kind: type[Record], folder: Path, open_one: Callable[[Path], Any] = open_array) -> Record:
+    """Map a record; nothing is read before it is used. What is missing or damaged raises OSError or ValueError.
+
+    With another `open_one`, its arrays are what that returns for their files.
+    """
     sizes = folder / SIZES
     fields: dict[str, Any] = dict(json.loads(sizes.read_text("utf-8"))) if sizes.exists() else {}
     for name, hint in get_type_hints(kind).items():
         if name in fields:
             continue
         if isinstance(hint, type) and issubclass(hint, tuple):
-            fields[name] = open_record(hint, folder / name)
+            fields[name] = open_record(hint, folder / name, open_one)
         else:
-            fields[name] = open_array(folder / f"{name}.npy")
+            fields[name] = open_one(folder / f"{name}.npy")
     return kind(**fields)
-
-
-def open_array(path: Path) -> NDArray[Any]:
-    """Map one array, read-only; a plain array, since Numba takes a memmap for another type."""
-    try:
-        return np.asarray(np.lib.format.open_memmap(path, "r"))
-    except OSError:
-        raise
-    except Exception as error:  # NumPy has no one kind of error for a header that it cannot read
-        raise ValueError(f"{path.name} is no array ({error})") from error

@@ -148,6 +148,31 @@ def test_the_true_confidence_is_within_the_margin_of_an_estimated_one(length: in
 
 
 @pytest.mark.skipif(INTERPRETED, reason="takes compiled kernels")
+def test_a_body_is_given_up_if_no_budget_that_is_left_would_make_it_known() -> None:
+    arrays, budget, precision = skewed_graph(1, 3000, 20_000), 30_000, 0.02
+    heads, n_directed = head_arrays(arrays), 2 * arrays.n_relations
+    asked = limits(2)._replace(budget=budget, start=60, first_look=2_000, precision=precision)
+    bodies = make_bodies(arrays, BINARY, every_relations(arrays, 2))
+    n_given_up = 0
+    for k in range(len(bodies.kinds)):
+        body, scratch = bodies.take(np.array([k])), empty_scratch(arrays, 2)
+        ground(arrays, heads, body, 0, asked, NO_LIMIT, scratch)
+        state, counts = scratch.grounding[0], scratch.relation_counts.copy()
+        out = empty_harvest(n_directed)
+        out.heads[:] = np.arange(n_directed)
+        score(arrays, heads, body, 0, np.array([0, n_directed]), asked, empty_scratch(arrays, 2), out)
+        margins = (out.margins / (precision * np.maximum(1, 5 * out.supports / np.maximum(out.predictions, 1))))[
+            np.roll(counts, arrays.n_relations if scratch.swapped[0] else 0) >= 2
+        ]
+        if state.visited == state.starts or margins.max(initial=0) <= 1.01:
+            continue
+        n_given_up += 1
+        assert budget / 4 < state.work
+        assert margins.max() * state.work > 0.98 * budget
+    assert n_given_up > 5
+
+
+@pytest.mark.skipif(INTERPRETED, reason="takes compiled kernels")
 def test_support_that_only_a_hub_has_is_found() -> None:
     """2,000 starts have ten ends each, one has 500, and only that one has the head: a sample would miss it."""
     rng = np.random.default_rng(1)

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from anyburl.cli import memory
-from anyburl.cli.memory import MemoryWatch, memory_left, resident_bytes
+from anyburl import memory
+from anyburl.cli import memory as watching
+from anyburl.cli.memory import MemoryWatch, resident_bytes
+from anyburl.memory import has_huge_pages, memory_left
 
 
 def events(text: str) -> list[dict[str, Any]]:
@@ -62,6 +64,16 @@ def test_memory_is_that_of_the_cgroup_where_it_has_less(tmp_path: Path, monkeypa
     assert memory_left() == (4000 * 1024, 8000 * 1024)
     (tmp_path / "memory.max").write_text("1000000\n")
     assert memory_left() == (100_000, 1_000_000)
+
+
+def test_a_system_that_never_gives_huge_pages_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = tmp_path / "enabled"
+    monkeypatch.setattr(memory, "HUGE_PAGES", told)
+    assert not has_huge_pages()
+    told.write_text("always madvise [never]\n")
+    assert not has_huge_pages()
+    told.write_text("always [madvise] never\n")
+    assert has_huge_pages()
     assert resident_bytes()
 
 
@@ -69,7 +81,7 @@ def test_a_warning_comes_once_and_names_what_helps(monkeypatch: pytest.MonkeyPat
     said: list[str] = []
     watch = MemoryWatch(said.append)
     for left in (5, 1, 0):
-        monkeypatch.setattr(memory, "memory_left", lambda left=left: (left * 10**9, 20 * 10**9))
+        monkeypatch.setattr(watching, "memory_left", lambda left=left: (left * 10**9, 20 * 10**9))
         watch.look(1234)
     assert len(said) == 1
     assert "1.0 of 20.0 GB left" in said[0]

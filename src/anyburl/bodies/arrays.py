@@ -207,6 +207,7 @@ class Scratch(NamedTuple):
     touched: NDArray[np.int32]  # the unary heads with a count
     body: NDArray[np.int32]  # the body being walked
     coming: NDArray[np.int32]  # the next starts of a B body
+    coming_places: NDArray[np.int64]  # in `GraphArrays.domains`: of these, and of those after them
     hubs: NDArray[np.int32]  # those starts of a B body that have most edges
     swapped: NDArray[np.bool_]  # whether a B body is walked from its far end
     grounding: np.recarray[Any, Any]  # one record of type GROUNDING: how far the grounding of the body is
@@ -292,6 +293,7 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, p
         touched=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
         coming=np.zeros(16, np.int32),
+        coming_places=np.zeros(16, np.int64),
         hubs=np.zeros(HUBS, np.int32),
         swapped=np.zeros(1, np.bool_),
         grounding=np.zeros(1, GROUNDING).view(np.recarray),

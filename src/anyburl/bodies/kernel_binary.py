@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel, merged, part
+from anyburl._jit import inlined, kernel, merged, part, prefetch
 from anyburl.bodies.arrays import (
     HUBS,
     NO_LIMIT,
@@ -31,7 +31,7 @@ from anyburl.bodies.kernel_sample import (
     widest_reach,
 )
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, expect, expect_edges, expect_steps, inverse, joins, steps
+from anyburl.graph.kernel import entity_rows, expect, expect_edges, expect_steps, expect_targets, inverse, joins, steps
 from anyburl.rng import mix
 
 AHEAD = 8  # entities: what they need is loaded before it is their turn
@@ -147,11 +147,14 @@ def ends_of_one(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int, int]
 
 
 @inlined
-def expect_targets(graph: GraphArrays, row: int, last: int) -> None:
-    """Have what comes a few rows after `row` loaded."""
-    if row + AHEAD < last:
-        expect(graph, int(graph.targets[row + AHEAD]))
-        expect_steps(graph, int(graph.targets[row + AHEAD // 2]))
+def expect_walk(graph: GraphArrays, entities: NDArray[np.int32], place: int, last: int, relation: int) -> None:
+    """Have loaded what the walk along `relation` needs of those that come a few places after `place`."""
+    if place + AHEAD < last:
+        expect(graph, int(entities[place + AHEAD]))
+    if place + AHEAD // 2 < last:
+        expect_steps(graph, int(entities[place + AHEAD // 2]))
+    if place + AHEAD // 4 < last:
+        expect_targets(graph, int(entities[place + AHEAD // 4]), relation)
 
 
 @inlined
@@ -165,7 +168,7 @@ def ends_of_two(
     relation = int(scratch.body[1])
     for row in range(first, last):
         if hashed:
-            expect_targets(graph, row, last)
+            expect_walk(graph, graph.targets, row, last, relation)
         start, end = steps(graph, int(graph.targets[row]), relation)
         if work + end - start > limit:
             return n_ends, limit + 1
@@ -190,7 +193,7 @@ def middles_of_three(graph: GraphArrays, x: int, limit: int, hashed: bool, scrat
     work, n_middles = last - first, 0
     for row in range(first, last):
         if hashed:
-            expect_targets(graph, row, last)
+            expect_walk(graph, graph.targets, row, last, int(scratch.body[1]))
         a = graph.targets[row]
         start, end = steps(graph, int(a), int(scratch.body[1]))
         if work + end - start > limit:
@@ -223,9 +226,8 @@ def ends_of_three(graph: GraphArrays, x: int, limit: int, hashed: bool, scratch:
     n_middles, work = middles_of_three(graph, x, limit, hashed, scratch)
     n_ends = 0
     for i in range(n_middles):
-        if hashed and i + AHEAD < n_middles:
-            expect(graph, int(scratch.listed[i + AHEAD]))
-            expect_steps(graph, int(scratch.listed[i + AHEAD // 2]))
+        if hashed:
+            expect_walk(graph, scratch.listed, i, n_middles, int(scratch.body[2]))
         b = int(scratch.listed[i])
         start, end = steps(graph, b, int(scratch.body[2]))
         if work + end - start > limit:
@@ -314,12 +316,14 @@ def ground_binary(
             visit_hubs(graph, length, limits, key, scratch)
     place = state.place
     if looks:
+        for turn in range(place, place + 2 * AHEAD):
+            choose_start(graph, offset, turn, total, key, scratch)
         for turn in range(place, min(place + AHEAD, total)):
-            scratch.coming[turn & COMING] = graph.domains[offset + shuffled(turn, total, key)]
+            scratch.coming[turn & COMING] = graph.domains[scratch.coming_places[turn & COMING]]
     while state.visited < total and state.work <= limits.budget and state.work - before <= allowed and not known:
         if looks:
             x = int(scratch.coming[place & COMING])
-            expect_starts(graph, offset, place, total, key, scratch)
+            expect_starts(graph, length, offset, place, total, key, scratch)
             place += 1
             if is_hub(x, scratch):
                 continue
@@ -365,15 +369,42 @@ def is_hub(x: int, scratch: Scratch) -> bool:
 
 
 @inlined
-def expect_starts(graph: GraphArrays, offset: int, visited: int, total: int, key: np.uint64, scratch: Scratch) -> None:
-    """Choose the start to be visited after some others, and have what is needed of the next ones loaded."""
-    coming = scratch.coming
-    if visited + AHEAD < total:
-        x = graph.domains[offset + shuffled(visited + AHEAD, total, key)]
-        coming[(visited + AHEAD) & COMING] = x
+def choose_start(graph: GraphArrays, offset: int, turn: int, total: int, key: np.uint64, scratch: Scratch) -> None:
+    """Choose the start whose turn comes then, and have its number loaded."""
+    if turn < total:
+        place = offset + shuffled(turn, total, key)
+        scratch.coming_places[turn & COMING] = place
+        prefetch(graph.domains, place)
+
+
+@inlined
+def expect_starts(
+    graph: GraphArrays, length: int, offset: int, turn: int, total: int, key: np.uint64, scratch: Scratch
+) -> None:
+    """Have what is needed of the next starts loaded, the nearer ones further along the body.
+
+    Most starts lead to a few entities only: there is no time to load these when they are walked.
+    """
+    coming, body = scratch.coming, scratch.body
+    choose_start(graph, offset, turn + 2 * AHEAD, total, key, scratch)
+    if turn + AHEAD < total:
+        x = graph.domains[scratch.coming_places[(turn + AHEAD) & COMING]]
+        coming[(turn + AHEAD) & COMING] = x
         expect(graph, int(x))
-        expect_steps(graph, int(coming[(visited + AHEAD - 2) & COMING]))
-        expect_edges(graph, int(coming[(visited + AHEAD // 2) & COMING]))
+        expect_steps(graph, int(coming[(turn + 6) & COMING]))
+        expect_edges(graph, int(coming[(turn + 4) & COMING]))
+        expect_targets(graph, int(coming[(turn + 4) & COMING]), int(body[0]))
+        if length > 1:
+            for far in range(1, 4):
+                first, last = steps(graph, int(coming[(turn + far) & COMING]), int(body[0]))
+                for row in range(first, min(last, first + AHEAD // 2)):
+                    a = int(graph.targets[row])
+                    if far == 3:
+                        expect(graph, a)
+                    elif far == 2:
+                        expect_steps(graph, a)
+                    else:
+                        expect_targets(graph, a, int(body[1]))
 
 
 @inlined

@@ -29,6 +29,7 @@ SAMPLED_EDGES = 64  # of a costly start
 HUB_FACTOR = 2  # times as many of a hub
 MISSES = 0.05  # an interval may miss the truth so often
 LEAST = 0.25  # of the precision: the least margin
+ENOUGH = 0.25  # of the budget: then a body may be given up
 ROUNDS = 4  # of shuffling
 CHECK = 4  # edges that looking up an edge by binary search counts as
 
@@ -252,14 +253,16 @@ def margin_of_members(support: int, predictions: int, scratch: Scratch) -> float
 
 @part
 def is_known(graph: GraphArrays, limits: Limits, scratch: Scratch) -> bool:
-    """Take a look: whether the confidence of every head with enough support is known well enough."""
+    """Take a look: whether the confidence of every head with enough support is known well enough, or one of them cannot
+    be before the budget ends, since a margin falls no faster than the number of starts rises.
+    """
     state = scratch.grounding[0]
     state.looks += 1
     state.next_look = state.visited + state.visited // 2
+    worst = 0.0
     for relation in range(2 * graph.n_relations):
         if scratch.relation_counts[relation] < limits.min_support:
             continue
         confidence, margin = margin_of(relation, limits.precision, scratch)
-        if margin > limits.precision * max(1.0, 5.0 * confidence):
-            return False
-    return True
+        worst = max(worst, margin / (limits.precision * max(1.0, 5.0 * confidence)))
+    return bool(worst <= 1.0 or (state.work > ENOUGH * limits.budget and worst * state.work > limits.budget))

@@ -1,4 +1,4 @@
-"""How much memory this process holds, how much is left, and a warning before it runs out."""
+"""How much memory this process holds, and a warning before it runs out."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from anyburl.memory import memory_left
+
 LEAST_LEFT = 0.1  # of what there is
-CGROUPS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
-MEMORY = Path("/proc/meminfo")
-CGROUP = Path("/sys/fs/cgroup")
 RESIDENT = Path("/proc/self/statm")
 
 
@@ -22,27 +21,6 @@ def resident_bytes() -> int | None:
         with suppress(OSError):
             return int(RESIDENT.read_text().split()[1]) * resource.getpagesize()
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return None
-
-
-def memory_left() -> tuple[int, int] | None:
-    """Return how many bytes are left, and of how many: of the machine, or of the cgroup if that has fewer left."""
-    found = [pair for pair in (_of_the_machine(), *map(_of_the_cgroup, CGROUPS)) if pair]
-    return min(found, default=None)
-
-
-def _of_the_machine() -> tuple[int, int] | None:
-    with suppress(OSError, ValueError, KeyError, IndexError):
-        told = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in MEMORY.read_text().splitlines()}
-        return told["MemAvailable"], told["MemTotal"]
-    return None
-
-
-def _of_the_cgroup(names: tuple[str, str]) -> tuple[int, int] | None:
-    """A group without a limit says "max", or a number beyond any memory."""
-    with suppress(OSError, ValueError):
-        limit, used = (int((CGROUP / name).read_text()) for name in names)
-        return max(limit - used, 0), limit
     return None
 
 

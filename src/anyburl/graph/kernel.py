@@ -59,9 +59,15 @@ def steps(graph: GraphArrays, entity: int, relation: int) -> tuple[int, int]:
     if segment < 0:
         return 0, 0
     start, end = int(graph.segment_starts[segment]), int(graph.segment_starts[segment + 1])
-    if graph.targets[end - 1] == graph.n_entities:
+    if has_self(graph) and graph.targets[end - 1] == graph.n_entities:
         end -= 1
     return start, end
+
+
+@inlined
+def has_self(graph: GraphArrays) -> bool:
+    """Whether any triple is reflexive; where none is, no segment ends in `self`, and its last target can wait."""
+    return bool(graph.segment_offsets[graph.n_entities] < graph.segment_offsets[graph.n_entities + 1])
 
 
 @inlined
@@ -76,6 +82,14 @@ def expect_steps(graph: GraphArrays, entity: int) -> None:
     segment = int(graph.segment_offsets[entity])
     prefetch(graph.segment_relations, segment)
     prefetch(graph.segment_starts, segment)
+
+
+@inlined
+def expect_targets(graph: GraphArrays, entity: int, relation: int) -> None:
+    """Have the targets of `entity` along `relation` loaded, some time after `expect_steps`."""
+    segment = find_segment(graph, entity, relation)
+    if segment >= 0:
+        prefetch(graph.targets, int(graph.segment_starts[segment]))
 
 
 @inlined

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from anyburl.errors import DataError
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import build_graph
-from anyburl.mapped import open_record, save_sizes
+from anyburl.mapped import open_array, open_record, read_array, save_sizes
+from anyburl.memory import has_huge_pages, memory_left
 from anyburl.triples.table import TripleTable
 
 GRAPH = "graph"  # the folder within the folder of an index
@@ -20,6 +22,21 @@ GRAPH = "graph"  # the folder within the folder of an index
 def graph_of(table: TripleTable) -> GraphArrays:
     """Return the graph of a table: mapped where its index is in a folder, built otherwise."""
     return build_graph(table) if table.folder is None else open_graph(table.folder / GRAPH, table)
+
+
+def graph_to_walk(table: TripleTable) -> GraphArrays:
+    """Return the graph of a table for those who will walk all over it: a stored one is read into huge pages, if the
+    system has them and twice the memory that it takes is left.
+    """
+    folder = None if table.folder is None else table.folder / GRAPH
+    if folder is None or not has_huge_pages() or not _fits(folder):
+        return graph_of(table)
+    return open_graph(folder, table, read_array)
+
+
+def _fits(folder: Path) -> bool:
+    left = memory_left()
+    return left is not None and 2 * sum(file.stat().st_size for file in folder.glob("*.npy")) < left[0]
 
 
 def store_graph(table: TripleTable, folder: Path) -> GraphArrays:
@@ -39,10 +56,10 @@ def store_graph(table: TripleTable, folder: Path) -> GraphArrays:
     return open_graph(target, table)
 
 
-def open_graph(folder: Path, table: TripleTable) -> GraphArrays:
+def open_graph(folder: Path, table: TripleTable, open_one: Callable[[Path], NDArray[Any]] = open_array) -> GraphArrays:
     """Map the arrays of a stored graph; they are read as they are used. Only their sizes are looked at."""
     try:
-        return _checked(open_record(GraphArrays, folder), table)
+        return _checked(open_record(GraphArrays, folder, open_one), table)
     except (OSError, ValueError, TypeError) as error:
         raise DataError(
             f"{folder}: expected the graph that `anyburl index` wrote, which is missing or damaged"

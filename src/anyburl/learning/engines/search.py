@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from anyburl.bodies.arrays import HeadArrays, head_arrays
 from anyburl.bodies.sweep import can_list, followers
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.stored import graph_of
+from anyburl.graph.stored import graph_of, graph_to_walk
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.source import is_large
 from anyburl.learning.targets import target_relations
@@ -32,7 +32,7 @@ class SearchArrays(NamedTuple):
 
 def search_arrays(table: TripleTable, options: LearnOptions) -> SearchArrays:
     """Index `table` for a run with `options`."""
-    graph = graph_of(table)
+    graph = graph_to_walk(table) if is_large(2 * len(table), options) else graph_of(table)
     relations = target_relations(table, options)
     heads = head_arrays(graph, relations)
     triples = table.triples
