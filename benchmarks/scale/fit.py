@@ -11,7 +11,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 GOAL = {"bodies": 1_000_000, "queries": 100_000, "rules": 20_000_000}  # the work and the rules that are projected
-CORES = (1, 16, 64)
+CORES = (2, 16, 64)
 TELLING = 0.02  # 1 - cosine ** 2 of the numbers of triples and of rules, below which they cannot be told apart
 Size = dict[str, Any]
 
@@ -122,7 +122,8 @@ def project(sizes: list[Size]) -> dict[str, Any]:
     fits = {name: fit(triples, [cost.value(size) for size in sizes]) for name, cost in costs.items()}
     rules = [float(size["learn"]["kept_rules"]) for size in sizes]
     shares = {name: fit_shares(triples, rules, [read(size) for size in sizes]) for name, read in SHARED.items()}
-    targets = {name: _projection(n, fits, shares) for name, n in published["targets"].items()}
+    price = published["price"]["dollars_per_core_hour"]
+    targets = {name: _projection(n, fits, shares, price) for name, n in published["targets"].items()}
     peer = published["peer"]
     ratio = peer["memory_gb"] / targets[peer["target"]]["memory_gb"]["largest"]
     return {
@@ -130,13 +131,16 @@ def project(sizes: list[Size]) -> dict[str, Any]:
         "fits": {name: {"unit": costs[name].unit, **asdict(fitted)} for name, fitted in fits.items()},
         "shares": {step: asdict(fitted) for step, fitted in shares.items()},
         "goal": GOAL,
+        "price": published["price"],
         "targets": targets,
         "peer": {**peer, "ratio": ratio},
     }
 
 
-def _projection(triples: int, fits: dict[str, Fit], shares: dict[str, Shares]) -> dict[str, Any]:
-    """Return memory, and hours by the number of cores as if work were divided without loss, for a number of triples."""
+def _projection(triples: int, fits: dict[str, Fit], shares: dict[str, Shares], price: float) -> dict[str, Any]:
+    """Return memory, and hours by the number of cores as if work were divided without loss, for a number of triples;
+    and what the hours of all cores cost.
+    """
     both = {name: fitted.at(triples, GOAL["rules"]) for name, fitted in shares.items()}
     memory = {"learn": both["learning, bytes"] / 1e9, "rank": both["ranking, bytes"] / 1e9}
     if "index, peak memory per triple" in fits:
@@ -152,6 +156,7 @@ def _projection(triples: int, fits: dict[str, Fit], shares: dict[str, Shares]) -
         "disk_gb": fits["index, disk per triple"].at(triples) * triples / 1e9 if index else None,
         "index_hours": index.at(triples) * triples / 3.6e9 if index else None,
         "preparation_hours": both["preparing to rank, ns"] / 3.6e12,
+        "dollars": sum(core_hours.values()) * price,
         "hours": {str(cores): {step: hours / cores for step, hours in core_hours.items()} for cores in CORES},
     }
 

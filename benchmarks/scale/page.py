@@ -25,6 +25,7 @@ def render(results: Path, docs: Path) -> Path:
         rates_section(sizes),
         profiles_section(sizes[-1]),
         planted_section(sizes),
+        recount_section(sizes),
         growth_section(sizes, projected),
         projection_section(sizes, projected),
     ]
@@ -67,6 +68,7 @@ def measured_section(sizes: list[Size], projected: dict[str, Any], pictures: Pat
         "paths/s",
         "bodies/s",
         "rules/s",
+        "binary rules",
         "longest span (s)",
         "prepare ranking (s)",
         "queries/s",
@@ -117,7 +119,8 @@ def work_row(size: Size) -> list[str]:
     learned, ranked = size["learn"], size["rank"]
     rates = [thousands(learned["per_core_second"][name]) for name in ("paths", "bodies", "rules")]
     ranking = [figure(ranked["index_seconds"]), thousands(ranked["queries_per_second"]), f"{ranked['mrr']:.3f}"]
-    return [thousands(n_triples(size)), *rates, figure(learned["longest_span"]), *ranking]
+    binary = thousands(learned["binary_rules"])
+    return [thousands(n_triples(size)), *rates, binary, figure(learned["longest_span"]), *ranking]
 
 
 def memory_row(size: Size) -> list[str]:
@@ -207,6 +210,26 @@ def planted_section(sizes: list[Size]) -> str:
     )
 
 
+def recount_section(sizes: list[Size]) -> str:
+    """Return how many estimates keep their promise."""
+    rows = []
+    for size in sizes:
+        for which, words in (("all", "all"), ("confident", "above 0.05")):
+            found = size["recount"][which]
+            if found["rules"]:
+                shares = [f"{100 * found[name]:.1f} %" for name in ("inside", "within_0.02", "within_0.02_or_a_tenth")]
+                margin = f"{found['median_margin']:.4f}"
+                rows.append([thousands(n_triples(size)), words, thousands(found["rules"]), *shares, margin])
+    header = ["train triples", "true confidence", "rules recounted", "inside their interval", "within 0.02"]
+    header += ["within 0.02 or a tenth", "median margin"]
+    return (
+        "## Estimates, recounted\n\nOn graphs of more than 5 million triples, binary bodies are counted until the "
+        "confidences of their rules are known, each within its margin (column `margin`) with 95 % certainty. Of the "
+        "estimated binary rules that were learned, up to 1 000 drawn at random were counted to the end, as far as five "
+        "minutes went.\n\n" + table(header, rows)
+    )
+
+
 def by_shape(planted: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Group planted rules by type and length."""
     shapes: dict[str, list[dict[str, Any]]] = {"B 1": [], "B 2": [], "B 3": [], "Uc 1": [], "Ud 1": []}
@@ -260,15 +283,17 @@ def projection_section(sizes: list[Size], projected: dict[str, Any]) -> str:
         "index (h)",
         "prepare ranking (h)",
     ]
-    header += [f"learn + rank (h), {n} core{'s' if n != '1' else ''}" for n in cores]
+    header += [f"learn + rank (h), {n} cores" for n in cores] + ["dollars"]
+    price = projected["price"]
     ours = targets[peer["target"]]["memory_gb"]["largest"]
     times = max(target["triples"] for target in targets.values()) / n_triples(sizes[-1])
     return (
         "## Projection\n\nThis was not measured: it is what the powers above give for "
         f"{listed(list(targets))}, up to {times:,.0f} times the largest graph measured. Hours are for the harvest of "
         f"{thousands(goal['bodies'])} bodies and for ranking {thousands(goal['queries'])} queries, those of several "
-        f"cores as if the work were divided without loss; memory is that with {thousands(goal['rules'])} rules. Real "
-        "graphs differ from generated ones.\n\n"
+        f"cores as if the work were divided without loss; memory is that with {thousands(goal['rules'])} rules. "
+        f"Dollars are those of the cores' hours at {price['dollars_per_core_hour']} an hour and core, "
+        f"{price['source']}. Real graphs differ from generated ones.\n\n"
         + table(header, rows)
         + f"\n\n{peer['name']} {peer['said']} {peer['memory_gb']} GB for {peer['target']}. That is "
         f"{figure(peer['ratio'])} times the {figure(ours)} GB projected here."
@@ -287,6 +312,7 @@ def projection_row(name: str, target: dict[str, Any]) -> list[str]:
         figure(target["index_hours"]),
         figure(target["preparation_hours"]),
         *hours,
+        figure(target["dollars"]),
     ]
 
 

@@ -16,7 +16,7 @@ import anyburl
 from anyburl.bodies.arrays import NO_LIMIT, Limits, empty_harvest, empty_scratch, head_arrays
 from anyburl.bodies.generalisation import generalise
 from anyburl.bodies.kernel import harvest
-from anyburl.graph.stored import graph_of
+from anyburl.learning.engines.search import search_arrays
 from anyburl.learning.engines.worker import harvest_limits
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
@@ -30,7 +30,7 @@ SECONDS = 3.0  # of sampling, and of harvesting with each budget
 
 def rates_of(train: anyburl.TripleTable) -> dict[str, Any]:
     """Return for each profile what one core does a second."""
-    graph = graph_of(train)
+    graph = search_arrays(train, anyburl.LearnOptions()).graph  # read or mapped, as it is for learning
     scratch = empty_scratch(graph, 3, witnessed=False)
     out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations)
     buffers = (head_arrays(graph), scratch, out)

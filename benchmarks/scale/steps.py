@@ -23,6 +23,8 @@ from typing import Any
 
 MAX_RULES = 20_000_000
 SEED = 1
+RECOUNTED, RECOUNTED_AT_A_TIME, RECOUNT_SECONDS = 1_000, 50, 300.0
+CONFIDENT = 0.05
 Figures = dict[str, Any]
 
 
@@ -111,6 +113,7 @@ def open_data(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
 def learn(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
     """Learn with default options for some time; compare the planted rules with the truth."""
     import anyburl
+    from anyburl.rules.types import RuleType
 
     warm_up()
     start_mb = peak_mb()
@@ -131,6 +134,7 @@ def learn(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
         "peak_private_mb": memory.peak_mb,
         **rates,
         "kept_rules": len(rules),
+        "binary_rules": int((rules.type == RuleType.BINARY.code).sum()),
         "exact": float(rules.exact.mean()) if len(rules) else None,
         "per_core_second": {name: n / core_seconds for name, n in rates.items()},
         "profiles": profiles_of(learner.history),
@@ -140,6 +144,51 @@ def learn(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
     }
     rules.save(folder / "rules.parquet")
     return figures
+
+
+def recount(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
+    """Count estimated binary rules to the end, in random order until there are enough or time is up; tell how far the
+    estimates were off.
+    """
+    import numpy as np
+
+    import anyburl
+    from anyburl.rules.types import RuleType
+
+    warm_up()
+    data = load(folder)
+    rules = anyburl.RuleSet.load(folder / "rules.parquet", data.vocabulary)
+    estimated = np.flatnonzero((rules.type == RuleType.BINARY.code) & ~rules.exact)
+    rows = np.random.default_rng(SEED).permutation(estimated)[:RECOUNTED]
+    errors, margins, confidences, n_rules = [], [], [], 0
+    started = time.perf_counter()
+    while n_rules < len(rows) and time.perf_counter() - started < RECOUNT_SECONDS:
+        some = rules.take(rows[n_rules : n_rules + RECOUNTED_AT_A_TIME])
+        exact = anyburl.rescore(some, data.train, budget=None)
+        errors += np.abs(some.support / some.predictions - exact.support / exact.predictions).tolist()
+        margins += [] if some.margin is None else some.margin.tolist()
+        confidences += (exact.support / exact.predictions).tolist()
+        n_rules += len(some)
+    off, margin, truth = np.array(errors), np.array(margins), np.array(confidences)
+    confident = truth > CONFIDENT
+
+    def shares(which: Any) -> Figures:
+        if not which.any():
+            return {"rules": 0}
+        return {
+            "rules": int(which.sum()),
+            "inside": float((off <= margin)[which].mean()),
+            "within_0.02": float((off <= 0.02)[which].mean()),
+            "within_0.02_or_a_tenth": float((off <= np.maximum(0.02, 0.1 * truth))[which].mean()),
+            "median_margin": float(np.median(margin[which])),
+        }
+
+    return {
+        "seconds": time.perf_counter() - started,
+        "estimated": len(estimated),
+        "all": shares(np.ones(len(off), bool)),
+        "confident": shares(confident),
+    }
 
 
 def profiles_of(history: list[Any]) -> Figures:
@@ -249,5 +298,6 @@ STEPS: dict[str, Callable[[Path, Figures, PrivateMemory], Figures]] = {
     "open": open_data,
     "rates": rates,
     "learn": learn,
+    "recount": recount,
     "rank": rank,
 }

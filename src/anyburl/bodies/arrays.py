@@ -205,6 +205,7 @@ class Scratch(NamedTuple):
     tally: TallyArrays
     segment_counts: NDArray[np.int32]  # unary head -> support; zero between bodies
     touched: NDArray[np.int32]  # the unary heads with a count
+    touched_constants: NDArray[np.int32]  # their constants
     body: NDArray[np.int32]  # the body being walked
     coming: NDArray[np.int32]  # the next starts of a B body
     coming_places: NDArray[np.int64]  # in `GraphArrays.domains`: of these, and of those after them
@@ -291,6 +292,7 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, p
         tally=empty_tally(2 * graph.n_relations),
         segment_counts=np.zeros(segments, np.int32),
         touched=np.zeros(segments, np.int32),
+        touched_constants=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
         coming=np.zeros(16, np.int32),
         coming_places=np.zeros(16, np.int64),

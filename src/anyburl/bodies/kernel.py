@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel, merged, part
+from anyburl._jit import inlined, kernel, merged, part, prefetch
 from anyburl.bodies.arrays import (
     BINARY,
     CONSTANT,
@@ -18,16 +18,17 @@ from anyburl.bodies.arrays import (
     Limits,
     Scratch,
 )
-from anyburl.bodies.kernel_binary import ground_binary, orient
+from anyburl.bodies.kernel_binary import AHEAD, ground_binary, orient
 from anyburl.bodies.kernel_pca import note_facts_of_ends, pca_of_members, pca_of_pairs
 from anyburl.bodies.kernel_sample import estimates, is_exact, margin_of, margin_of_members
 from anyburl.bodies.kernel_unary import (
+    counts_large,
     ground_constant,
     ground_dangling,
     unary_predictions,
 )
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import find_segment, inverse, owner
+from anyburl.graph.kernel import find_segment, inverse
 
 
 @inlined
@@ -166,7 +167,11 @@ def emit_unary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: 
     only_head, only_constant = int(bodies.heads[k]), int(bodies.head_constants[k])
     own_head = int(bodies.relations[k, 0]) if kind == GROUNDED and length == 1 else -1
     fewest = n_members - 1 - state.most_through  # of the predictions of any head
+    is_large = counts_large(limits)
     for i in range(state.touched):
+        if is_large and i + AHEAD < state.touched:
+            prefetch(scratch.segment_counts, int(scratch.touched[i + AHEAD]))
+            prefetch(graph.segment_relations, int(scratch.touched[i + AHEAD]))
         segment = int(scratch.touched[i])
         support = int(scratch.segment_counts[segment])
         scratch.segment_counts[segment] = 0
@@ -175,7 +180,7 @@ def emit_unary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: 
             continue
         if scaled(support, counted, total) < limits.floor:
             continue
-        head_constant = owner(graph, segment)
+        head_constant = int(scratch.touched_constants[i])
         if head_constant == graph.n_entities and head >= graph.n_relations:
             continue  # h(self, Y) says the same as h(X, self): the forward reading is kept
         if head == own_head or (kind == CONSTANT and head_constant == constant):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, merged, part
+from anyburl._jit import inlined, merged, part, prefetch
 from anyburl.bodies.arrays import (
     GROUNDED,
     NO_LIMIT,
@@ -17,18 +17,19 @@ from anyburl.bodies.arrays import (
     Limits,
     Scratch,
 )
-from anyburl.bodies.kernel_binary import begin_grounding, end_grounding
+from anyburl.bodies.kernel_binary import AHEAD, begin_grounding, end_grounding
 from anyburl.bodies.kernel_pca import note_facts, note_through
 from anyburl.bodies.kernel_reach import contains, reach, shared_by_ways
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, steps
+from anyburl.graph.kernel import entity_rows, expect, expect_steps, steps
 
 
 @inlined
 def count_member(
-    graph: GraphArrays, x: int, n_cut: int, clock: int, n_touched: int, pca: bool, scratch: Scratch
+    graph: GraphArrays, x: int, n_cut: int, clock: int, n_touched: int, limits: Limits, scratch: Scratch
 ) -> int:
     """Count x for every head that it satisfies, except those with a constant in its cut; return the new `n_touched`."""
+    pca, is_large = limits.pca, counts_large(limits)
     cut = scratch.levels.cut
     for i in range(n_cut):
         entity = cut[i]
@@ -44,14 +45,33 @@ def count_member(
         note_facts(graph, x, 0, 1, scratch.pca)
     start, end = entity_rows(graph, x)
     for row in range(start, end):
+        if is_large and row + AHEAD < end:
+            prefetch(scratch.segment_counts, int(graph.partners[row + AHEAD]))
         if n_cut > 0 and in_cut(cut, n_cut, int(graph.targets[row])):
             continue
         segment = graph.partners[row]
         if scratch.segment_counts[segment] == 0:
             scratch.touched[n_touched] = segment
+            scratch.touched_constants[n_touched] = graph.targets[row]
             n_touched += 1
         scratch.segment_counts[segment] += 1
     return n_touched
+
+
+@inlined
+def counts_large(limits: Limits) -> bool:
+    """Whether the graph is so large that little of it is in the caches."""
+    return bool(limits.first_look < NO_LIMIT)
+
+
+@inlined
+def expect_members(graph: GraphArrays, members: NDArray[np.int32], place: int, stride: int, total: int) -> None:
+    """Have what is needed of the members after `place` loaded, the nearer ones further."""
+    expect(graph, int(members[(place + AHEAD * stride) % total]))
+    expect_steps(graph, int(members[(place + AHEAD // 2 * stride) % total]))
+    row = entity_rows(graph, int(members[(place + AHEAD // 4 * stride) % total]))[0]
+    prefetch(graph.targets, row)
+    prefetch(graph.partners, row)
 
 
 @inlined
@@ -126,11 +146,14 @@ def ground_dangling(
     if state.starts < limits.floor:  # no rule can be worth as much
         return end_grounding(True, scratch), 1
     total, stride, place, clock = state.starts, state.stride, state.place, state.clock
+    domain = graph.domains[offset : offset + total]
     n_members, n_touched, work = state.found, state.touched, state.work
     counted, visited = state.counted, state.visited
     before = work
     while visited < total and work <= limits.budget and work - before <= allowed:
-        x = int(graph.domains[offset + place])
+        x = int(domain[place])
+        if counts_large(limits):
+            expect_members(graph, domain, place, stride, total)
         place = (place + stride) % total
         visited += 1
         satisfied, n_cut, spent = dangling_cut(graph, length, x, limits.object_identity, limits.start, scratch)
@@ -141,7 +164,7 @@ def ground_dangling(
         if satisfied:
             n_members += 1
             scratch.members[x] = clock
-            n_touched = count_member(graph, x, n_cut, clock, n_touched, limits.pca, scratch)
+            n_touched = count_member(graph, x, n_cut, clock, n_touched, limits, scratch)
             start, end = entity_rows(graph, x)
             work += end - start
     state.place, state.found, state.touched, state.work = place, n_members, n_touched, work
@@ -177,18 +200,21 @@ def ground_constant(
         if kind == GROUNDED:
             return end_grounding(True, scratch), found + count_own_heads(graph, constant, total, limits.pca, scratch)
     side, total, clock = int(state.side), state.starts, state.clock
+    members = levels.nodes[side]
     place, stride, visited = state.place, state.stride, state.visited
     n_touched, work = state.touched, state.work  # finding the members does not count against counting them
     before = work
     while visited < total and work <= limits.budget and work - before <= allowed:
-        x = int(levels.nodes[side, place])
+        x = int(members[place])
+        if counts_large(limits):
+            expect_members(graph, members, place, stride, total)
         n_cut = 0
         if length > 1 and limits.object_identity:
             n_cut = shared_by_ways(levels, side, place, length - 1)
         place = (place + stride) % total
         visited += 1
         scratch.members[x] = clock
-        n_touched = count_member(graph, x, n_cut, clock, n_touched, limits.pca, scratch)
+        n_touched = count_member(graph, x, n_cut, clock, n_touched, limits, scratch)
         start, end = entity_rows(graph, x)
         work += end - start
     state.place, state.found, state.counted, state.visited = place, visited, visited, visited
@@ -214,6 +240,7 @@ def count_own_heads(graph: GraphArrays, constant: int, n_members: int, pca: bool
         if count > 0:
             scratch.segment_counts[segment] = count
             scratch.touched[n_touched] = segment
+            scratch.touched_constants[n_touched] = constant
             n_touched += 1
     state.found, state.counted, state.visited, state.touched = n_members, n_members, n_members, n_touched
     start, end = entity_rows(graph, constant)

@@ -37,12 +37,6 @@ def find_segment(graph: GraphArrays, entity: int, relation: int) -> int:
 
 
 @inlined
-def owner(graph: GraphArrays, segment: int) -> int:
-    """Return the entity that a segment belongs to: the last one whose segments begin at or before it."""
-    return lower_bound(graph.segment_offsets, 0, graph.n_entities + 2, segment + 1) - 1
-
-
-@inlined
 def entity_rows(graph: GraphArrays, entity: int) -> tuple[int, int]:
     """Return the rows of all edges of `entity`: the same range in both views."""
     first = graph.segment_starts[graph.segment_offsets[entity]]
