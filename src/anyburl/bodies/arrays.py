@@ -304,6 +304,15 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, p
     )
 
 
+def assign_memory(scratch: Scratch) -> None:
+    """Have the system give the memory that short unary bodies write to at random: of a large graph, that takes a second
+    or more, which the first time span would lose.
+    """
+    ends = (column[-1] for column in (scratch.levels.stamps, scratch.levels.slots, scratch.levels.closed))
+    for array in (scratch.segment_counts, scratch.members, *ends):
+        array.fill(0)
+
+
 def empty_tally(directed: int) -> TallyArrays:
     """Return room for the sums of `directed` relations."""
     return TallyArrays(

@@ -24,7 +24,7 @@ PIECES = {1: 4096, 2: 512}  # bodies harvested at a time, of longer ones 64
 SAMPLED_FIRST = 20_000  # paths: the bodies that they meet often are swept first,
 FEW = 64  # bodies at a time, since they are costly
 LARGE = 10_000_000  # edges: bodies of such a graph are costly, so frequent ones should come first:
-LARGE_BATCH = 20  # times as many paths are sampled at a time there
+LARGE_BATCH = 12  # times as many paths are sampled at a time there, for some tenths of a second
 SWEEP_BELOW = 0.02  # new bodies per path: below that, sampling mostly finds known bodies
 
 

@@ -5,28 +5,48 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel
+from anyburl._jit import inlined, kernel, prefetch
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, inverse, joins
+from anyburl.graph.kernel import entity_rows, expect, expect_edges, expect_steps, inverse, joins
 from anyburl.paths.arrays import PathArrays
 from anyburl.rng import next_uint64, randint
 
 TRIES = 8  # to close a cyclic path of a large graph
+COMING = 15  # a place in `coming` is the number of an attempt modulo 16
 
 
 @inlined
-def sample_head(graph: GraphArrays, triples: NDArray[np.int32], state: NDArray[np.uint64]) -> tuple[int, int, int]:
-    """Return a random head triple as an edge: start, directed relation, other end; subject or object starts the walk.
+def head_at(
+    graph: GraphArrays, triples: NDArray[np.int32], row: int, state: NDArray[np.uint64]
+) -> tuple[int, int, int]:
+    """Return the head triple of a row as an edge: start, directed relation, other end; subject or object starts the
+    walk.
 
     Of h(c, c), read as h(c, self), the walk can start at c only.
     """
-    row = randint(state, len(triples))
     subject, relation, object_ = int(triples[row, 0]), int(triples[row, 1]), int(triples[row, 2])
     if subject == object_:
         return subject, relation, graph.n_entities
     if next_uint64(state) >> np.uint64(63) == 0:
         return subject, relation, object_
     return object_, relation + graph.n_relations, subject
+
+
+@inlined
+def next_head(
+    graph: GraphArrays, triples: NDArray[np.int32], attempt: int, state: NDArray[np.uint64], coming: NDArray[np.int64]
+) -> int:
+    """Return the row of the head of an attempt, drawn some attempts before: on a large graph what the next ones need is
+    loaded meanwhile. Draw a later one; `coming` holds those in between.
+    """
+    row = int(coming[attempt & COMING])
+    coming[attempt & COMING] = randint(state, len(triples))
+    prefetch(triples, 3 * int(coming[attempt & COMING]))
+    for place in (0, 2):  # subject and object
+        expect(graph, int(triples[coming[(attempt + 8) & COMING], place]))
+        expect_steps(graph, int(triples[coming[(attempt + 4) & COMING], place]))
+        expect_edges(graph, int(triples[coming[(attempt + 2) & COMING], place]))
+    return row
 
 
 @inlined
@@ -144,6 +164,7 @@ def sample(
     mixed: bool,
     state: NDArray[np.uint64],
     visited: NDArray[np.int32],
+    coming: NDArray[np.int64],
     paths: PathArrays,
 ) -> int:
     """Fill `paths` (room for `attempts`) with straight paths, cyclic or acyclic; return how many of the attempts gave
@@ -152,14 +173,18 @@ def sample(
     Steps are uniform over edges; `mixed`, every other path's are uniform over relations, and a cyclic path has some
     tries to close.
 
-    `visited` is scratch with room for the entities of one path.
+    `visited` is scratch with room for the entities of one path, `coming` for 16 heads.
     """
     n_paths, length = 0, paths.relations.shape[1]
     tries = mixed and cyclic and length > 1
     n_steps = length - 1 - tries if cyclic else length
+    if mixed:
+        for turn in range(len(coming)):
+            coming[turn] = randint(state, len(triples))
     for attempt in range(attempts):
         by_relation = mixed and attempt & 1 == 1
-        start, head, other = sample_head(graph, triples, state)
+        row = next_head(graph, triples, attempt, state, coming) if mixed else randint(state, len(triples))
+        start, head, other = head_at(graph, triples, row, state)
         if cyclic and other == graph.n_entities and length > 1:
             continue
         paths.starts[n_paths], paths.heads[n_paths], paths.others[n_paths] = start, head, other

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays
 from anyburl.paths.arrays import PathArrays, empty_paths
-from anyburl.paths.kernel import sample
+from anyburl.paths.kernel import COMING, sample
 from anyburl.paths.profile import PathProfile
 
 
@@ -27,5 +27,6 @@ def sample_paths(
     """
     paths = empty_paths(attempts, profile.rule_length)
     visited = np.empty(profile.rule_length + 2, np.int32)
-    n_paths = sample(graph, triples, profile.cyclic, attempts, mixed, state, visited, paths)
+    coming = np.empty(COMING + 1, np.int64)
+    n_paths = sample(graph, triples, profile.cyclic, attempts, mixed, state, visited, coming, paths)
     return PathArrays(*(column[:n_paths] for column in paths))

@@ -100,5 +100,6 @@ class ThreadsEngine(Stoppable):
         return []
 
     def close(self) -> None:
-        """Stop the threads."""
+        """Stop the threads and free their buffers: rules are put together next, which takes memory as well."""
         self._pool.shutdown()
+        self._idle = SimpleQueue()

@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 
-from anyburl.bodies.arrays import BodyArrays, HeadArrays, Limits, empty_harvest, empty_scratch
+from anyburl.bodies.arrays import BodyArrays, HeadArrays, Limits, assign_memory, empty_harvest, empty_scratch
 from anyburl.bodies.kernel import harvest
 from anyburl.bodies.seen import SeenBodies
 from anyburl.graph.arrays import GraphArrays
@@ -56,6 +56,8 @@ class Worker:
         self._reward = make_reward(options.reward)
         pca, witnessed = self._reward.pca, witnessed or not options.object_identity
         self._scratch = empty_scratch(graph, longest, witnessed=witnessed, pca=pca)
+        if len(graph.targets) > LARGE:
+            assign_memory(self._scratch)
         self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations, pca=pca)
         self._held: tuple[BodySource, BodyArrays] | None = None  # an unfinished body of the last span
         self.floor = 0.0  # rules that are worth less are left out
