@@ -48,7 +48,7 @@ class Timing(NamedTuple):
     """What a run took, in seconds, without those that engines take to start."""
 
     learning: float
-    sorting: float  # of the rules, after learning, by this process alone: as a path budget promises
+    sorting: float  # joining and sorting the rules, after learning, in this process: a path budget promises an order
     busy: float  # of all cores, whoever kept them busy: on a quiet machine, about the same for every engine
 
 
