@@ -8,13 +8,15 @@ All rules, which are millions a second and have to be sent, and binary rules alo
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
-from common import save, shared
+from common import save, shared, timed
 
 import anyburl
 from anyburl.cluster import import_ray
@@ -42,12 +44,29 @@ def simulated_nodes(n_nodes: int) -> Iterator[None]:
         cluster.shutdown()
 
 
-def seconds_of(data: anyburl.Dataset, **options: Any) -> tuple[float, int]:
-    """Learn; return the seconds of learning, without those that engines take to start, and the rules."""
+class Timing(NamedTuple):
+    """What a run took, in seconds, without those that engines take to start."""
+
+    learning: float
+    sorting: float  # joining and sorting the rules, after learning, in this process: a path budget promises an order
+    busy: float  # of all cores, whoever kept them busy: on a quiet machine, about the same for every engine
+
+
+def time_of(data: anyburl.Dataset, **options: Any) -> tuple[Timing, int]:
+    """Learn; return what it took, and how many rules there are."""
     learner = anyburl.Learner(data.train, anyburl.LearnOptions(seed=1, **options))
+    busy = busy_seconds()
     for _ in learner.spans():
         pass
-    return learner.elapsed, len(learner.rules())
+    busy = busy_seconds() - busy
+    sorting, rules = timed(learner.rules)
+    return Timing(learner.elapsed, sorting, busy), len(rules)
+
+
+def busy_seconds() -> float:
+    """Return for how long the cores of this machine were not idle since it started."""
+    user, nice, system, _, _, *other = map(int, Path("/proc/stat").read_text().split(maxsplit=9)[1:9])
+    return (user + nice + system + sum(other)) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -61,21 +80,32 @@ def main() -> None:
 
 
 def compare(data: anyburl.Dataset, options: dict[str, int]) -> dict[str, Any]:
-    """Let all cases do the same work in turns; return their seconds and ratios."""
-    seconds: dict[str, list[float]] = {f"{engine} {threads}": [] for engine, threads in CASES}
+    """Let all cases do the same work in turns; return their seconds and ratios, those of learning and those of all."""
+    timings: dict[str, list[Timing]] = {f"{engine} {threads}": [] for engine, threads in CASES}
     rules = set()
     for _ in range(ROUNDS):
         for engine, threads in CASES:
-            elapsed, n_rules = seconds_of(data, engine=engine, threads=threads, **options)
-            seconds[f"{engine} {threads}"].append(round(elapsed, 3))
+            timing, n_rules = time_of(data, engine=engine, threads=threads, **options)
+            timings[f"{engine} {threads}"].append(timing)
             rules.add(n_rules)
-    middle = {case: median(times) for case, times in seconds.items()}
+    learning = {case: median(one.learning for one in times) for case, times in timings.items()}
+    whole = {case: median(one.learning + one.sorting for one in times) for case, times in timings.items()}
     return {
         "rules": sorted(rules),  # one number: all cases find the same
-        "seconds": seconds,
-        "threads_one_over_two": round(middle["threads 1"] / middle["threads 2"], 2),
-        "ray_one_over_two": round(middle["ray 1"] / middle["ray 2"], 2),
-        "ray_over_threads_with_two": round(middle["ray 2"] / middle["threads 2"], 2),
+        "seconds": {case: [round(one.learning, 3) for one in times] for case, times in timings.items()},
+        "seconds_of_sorting": {case: [round(one.sorting, 3) for one in times] for case, times in timings.items()},
+        "seconds_of_busy_cores": {case: [round(one.busy, 1) for one in times] for case, times in timings.items()},
+        **ratios(learning),
+        "with_sorting": ratios(whole),
+    }
+
+
+def ratios(seconds: dict[str, float]) -> dict[str, float]:
+    """Return what two cores gain over one, and what Ray costs."""
+    return {
+        "threads_one_over_two": round(seconds["threads 1"] / seconds["threads 2"], 2),
+        "ray_one_over_two": round(seconds["ray 1"] / seconds["ray 2"], 2),
+        "ray_over_threads_with_two": round(seconds["ray 2"] / seconds["threads 2"], 2),
     }
 
 

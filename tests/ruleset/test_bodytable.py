@@ -47,7 +47,8 @@ def test_numbers_by_look_up_and_by_sorting_agree(keys: list[int]) -> None:
 
 
 @given(st.lists(st.tuples(*[st.sampled_from([-1, 0, 5, 2**31 - 3])] * 4), min_size=1, max_size=20))
-def test_joint_keys_tell_rows_apart_however_large_the_ids(rows: list[tuple[int, ...]]) -> None:
+def test_joint_keys_tell_rows_apart_and_keep_their_order_however_large_the_ids(rows: list[tuple[int, ...]]) -> None:
     keys = joint_keys([np.array(column, dtype=np.int32) for column in zip(*rows, strict=True)])
     assert len(set(keys.tolist())) == len(set(rows))
     assert len(set(zip(keys.tolist(), rows, strict=True))) == len(set(rows))
+    assert [rows[place] for place in np.argsort(keys, kind="stable")] == sorted(rows)

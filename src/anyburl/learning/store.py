@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.ruleset import measures
+from anyburl.ruleset.bodytable import joint_keys
 from anyburl.ruleset.combine import concatenate
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.vocabulary import Vocabulary
@@ -143,20 +144,21 @@ def most_valuable(rules: RuleSet, n_rules: int) -> NDArray[np.int64]:
     values = measures.value(rules.support, rules.predictions)
     least = np.partition(values, len(values) - n_rules)[len(values) - n_rules]
     above, ties = np.flatnonzero(values > least), np.flatnonzero(values == least)
-    order = np.lexsort(canonical_columns(rules.take(ties)))
+    order = np.argsort(canonical_keys(rules.take(ties)), kind="stable")
     return np.sort(np.concatenate([above, ties[order[: n_rules - len(above)]]]))
 
 
-def canonical_columns(rules: RuleSet) -> tuple[np.ndarray, ...]:
-    """Return the columns that tell rules apart, the least important first, as `np.lexsort` takes them.
+def canonical_keys(rules: RuleSet) -> NDArray[np.int64]:
+    """Return a number for each rule, no two the same, whose order depends on nothing but the rules.
 
     Bodies are compared by their relations, not by their row: the table's order depends on what was found first.
     """
-    ranks = np.empty(len(rules.bodies), np.int64)
-    ranks[np.lexsort(rules.bodies.T[::-1])] = np.arange(len(rules.bodies))
-    return (rules.body_constant, rules.head_constant, rules.head, ranks[rules.body], rules.type)
+    ranks = np.empty(len(rules.bodies), np.int32)
+    ranks[np.lexsort(rules.bodies.T[::-1])] = np.arange(len(rules.bodies), dtype=np.int32)
+    body, kind = ranks[rules.body], rules.type.astype(np.int32)
+    return joint_keys([kind, body, rules.head, rules.head_constant, rules.body_constant])
 
 
 def sort_rules(rules: RuleSet) -> RuleSet:
     """Return the rules in an order that depends on nothing but the rules."""
-    return rules.take(np.lexsort(canonical_columns(rules)))
+    return rules.take(np.argsort(canonical_keys(rules), kind="stable"))

@@ -65,7 +65,10 @@ def dense_numbers(keys: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int6
 
 
 def joint_keys(columns: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
-    """Return one number per row, equal for two rows if all their columns (-1 or more) are equal."""
+    """Return one number per row, equal for two rows if all their columns (-1 or more) are equal.
+
+    The numbers are in the order of the rows, compared by the first column, then by the second, and so on.
+    """
     keys = np.zeros(len(columns[0]), dtype=np.int64)
     n_keys = 1
     for column in columns:
