@@ -3,8 +3,9 @@
 python benchmarks/bench_tuned.py [--data WN18RR,CoDEx-S] [--seeds 1,2,3] [--seconds 60] [--embeddings FOLDER]
 
 With --runs FOLDER, rules are learned into FOLDER/NAME-SEED, or taken from there. With --embeddings FOLDER, hybrid takes
-FOLDER/NAME-SEED/embedding.safetensors, as `anyburl embed NAME --out FOLDER/NAME-SEED` makes it. Figures are stored
-as soon as they are known; what is stored already is measured again only with --again.
+FOLDER/NAME-SEED/embedding.safetensors, as `anyburl embed NAME --out FOLDER/NAME-SEED` makes it. With --sample N, N
+triples of the test split are ranked, the same in every run. Figures are stored as soon as they are known; what is
+stored already is measured again only with --again.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument("--embeddings", type=Path)
     parser.add_argument("--blocked", action="store_true", help="measure tuned with connected pairs blocked as well")
     parser.add_argument("--no-valid", action="store_true", help="measure tuned without the valid split as well")
+    parser.add_argument("--sample", type=int, help="rank this many triples of the test split, drawn at random")
     parser.add_argument("--again", action="store_true")
     chosen = parser.parse_args()
     path = HERE / "results" / "tuned.json"
@@ -63,21 +65,23 @@ def measure(name: str, seed: int, chosen: argparse.Namespace) -> dict[str, Any]:
         run = (chosen.runs or Path(scratch)) / f"{name}-{seed}"
         data = anyburl.load_dataset(shared() / "data" / name)
         found = learned(run, data, name, seed, chosen.seconds)
+        if chosen.sample:
+            found["sample"] = chosen.sample
         for aggregation in ("max", "noisy-or-top:5", "tuned"):
-            found[aggregation] = asked(run, aggregation, seed)
+            found[aggregation] = asked(run, aggregation, seed, chosen.sample)
         if chosen.blocked:
-            found["tuned, blocked"] = asked(run, "tuned", seed, block_connected="on")
+            found["tuned, blocked"] = asked(run, "tuned", seed, chosen.sample, block_connected="on")
         if chosen.no_valid:
-            found["tuned, no valid"] = without_valid(run, seed, "off")
+            found["tuned, no valid"] = without_valid(run, seed, "off", chosen.sample)
             if chosen.blocked:
-                found["tuned, no valid, blocked"] = without_valid(run, seed, "on")
+                found["tuned, no valid, blocked"] = without_valid(run, seed, "on", chosen.sample)
         embedding = chosen.embeddings and chosen.embeddings / f"{name}-{seed}" / FILE
         if embedding and embedding.is_file():
             shutil.copy(embedding, run / FILE)
             about = read_arrays(run / FILE)[1]
             about = {key: about[key] for key in ("options", "seconds", "device") if key in about}
-            found["embedding"] = {**about, **alone(run, data)}
-            found["hybrid"] = asked(run, "hybrid", seed)
+            found["embedding"] = {**about, **alone(run, some_of_test(data, chosen.sample))}
+            found["hybrid"] = asked(run, "hybrid", seed, chosen.sample)
     return found
 
 
@@ -93,16 +97,30 @@ def learned(run: Path, data: anyburl.Dataset, name: str, seed: int, seconds: flo
     return about
 
 
-def asked(run: Path, aggregation: str, seed: int, **options: Any) -> dict[str, Any]:
-    """Rank the test split; blocked or not, as the options say."""
+def asked(run: Path, aggregation: str, seed: int, sample: int | None = None, **options: Any) -> dict[str, Any]:
+    """Rank the test split, or a sample of it; blocked or not, as the options say."""
     options = {"block_connected": "off", **options}
     opened_in, reasoner = timed(lambda: anyburl.Reasoner.open(run, aggregation=aggregation, seed=seed, **options))
     with reasoner:
-        ranked_in, metrics = timed(reasoner.evaluate)
+        data = some_of_test(reasoner.dataset, sample)
+        ranked_in, metrics = timed(lambda: evaluate_split(reasoner.ranker, data, "test", {}))
         return told(metrics, opened_in, ranked_in, tuning_of(reasoner))
 
 
-def without_valid(run: Path, seed: int, block: str) -> dict[str, Any]:
+def some_of_test(data: anyburl.Dataset, sample: int | None) -> anyburl.Dataset:
+    """Return the data with a sample of test, the same in every run; the rest goes to valid, so that ranks are filtered
+    by it all the same. It is to be ranked, not to be learned from.
+    """
+    if sample is None:
+        return data
+    test = data.test.triples
+    drawn = np.zeros(len(test), np.bool_)
+    drawn[np.random.default_rng(0).permutation(len(test))[:sample]] = True
+    known = np.concatenate([data.valid.triples, test[~drawn]])
+    return replace(data, valid=TripleTable(data.vocabulary, known), test=TripleTable(data.vocabulary, test[drawn]))
+
+
+def without_valid(run: Path, seed: int, block: str, sample: int | None) -> dict[str, Any]:
     """Rank the test split by a model that learned from facts of train alone; answers in valid are filtered all the
     same.
     """
@@ -111,7 +129,7 @@ def without_valid(run: Path, seed: int, block: str) -> dict[str, Any]:
         nothing = TripleTable(data.vocabulary, data.valid.triples[:0])
         tuning = tune(reasoner.ranker, replace(data, valid=nothing), groups, seed=seed)
         ranker = replace(reasoner.ranker, reranker=TunedReranker(tuning, groups))
-        ranked_in, metrics = timed(lambda: evaluate_split(ranker, data, "test", {}))
+        ranked_in, metrics = timed(lambda: evaluate_split(ranker, some_of_test(data, sample), "test", {}))
         return told(metrics, tuning.seconds, ranked_in, tuning)
 
 
