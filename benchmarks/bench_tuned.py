@@ -117,7 +117,8 @@ def some_of_test(data: anyburl.Dataset, sample: int | None) -> anyburl.Dataset:
     drawn = np.zeros(len(test), np.bool_)
     drawn[np.random.default_rng(0).permutation(len(test))[:sample]] = True
     known = np.concatenate([data.valid.triples, test[~drawn]])
-    return replace(data, valid=TripleTable(data.vocabulary, known), test=TripleTable(data.vocabulary, test[drawn]))
+    valid, few = (TripleTable.from_ids(triples, data.vocabulary) for triples in (known, test[drawn]))
+    return replace(data, valid=valid, test=few)
 
 
 def without_valid(run: Path, seed: int, block: str, sample: int | None) -> dict[str, Any]:
