@@ -24,8 +24,10 @@ from figures import told, tuning_of
 
 import anyburl
 from anyburl.embedding.stored import FILE, load_embedding, read_arrays
-from anyburl.evaluation.evaluate import evaluate_split
+from anyburl.evaluation.evaluate import evaluate_split, summarise_ranks
 from anyburl.ranking.queries import make_queries, take_queries
+from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranks import target_ranks
 from anyburl.triples.table import TripleTable
 from anyburl.tuning.evidence import rule_groups
 from anyburl.tuning.reranker import TunedReranker
@@ -49,6 +51,8 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="rank this many triples of the test split, drawn at random")
     parser.add_argument("--again", action="store_true")
     chosen = parser.parse_args()
+    if chosen.sample and chosen.embeddings:
+        parser.error("an embedding alone ranks all of the test split: leave out --sample")
     path = HERE / "results" / "tuned.json"
     results: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
     for seed in chosen.seeds.split(","):
@@ -80,7 +84,7 @@ def measure(name: str, seed: int, chosen: argparse.Namespace) -> dict[str, Any]:
             shutil.copy(embedding, run / FILE)
             about = read_arrays(run / FILE)[1]
             about = {key: about[key] for key in ("options", "seconds", "device") if key in about}
-            found["embedding"] = {**about, **alone(run, some_of_test(data, chosen.sample))}
+            found["embedding"] = {**about, **alone(run, data)}
             found["hybrid"] = asked(run, "hybrid", seed, chosen.sample)
     return found
 
@@ -102,23 +106,29 @@ def asked(run: Path, aggregation: str, seed: int, sample: int | None = None, **o
     options = {"block_connected": "off", **options}
     opened_in, reasoner = timed(lambda: anyburl.Reasoner.open(run, aggregation=aggregation, seed=seed, **options))
     with reasoner:
-        data = some_of_test(reasoner.dataset, sample)
-        ranked_in, metrics = timed(lambda: evaluate_split(reasoner.ranker, data, "test", {}))
+        ranked_in, metrics = timed(lambda: ranked(reasoner.ranker, reasoner.dataset, sample))
         return told(metrics, opened_in, ranked_in, tuning_of(reasoner))
 
 
-def some_of_test(data: anyburl.Dataset, sample: int | None) -> anyburl.Dataset:
-    """Return the data with a sample of test, the same in every run; the rest goes to valid, so that ranks are filtered
-    by it all the same. It is to be ranked, not to be learned from.
+def ranked(ranker: Ranker, data: anyburl.Dataset, sample: int | None) -> anyburl.Metrics:
+    """Rank the test split, or a sample of its triples, the same in every run.
+
+    Questions are asked as they are for the whole split, so that all of their answers are listed: each triple has the
+    rank that it has there.
     """
     if sample is None:
-        return data
-    test = data.test.triples
-    drawn = np.zeros(len(test), np.bool_)
-    drawn[np.random.default_rng(0).permutation(len(test))[:sample]] = True
-    known = np.concatenate([data.valid.triples, test[~drawn]])
-    valid, few = (TripleTable.from_ids(triples, data.vocabulary) for triples in (known, test[drawn]))
-    return replace(data, valid=valid, test=few)
+        return evaluate_split(ranker, data, "test", {})
+    test, known = data.test.triples, [data.train.triples, data.valid.triples, data.test.triples]
+    queries, places = make_queries(test, known, data.vocabulary.n_relations)
+    drawn = np.sort(np.random.default_rng(0).permutation(len(test))[:sample])
+    wanted = places.reshape(2, -1)[:, drawn].ravel()
+    questions = np.repeat(np.arange(len(queries.entities)), np.diff(queries.target_offsets))
+    asked = np.unique(questions[wanted])
+    some = take_queries(queries, asked)
+    ranks = target_ranks(some, ranker.answer(some), data.vocabulary.n_entities)
+    kept = np.flatnonzero(np.isin(questions, asked))  # the targets of these questions, in the same order
+    few = replace(data, test=TripleTable.from_ids(test[drawn], data.vocabulary))
+    return summarise_ranks(ranks.at(np.searchsorted(kept, wanted)), np.full(len(wanted), ""), ranker, few, "test", {})
 
 
 def without_valid(run: Path, seed: int, block: str, sample: int | None) -> dict[str, Any]:
@@ -130,7 +140,7 @@ def without_valid(run: Path, seed: int, block: str, sample: int | None) -> dict[
         nothing = TripleTable(data.vocabulary, data.valid.triples[:0])
         tuning = tune(reasoner.ranker, replace(data, valid=nothing), groups, seed=seed)
         ranker = replace(reasoner.ranker, reranker=TunedReranker(tuning, groups))
-        ranked_in, metrics = timed(lambda: evaluate_split(ranker, some_of_test(data, sample), "test", {}))
+        ranked_in, metrics = timed(lambda: ranked(ranker, data, sample))
         return told(metrics, tuning.seconds, ranked_in, tuning)
 
 
