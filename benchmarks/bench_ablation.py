@@ -1,9 +1,10 @@
 """What each part of a tuned model is worth: MRR on questions of valid, by models that have not seen them.
 
-python benchmarks/bench_ablation.py [--data WN18RR,CoDEx-S,FB15k-237] [--seed 1] --runs FOLDER
+python benchmarks/bench_ablation.py [--data WN18RR,CoDEx-S,FB15k-237] [--seed 1] [--only WORDS] --runs FOLDER
 
 Rules are taken from FOLDER/NAME-SEED, as `bench_tuned.py --runs FOLDER` leaves them. The test split is not looked at.
-What is stored already is measured again only with --again.
+With --only, the ways to train with these words in their names are compared. What is stored already is measured again
+only with --again.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from anyburl.tuning.walks import STEPS
 LIKENESS = kernel_likeness.N_COLUMNS
 NEARNESS = LIKENESS + 3 + STEPS
 OTHERS = NEARNESS + 12  # columns that tell of lists, relations and degrees
+SUMS = OTHERS - 4  # the first of them: over all groups of rules, and the place in the list
 COLUMNS = {
     "without likeness": slice(-LIKENESS, None),
     "without fit and nearness": slice(-NEARNESS, -LIKENESS),
     "without degrees and counts": slice(-OTHERS, -NEARNESS),
+    "without sums over groups and places": slice(-OTHERS, -SUMS),
     "without groups of rules": slice(N_BEST, -OTHERS),
 }
 
@@ -77,17 +80,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="CoDEx-S,WN18RR,FB15k-237")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="")
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--again", action="store_true")
     chosen = parser.parse_args()
     path = HERE / "results" / "ablation.json"
     results: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
     for name in chosen.data.split(","):
-        found = results.setdefault(name, {})
+        found = results.setdefault(name if chosen.seed == 1 else f"{name}, seed {chosen.seed}", {})
         with anyburl.Reasoner.open(chosen.runs / f"{name}-{chosen.seed}", block_connected="off") as reasoner:
             groups = rule_groups(reasoner.rules)
             for variant, way in variants().items():
-                if variant not in found or chosen.again:
+                if chosen.only in variant and (variant not in found or chosen.again):
                     with way:
                         tuning = tune(reasoner.ranker, reasoner.dataset, groups, seed=chosen.seed)
                     mrr = round(tuning.validation.get("model", 0.0), 4)

@@ -3,8 +3,9 @@
 python benchmarks/bench_tuned.py [--data WN18RR,CoDEx-S] [--seeds 1,2,3] [--seconds 60] [--embeddings FOLDER]
 
 With --runs FOLDER, rules are learned into FOLDER/NAME-SEED, or taken from there. With --embeddings FOLDER, hybrid takes
-FOLDER/NAME-SEED/embedding.safetensors, as `anyburl embed NAME --out FOLDER/NAME-SEED` makes it. Figures are stored
-as soon as they are known; what is stored already is measured again only with --again.
+FOLDER/NAME-SEED/embedding.safetensors, as `anyburl embed NAME --out FOLDER/NAME-SEED` makes it. With --sample N, N
+triples of the test split are ranked, the same in every run. Figures are stored as soon as they are known; what is
+stored already is measured again only with --again.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from figures import told, tuning_of
 
 import anyburl
 from anyburl.embedding.stored import FILE, load_embedding, read_arrays
-from anyburl.evaluation.evaluate import evaluate_split
+from anyburl.evaluation.evaluate import evaluate_split, summarise_ranks
 from anyburl.ranking.queries import make_queries, take_queries
+from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranks import target_ranks
 from anyburl.triples.table import TripleTable
 from anyburl.tuning.evidence import rule_groups
 from anyburl.tuning.reranker import TunedReranker
@@ -45,8 +48,11 @@ def main() -> None:
     parser.add_argument("--embeddings", type=Path)
     parser.add_argument("--blocked", action="store_true", help="measure tuned with connected pairs blocked as well")
     parser.add_argument("--no-valid", action="store_true", help="measure tuned without the valid split as well")
+    parser.add_argument("--sample", type=int, help="rank this many triples of the test split, drawn at random")
     parser.add_argument("--again", action="store_true")
     chosen = parser.parse_args()
+    if chosen.sample and chosen.embeddings:
+        parser.error("an embedding alone ranks all of the test split: leave out --sample")
     path = HERE / "results" / "tuned.json"
     results: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
     for seed in chosen.seeds.split(","):
@@ -63,21 +69,23 @@ def measure(name: str, seed: int, chosen: argparse.Namespace) -> dict[str, Any]:
         run = (chosen.runs or Path(scratch)) / f"{name}-{seed}"
         data = anyburl.load_dataset(shared() / "data" / name)
         found = learned(run, data, name, seed, chosen.seconds)
+        if chosen.sample:
+            found["sample"] = chosen.sample
         for aggregation in ("max", "noisy-or-top:5", "tuned"):
-            found[aggregation] = asked(run, aggregation, seed)
+            found[aggregation] = asked(run, aggregation, seed, chosen.sample)
         if chosen.blocked:
-            found["tuned, blocked"] = asked(run, "tuned", seed, block_connected="on")
+            found["tuned, blocked"] = asked(run, "tuned", seed, chosen.sample, block_connected="on")
         if chosen.no_valid:
-            found["tuned, no valid"] = without_valid(run, seed, "off")
+            found["tuned, no valid"] = without_valid(run, seed, "off", chosen.sample)
             if chosen.blocked:
-                found["tuned, no valid, blocked"] = without_valid(run, seed, "on")
+                found["tuned, no valid, blocked"] = without_valid(run, seed, "on", chosen.sample)
         embedding = chosen.embeddings and chosen.embeddings / f"{name}-{seed}" / FILE
         if embedding and embedding.is_file():
             shutil.copy(embedding, run / FILE)
             about = read_arrays(run / FILE)[1]
             about = {key: about[key] for key in ("options", "seconds", "device") if key in about}
             found["embedding"] = {**about, **alone(run, data)}
-            found["hybrid"] = asked(run, "hybrid", seed)
+            found["hybrid"] = asked(run, "hybrid", seed, chosen.sample)
     return found
 
 
@@ -93,16 +101,37 @@ def learned(run: Path, data: anyburl.Dataset, name: str, seed: int, seconds: flo
     return about
 
 
-def asked(run: Path, aggregation: str, seed: int, **options: Any) -> dict[str, Any]:
-    """Rank the test split; blocked or not, as the options say."""
+def asked(run: Path, aggregation: str, seed: int, sample: int | None = None, **options: Any) -> dict[str, Any]:
+    """Rank the test split, or a sample of it; blocked or not, as the options say."""
     options = {"block_connected": "off", **options}
     opened_in, reasoner = timed(lambda: anyburl.Reasoner.open(run, aggregation=aggregation, seed=seed, **options))
     with reasoner:
-        ranked_in, metrics = timed(reasoner.evaluate)
+        ranked_in, metrics = timed(lambda: ranked(reasoner.ranker, reasoner.dataset, sample))
         return told(metrics, opened_in, ranked_in, tuning_of(reasoner))
 
 
-def without_valid(run: Path, seed: int, block: str) -> dict[str, Any]:
+def ranked(ranker: Ranker, data: anyburl.Dataset, sample: int | None) -> anyburl.Metrics:
+    """Rank the test split, or a sample of its triples, the same in every run.
+
+    Questions are asked as they are for the whole split, so that all of their answers are listed: each triple has the
+    rank that it has there.
+    """
+    if sample is None:
+        return evaluate_split(ranker, data, "test", {})
+    test, known = data.test.triples, [data.train.triples, data.valid.triples, data.test.triples]
+    queries, places = make_queries(test, known, data.vocabulary.n_relations)
+    drawn = np.sort(np.random.default_rng(0).permutation(len(test))[:sample])
+    wanted = places.reshape(2, -1)[:, drawn].ravel()
+    questions = np.repeat(np.arange(len(queries.entities)), np.diff(queries.target_offsets))
+    asked = np.unique(questions[wanted])
+    some = take_queries(queries, asked)
+    ranks = target_ranks(some, ranker.answer(some), data.vocabulary.n_entities)
+    kept = np.flatnonzero(np.isin(questions, asked))  # the targets of these questions, in the same order
+    few = replace(data, test=TripleTable.from_ids(test[drawn], data.vocabulary))
+    return summarise_ranks(ranks.at(np.searchsorted(kept, wanted)), np.full(len(wanted), ""), ranker, few, "test", {})
+
+
+def without_valid(run: Path, seed: int, block: str, sample: int | None) -> dict[str, Any]:
     """Rank the test split by a model that learned from facts of train alone; answers in valid are filtered all the
     same.
     """
@@ -111,7 +140,7 @@ def without_valid(run: Path, seed: int, block: str) -> dict[str, Any]:
         nothing = TripleTable(data.vocabulary, data.valid.triples[:0])
         tuning = tune(reasoner.ranker, replace(data, valid=nothing), groups, seed=seed)
         ranker = replace(reasoner.ranker, reranker=TunedReranker(tuning, groups))
-        ranked_in, metrics = timed(lambda: evaluate_split(ranker, data, "test", {}))
+        ranked_in, metrics = timed(lambda: ranked(ranker, data, sample))
         return told(metrics, tuning.seconds, ranked_in, tuning)
 
 

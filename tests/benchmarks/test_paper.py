@@ -137,3 +137,14 @@ def test_welch_gives_the_p_value_of_the_books(
     paper: Any, one: list[float], other: list[float], expected: float
 ) -> None:
     assert paper("page.stats").welch(one, other) == pytest.approx(expected, abs=1e-4)
+
+
+def test_tables_say_where_a_sample_was_ranked_and_ablations_show_every_way(paper: Any, tmp_path: Path) -> None:
+    tuned = paper("page.tuned")
+    assert tuned.sample_note({"1": {"rules": 5}}) == []
+    assert "2,500 triples drawn at random" in tuned.sample_note({"1": {"sample": 2500}})[0]
+    stored = {"A": {"all of it": {"mrr": 0.5}}, "B": {"all of it": {"mrr": 0.4}, "less": {"mrr": 0.3}}}
+    path = tmp_path / "ablation.json"
+    path.write_text(json.dumps({"command": "bench", "machine": MACHINE, "results": stored}), "utf-8")
+    page = tuned.ablation(path)
+    assert "| less |  | 0.3000 |" in page

@@ -55,7 +55,7 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
         "UMLS may be split in another way in published work.\n",
     ]
     for name, runs in found.items():
-        parts += [f"### {name}\n", table(HEADER, rows(runs)), ""]
+        parts += [f"### {name}\n", *sample_note(runs), table(HEADER, rows(runs)), ""]
         parts += [
             f"- {model}, published: {mrr:.3f} ({source})" for model, (mrr, source) in PUBLISHED.get(name, {}).items()
         ]
@@ -67,18 +67,28 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     return "\n".join(parts) + "\n" + ablation(path.with_name("ablation.json"))
 
 
+def sample_note(runs: dict[str, Any]) -> list[str]:
+    """Say where not all of the test split was ranked."""
+    samples = sorted({run["sample"] for run in runs.values() if "sample" in run})
+    return [
+        f"Of the test split, {sample:,} triples drawn at random were ranked, the same for every row: all of it takes "
+        "too long. Times are those of low priority on a machine that was busy.\n"
+        for sample in samples
+    ]
+
+
 def ablation(path: Path) -> str:
     """Return what each part of the model is worth."""
     if not path.is_file():
         return ""
     stored: dict[str, Any] = json.loads(path.read_text("utf-8"))
     found, machine = stored["results"], stored["machine"]
-    ways = list(next(iter(found.values())))
+    ways = dict.fromkeys(way for of_data in found.values() for way in of_data)
     lines = [[way, *(f"{found[name][way]['mrr']:.4f}" if way in found[name] else "" for name in found)] for way in ways]
     return (
         "### What each part of the model is worth\n\n"
-        "MRR on questions of valid, each ranked by a model that has not seen it; one seed, test not looked at. Where "
-        "columns are taken away, the model is trained again without them.\n\n"
+        "MRR on questions of valid, each ranked by a model that has not seen it; the first seed unless said, test not "
+        "looked at. Where columns are taken away, the model is trained again without them.\n\n"
         + table(["", *found], lines)
         + f"\n\nMeasured until {machine['date']} (UTC), commit {machine['commit']}, by `{stored['command']}`.\n"
     )
