@@ -3,23 +3,30 @@
     python scripts/mutation.py rewards metrics      all modules if none is named
     python scripts/mutation.py --most 100 ranks     a hundred mutants at most, drawn at random
 
-Each module is mutated in a copy of the tree, build/mutation/NAME. Counts and survivors are kept in
-benchmarks/results/mutation.json; `benchmarks/results/mutation-survivors.json` says why those that stay do.
+Each module is mutated in a copy of the tree, build/mutation/NAME; tests run in forked processes, in which only anyburl
+is imported anew. Counts and survivors are kept in benchmarks/results/mutation.json;
+`benchmarks/results/mutation-survivors.json` says why those that stay do.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
+import difflib
 import json
 import os
 import random
 import shutil
-import sqlite3
-import subprocess
+import signal
 import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK, RESULTS = ROOT / "build" / "mutation", ROOT / "benchmarks" / "results" / "mutation.json"
@@ -37,11 +44,24 @@ MODULES = {
     ),
     "fit": ("calibration/fit.py", ["tests/calibration/test_fit.py"]),
     "thresholds": ("calibration/thresholds.py", ["tests/calibration/test_thresholds.py"]),
+    "scoring": (
+        "bodies/kernel.py",
+        [f"tests/bodies/test_{name}.py" for name in ("rule_scores", "pca", "harvest_bounded", "harvest")],
+    ),
 }
+
+
+class Mutant(NamedTuple):
+    """A module with one change."""
+
+    operator: str
+    line: int
+    text: str
 
 
 def main() -> None:
     """Mutate the modules that were named."""
+    os.environ.update(NUMBA_DISABLE_JIT="1", POLARS_MAX_THREADS="1", OMP_NUM_THREADS="1")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", metavar="NAME")
     parser.add_argument("--most", type=int, default=None, help="mutants of a module")
@@ -58,53 +78,131 @@ def mutate(name: str, most: int | None) -> dict[str, Any]:
     tree = WORK / name
     shutil.rmtree(tree, ignore_errors=True)
     for part in ("src", "tests", "pyproject.toml"):
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         (tree / part).parent.mkdir(parents=True, exist_ok=True)
-        copy(ROOT / part, tree / part)
-    (tree / "config.toml").write_text(_config(module, tests), "utf-8")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(tree / "src"),
-        "NUMBA_DISABLE_JIT": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-
-    def cosmic_ray(*words: str) -> str:
-        command = [sys.executable, "-m", "cosmic_ray.cli", *words]
-        return subprocess.run(command, cwd=tree, env=environment, check=True, capture_output=True, text=True).stdout
-
-    cosmic_ray("init", "config.toml", "session.sqlite")
-    n_mutants = _draw(tree / "session.sqlite", most)
-    cosmic_ray("exec", "config.toml", "session.sqlite")
-    outcomes = [json.loads(line) for line in cosmic_ray("dump", "session.sqlite").splitlines()]
-    tested = [(work["mutations"][0], result) for work, result in outcomes if result is not None]
-    survivors = [_described(mutation, result) for mutation, result in tested if result["test_outcome"] == "survived"]
-    return {"module": module, "tests": tests, "mutants": n_mutants, "tested": len(tested), "survivors": survivors}
-
-
-def _config(module: str, tests: list[str]) -> str:
-    command = f"{sys.executable} -m pytest -x -q -p no:xdist -p no:cacheprovider -o addopts= {' '.join(tests)}"
-    described = {"module-path": f"src/anyburl/{module}", "timeout": float(SECONDS), "test-command": command}
-    values = "\n".join(f"{key} = {json.dumps(value)}" for key, value in described.items())
-    return f'[cosmic-ray]\n{values}\nexcluded-modules = []\n[cosmic-ray.distributor]\nname = "local"\n'
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / part, tree / part)
+    source = tree / "src" / "anyburl" / module
+    for imported in (tree / "imported.json", None):
+        if failure := outcome_of(tree, tests, imported):
+            sys.exit(f"{name}: the tests fail without any mutation ({failure}), see {tree / 'said.txt'}")
+        if imported:
+            preload(json.loads(imported.read_text("utf-8")))
+        forget_compiled(source)
+    before = source.read_text("utf-8")
+    mutants = list(mutants_of(before))
+    drawn = mutants if most is None else random.Random(1).sample(mutants, min(most, len(mutants)))
+    survivors = []
+    for number, mutant in enumerate(drawn):
+        source.write_text(mutant.text, "utf-8")
+        if not outcome_of(tree, tests):
+            survivors.append(described(mutant, before))
+        if number % 20 == 0:
+            print(f"{name}: {number} of {len(drawn)}, {len(survivors)} survive", file=sys.stderr, flush=True)
+    source.write_text(before, "utf-8")
+    return {"module": module, "tests": tests, "mutants": len(mutants), "tested": len(drawn), "survivors": survivors}
 
 
-def _draw(session: Path, most: int | None) -> int:
-    """Leave `most` mutants, drawn with a fixed seed; return how many there were."""
-    with sqlite3.connect(session) as connection:
-        jobs = [row[0] for row in connection.execute("SELECT job_id FROM work_items ORDER BY job_id")]
-        drawn = jobs if most is None else random.Random(1).sample(jobs, min(most, len(jobs)))
-        left = [(job,) for job in jobs if job not in set(drawn)]
-        for table in ("mutation_specs", "work_items"):
-            connection.executemany(f"DELETE FROM {table} WHERE job_id = ?", left)
-    return len(jobs)
+def mutants_of(code: str) -> Iterator[Mutant]:
+    """Return all mutants of cosmic-ray but those of annotations, which are never evaluated."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    evaluated = without_annotations(code)
+    for operator in operator_names():
+        kind = get_operator(operator)
+        if kind.arguments():
+            continue
+        places = [place for node in ast_nodes(get_ast(code)) for place in kind().mutation_positions(node)]
+        for occurrence, (start, _) in enumerate(places):
+            text = mutate_code(code, kind(), occurrence)
+            if text is not None and without_annotations(text) != evaluated:
+                yield Mutant(operator, start[0], text)
 
 
-def _described(mutation: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    changed = [
-        line for line in (result["diff"] or "").splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
-    ]
-    return {"line": mutation["start_pos"][0], "operator": mutation["operator_name"], "change": changed}
+def without_annotations(code: str) -> str:
+    """Return what is left of a program if annotations do not count; one that is no Python is returned as it is."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return code
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef):
+            node.returns = None
+    return ast.dump(tree)
+
+
+def outcome_of(tree: Path, tests: list[str], imported: Path | None = None) -> str:
+    """Run tests in a child of this process, which has imported everything but anyburl; return why they fail, or ""."""
+    pid = os.fork()
+    if not pid:
+        _run_tests(tree, tests, imported)
+    deadline = time.monotonic() + SECONDS
+    while (ended := os.waitpid(pid, os.WNOHANG)) == (0, 0):
+        if time.monotonic() > deadline:
+            os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return "too slow"
+        time.sleep(0.01)
+    return f"status {ended[1]}" if ended[1] else ""
+
+
+def _run_tests(tree: Path, tests: list[str], imported: Path | None) -> NoReturn:
+    """End this process with the exit code of pytest."""
+    os.setpgid(0, 0)
+    os.chdir(tree)
+    said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    sys.path[:0] = [str(tree / "src"), str(tree / "tests")]
+    sys.dont_write_bytecode = imported is None
+    code = 99
+    try:
+        import pytest
+
+        plugins = [word for name in ("xdist", "cacheprovider", "cov") for word in ("-p", f"no:{name}")]
+        options = ["-x", "-q", "-o", "addopts=", *plugins, "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        code = int(pytest.main([*options, *tests]))
+        if imported:
+            foreign = [name for name, module in sys.modules.items() if _is_foreign(name, module)]
+            imported.write_text(json.dumps(foreign), "utf-8")
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _is_foreign(name: str, module: Any) -> bool:
+    file = getattr(module, "__file__", None) or ""
+    return "site-packages" in file and not name.startswith(("anyburl", "xdist"))
+
+
+def forget_compiled(source: Path) -> None:
+    """Remove what Python has kept of a module: it would be taken for a mutant of the same size and second."""
+    for file in (source.parent / "__pycache__").glob(f"{source.stem}.*"):
+        file.unlink()
+
+
+def preload(names: list[str]) -> None:
+    """Import what tests import of others, so that each mutant finds it there."""
+    for name in names:
+        with suppress(Exception):
+            import_module(name)
+
+
+def described(mutant: Mutant, before: str) -> dict[str, Any]:
+    """Return what was changed."""
+    lines = difflib.unified_diff(before.splitlines(), mutant.text.splitlines(), lineterm="", n=0)
+    changed = [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    return {"line": mutant.line, "operator": mutant.operator, "change": changed}
 
 
 def keep(name: str, found: dict[str, Any]) -> dict[str, Any]:

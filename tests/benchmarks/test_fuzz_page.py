@@ -34,7 +34,8 @@ def test_counts_and_findings_are_told(tmp_path: Path) -> None:
 def test_a_log_of_the_fuzzer_is_counted() -> None:
     from fuzz.run import counts
 
-    log = "#2 INITED cov: 5 ft: 6 corp: 1/1b\n#99 NEW    cov: 7 ft: 9 corp: 3/9b exec/s: 1\nDone 120 in 3 second(s)\n"
+    log = "#2 INITED cov: 5 ft: 6 corp: 1/1b\n#99 NEW    cov: 7 ft: 9 corp: 3/9b exec/s: 1\n"
+    log += "stat::number_of_executed_units: 120\n"
     expected = {"executions": 120, "edges": 7, "features": 9, "corpus": 3, "found": None}
     assert counts(log) == expected
     raised = f"{log} === Uncaught Python exception: ===\nKeyError: 'x'\n"
