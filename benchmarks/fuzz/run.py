@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=SECONDS)
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--missing", action="store_true", help="of these targets, what is still short")
+    parser.add_argument("--recheck", action="store_true", help="parse again what libFuzzer called a timeout")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -59,6 +60,9 @@ def main() -> None:
     for name in NAMES if arguments.all else arguments.targets:
         if name not in NAMES:
             sys.exit(f"there is no target {name!r}: expected one of {', '.join(NAMES)}")
+        if arguments.recheck:
+            print(json.dumps({name: recheck(name)}), flush=True)
+            continue
         had = stored_results().get(name, {}) if arguments.missing else {}
         seconds = arguments.seconds - had.get("processor_seconds", 0.0)
         runs = arguments.runs - had.get("executions", 0)
@@ -145,9 +149,34 @@ def counts(log: str) -> dict[str, Any]:
     }
 
 
+def recheck(name: str) -> list[str]:
+    """Forget timeouts of inputs that take little of a processor: the process was stopped. Return those that stay."""
+    from anyburl.locks import alone
+
+    inputs = sorted((WORK / name / "found").glob("timeout-*"))
+    with tempfile.TemporaryDirectory() as folder:
+        for path in inputs:
+            find_target(name).check(Path(folder), path.read_bytes())  # raises if it takes long
+    with alone(WORK / ".lock"):
+        stored = stored_results()
+        findings = stored.get(name, {}).get("findings", [])
+        timeouts = [found for found in findings if found.startswith("timeout after")]
+        if not timeouts or len(timeouts) > len(inputs):
+            return timeouts
+        stored[name]["findings"] = [found for found in findings if found not in timeouts]
+        stored[name]["stopped"] = stored[name].get("stopped", 0) + len(timeouts)
+        _store(stored)
+    return []
+
+
 def stored_results() -> dict[str, dict[str, Any]]:
     """Return what is known of each target."""
     return dict(json.loads(RESULTS.read_text("utf-8"))["results"]) if RESULTS.is_file() else {}
+
+
+def _store(stored: dict[str, dict[str, Any]]) -> None:
+    described = {"command": COMMAND, "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M}", "results": stored}
+    RESULTS.write_text(json.dumps(described, indent=1) + "\n", "utf-8")
 
 
 def keep(name: str, run: dict[str, Any]) -> dict[str, Any]:
@@ -162,11 +191,11 @@ def keep(name: str, run: dict[str, Any]) -> dict[str, Any]:
             "seconds": round(before["seconds"] + run["seconds"], 1),
             "processor_seconds": round(before.get("processor_seconds", 0.0) + run["processor_seconds"], 1),
             "edges": max(before["edges"], run["edges"]),
+            **({"stopped": before["stopped"]} if "stopped" in before else {}),
             "findings": [*before["findings"], *([run["found"]] if run["found"] else [])],
             "last": run,
         }
-        described = {"command": COMMAND, "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M}", "results": stored}
-        RESULTS.write_text(json.dumps(described, indent=1) + "\n", "utf-8")
+        _store(stored)
     return dict(stored[name])
 
 
