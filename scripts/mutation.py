@@ -39,7 +39,7 @@ MODULES = {
     "rewards": ("learning/reward.py", ["tests/learning/test_rewards.py"]),
     "policies": ("learning/policy.py", ["tests/learning/test_policies.py"]),
     "aggregation": ("ranking/aggregation.py", ["tests/ranking/test_aggregations.py"]),
-    "ranks": ("ranking/ranks.py", ["tests/evaluation/test_metrics.py", "tests/ranking/test_answers.py"]),
+    "ranks": ("ranking/ranks.py", ["tests/ranking/test_ranks.py", "tests/ranking/test_answers.py"]),
     "metrics": (
         "evaluation/metrics.py",
         ["tests/evaluation/test_metrics.py", "tests/evaluation/test_metrics_shown.py"],
