@@ -89,7 +89,7 @@ def test_thresholds_are_those_of_the_definition(hidden: float) -> None:
     the variance as counts do.
     """
     rng = np.random.default_rng(3)
-    for promised in (0.3, 0.5, 0.7, 0.8, 0.9, 0.95):
+    for promised in np.linspace(0.3, 0.95, 14).tolist():
         scores = rng.integers(0, 40, 2000) / 40
         probabilities = np.clip(scores * rng.uniform(0.9, 1.1), 0, 1)
         fitted = observations(scores, rng.random(2000) < scores, has_others=rng.random(2000) < 0.3)
