@@ -64,8 +64,8 @@ class Mutant(NamedTuple):
     """A module with one change."""
 
     operator: str
+    occurrence: int
     line: int
-    text: str
 
 
 def main() -> None:
@@ -105,9 +105,10 @@ def mutate(name: str, most: int | None) -> dict[str, Any]:
     drawn = mutants if most is None else random.Random(1).sample(mutants, min(most, len(mutants)))
     survivors = []
     for number, mutant in enumerate(drawn):
-        source.write_text(mutant.text, "utf-8")
+        text = mutated(before, mutant)
+        source.write_text(text, "utf-8")
         if not outcome_of(tree, tests, 10 + 4 * unchanged.seconds).status:
-            survivors.append(described(mutant, before))
+            survivors.append(described(mutant, before, text))
         if number % 20 == 0:
             state = f"{number} of {len(drawn)}, {len(survivors)} survive, tests take {unchanged.seconds:.1f} s"
             print(f"{name}: {state}", file=sys.stderr, flush=True)
@@ -118,35 +119,33 @@ def mutate(name: str, most: int | None) -> dict[str, Any]:
 def mutants_of(code: str) -> Iterator[Mutant]:
     """Return all mutants of cosmic-ray but those of annotations, which are never evaluated."""
     from cosmic_ray.ast import ast_nodes, get_ast
-    from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator, operator_names
 
-    evaluated = without_annotations(code)
+    nodes, spans = list(ast_nodes(get_ast(code))), list(annotation_spans(code))
     for operator in operator_names():
         kind = get_operator(operator)
         if kind.arguments():
             continue
-        places = [place for node in ast_nodes(get_ast(code)) for place in kind().mutation_positions(node)]
+        places = [place for node in nodes for place in kind().mutation_positions(node)]
         for occurrence, (start, _) in enumerate(places):
-            text = mutate_code(code, kind(), occurrence)
-            if text is not None and without_annotations(text) != evaluated:
-                yield Mutant(operator, start[0], text)
+            if not any(first <= start < last for first, last in spans):
+                yield Mutant(operator, occurrence, start[0])
 
 
-def without_annotations(code: str) -> str:
-    """Return what is left of a program if annotations do not count; one that is no Python is returned as it is."""
-    try:
-        tree = ast.parse(code)
-    except SyntaxError:
-        return code
-    for node in ast.walk(tree):
-        if isinstance(node, ast.AnnAssign):
-            node.annotation = ast.Constant(None)
-        elif isinstance(node, ast.arg):
-            node.annotation = None
-        elif isinstance(node, ast.FunctionDef):
-            node.returns = None
-    return ast.dump(tree)
+def annotation_spans(code: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return where annotations start and end: lines, which count from 1, and columns."""
+    for node in ast.walk(ast.parse(code)):
+        found = node.returns if isinstance(node, ast.FunctionDef) else getattr(node, "annotation", None)
+        if found is not None:
+            yield (found.lineno, found.col_offset), (found.end_lineno, found.end_col_offset)
+
+
+def mutated(code: str, mutant: Mutant) -> str:
+    """Return the text of a mutant."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    return str(mutate_code(code, get_operator(mutant.operator)(), mutant.occurrence))
 
 
 def outcome_of(tree: Path, tests: list[str], seconds: float = SECONDS, imported: Path | None = None) -> Outcome:
@@ -204,9 +203,9 @@ def preload(names: list[str]) -> None:
             import_module(name)
 
 
-def described(mutant: Mutant, before: str) -> dict[str, Any]:
+def described(mutant: Mutant, before: str, after: str) -> dict[str, Any]:
     """Return what was changed."""
-    lines = difflib.unified_diff(before.splitlines(), mutant.text.splitlines(), lineterm="", n=0)
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
     changed = [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     return {"line": mutant.line, "operator": mutant.operator, "change": changed}
 
