@@ -26,7 +26,9 @@ every four seconds, and with every snapshot.
 
 def render(results: Path, docs: Path) -> Path:
     """Write the page."""
-    parts = [HEAD, faults_section(load(results / "faults.json"))]
+    remarks = results / "fault-remarks.json"
+    told = json.loads(remarks.read_text("utf-8")) if remarks.is_file() else []
+    parts = [HEAD, faults_section(load(results / "faults.json"), told)]
     for name, section in (("learn", learning_section), ("predict", predicting_section), ("serve", serving_section)):
         file = results / f"soak-{name}.json"
         if file.is_file():
@@ -54,7 +56,7 @@ def table(header: list[str], rows: list[list[object]]) -> str:
     )
 
 
-def faults_section(stored: dict[str, Any]) -> str:
+def faults_section(stored: dict[str, Any], remarks: list[dict[str, str]]) -> str:
     """Return what was done to commands, and what came of it."""
     found, machine = stored["results"], stored["machine"]
     header = ["trials", "exit codes", "what was there", "unfinished files, swept", "learning lost (s)", "problems"]
@@ -64,7 +66,7 @@ def faults_section(stored: dict[str, Any]) -> str:
             about_trials(found, machine),
             table(["fault", *header], rows(found["by_fault"])),
             table(["command", *header], rows(found["by_command"])),
-            problems(found["problems"]),
+            problems(found["problems"], remarks),
         ]
     )
 
@@ -106,11 +108,15 @@ def counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{name}: {n}" for name, n in counts.items())
 
 
-def problems(found: list[dict[str, Any]]) -> str:
-    """Return what went wrong."""
+def problems(found: list[dict[str, Any]], remarks: list[dict[str, str]]) -> str:
+    """Return what went wrong, and what came of that."""
     if not found:
         return "Nothing was lost that had been reported as saved, and no trial left a problem.\n"
-    lines = [f"- {trial['command']}, {trial['fault']}: {trial['problems'][0].splitlines()[0][:300]}" for trial in found]
+    lines = []
+    for trial in found:
+        said = trial["problems"][0].splitlines()[0][:300]
+        known = [one["remark"] for one in remarks if one["command"] == trial["command"] and one["said"] in said]
+        lines.append(f"- {trial['command']}, {trial['fault']}: {said}" + "".join(f". *{remark}*" for remark in known))
     return "What went wrong:\n\n" + "\n".join(lines) + "\n"
 
 
