@@ -74,8 +74,8 @@ def faults_section(stored: dict[str, Any], remarks: list[dict[str, str]]) -> str
 def about_trials(found: dict[str, Any], machine: dict[str, Any]) -> str:
     """Return what was done and how it was looked at."""
     return (
-        f"{found['trials']} trials on {machine['date'][:10]} (commit {machine['commit']}), on nations, umls, CoDEx-S "
-        f"and generated graphs. {found['signals']} of them are signals (SIGINT, SIGINT twice, SIGTERM, SIGKILL) at a "
+        f"{found['trials']} trials until {machine['date'][:10]} (commit {machine['commit']}), on nations, umls, CoDEx-S"
+        f" and generated graphs. {found['signals']} of them are signals (SIGINT, SIGINT twice, SIGTERM, SIGKILL) at a "
         "random moment of the command, or as soon as it has begun to write a file; "
         f"{found['late_signals']} of these came more than 15 s into a run. After each fault, what the command writes "
         "was opened (it is missing, or whole), rules that were announced were counted, the output was searched for "
