@@ -11,7 +11,7 @@ MUTATION = """## Mutation
 Is a wrong program noticed? cosmic-ray changes one place of a module after another (an operator, a number, a condition,
 a decorator), and the tests named here are run on each of these mutants, kernels interpreted. *Score* is the share at
 which a test fails; mutants of annotations, which are never evaluated, are left out. Where there are many mutants, some
-were drawn at random. By `python scripts/mutation.py --most 240`.
+were drawn at random, as `python scripts/mutation.py --most N` does: where few were tested, the score says little.
 """
 
 
