@@ -5,6 +5,8 @@ python benchmarks/bench_faults.py late [--trials 32]                   signals m
 python benchmarks/bench_faults.py others [--trials 1]                  full disks and the like (as root)
 python benchmarks/bench_faults.py collect --logs WORK/*.jsonl          sum up: benchmarks/results/faults.json
 python benchmarks/bench_faults.py page                                 write docs/reliability.md
+
+With --first N, the first trial has that number: its signals come at other moments.
 """
 
 from __future__ import annotations
@@ -30,34 +32,35 @@ from faults.trial import Trial, keep
 LATE = (("nations", "tourism"), ("umls", "affects"), ("CoDEx-S", "P106"))  # data, and the relation to learn rules for
 
 
-def kills(work: Path, n_trials: int, workers: int, only: str | None) -> list[Trial]:
+def kills(work: Path, numbers: range, workers: int, only: str | None) -> list[Trial]:
     """Kill every command some times, several at a time."""
     bases, log = bases_in(work), work / "kills.jsonl"
     jobs = [job for job in JOBS if only in (None, job.name)]
+    lengths = [length(job, bases[0], work) for job in jobs]
     with ThreadPoolExecutor(workers) as pool:
         tasks = [
-            pool.submit(kill, job, bases, work / f"kill-{place}", number, length(job, bases[0], work))
-            for number in range(n_trials)
+            pool.submit(kill, job, bases, work / f"kill-{place}", number, lengths[place])
+            for number in numbers
             for place, job in enumerate(jobs)
         ]
         return [say(keep(task.result(), log)) for task in as_completed(tasks)]
 
 
-def late(work: Path, n_trials: int, workers: int) -> list[Trial]:
+def late(work: Path, numbers: range, workers: int) -> list[Trial]:
     """Kill learners twice, more than 15 s into the run each time, many of them at a time."""
     data = [(shared() / "data" / name, relations) for name, relations in LATE]
     with ThreadPoolExecutor(workers) as pool:
-        tasks = [pool.submit(kill_late, *data[n % len(data)], work / f"late-{n}", n) for n in range(n_trials)]
+        tasks = [pool.submit(kill_late, *data[n % len(data)], work / f"late-{n}", n) for n in numbers]
         return [say(keep(trial, work / "late.jsonl")) for task in as_completed(tasks) for trial in task.result()]
 
 
-def others(work: Path, n_trials: int, workers: int, only: str | None) -> list[Trial]:
+def others(work: Path, numbers: range, workers: int, only: str | None) -> list[Trial]:
     """Do everything else to every command."""
     bases = bases_in(work)
     with ThreadPoolExecutor(workers) as pool:
         tasks = [
             pool.submit(inject, fault, job, bases, work / f"others-{place}-{number}-{kind}", number)
-            for number in range(n_trials)
+            for number in numbers
             for kind, fault in enumerate(FAULTS)
             for place, job in enumerate(JOBS)
             if only in (None, job.name, fault)
@@ -103,6 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=["kills", "late", "others", "collect", "page"])
     parser.add_argument("--trials", type=int, default=12)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first trial: others are other moments")
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--only")
     parser.add_argument("--work", type=Path)
@@ -115,13 +119,13 @@ def main() -> None:
         print(render(HERE / "results", HERE.parent / "docs"))
         return
     with tempfile.TemporaryDirectory() as folder:
-        work = chosen.work or Path(folder)
+        work, numbers = chosen.work or Path(folder), range(chosen.first, chosen.first + chosen.trials)
         if chosen.part == "kills":
-            trials = kills(work, chosen.trials, chosen.workers, chosen.only)
+            trials = kills(work, numbers, chosen.workers, chosen.only)
         elif chosen.part == "others":
-            trials = others(work, chosen.trials, chosen.workers, chosen.only)
+            trials = others(work, numbers, chosen.workers, chosen.only)
         else:
-            trials = late(work, chosen.trials, chosen.workers)
+            trials = late(work, numbers, chosen.workers)
     print(json.dumps({"trials": len(trials), "problems": sum(bool(trial.problems) for trial in trials)}))
 
 

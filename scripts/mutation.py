@@ -3,45 +3,74 @@
     python scripts/mutation.py rewards metrics      all modules if none is named
     python scripts/mutation.py --most 100 ranks     a hundred mutants at most, drawn at random
 
-Each module is mutated in a copy of the tree, build/mutation/NAME. Counts and survivors are kept in
-benchmarks/results/mutation.json; `benchmarks/results/mutation-survivors.json` says why those that stay do.
+Each module is mutated in a copy of the tree, build/mutation/NAME; tests run in forked processes, in which only anyburl
+is imported anew. Counts and survivors are kept in benchmarks/results/mutation.json;
+`benchmarks/results/mutation-survivors.json` says why those that stay do.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
+import difflib
 import json
+import math
 import os
 import random
+import resource
 import shutil
-import sqlite3
-import subprocess
+import signal
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK, RESULTS = ROOT / "build" / "mutation", ROOT / "benchmarks" / "results" / "mutation.json"
-SECONDS = 300  # for the tests of one mutant
+SECONDS = 300  # of a processor, for the tests of one module
+GIVE_UP = 3600  # seconds: tests that wait for something without end
 
 MODULES = {
-    "measures": ("ruleset/measures.py", ["tests/ruleset/test_measures.py"]),
+    "measures": ("ruleset/measures.py", ["tests/ruleset/test_measures.py", "-k", "not short_run"]),
     "rewards": ("learning/reward.py", ["tests/learning/test_rewards.py"]),
     "policies": ("learning/policy.py", ["tests/learning/test_policies.py"]),
     "aggregation": ("ranking/aggregation.py", ["tests/ranking/test_aggregations.py"]),
-    "ranks": ("ranking/ranks.py", ["tests/ranking/test_answers.py", "tests/evaluation/test_metrics.py"]),
+    "ranks": ("ranking/ranks.py", ["tests/ranking/test_ranks.py", "tests/ranking/test_answers.py"]),
     "metrics": (
         "evaluation/metrics.py",
         ["tests/evaluation/test_metrics.py", "tests/evaluation/test_metrics_shown.py"],
     ),
     "fit": ("calibration/fit.py", ["tests/calibration/test_fit.py"]),
     "thresholds": ("calibration/thresholds.py", ["tests/calibration/test_thresholds.py"]),
+    "scoring": (
+        "bodies/kernel.py",
+        [f"tests/bodies/test_{name}.py" for name in ("rule_scores", "pca", "harvest_bounded", "harvest")],
+    ),
 }
+
+
+class Outcome(NamedTuple):
+    """How tests ended: 0 if all passed; and the seconds of a processor that they took."""
+
+    status: int
+    seconds: float
+
+
+class Mutant(NamedTuple):
+    """A module with one change."""
+
+    operator: str
+    occurrence: int
+    line: int
 
 
 def main() -> None:
     """Mutate the modules that were named."""
+    os.environ.update(NUMBA_DISABLE_JIT="1", POLARS_MAX_THREADS="1", OMP_NUM_THREADS="1")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", metavar="NAME")
     parser.add_argument("--most", type=int, default=None, help="mutants of a module")
@@ -58,53 +87,127 @@ def mutate(name: str, most: int | None) -> dict[str, Any]:
     tree = WORK / name
     shutil.rmtree(tree, ignore_errors=True)
     for part in ("src", "tests", "pyproject.toml"):
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         (tree / part).parent.mkdir(parents=True, exist_ok=True)
-        copy(ROOT / part, tree / part)
-    (tree / "config.toml").write_text(_config(module, tests), "utf-8")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(tree / "src"),
-        "NUMBA_DISABLE_JIT": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-
-    def cosmic_ray(*words: str) -> str:
-        command = [sys.executable, "-m", "cosmic_ray.cli", *words]
-        return subprocess.run(command, cwd=tree, env=environment, check=True, capture_output=True, text=True).stdout
-
-    cosmic_ray("init", "config.toml", "session.sqlite")
-    n_mutants = _draw(tree / "session.sqlite", most)
-    cosmic_ray("exec", "config.toml", "session.sqlite")
-    outcomes = [json.loads(line) for line in cosmic_ray("dump", "session.sqlite").splitlines()]
-    tested = [(work["mutations"][0], result) for work, result in outcomes if result is not None]
-    survivors = [_described(mutation, result) for mutation, result in tested if result["test_outcome"] == "survived"]
-    return {"module": module, "tests": tests, "mutants": n_mutants, "tested": len(tested), "survivors": survivors}
-
-
-def _config(module: str, tests: list[str]) -> str:
-    command = f"{sys.executable} -m pytest -x -q -p no:xdist -p no:cacheprovider -o addopts= {' '.join(tests)}"
-    described = {"module-path": f"src/anyburl/{module}", "timeout": float(SECONDS), "test-command": command}
-    values = "\n".join(f"{key} = {json.dumps(value)}" for key, value in described.items())
-    return f'[cosmic-ray]\n{values}\nexcluded-modules = []\n[cosmic-ray.distributor]\nname = "local"\n'
-
-
-def _draw(session: Path, most: int | None) -> int:
-    """Leave `most` mutants, drawn with a fixed seed; return how many there were."""
-    with sqlite3.connect(session) as connection:
-        jobs = [row[0] for row in connection.execute("SELECT job_id FROM work_items ORDER BY job_id")]
-        drawn = jobs if most is None else random.Random(1).sample(jobs, min(most, len(jobs)))
-        left = [(job,) for job in jobs if job not in set(drawn)]
-        for table in ("mutation_specs", "work_items"):
-            connection.executemany(f"DELETE FROM {table} WHERE job_id = ?", left)
-    return len(jobs)
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / part, tree / part)
+    source = tree / "src" / "anyburl" / module
+    for imported in (tree / "imported.json", None):
+        unchanged = outcome_of(tree, tests, imported=imported)
+        if unchanged.status:
+            sys.exit(f"{name}: the tests fail without any mutation, see {tree / 'said.txt'}")
+        if imported:
+            preload(json.loads(imported.read_text("utf-8")))
+        forget_compiled(source)
+    before = source.read_text("utf-8")
+    mutants = list(mutants_of(before))
+    drawn = mutants if most is None else random.Random(1).sample(mutants, min(most, len(mutants)))
+    survivors = []
+    for number, mutant in enumerate(drawn):
+        text = mutated(before, mutant)
+        source.write_text(text, "utf-8")
+        if not outcome_of(tree, tests, 10 + 4 * unchanged.seconds).status:
+            survivors.append(described(mutant, before, text))
+        if number % 20 == 0:
+            state = f"{number} of {len(drawn)}, {len(survivors)} survive, tests take {unchanged.seconds:.1f} s"
+            print(f"{name}: {state}", file=sys.stderr, flush=True)
+    source.write_text(before, "utf-8")
+    return {"module": module, "tests": tests, "mutants": len(mutants), "tested": len(drawn), "survivors": survivors}
 
 
-def _described(mutation: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    changed = [
-        line for line in (result["diff"] or "").splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
-    ]
-    return {"line": mutation["start_pos"][0], "operator": mutation["operator_name"], "change": changed}
+def mutants_of(code: str) -> Iterator[Mutant]:
+    """Return all mutants of cosmic-ray but those of annotations, which are never evaluated."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    nodes, spans = list(ast_nodes(get_ast(code))), list(annotation_spans(code))
+    for operator in operator_names():
+        kind = get_operator(operator)
+        if kind.arguments():
+            continue
+        places = [place for node in nodes for place in kind().mutation_positions(node)]
+        for occurrence, (start, _) in enumerate(places):
+            if not any(first <= start < last for first, last in spans):
+                yield Mutant(operator, occurrence, start[0])
+
+
+def annotation_spans(code: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return where annotations start and end: lines, which count from 1, and columns."""
+    for node in ast.walk(ast.parse(code)):
+        found = node.returns if isinstance(node, ast.FunctionDef) else getattr(node, "annotation", None)
+        if found is not None:
+            yield (found.lineno, found.col_offset), (found.end_lineno, found.end_col_offset)
+
+
+def mutated(code: str, mutant: Mutant) -> str:
+    """Return the text of a mutant."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    return str(mutate_code(code, get_operator(mutant.operator)(), mutant.occurrence))
+
+
+def outcome_of(tree: Path, tests: list[str], seconds: float = SECONDS, imported: Path | None = None) -> Outcome:
+    """Run tests in a child of this process, which has imported everything but anyburl."""
+    pid = os.fork()
+    if not pid:
+        _run_tests(tree, tests, seconds, imported)
+    _, status, used = os.wait4(pid, 0)
+    return Outcome(status, used.ru_utime + used.ru_stime)
+
+
+def _run_tests(tree: Path, tests: list[str], seconds: float, imported: Path | None) -> NoReturn:
+    """End this process with the exit code of pytest, or by a signal if tests take too many seconds of a processor."""
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
+    signal.alarm(GIVE_UP)
+    os.chdir(tree)
+    said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    sys.path[:0] = [str(tree / "src"), str(tree / "tests")]
+    sys.dont_write_bytecode = imported is None
+    code = 99
+    try:
+        import pytest
+
+        plugins = [word for name in ("xdist", "cacheprovider", "cov") for word in ("-p", f"no:{name}")]
+        options = ["-x", "-q", "-o", "addopts=", *plugins, "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        code = int(pytest.main([*options, *tests]))
+        if imported:
+            foreign = [name for name, module in sys.modules.items() if _is_foreign(name, module)]
+            imported.write_text(json.dumps(foreign), "utf-8")
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _is_foreign(name: str, module: Any) -> bool:
+    file = getattr(module, "__file__", None) or ""
+    return "site-packages" in file and not name.startswith(("anyburl", "xdist"))
+
+
+def forget_compiled(source: Path) -> None:
+    """Remove what Python has kept of a module: it would be taken for a mutant of the same size and second."""
+    for file in (source.parent / "__pycache__").glob(f"{source.stem}.*"):
+        file.unlink()
+
+
+def preload(names: list[str]) -> None:
+    """Import what tests import of others, so that each mutant finds it there."""
+    for name in names:
+        with suppress(Exception):
+            import_module(name)
+
+
+def described(mutant: Mutant, before: str, after: str) -> dict[str, Any]:
+    """Return what was changed."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    changed = [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    return {"line": mutant.line, "operator": mutant.operator, "change": changed}
 
 
 def keep(name: str, found: dict[str, Any]) -> dict[str, Any]:

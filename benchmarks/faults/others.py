@@ -15,6 +15,7 @@ from faults.trial import PATIENCE, Place, Trial, check_files, check_words, do_ag
 
 Started = subprocess.Popen[bytes]
 CODES = (0, 1, 2)
+SPARE = 64 << 20  # bytes for what a command writes when it is done again
 ROOM = 150_000  # bytes left on a disk that is about to be full
 JUMPING = """
 import random, time
@@ -105,7 +106,7 @@ def inject(fault: str, job: Job, bases: list[Path], folder: Path, number: int) -
     trial, base = Trial(job.name, fault), bases[number % len(bases)]
     folder.mkdir(parents=True)
     if fault in MOUNTED:
-        size = sum(file.stat().st_size for file in base.rglob("*") if file.is_file()) + (8 << 20)
+        size = sum(file.stat().st_size for file in base.rglob("*") if file.is_file()) + SPARE
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
     try:
         place = Place(base, folder / "place", said_in=folder.with_name(f"{folder.name}.said"))

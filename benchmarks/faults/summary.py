@@ -14,8 +14,9 @@ Row = dict[str, Any]
 
 
 def read_trials(logs: Iterable[Path]) -> list[Row]:
-    """Read what was kept of trials."""
-    return [json.loads(line) for log in logs for line in log.read_text("utf-8").splitlines()]
+    """Read what was kept of trials: only `late.jsonl` has moments by the time that a run has learned."""
+    rows = [(log, json.loads(line)) for log in logs for line in log.read_text("utf-8").splitlines()]
+    return [{**trial, "late": log.stem == "late" and trial["moment"] > LATE} for log, trial in rows]
 
 
 def summarise(trials: list[Row]) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def summarise(trials: list[Row]) -> dict[str, Any]:
     return {
         "trials": len(trials),
         "signals": sum(is_signal(trial) for trial in trials),
-        "late_signals": sum(is_signal(trial) and trial["moment"] > LATE for trial in trials),
+        "late_signals": sum(is_signal(trial) and trial["late"] for trial in trials),
         "by_command": grouped(trials, "command"),
         "by_fault": grouped(trials, "fault"),
         "problems": [
@@ -54,7 +55,7 @@ def told(group: list[Row]) -> Row:
     return {
         "trials": len(group),
         "signals": sum(map(is_signal, group)),
-        "late_signals": sum(is_signal(trial) and trial["moment"] > LATE for trial in group),
+        "late_signals": sum(is_signal(trial) and trial["late"] for trial in group),
         "codes": dict(sorted(Counter(str(trial["code"]) for trial in group).items())),
         "found": dict(Counter(trial["found"] for trial in group if trial["found"])),
         "leftovers": sum(trial["leftovers"] for trial in group),

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import anyburl
 from anyburl import Dataset, RuleSet, RunDirectory, load_dataset
-from anyburl.errors import AnyburlError
 from anyburl.graph.stored import graph_of
 from anyburl.learning.progress import read_progress
 from anyburl.reasoning.opening import Front, make_prepared
@@ -46,30 +45,25 @@ def within(name: str, opened: Callable[[Path], object]) -> Callable[[Path, bytes
     return parse
 
 
-def open_run(folder: Path) -> None:
-    """Read everything that a run folder holds; each part may refuse."""
-    run = RunDirectory.open(folder)
-    readers = (
-        lambda: RuleSet.load(folder).texts(),
-        run.options,
-        lambda: list(run.trace()),
-        run.load_train,
-        run.load_whole_rules,
-        lambda: read_names(folder),
-        lambda: read_progress(folder),
-        lambda: [RuleSet.load(folder, at=at) for at in snapshot_names(folder)],
-    )
-    for read in readers:
-        try:
-            read()
-        except AnyburlError as error:
-            told(error)
+RUN_READERS: tuple[Callable[[Path], object], ...] = (
+    lambda folder: RuleSet.load(folder).texts(),
+    lambda folder: RunDirectory.open(folder).options(),
+    lambda folder: list(RunDirectory.open(folder).trace()),
+    lambda folder: RunDirectory.open(folder).load_train(),
+    lambda folder: RunDirectory.open(folder).load_whole_rules(),
+    read_names,
+    read_progress,
+    lambda folder: [RuleSet.load(folder, at=at) for at in snapshot_names(folder)],
+)
 
 
 def open_either(folder: Path, data: bytes) -> None:
-    """A run that was killed, or one that is finished: the length of the input tells."""
+    """Something of a run that was killed, or of one that is finished: the length of the input tells.
+
+    All that a run folder holds would take eight times as long.
+    """
     name = ("killed", "finished")[len(data) % 2]
-    within(name, open_run)(folder, data)
+    within(name, RUN_READERS[len(data) // 2 % len(RUN_READERS)])(folder, data)
 
 
 def open_index(folder: Path) -> None:

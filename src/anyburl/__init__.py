@@ -13,9 +13,11 @@ Names are imported when they are first used, so that `import anyburl` costs next
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing's would have to be imported first, see `anyburl.cli.early`
 if TYPE_CHECKING:
+    from typing import Any
+
     from anyburl.calibration.calibration import Calibration
     from anyburl.calibration.report import CalibrationReport
     from anyburl.completion.options import CompleteOptions

@@ -15,6 +15,7 @@ from anyburl.calibration.fit import (
     bins_of,
     count_answers,
     fit_lines,
+    fit_overall,
     fit_relations,
     fit_whole,
     isotonic,
@@ -94,6 +95,97 @@ def test_an_edge_belongs_to_the_bin_above() -> None:
     edges = make_edges(np.array([0.1, 0.1, 0.5, 0.9]), np.array([False, False, False, True]))
     assert edges.tolist() == [0.1, 0.5, 0.9]
     assert bins_of(edges, np.array([0.0, 0.1, 0.3, 0.5, 1.0])).tolist() == [0, 1, 1, 2, 3]
+
+
+def test_edges_are_quantiles_of_all_scores_and_of_those_of_stated_answers() -> None:
+    scores = np.arange(100) / 100
+    assert make_edges(scores, scores >= 0.9, 2).tolist() == [0.49, 0.94, 0.99]
+    assert make_edges(scores, scores < 0, 4).tolist() == [0.24, 0.49, 0.74, 0.99]
+    assert len(make_edges(np.arange(3000.0), np.zeros(3000, np.bool_))) == 30
+    assert make_edges(np.empty(0), np.empty(0, np.bool_)).tolist() == []
+
+
+def test_answers_are_counted_by_relation_and_bin() -> None:
+    """A stated answer with others to its question counts less: another split may state so many of them."""
+    found = observations(
+        np.array([0.1, 0.5, 0.6, 0.6, 0.9]),
+        np.array([False, True, True, False, True]),
+        relations=np.array([0, 1, 1, 1, 2]),
+        has_others=np.array([False, False, True, False, True]),
+    )
+    counts = count_answers(found, np.array([0.5]), 4, 0.25)
+    assert counts.answers.tolist() == [[1, 0], [0, 2.75], [0, 0.75], [0, 0]]
+    assert counts.stated.tolist() == [[0, 0], [0, 2], [0, 1], [0, 0]]
+    assert count_answers(found, np.array([0.5]), 4).answers.sum() == 5
+
+
+def test_the_whole_adds_half_an_answer_on_either_side_of_each_block() -> None:
+    """3 of 10 and 19 of 20, all relations together; then one block of 22 of 30 where the shares would fall."""
+    found = Counts(answers=np.array([[4.0, 20.0], [6.0, 0.0]]), stated=np.array([[1.0, 19.0], [2.0, 0.0]]))
+    assert fit_whole(found) == pytest.approx([3.5 / 11, 19.5 / 21])
+    falling = Counts(found.answers[:, ::-1], found.stated[:, ::-1])
+    assert fit_whole(falling) == pytest.approx([22.5 / 31, 22.5 / 31])
+
+
+def test_no_probability_of_the_whole_is_certain_or_without_answers() -> None:
+    """Of 10 that are stated, 1/20 is left where more is taken out than there is: 10.5 / 1.5 is cut off."""
+    many = Counts(answers=np.array([[1e6]]), stated=np.array([[1e6]]))
+    assert fit_whole(many).tolist() == [0.999]
+    few = Counts(answers=np.array([[-3.0, 8.0]]), stated=np.array([[2.0, 8.0]]))
+    assert fit_whole(few) == pytest.approx([0.999, 0.999])
+    left = Counts(answers=np.array([[-3.0, 8.0]]), stated=np.array([[2.0, 0.0]]))
+    assert fit_whole(left) == pytest.approx([2.5 / 9.1, 2.5 / 9.1])
+
+
+def test_lines_are_where_the_posterior_is_highest() -> None:
+    """There, what is stated beyond expectation is what the priors around a = 0 and b = 1 take back, by deviations of 1
+    and 1/2.
+    """
+    whole = np.array([0.1, 0.3, 0.3, 0.6, 0.9])
+    answers = np.array([[40.0, 10.0, 20.0, 30.0, 20.0], [5.0, 0.0, 7.0, 2.0, 300.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
+    stated = np.array([[2.0, 3.0, 1.0, 11.0, 19.0], [4.0, 0.0, 3.0, 2.0, 250.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
+    found = fit_lines(Counts(answers, stated), whole)
+    x, logits = np.log(whole / (1 - whole)), np.log(found / (1 - found))
+    for n, k, line, share in zip(answers, stated, logits, found, strict=True):
+        slope = (line[4] - line[0]) / (x[4] - x[0])
+        start = line[0] - slope * x[0]
+        assert line == pytest.approx(start + slope * x)
+        assert (k - n * share).sum() == pytest.approx(start, abs=1e-6)
+        assert ((k - n * share) * x).sum() == pytest.approx((slope - 1) / 0.25, abs=1e-6)
+    assert found[2] == pytest.approx(whole)
+
+
+def test_a_line_never_falls_and_takes_no_fewer_answers_than_are_stated() -> None:
+    """Where low scores are right and high ones wrong, a slope of 1/50 is left."""
+    whole = np.array([0.2, 0.8])
+    falling = fit_lines(Counts(np.array([[1000.0, 1000.0]]), np.array([[900.0, 100.0]])), whole)[0]
+    low, high = np.log(falling / (1 - falling))
+    assert high - low == pytest.approx(0.02 * 2 * np.log(4))
+    short = Counts(np.array([[-1.0, 30.0]]), np.array([[5.0, 20.0]]))
+    assert fit_lines(short, whole) == pytest.approx(fit_lines(Counts(np.array([[5.0, 30.0]]), short.stated), whole))
+
+
+def test_a_line_adds_five_answers_to_every_bin_of_its_relation() -> None:
+    whole = np.array([0.2, 0.5, 0.8])
+    found = Counts(np.array([[20.0, -2.0, 40.0], [0.0, 0.0, 0.0]]), np.array([[2.0, 1.0, 39.0], [0.0, 0.0, 0.0]]))
+    lines = fit_lines(found, whole)
+    stated, answers = found.stated + 5 * lines, np.array([25.0, 5.0, 45.0])
+    fitted = fit_relations(found, whole)
+    assert fitted[0] == pytest.approx(isotonic(stated[0], answers))
+    assert fitted[1] == pytest.approx(lines[1])
+    assert fit_relations(found, whole, 1e9)[0] == pytest.approx(lines[0], rel=1e-6)
+    certain = Counts(np.full((1, 3), 1e7), np.full((1, 3), 1e7))
+    assert fit_relations(certain, whole).max() == 0.999
+
+
+def test_the_overall_probability_of_answers_knows_no_relation() -> None:
+    """3 of 4 at the one score, none of 4 at the other."""
+    found = observations(
+        np.repeat([0.2, 0.7], 4), np.array([False] * 5 + [True] * 3), relations=np.arange(8) % 3, has_others=None
+    )
+    assert fit_overall(found, 0.0) == pytest.approx(np.repeat([0.5 / 5, 3.5 / 5], 4))
+    others = observations(found.scores, found.is_stated, has_others=found.is_stated)
+    assert fit_overall(others, 0.5)[4:] == pytest.approx([3.5 / 3.5 * 0.999] * 4)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.5])

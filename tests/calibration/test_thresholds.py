@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ from anyburl import Dataset
 from anyburl.calibration.calibrate import fit_and_check, fit_calibration
 from anyburl.calibration.facts import LEAST_SCORE, count_facts, fit_closed_world, least_counted
 from anyburl.calibration.observations import HeldOut
-from anyburl.calibration.thresholds import FEWEST_ANSWERS, PROMISES
+from anyburl.calibration.thresholds import FEWEST_ANSWERS, PROMISES, Threshold, find_threshold
+from anyburl.tuning.observations import Observations
 
 
 class Facts(NamedTuple):
@@ -51,6 +52,68 @@ def test_what_too_few_answers_promise_is_no_promise() -> None:
     found = fit_and_check(HeldOut("valid", many, 4 * n), None, 1)
     assert found.thresholds["0.9"].score == 0.9
     assert found.checked_on is found.fitted_on
+
+
+def threshold_of(n: int, promised: float, n_checked: int = 0) -> Threshold:
+    """Answers of one score, a share of exactly `promised` expected among them; half of those checked are stated."""
+    fitted = observations(np.full(n, 0.7), np.zeros(n, np.bool_))
+    checked = observations(np.full(n_checked, 0.7), np.arange(n_checked) % 2 == 0)
+    return find_threshold(fitted, np.full(n, promised), 0.0, promised, checked)
+
+
+def test_a_promise_needs_a_hundred_answers_and_an_error_of_at_most_a_twentieth() -> None:
+    """The variance of a share of n answers, two to a triple: 2 * 0.5 * 0.5 / 200 is 0.05 squared."""
+    assert threshold_of(100, 0.96875).score == 0.7
+    assert threshold_of(99, 0.96875) == Threshold(None)
+    assert threshold_of(200, 0.5).score == 0.7
+    assert threshold_of(199, 0.5) == Threshold(None)
+
+
+def test_the_error_of_a_promise_is_that_of_both_splits() -> None:
+    """2 * 0.5 * 0.5 / 400 + 2 * 0.5 * 0.5 / 100."""
+    assert threshold_of(400, 0.5, 100) == Threshold(0.7, None, 0.5, 100, pytest.approx(0.00625**0.5))
+    assert threshold_of(400, 0.5) == Threshold(0.7, None, None, 0, None)
+    assert threshold_of(400, 0.5).to_json() == {
+        "score": 0.7,
+        "facts": None,
+        "precision": None,
+        "answers": 0,
+        "sampling_error": None,
+        "closed_world": None,
+    }
+
+
+@pytest.mark.parametrize("hidden", [0.0, 0.25, 1.0])
+def test_thresholds_are_those_of_the_definition(hidden: float) -> None:
+    """The lowest of all scores above which enough is expected; what another split states counts in part, and adds to
+    the variance as counts do.
+    """
+    rng = np.random.default_rng(3)
+    for promised in np.linspace(0.3, 0.95, 14).tolist():
+        scores = rng.integers(0, 40, 2000) / 40
+        probabilities = np.clip(scores * rng.uniform(0.9, 1.1), 0, 1)
+        fitted = observations(scores, rng.random(2000) < scores, has_others=rng.random(2000) < 0.3)
+        checked = draw(rng, 500)
+        found = find_threshold(fitted, probabilities, hidden, promised, checked)
+        assert (found.score, found.sampling_error) == defined(fitted, probabilities, hidden, promised, checked)
+
+
+def defined(
+    fitted: Observations, probabilities: NDArray[np.float64], hidden: float, promised: float, checked: Observations
+) -> tuple[Any, Any]:
+    """Return the score of a threshold and its error, as docs and docstrings define them."""
+    for score in np.unique(fitted.scores):
+        above = fitted.scores >= score
+        weights = 1 - hidden * fitted.has_others[above]
+        n, n_checked = weights.sum(), (checked.scores >= score).sum()
+        if n < 100 or (weights * probabilities[above]).sum() < promised * n:
+            continue
+        n_hidden = hidden * fitted.has_others[above].sum()
+        variance = 2 * (promised * (1 - promised) / n + (promised / n) ** 2 * n_hidden * (1 + hidden))
+        if variance > 0.05**2:
+            return None, None
+        return score, pytest.approx((variance + 2 * promised * (1 - promised) / n_checked) ** 0.5)
+    return None, None
 
 
 def test_facts_are_counted_by_split_and_score(data: Dataset) -> None:

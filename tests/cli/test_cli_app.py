@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from polars.exceptions import PanicException
 
 import anyburl
 from anyburl.cli.app import app
@@ -67,6 +68,17 @@ def test_a_bug_shows_its_traceback_and_gives_code_1(run: Any, monkeypatch: pytes
     result = run("learn", "geo", "--out", tmp_path / "run", code=1)
     assert "RuntimeError: out of tune" in result.stderr
     assert result.stderr.endswith("error: this is a bug in anyburl: please report it with the lines above\n")
+
+
+def test_a_panic_of_polars_is_a_sentence(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where there are too few file descriptors, for one; it is no Exception."""
+
+    def panic(*given: object) -> None:
+        raise PanicException("Os { code: 24,\n kind: TooManyOpenFiles }")
+
+    monkeypatch.setattr("anyburl.triples.dataset.load_dataset", panic)
+    result = run("learn", "geo", "--out", tmp_path / "run", code=1)
+    assert result.stderr == "error: Polars cannot go on: Os { code: 24, kind: TooManyOpenFiles }\n"
 
 
 def test_a_keyboard_interrupt_gives_code_130(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -143,6 +143,15 @@ main()
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
 
 
+def test_next_to_nothing_is_imported_before_an_interrupt_is_taken_care_of() -> None:
+    """Until then, Python answers it with a traceback."""
+    code = "import sys; before = set(sys.modules); import anyburl.cli.start; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    imported = set(done.stdout.split())
+    assert "anyburl.cli.early" in imported
+    assert not imported & {"dataclasses", "enum", "re", "signal", "threading", "typing"}
+
+
 def test_an_interrupt_that_python_drops_is_raised_again() -> None:
     code = """
 import os, signal, sys, time

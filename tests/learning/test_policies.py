@@ -327,6 +327,12 @@ def test_a_policy_is_made_by_its_name(name: str, expected: Policy) -> None:
     assert make_policy(name, epsilon=0.2, saturation=0.9) == expected
 
 
+def test_one_core_in_ten_explores_unless_said_otherwise() -> None:
+    assert Weighted() == Weighted(0.1, same_lengths=False)
+    assert EpsilonGreedy() == EpsilonGreedy(0.1, relative=False)
+    assert Saturation() == Saturation(0.99)
+
+
 def test_an_unknown_policy_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(OptionError, match=f"policy must be one of {', '.join(POLICIES)}, got 'best'"):
         make_policy("best")

@@ -48,6 +48,16 @@ def test_no_rules_are_worth_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REWARDS)
+def test_a_rule_that_predicts_nothing_is_worth_nothing(name: str) -> None:
+    """With PCA, none of the predictions may be one that can be judged."""
+    assert make_reward(name).of(np.zeros(1, np.int32), np.zeros(1, np.int64), 1) == 0
+
+
+def test_only_the_reward_of_pca_asks_for_the_predictions_that_can_be_judged() -> None:
+    assert [name for name in REWARDS if make_reward(name).pca] == ["support-pca"]
+
+
+@pytest.mark.parametrize("name", REWARDS)
 @given(st.lists(counts, max_size=20), st.integers(1, 5))
 def test_rewards_equal_the_reference(name: str, rules: list[tuple[int, int]], length: int) -> None:
     predictions, supports = np.array(rules, np.int64).reshape(-1, 2).T

@@ -236,6 +236,26 @@ def test_a_snapshot_of_a_run_killed_after_it_was_resumed_is_there(run: RunDirect
     assert len(run.load_rules(1e6)) == span.n_rules > spans[0].n_rules
 
 
+def test_a_snapshot_of_a_resumed_run_that_found_nothing_before_it_was_killed_is_there(
+    run: RunDirectory, dataset: Dataset
+) -> None:
+    """There is no part, as in a run that has ended; some of the rules would be any of them."""
+    spans = kill(run, dataset, n_spans=1, policy="saturation")
+    run.finish(run.load_rules(), {})
+    line = list(run.trace())[-1]
+    run.append_line({**line, "snapshot": "7"})
+    run.append_line({**line, "snapshot": "8", "rules": line["rules"] - 1})
+    taken = texts(run.load_rules("7"))
+    assert len(taken) == spans[0].n_rules
+    with pytest.raises(RunError, match="has no snapshot at 8 seconds"):
+        run.load_rules("8")
+    learner, recorder = resume(run, dataset)
+    run_learner(learner, recorder)
+    recorder.finish(learner)
+    assert texts(run.load_rules("7")) == taken
+    assert len(run.load_rules()) > len(taken)
+
+
 # Snapshots.
 
 

@@ -130,6 +130,42 @@ def test_an_unknown_name_is_refused(name: str) -> None:
         RankOptions(aggregation=name)
 
 
+@pytest.mark.parametrize(("name", "n_counted"), [("noisy-or-top:1", 1), (f"noisy-or-top:{10**9 - 1}", 10**9 - 1)])
+def test_the_number_of_rules_that_count_is_read(name: str, n_counted: int) -> None:
+    assert parse_aggregation(name).n_counted == n_counted
+    with pytest.raises(OptionError, match="aggregation must be one of"):
+        parse_aggregation(f"noisy-or-top:{10**9}")
+
+
+def test_contributions_worked_out_by_hand() -> None:
+    """Scores 6, 3 and 1: of all three, of the best two, of the best one; and of rules that say nothing."""
+    scores = [6, 3, 1]
+    shares = {
+        "max": [1, 0, 0],
+        "noisy-or": [0.6, 0.3, 0.1],
+        "noisy-or-top:2": [6 / 9, 3 / 9, 0],
+        "noisy-or-top:1": [1, 0, 0],
+        "tuned": [0.6, 0.3, 0.1],
+    }
+    for name, expected in shares.items():
+        found = [parse_aggregation(name).contribution(scores, place) for place in range(3)]
+        assert found == pytest.approx(expected), name
+    assert parse_aggregation("noisy-or").contribution([0, 0], 1) == 0
+    assert parse_aggregation("noisy-or-top:2").contribution([0, 0], 0) == 0
+
+
+def test_what_an_aggregation_needs_and_how_it_orders() -> None:
+    parsed = [parse_aggregation(kind.example) for kind in AGGREGATIONS]
+    assert [one.name for one in parsed if one.needs_model] == ["tuned", "hybrid"]
+    assert [one.name for one in parsed if one.needs_embedding] == ["hybrid"]
+    assert [one.name for one in parsed if one.breaks_ties] == ["max"]
+    assert {one.least_binary for one in parsed} == {0.0}
+    assert [one.n_counted for one in parsed] == [1, None, 5, 5, 5]
+    assert parse_aggregation("noisy-or").key([2**61, 2**61, 5]) == 2**62
+    assert parse_aggregation("noisy-or").score(0.7, 0.4) == 0.7
+    assert parse_aggregation("max").score(0.7, 0.4) == 0.4
+
+
 @pytest.mark.parametrize("kind", AGGREGATIONS)
 def test_every_aggregation_describes_itself(kind: type[Aggregation]) -> None:
     made = parse_aggregation(kind.example)

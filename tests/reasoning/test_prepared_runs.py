@@ -14,6 +14,8 @@ from runs import copy_run, make_run, open_run, people, told, write_data
 
 import anyburl
 from anyburl import Reasoner, RuleSet, RunDirectory
+from anyburl.errors import RunError
+from anyburl.reasoning.opening import Front, make_prepared
 from anyburl.reasoning.prepared import CARD, NotPreparedError, can_prepare, open_prepared
 
 
@@ -183,6 +185,18 @@ def test_what_is_stale_or_damaged_is_noticed_and_made_again(run: Path, damage: C
     assert DAMAGES[damage] in heard.prepared[0]
     assert told(reasoner) == told(Reasoner(RuleSet.load(run), run.parent / "data", threads=1))
     assert is_used(run)
+
+
+def test_what_was_prepared_and_cannot_be_opened_is_an_error_of_ours(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with too few file descriptors."""
+
+    def refuse(run: Path) -> None:
+        raise NotPreparedError("too many open files")
+
+    monkeypatch.setattr("anyburl.reasoning.opening.open_prepared", refuse)
+    data = anyburl.load_dataset(RunDirectory.open(run).described()["data"]["source"])
+    with pytest.raises(RunError, match="was prepared, and cannot be opened all the same: too many open files"):
+        make_prepared(run, lambda: (RuleSet.load(run), data), Front())
 
 
 def test_every_file_of_a_prepared_run_is_checked(run: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from anyburl import Dataset, RuleSet, learn, load_dataset, measure, rescore
 from anyburl.graph.build import build_graph
 from anyburl.ruleset.counting import count_rules, counting_limits
-from anyburl.ruleset.measures import MEASURES
+from anyburl.ruleset.measures import MEASURES, confidence, lift, value
 from kernels import examples, table_of
 from reference.measures import Measurer, Measures
 from reference.scoring import RuleLike
@@ -43,6 +44,25 @@ def measured(dataset: Dataset, *texts: str) -> RuleSet:
     rules, n_unknown = make_rules([(text, (0, 0)) for text in texts]).with_vocabulary(dataset.vocabulary)
     assert n_unknown == 0
     return rescore(rules, dataset.train, measures=True)
+
+
+def test_confidence_is_support_by_predictions_and_what_smoothing_adds() -> None:
+    """1/2 and 3/4; with five more predictions, 1/7 and 3/9. Where nothing is predicted, 0, smoothed or not."""
+    support, predictions = np.array([1, 3, 0]), np.array([2, 4, 0])
+    assert confidence(support, predictions).tolist() == [1 / 2, 3 / 4, 0]
+    assert confidence(support, predictions, 5).tolist() == [1 / 7, 3 / 9, 0]
+    assert confidence(np.array([2]), np.array([0]), 5).tolist() == [0]
+    assert predictions.tolist() == [2, 4, 0]
+
+
+def test_value_is_support_times_confidence() -> None:
+    assert value(np.array([1, 6, 0]), np.array([2, 8, 0])).tolist() == [1 / 2, 36 / 8, 0]
+
+
+def test_lift_is_confidence_by_the_probability_of_the_head() -> None:
+    """1/2 where a quarter is expected, 1/2 where all are, and a head that never holds."""
+    counts = np.array([2, 2, 0]), np.array([4, 4, 4])
+    assert lift(*counts, np.array([0.25, 1.0, 0.0])).tolist() == [2, 1 / 2, 0]
 
 
 def test_the_example_of_amie() -> None:

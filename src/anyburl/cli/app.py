@@ -44,8 +44,9 @@ from anyburl.cli import (
     tune,
 )
 from anyburl.cli.consoles import print_error
+from anyburl.cli.early import handle_signals, leave
 from anyburl.cli.events import logged
-from anyburl.cli.interrupts import forget_interrupt, handle_signals, leave, raise_again
+from anyburl.cli.interrupts import forget_interrupt, raise_again
 from anyburl.errors import AnyburlError, InvalidOptionError
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
@@ -77,6 +78,10 @@ class AnyburlGroup(TyperGroup):
                 raise
             traceback.print_exc()
             _fail("this is a bug in anyburl: please report it with the lines above", INTERNAL_ERROR, error)
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":
+                raise
+            _fail(f"Polars cannot go on: {' '.join(str(error).split())[:300]}", INTERNAL_ERROR, error)
 
     def main(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import os
 import signal
 import sys
 import threading
@@ -11,14 +10,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-STANDARD_ERROR = 2
-
-
-def handle_signals(handler: Callable[[int, FrameType | None], object]) -> None:
-    """Let `handler` be called for each of the signals."""
-    for number in SIGNALS:
-        signal.signal(number, handler)
+from anyburl.cli.early import SIGNALS
 
 
 def raise_again(lost: sys.UnraisableHookArgs) -> None:
@@ -27,14 +19,6 @@ def raise_again(lost: sys.UnraisableHookArgs) -> None:
         threading.Timer(0.01, _thread.interrupt_main).start()
     else:
         sys.__unraisablehook__(lost)
-
-
-def leave(number: int, frame: FrameType | None) -> None:
-    """End the process at once: for moments when nothing is under way that could be lost, and no handler would catch an
-    exception.
-    """
-    os.write(STANDARD_ERROR, b"error: interrupted\n")
-    os._exit(130)
 
 
 def forget_interrupt() -> None:
@@ -51,7 +35,7 @@ class Interrupts:
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop
-        self._before: dict[signal.Signals, Any] = {}
+        self._before: dict[int, Any] = {}
         self.was_interrupted = False
 
     def __enter__(self) -> Interrupts:

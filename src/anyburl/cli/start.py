@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anyburl.cli.interrupts import handle_signals, leave
+from anyburl.cli.early import handle_signals, leave
 
 
 def main() -> None:

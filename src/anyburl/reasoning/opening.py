@@ -212,7 +212,10 @@ def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front:
     with front.watch(f"preparing {run}", f"prepared {run}"):
         graph = graph_of(dataset.train)
         write_prepared(run, dataset, graph, matched, build_rule_index(graph, matched), n_left_out)
-    return open_prepared(run)
+    try:
+        return open_prepared(run)
+    except NotPreparedError as error:
+        raise RunError(f"{run} was prepared, and cannot be opened all the same: {error}") from error
 
 
 def left_out_note(n: int, dataset: Dataset) -> str:

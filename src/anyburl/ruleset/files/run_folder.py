@@ -198,13 +198,26 @@ def read_train(folder: Path) -> TripleTable | None:
 
 
 def snapshots_in_parts(folder: Path) -> dict[str, int]:
-    """Return the snapshots of a killed run, which have no files yet: how many of its first rules each holds."""
-    if (folder / RULES).is_file() and not part_files(folder):
-        return {}
+    """Return the snapshots of a killed run, which have no files yet: how many of its first rules each holds.
+
+    Without parts, the run has ended, or was resumed and killed before it found more rules: all that there are may be a
+    snapshot. Some of them are not, since rules may be sorted at the end.
+    """
     taken = [line for line in read_trace(folder) if isinstance(line.get("snapshot"), str) and is_whole_span(line)]
     counts = {line["snapshot"]: int(line["rules"]) + int(line["dropped"]) for line in taken}
     there = snapshot_names(folder)
-    return {name: n_rules for name, n_rules in counts.items() if _is_number(name) and name not in there}
+    missing = {name: n_rules for name, n_rules in counts.items() if _is_number(name) and name not in there}
+    if missing and (folder / RULES).is_file() and not part_files(folder):
+        n_all = _count_rows(folder / RULES)
+        return {name: n_rules for name, n_rules in missing.items() if n_rules == n_all}
+    return missing
+
+
+def _count_rows(path: Path) -> int | None:
+    try:
+        return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+    except UNREADABLE:
+        return None
 
 
 def _read_snapshot(folder: Path, at: str) -> RuleColumns:

@@ -1,0 +1,52 @@
+"""What docs/reliability.md says of the tests themselves: mutation and coverage, from the stored JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+MUTATION = """## Mutation
+
+Is a wrong program noticed? cosmic-ray changes one place of a module after another (an operator, a number, a condition,
+a decorator), and the tests named here are run on each of these mutants, kernels interpreted. *Score* is the share at
+which a test fails; mutants of annotations, which are never evaluated, are left out. Where there are many mutants, some
+were drawn at random, as `python scripts/mutation.py --most N` does: where few were tested, the score says little.
+"""
+
+
+def mutation_section(results: Path) -> str:
+    """Return the scores of the modules, and why some mutants survive."""
+    found = json.loads((results / "mutation.json").read_text("utf-8"))["results"]
+    file = results / "mutation-survivors.json"
+    reasons = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    lines = ["| module | mutants | tested | score | survivors | of these explained |", "| --- " * 6 + "|"]
+    explained = list[str]()
+    for name, module in sorted(found.items()):
+        survivors, known = module["survivors"], reasons.get(name, [])
+        groups = {reason["why"]: [one for one in survivors if is_meant(reason, one)] for reason in known}
+        n_explained = sum(any(is_meant(reason, one) for reason in known) for one in survivors)
+        lines.append(
+            f"| `{module['module']}` | {module['mutants']} | {module['tested']} | {100 * module['score']:.1f} % "
+            f"| {len(survivors)} | {n_explained} |"
+        )
+        explained += [f"- `{module['module']}`, {len(ones)}: {why}" for why, ones in groups.items() if ones]
+    why = "Why survivors stay:\n\n" + "\n".join(explained) + "\n" if explained else ""
+    return f"{MUTATION}\n" + "\n".join(lines) + f"\n\n{why}"
+
+
+def is_meant(reason: dict[str, Any], survivor: dict[str, Any]) -> bool:
+    """Tell whether a reason is about a survivor: one of its texts occurs in what was changed."""
+    changed = "\n".join(survivor["change"])
+    return any(text in changed for text in reason["changes"])
+
+
+def coverage_section(results: Path) -> str:
+    """Return how much of the package tests run."""
+    stored = json.loads((results / "coverage.json").read_text("utf-8"))
+    found = stored["results"]
+    return (
+        f"## Coverage\n\n{found['lines_covered']:,} of {found['lines']:,} lines and {found['branches_covered']:,} of "
+        f"{found['branches']:,} branches of the package are run by tests, kernels interpreted: "
+        f"{found['percent']:.1f} % together ({stored['date']}, commit {stored['commit']}, `scripts/coverage`).\n"
+    )

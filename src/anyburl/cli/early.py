@@ -1,0 +1,32 @@
+"""What is done about Ctrl-C and SIGTERM while modules are imported.
+
+This one comes first: until then, Python answers an interrupt with a traceback of its own. So it imports only what is
+there when Python starts: `_signal`, where `signal` would first make classes of all its numbers.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+
+TYPE_CHECKING = False  # typing's takes longer to import than all the rest
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+SIGNALS: tuple[int, ...] = (_signal.SIGINT, _signal.SIGTERM)
+STANDARD_ERROR = 2
+
+
+def handle_signals(handler: Callable[[int, FrameType | None], object]) -> None:
+    """Let `handler` be called for each of the signals."""
+    for number in SIGNALS:
+        _signal.signal(number, handler)
+
+
+def leave(number: int, frame: FrameType | None) -> None:
+    """End the process at once: for moments when nothing is under way that could be lost, and no handler would catch an
+    exception.
+    """
+    os.write(STANDARD_ERROR, b"error: interrupted\n")
+    os._exit(130)
