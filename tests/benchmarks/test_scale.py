@@ -22,6 +22,15 @@ PLANTED = [
 ]
 
 
+RECOUNTED = {
+    "rules": 600,
+    "inside": 0.985,
+    "within_0.02": 0.99,
+    "within_0.02_or_a_tenth": 0.995,
+    "median_margin": 0.005,
+}
+
+
 @pytest.fixture
 def scale(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Import modules of benchmarks by their name, and forget them afterwards."""
@@ -50,7 +59,7 @@ def made_up(millions: int, rules: int, has_index: bool) -> dict[str, Any]:
     learned = {
         "seconds": 60.0,
         "threads": 2,
-        **{"paths": 1_200_000, "bodies": 120_000, "rules": rules, "kept_rules": rules},
+        **{"paths": 1_200_000, "bodies": 120_000, "rules": rules, "kept_rules": rules, "binary_rules": 4321},
         "per_core_second": {"paths": 10_000.0, "bodies": 1_000.0, "rules": rules / 120},
         "profiles": {"cyclic 1": {"core_seconds": 120, "attempts": 9, "paths": 8, "new_bodies": 7, "new_rules": 6}},
         "longest_span": 1.25,
@@ -64,6 +73,12 @@ def made_up(millions: int, rules: int, has_index: bool) -> dict[str, Any]:
         "open": {**step, "seconds": 0.25},
         "rates": {"seconds": 1.0, "profiles": {"cyclic 1": rates(1e6 / millions)}},
         "learn": {**step, **learned},
+        "recount": {
+            "seconds": 9.0,
+            "estimated": 700,
+            "all": RECOUNTED if millions > 5 else {"rules": 0},
+            "confident": {"rules": 0},
+        },
         "rank": {**step, **ranked, "queries_per_second": 500.0, "mrr": 0.25, "hits@10": 0.3},
     }
 
@@ -110,10 +125,14 @@ def test_the_page_tells_what_was_measured_and_what_follows(scale: Any, tmp_path:
     projected = fit.project(fit.load_sizes(results))
     (results / "scale-fit.json").write_text(json.dumps({"results": projected}), "utf-8")
     page = scale("scale.page").render(results, tmp_path / "docs").read_text("utf-8")
-    for heading in ("Measured", "Where the time went", "Planted rules", "Growth", "Projection"):
+    for heading in ("Measured", "Where the time went", "Planted rules", "Estimates, recounted", "Growth", "Projection"):
         assert f"## {heading}\n" in page
-    assert "| 100 000 000 | 10 000 | 1 000 | 33 333 | 1.25 |" in page
+    assert "| 100 000 000 | 10 000 | 1 000 | 33 333 | 4 321 | 1.25 |" in page
     assert "| 1 000 000 | 1 of 1 | 0 of 0 | 0 of 1 | 0 of 0 | 1 of 1 | 1 | 0.0200 |" in page
+    assert "| 100 000 000 | all | 600 | 98.5 % | 99.0 % | 99.5 % | 0.0050 |" in page
+    assert "| 1 000 000 | all |" not in page
+    dollars = projected["targets"]["Freebase"]["dollars"]
+    assert dollars == pytest.approx(0.05 * 2 * sum(projected["targets"]["Freebase"]["hours"]["2"].values()))
     assert ("every step reads the text" in page) != has_index
     assert "AnyBURL-23 is reported to need about 900 GB for Freebase. That is" in page
     assert (tmp_path / "docs" / "results" / "scale.svg").is_file()
