@@ -80,15 +80,15 @@ def child(step: str, folder: Path, asked: dict[str, Any]) -> None:
     os.replace(unfinished, folder / f"{step}.json")
 
 
-def fit_and_render() -> None:
-    """Fit what was measured, save the projection and write the page."""
+def fit_and_render(note: str) -> None:
+    """Fit what was measured, save the projection and write the page, with a note on how it was measured."""
     from scale.fit import load_sizes, project
     from scale.page import render
 
     sizes = load_sizes(RESULTS)
     if len(sizes) < 2:
         sys.exit("a fit needs at least two sizes that were measured to their end")
-    save("scale-fit", project(sizes), "python benchmarks/bench_scale.py --fit")
+    save("scale-fit", {**project(sizes), "note": note}, "python benchmarks/bench_scale.py --fit")
     print(render(RESULTS, DOCS), file=sys.stderr)
 
 
@@ -100,6 +100,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to learn (60)")
     parser.add_argument("--limit", type=float, default=7_200.0, help="seconds after which a step has failed (7200)")
     parser.add_argument("--fit", action="store_true", help="fit, project and write docs/scale.md")
+    parser.add_argument("--note", default="", help="with --fit: what else to know of how it was measured")
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     parser.add_argument("--asked", type=json.loads, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -111,7 +112,7 @@ def main() -> None:
     for size in chosen.sizes:
         measure(size, chosen)
     if chosen.fit:
-        fit_and_render()
+        fit_and_render(chosen.note)
 
 
 if __name__ == "__main__":

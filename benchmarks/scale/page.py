@@ -20,7 +20,7 @@ def render(results: Path, docs: Path) -> Path:
     sizes = load_sizes(results)
     projected = json.loads((results / "scale-fit.json").read_text("utf-8"))["results"]
     parts = [
-        introduction(sizes),
+        introduction(sizes, projected.get("note", "")),
         measured_section(sizes, projected, docs / "results"),
         rates_section(sizes),
         profiles_section(sizes[-1]),
@@ -35,7 +35,7 @@ def render(results: Path, docs: Path) -> Path:
     return page
 
 
-def introduction(sizes: list[Size]) -> str:
+def introduction(sizes: list[Size], note: str) -> str:
     """Say what was measured, where and how."""
     machines = [size["machine"] for size in sizes]
     processors = sorted({f"{machine['cores']} cores of an {machine['processor']}" for machine in machines})
@@ -52,7 +52,8 @@ def introduction(sizes: list[Size]) -> str:
         f"Measured from {dates[0]} to {dates[-1]} (UTC) on {listed(processors)}, Python {first['python']}, Numba "
         f"{first['numba']}, NumPy {first['numpy']}, Polars {first['polars']}; commit {listed(commits)}, by\n\n"
         f"```text\n{commands}\n```\n\n"
-        "This page is made by `python benchmarks/bench_scale.py --fit` from `benchmarks/results/scale-*.json`."
+        + (f"{note}\n\n" if note else "")
+        + "This page is made by `python benchmarks/bench_scale.py --fit` from `benchmarks/results/scale-*.json`."
     )
 
 
@@ -215,8 +216,8 @@ def recount_section(sizes: list[Size]) -> str:
     rows = []
     for size in sizes:
         for which, words in (("all", "all"), ("confident", "above 0.05")):
-            found = size["recount"][which]
-            if found["rules"]:
+            found = size["recount"].get(which)
+            if found and found["rules"]:
                 shares = [f"{100 * found[name]:.1f} %" for name in ("inside", "within_0.02", "within_0.02_or_a_tenth")]
                 margin = f"{found['median_margin']:.4f}"
                 rows.append([thousands(n_triples(size)), words, thousands(found["rules"]), *shares, margin])
@@ -226,7 +227,7 @@ def recount_section(sizes: list[Size]) -> str:
         "## Estimates, recounted\n\nOn graphs of more than 5 million triples, binary bodies are counted until the "
         "confidences of their rules are known, each within its margin (column `margin`) with 95 % certainty. Of the "
         "estimated binary rules that were learned, up to 1 000 drawn at random were counted to the end, as far as "
-        "three minutes went.\n\n" + table(header, rows)
+        "two and a half minutes went.\n\n" + table(header, rows)
     )
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 MAX_RULES = 20_000_000
 SEED = 1
-RECOUNTED, RECOUNTED_AT_A_TIME, RECOUNT_SECONDS = 1_000, 50, 180.0
+RECOUNTED, RECOUNTED_AT_A_TIME, RECOUNT_SECONDS = 1_000, 8, 150.0
 CONFIDENT = 0.05
 Figures = dict[str, Any]
 
@@ -298,6 +298,6 @@ STEPS: dict[str, Callable[[Path, Figures, PrivateMemory], Figures]] = {
     "open": open_data,
     "rates": rates,
     "learn": learn,
-    "recount": recount,
     "rank": rank,
+    "recount": recount,
 }
