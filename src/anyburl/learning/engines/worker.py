@@ -56,7 +56,8 @@ class Worker:
         self._reward = make_reward(options.reward)
         pca, witnessed = self._reward.pca, witnessed or not options.object_identity
         self._scratch = empty_scratch(graph, longest, witnessed=witnessed, pca=pca)
-        if len(graph.targets) > LARGE:
+        self._is_large = len(graph.targets) > LARGE
+        if self._is_large:
             assign_memory(self._scratch)
         self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations, pca=pca)
         self._held: tuple[BodySource, BodyArrays] | None = None  # an unfinished body of the last span
@@ -150,9 +151,8 @@ class Worker:
         """Harvest `bodies`, one bounded kernel call at a time. When time is up, put back the rest, except an unfinished
         body: this worker's buffers hold its counts.
         """
-        is_large = len(self._graph.targets) > LARGE
         limits = harvest_limits(
-            self._options, source.profile, is_large=is_large, pca=self._reward.pca, floor=self.floor
+            self._options, source.profile, is_large=self._is_large, pca=self._reward.pca, floor=self.floor
         )
         done = 0
         while done < len(bodies.kinds) and not over():
