@@ -27,7 +27,7 @@ def kernels():
     return {(kernel.__module__, kernel.__name__, signature) for kernel in found for signature in kernel.signatures}
 
 data = anyburl.Dataset.from_triples([(f"e{i}", f"r{i % 3}", f"e{i * 7 % 40}") for i in range(120)])
-options = anyburl.LearnOptions(paths=50_000, max_cyclic=2, max_acyclic=2, threads=1)
+options = anyburl.LearnOptions(paths=50_000, max_cyclic=2, max_acyclic=2, threads=1, min_confidence=0, precision=1)
 warm_up(options, data.vocabulary.n_relations)
 before = kernels()
 learner = anyburl.Learner(data.train, options)

@@ -18,6 +18,7 @@ from anyburl.bodies.generalisation import generalise
 from anyburl.bodies.kernel import harvest
 from anyburl.learning.engines.search import search_arrays
 from anyburl.learning.engines.worker import harvest_limits
+from anyburl.paths.heads import listed_heads
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
 from anyburl.rng import batch_state
@@ -36,20 +37,20 @@ def rates_of(train: anyburl.TripleTable) -> dict[str, Any]:
     buffers = (head_arrays(graph), scratch, out)
     found = {}
     for profile in PROFILES:
-        sampled, bodies = sampling(graph, train.triples, profile)
+        sampled, bodies = sampling(graph, listed_heads(train.triples), profile)
         harvested = {str(b): harvesting(graph, bodies, limits_of(profile, b), *buffers) for b in BUDGETS}
         found[str(profile)] = {**sampled, **harvested}
     return found
 
 
-def sampling(graph: Any, triples: Any, profile: PathProfile) -> tuple[dict[str, float], Any]:
+def sampling(graph: Any, heads: Any, profile: PathProfile) -> tuple[dict[str, float], Any]:
     """Sample for some seconds; return attempts and paths a second, and the bodies of the last paths."""
     attempts, n_paths, number, parts = 0, 0, 0, []
-    sample_paths(graph, triples, profile, ATTEMPTS, batch_state(0))
+    sample_paths(graph, heads, profile, ATTEMPTS, batch_state(0))
     started = time.perf_counter()
     while (seconds := time.perf_counter() - started) < SECONDS:
         number += 1
-        paths = sample_paths(graph, triples, profile, ATTEMPTS, batch_state(1, number))
+        paths = sample_paths(graph, heads, profile, ATTEMPTS, batch_state(1, number))
         attempts, n_paths = attempts + ATTEMPTS, n_paths + len(paths.ends)
         parts.append(paths)
     last = parts[-1]._make(np.concatenate(columns) for columns in zip(*parts[-20:], strict=True))

@@ -1,6 +1,7 @@
 """Checks of options: what kind of value, then its range. What does not pass is told by `InvalidOptionError`.
 
-Each returns the value as a plain one: a whole number of NumPy becomes an `int`, which JSON can hold.
+Each returns the value as a plain one: a whole number of NumPy becomes an `int`, which JSON can hold, and 0 as a
+confidence becomes 0.0.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def real(option: str, value: Any, least: float, most: float | None = None) -> fl
     _check_range(option, value, least, most)
     if not isfinite(value):
         raise InvalidOptionError(option, "a finite number", value)
-    return value if isinstance(value, int) else float(value)
+    return float(value)  # kernels would be compiled anew for a whole number
 
 
 def above_zero(option: str, value: Any, requirement: str = "more than 0") -> float:

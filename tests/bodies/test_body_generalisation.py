@@ -14,6 +14,7 @@ from anyburl.bodies.arrays import ALL_HEADS, BINARY, CONSTANT, DANGLING, GROUNDE
 from anyburl.bodies.generalisation import canonical, generalise, make_bodies
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.paths.arrays import PathArrays
+from anyburl.paths.heads import listed_heads
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
 from anyburl.rng import batch_state
@@ -111,7 +112,7 @@ def test_cyclic_paths_need_not_give_grounded_bodies(graph: SmallGraph, length: i
 def test_sampled_paths_give_rules_of_the_reference(graph: SmallGraph, cyclic: bool, length: int, seed: int) -> None:
     arrays = arrays_of(graph)
     triples = table_of(graph).triples
-    paths = sample_paths(arrays, triples, PathProfile(cyclic, length), 50, batch_state(seed))
+    paths = sample_paths(arrays, listed_heads(triples), PathProfile(cyclic, length), 50, batch_state(seed))
     bodies = generalise(arrays, paths, cyclic=cyclic, all_heads=False)
     possible = reference_rules(graph, all_paths(graph, cyclic, length))
     assert set(sampled_rules(arrays, bodies)) <= set(possible)

@@ -26,6 +26,7 @@ from anyburl.bodies.generalisation import generalise, make_bodies
 from anyburl.bodies.kernel import score
 from anyburl.bodies.kernel_binary import visiting_order
 from anyburl.graph.arrays import GraphArrays
+from anyburl.paths.heads import listed_heads
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
 from anyburl.rng import batch_state
@@ -116,7 +117,7 @@ def test_a_body_with_a_sampled_head_gives_the_rule_with_that_head_only(
     n_entities, n_relations, _ = graph
     arrays = arrays_of(graph)
     triples = table_of(graph).triples
-    paths = sample_paths(arrays, triples, PathProfile(cyclic, length), 40, batch_state(seed))
+    paths = sample_paths(arrays, listed_heads(triples), PathProfile(cyclic, length), 40, batch_state(seed))
     literal = distinct(generalise(arrays, paths, cyclic=cyclic, all_heads=False))
     found = harvested(arrays, literal, limits(object_identity=object_identity))
     sampled = {

@@ -67,7 +67,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 @pytest.mark.kernel
-@settings(max_examples=examples(120, 6), deadline=None)
+@settings(max_examples=examples(120, 2), deadline=None)
 @given(changed_graphs(), OPTIONS)
 def test_an_update_finds_what_learning_anew_finds(graph: tuple[SmallGraph, Triples], options: dict[str, Any]) -> None:
     (_, _, triples), later = graph

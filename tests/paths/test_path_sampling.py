@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.paths.arrays import PathArrays
+from anyburl.paths.heads import heads_of_graph, listed_heads
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
 from anyburl.rng import batch_state
@@ -43,9 +44,12 @@ def rows_of(paths: PathArrays) -> list[Row]:
     return [(x, d, y, tuple(body), end) for x, d, y, body, end in rows]
 
 
-def sampled(graph: SmallGraph, profile: PathProfile, attempts: int, state: np.ndarray) -> list[Row]:
-    triples = table_of(graph).triples
-    return rows_of(sample_paths(arrays_of(graph), triples, profile, attempts, state))
+def sampled(
+    graph: SmallGraph, profile: PathProfile, attempts: int, state: np.ndarray, *, rows: bool = False
+) -> list[Row]:
+    arrays = arrays_of(graph)
+    heads = heads_of_graph(arrays) if rows else listed_heads(table_of(graph).triples)
+    return rows_of(sample_paths(arrays, heads, profile, attempts, state))
 
 
 def possible(graph: SmallGraph, profile: PathProfile) -> set[Row]:
@@ -124,11 +128,12 @@ def test_every_possible_path_is_found_in_the_end(profile: PathProfile) -> None:
     assert found == expected
 
 
+@pytest.mark.parametrize("rows", [False, True], ids=["heads from a list", "heads from the graph"])
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
-def test_paths_are_as_frequent_as_uniform_choices_make_them(profile: PathProfile) -> None:
+def test_paths_are_as_frequent_as_uniform_choices_make_them(profile: PathProfile, rows: bool) -> None:
     """Chi-square, fixed seed: the mean is df, the deviation sqrt(2 df); five of those is one in a million."""
     weights, attempts = chances(TEN, profile), examples(60_000, 6_000)
-    counts = Counter(sampled(TEN, profile, attempts, batch_state(3, profile.rule_length)))
+    counts = Counter(sampled(TEN, profile, attempts, batch_state(3, profile.rule_length), rows=rows))
     weights_and_failure = {**weights, None: 1 - sum(weights.values())}
     counts_and_failure = {**counts, None: attempts - counts.total()}
     assert set(counts_and_failure) <= set(weights_and_failure)
@@ -168,6 +173,18 @@ def test_batches_in_a_row_are_one_large_batch() -> None:
     assert parts == sampled(TEN, profile, 300, batch_state(5))
 
 
+def test_every_triple_of_a_graph_of_many_blocks_of_rows_is_a_head() -> None:
+    """A hub that owns several blocks, entities that share one, entities without edges, and a loop."""
+    graph: SmallGraph = (
+        420,
+        2,
+        [*((0, 0, i) for i in range(1, 201)), *((i, 1, i + 1) for i in range(300, 400)), (5, 1, 5)],
+    )
+    found = sampled(graph, PathProfile(False, 1), 40_000, batch_state(1), rows=True)
+    heads = {(x, d, y) if d < 2 else (y, d - 2, x) for x, d, y, _, _ in found}
+    assert heads == {(s, r, 420 if s == o else o) for s, r, o in graph[2]}
+
+
 @settings(max_examples=examples(30, 6))
 @given(graphs(min_triples=2), st.sampled_from(PROFILES), st.data())
 def test_heads_are_drawn_from_the_given_triples_only(
@@ -178,7 +195,7 @@ def test_heads_are_drawn_from_the_given_triples_only(
     table = np.array(few, np.int32)
     # The sampler is compiled for read-only triples, which is what tables have.
     table.setflags(write=False)
-    paths = sample_paths(arrays_of(graph), table, profile, 50, batch_state(1))
+    paths = sample_paths(arrays_of(graph), listed_heads(table), profile, 50, batch_state(1))
     heads = {(x, d, y) if d < n_relations else (y, d - n_relations, x) for x, d, y, _, _ in rows_of(paths)}
     assert heads <= {(s, r, n_entities if s == o else o) for s, r, o in few}
 
@@ -186,9 +203,10 @@ def test_heads_are_drawn_from_the_given_triples_only(
 @settings(max_examples=examples(60, 12))
 @given(graphs(min_triples=1), st.sampled_from(PROFILES), st.integers(0, 2**32))
 def test_paths_with_steps_by_relation_are_straight_as_well(graph: SmallGraph, profile: PathProfile, seed: int) -> None:
-    triples = table_of(graph).triples
-    paths = sample_paths(arrays_of(graph), triples, profile, 60, batch_state(seed), mixed=True)
-    assert set(rows_of(paths)) <= possible(graph, profile)
+    arrays = arrays_of(graph)
+    for heads in (listed_heads(table_of(graph).triples), heads_of_graph(arrays)):
+        paths = sample_paths(arrays, heads, profile, 60, batch_state(seed), mixed=True)
+        assert set(rows_of(paths)) <= possible(graph, profile)
 
 
 def test_steps_by_relation_find_the_rare_relation_of_a_hub() -> None:
@@ -198,7 +216,7 @@ def test_steps_by_relation_find_the_rare_relation_of_a_hub() -> None:
     heads.setflags(write=False)
     shares = []
     for mixed in (False, True):
-        paths = sample_paths(arrays, heads, PathProfile(False, 1), 2_000, batch_state(1), mixed=mixed)
+        paths = sample_paths(arrays, listed_heads(heads), PathProfile(False, 1), 2_000, batch_state(1), mixed=mixed)
         from_hub = paths.relations[paths.starts == 0, 0]
         shares.append((from_hub == 1).mean())
     assert shares[0] < 0.03

@@ -134,19 +134,19 @@ def test_a_tiny_buffer_for_firings_changes_no_pruned_rank(case: Case, block: boo
     assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
+@pytest.mark.skipif(INTERPRETED, reason="takes minutes interpreted; the reference is compared with above")
 @pytest.mark.parametrize("block", [False, True])
 @pytest.mark.parametrize("smoothing", [0.0, 5.0])
 def test_pruned_ranks_of_learned_rules_are_those_of_all_rules(block: bool, smoothing: float) -> None:
     """Enough rules that most questions are pruned; without smoothing, many rules are certain."""
     data = anyburl.load_dataset("geo")
-    rules = anyburl.learn(data, paths=examples(4000, 60), seed=1)
+    rules = anyburl.learn(data, paths=1300, seed=1)
     options = {"smoothing": smoothing, "block_connected": "on" if block else "off", "threads": 2}
     ranker = anyburl.Reasoner(rules, data, **options).ranker  # type: ignore[arg-type]
     known = [data.train.triples, data.valid.triples, data.test.triples]
-    asked = data.test.triples[:: 200 if INTERPRETED else 1]
-    queries, _ = make_queries(asked, known, data.vocabulary.n_relations)
+    queries, _ = make_queries(data.test.triples, known, data.vocabulary.n_relations)
     found = assert_same_ranks(ranker, queries, data.vocabulary.n_entities)
-    assert (found.n_candidates == NOT_COUNTED).sum() > (0 if INTERPRETED else 100)
+    assert (found.n_candidates == NOT_COUNTED).sum() > 100
 
 
 def test_only_one_that_counts_and_no_list_of_the_best_is_pruned() -> None:

@@ -155,7 +155,9 @@ def test_a_model_that_cannot_be_kept_is_used_all_the_same(run: Path) -> None:
 
 
 def test_a_model_of_trees_comes_back_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On geo there is enough to learn from."""
+    """On geo there is enough to learn from, if only from a few questions."""
+    for name in ("MOST_QUESTIONS", "MORE_QUESTIONS"):
+        monkeypatch.setattr(f"anyburl.tuning.train.{name}", 500)
     anyburl.learn("geo", paths=3000, seed=1, out=tmp_path / "run")
     first, _ = open_tuned(tmp_path / "run", threads=2)
     monkeypatch.setattr(opening, "tune", None)

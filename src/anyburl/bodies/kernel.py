@@ -18,7 +18,8 @@ from anyburl.bodies.arrays import (
     Limits,
     Scratch,
 )
-from anyburl.bodies.kernel_binary import AHEAD, ground_binary, orient
+from anyburl.bodies.kernel_binary import ground_binary, orient
+from anyburl.bodies.kernel_ends import AHEAD
 from anyburl.bodies.kernel_pca import note_facts_of_ends, pca_of_members, pca_of_pairs
 from anyburl.bodies.kernel_sample import estimates, is_exact, margin_of, margin_of_members
 from anyburl.bodies.kernel_unary import (

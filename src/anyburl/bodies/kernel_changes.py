@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel, part
 from anyburl.bodies.arrays import BodyChanges, ChangedFacts, Limits, PairTable, Scratch, SupportChanges
-from anyburl.bodies.kernel_binary import middles_of_three
+from anyburl.bodies.kernel_ends import middles_of_three
 from anyburl.bodies.kernel_joins import joins_pair
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import inverse, joins, lower_bound, steps

@@ -17,7 +17,8 @@ from anyburl.bodies.arrays import (
     Limits,
     Scratch,
 )
-from anyburl.bodies.kernel_binary import AHEAD, begin_grounding, end_grounding
+from anyburl.bodies.kernel_binary import begin_grounding, end_grounding
+from anyburl.bodies.kernel_ends import AHEAD
 from anyburl.bodies.kernel_pca import note_facts, note_through
 from anyburl.bodies.kernel_reach import contains, reach, shared_by_ways
 from anyburl.graph.arrays import GraphArrays

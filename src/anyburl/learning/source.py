@@ -16,6 +16,7 @@ from anyburl.bodies.sweep import sweep
 from anyburl.graph.arrays import GraphArrays
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.learning.share import WHOLE, Share
+from anyburl.paths.arrays import HeadTriples
 from anyburl.paths.profile import PathProfile
 from anyburl.paths.sampling import sample_paths
 from anyburl.rng import batch_state
@@ -56,13 +57,13 @@ class BodySource:
     def __init__(
         self,
         graph: GraphArrays,
-        triples: NDArray[np.int32],
+        heads: HeadTriples,
         profile: PathProfile,
         options: LearnOptions,
         share: Share = WHOLE,
         follows: NDArray[np.bool_] | None = None,
     ) -> None:
-        self._graph, self._triples, self._options, self._share = graph, triples, options, share
+        self._graph, self._heads, self._options, self._share = graph, heads, options, share
         self._follows = follows  # which relations can follow each other, where that is known
         self.profile = profile
         self.n_listed = 0  # by the sweep, including the bodies of other workers
@@ -133,7 +134,7 @@ class BodySource:
 
     def _sampled(self, attempts: int, state: NDArray[np.uint64]) -> tuple[BodyArrays, int, int]:
         """Sample paths; return their bodies, the attempts made and the paths found."""
-        paths = sample_paths(self._graph, self._triples, self.profile, attempts, state, mixed=self._is_large)
+        paths = sample_paths(self._graph, self._heads, self.profile, attempts, state, mixed=self._is_large)
         bodies = generalise(
             self._graph,
             paths,

@@ -1,4 +1,4 @@
-"""A batch of sampled straight paths."""
+"""Where paths start, and a batch of sampled straight paths."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ class PathArrays(NamedTuple):
     others: NDArray[np.int32]  # the other entity of the head triple, or `self`
     relations: NDArray[np.int32]  # (n, rule length), directed
     ends: NDArray[np.int32]
+
+
+class HeadTriples(NamedTuple):
+    """The triples that paths start from: those listed, or, if `owners` is not empty, all triples of the graph.
+
+    Then a head is an edge drawn by its row, and no list of triples has to be in memory.
+    """
+
+    triples: NDArray[np.int32]  # (n, 3)
+    owners: NDArray[np.int32]  # block of 64 rows -> the entity that its first row belongs to
 
 
 def empty_paths(n_paths: int, rule_length: int) -> PathArrays:

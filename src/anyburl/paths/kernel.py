@@ -8,22 +8,54 @@ from numpy.typing import NDArray
 from anyburl._jit import inlined, kernel, prefetch
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, expect, expect_edges, expect_steps, inverse, joins
-from anyburl.paths.arrays import PathArrays
+from anyburl.paths.arrays import HeadTriples, PathArrays
 from anyburl.rng import next_uint64, randint
 
 TRIES = 8  # to close a cyclic path of a large graph
 COMING = 15  # a place in `coming` is the number of an attempt modulo 16
+BLOCK_BITS = 6  # of a row's number: those within a block, see `HeadTriples.owners`
+
+
+@kernel
+def list_owners(graph: GraphArrays, owners: NDArray[np.int32]) -> None:
+    """Write to `owners` which entity the first row of each block of rows belongs to."""
+    last_in_block = (1 << BLOCK_BITS) - 1
+    for entity in range(graph.n_entities):
+        first, last = entity_rows(graph, entity)
+        for block in range((first + last_in_block) >> BLOCK_BITS, (last + last_in_block) >> BLOCK_BITS):
+            owners[block] = entity
 
 
 @inlined
-def head_at(
-    graph: GraphArrays, triples: NDArray[np.int32], row: int, state: NDArray[np.uint64]
-) -> tuple[int, int, int]:
+def n_heads(graph: GraphArrays, heads: HeadTriples) -> int:
+    """Return how many heads there are to draw from: triples, or rows of the graph, without those of `self`."""
+    if len(heads.owners) == 0:
+        return len(heads.triples)
+    return int(graph.segment_starts[graph.segment_offsets[graph.n_entities]])
+
+
+@inlined
+def owner_of(graph: GraphArrays, heads: HeadTriples, row: int) -> int:
+    """Return the entity that a row belongs to."""
+    entity = int(heads.owners[row >> BLOCK_BITS])
+    while graph.segment_starts[graph.segment_offsets[entity + 1]] <= row:
+        entity += 1
+    return entity
+
+
+@inlined
+def head_at(graph: GraphArrays, heads: HeadTriples, row: int, state: NDArray[np.uint64]) -> tuple[int, int, int]:
     """Return the head triple of a row as an edge: start, directed relation, other end; subject or object starts the
     walk.
 
-    Of h(c, c), read as h(c, self), the walk can start at c only.
+    Of h(c, c), read as h(c, self), the walk can start at c only; the graph has it there in both readings.
     """
+    if len(heads.owners) > 0:
+        relation, other = int(graph.neighbour_relations[row]), int(graph.neighbours[row])
+        if other == graph.n_entities:
+            relation %= graph.n_relations
+        return owner_of(graph, heads, row), relation, other
+    triples = heads.triples
     subject, relation, object_ = int(triples[row, 0]), int(triples[row, 1]), int(triples[row, 2])
     if subject == object_:
         return subject, relation, graph.n_entities
@@ -34,19 +66,33 @@ def head_at(
 
 @inlined
 def next_head(
-    graph: GraphArrays, triples: NDArray[np.int32], attempt: int, state: NDArray[np.uint64], coming: NDArray[np.int64]
+    graph: GraphArrays, heads: HeadTriples, attempt: int, state: NDArray[np.uint64], coming: NDArray[np.int64]
 ) -> int:
     """Return the row of the head of an attempt, drawn some attempts before: on a large graph what the next ones need is
     loaded meanwhile. Draw a later one; `coming` holds those in between.
     """
     row = int(coming[attempt & COMING])
-    coming[attempt & COMING] = randint(state, len(triples))
-    prefetch(triples, 3 * int(coming[attempt & COMING]))
-    for place in (0, 2):  # subject and object
-        expect(graph, int(triples[coming[(attempt + 8) & COMING], place]))
-        expect_steps(graph, int(triples[coming[(attempt + 4) & COMING], place]))
-        expect_edges(graph, int(triples[coming[(attempt + 2) & COMING], place]))
+    drawn = randint(state, n_heads(graph, heads))
+    coming[attempt & COMING] = drawn
+    if len(heads.owners) > 0:
+        prefetch(heads.owners, drawn >> BLOCK_BITS)
+        prefetch(graph.neighbours, drawn)
+        prefetch(graph.neighbour_relations, drawn)
+    else:
+        prefetch(heads.triples, 3 * drawn)
+    for side in range(2):
+        expect(graph, near_head(graph, heads, int(coming[(attempt + 8) & COMING]), side))
+        expect_steps(graph, near_head(graph, heads, int(coming[(attempt + 4) & COMING]), side))
+        expect_edges(graph, near_head(graph, heads, int(coming[(attempt + 2) & COMING]), side))
     return row
+
+
+@inlined
+def near_head(graph: GraphArrays, heads: HeadTriples, row: int, side: int) -> int:
+    """Return one end of a head, or an entity whose place in memory is near that of its end."""
+    if len(heads.owners) == 0:
+        return int(heads.triples[row, 2 * side])
+    return int(heads.owners[row >> BLOCK_BITS]) if side == 0 else int(graph.neighbours[row])
 
 
 @inlined
@@ -158,7 +204,7 @@ def is_visited(visited: NDArray[np.int32], n_visited: int, entity: int) -> bool:
 @kernel
 def sample(
     graph: GraphArrays,
-    triples: NDArray[np.int32],
+    heads: HeadTriples,
     cyclic: bool,
     attempts: int,
     mixed: bool,
@@ -178,13 +224,14 @@ def sample(
     n_paths, length = 0, paths.relations.shape[1]
     tries = mixed and cyclic and length > 1
     n_steps = length - 1 - tries if cyclic else length
+    n_rows = n_heads(graph, heads)
     if mixed:
         for turn in range(len(coming)):
-            coming[turn] = randint(state, len(triples))
+            coming[turn] = randint(state, n_rows)
     for attempt in range(attempts):
         by_relation = mixed and attempt & 1 == 1
-        row = next_head(graph, triples, attempt, state, coming) if mixed else randint(state, len(triples))
-        start, head, other = head_at(graph, triples, row, state)
+        row = next_head(graph, heads, attempt, state, coming) if mixed else randint(state, n_rows)
+        start, head, other = head_at(graph, heads, row, state)
         if cyclic and other == graph.n_entities and length > 1:
             continue
         paths.starts[n_paths], paths.heads[n_paths], paths.others[n_paths] = start, head, other
