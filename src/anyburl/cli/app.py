@@ -114,7 +114,7 @@ class AnyburlGroup(TyperGroup):
 app = typer.Typer(
     name="anyburl",
     cls=AnyburlGroup,
-    help="Learn rules from a knowledge graph, anytime, and use them to predict and explain facts.",
+    help="Learn rules from a knowledge graph, then predict and explain facts with them.",
     epilog="Start here:  anyburl demo\n\nYour own data:  anyburl learn DATA --out RUN, then anyburl evaluate RUN",
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,

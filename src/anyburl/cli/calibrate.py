@@ -29,14 +29,16 @@ def command(
     asked: Asked,
     run: Run,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the calibration: a .png, .svg or .pdf.")
+        Path | None, typer.Option(metavar="FILE", help="Plot the calibration to a .png, .svg or .pdf file.")
     ] = None,
-    top: Annotated[int, typer.Option(min=0, help="Relations to show, those with the most new facts first.")] = 10,
+    top: Annotated[
+        int, typer.Option(min=0, help="Number of relations to show, those with the most new facts first.")
+    ] = 10,
 ) -> None:
-    """Find out which score means which precision, and keep that in the run folder.
+    """Find out which score means which precision, and keep the result in the run folder.
 
     Scores are calibrated on the valid split, or on facts held out of train, and checked on the test split. Without a
-    test split, each half of the facts is checked with what was fitted to the other half.
+    test split, each half of the facts is checked with a map fitted to the other half.
     """
     from anyburl.reasoning.prepared import can_prepare
 

@@ -44,7 +44,7 @@ def command(
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """List the data sets that DATA can name, or download one now instead of on first use."""
+    """List the data sets available by name, or download one in advance."""
     if action not in ACTIONS:
         raise OptionError(f"datasets takes list or get NAME, got {action!r}")
     if (action == "get") != (name is not None):

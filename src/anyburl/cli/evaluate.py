@@ -36,33 +36,34 @@ def command(
     asked: Asked,
     rules: Rules,
     data: Data = None,
-    split: Annotated[str, typer.Option(metavar="test|valid|train", help="The triples to ask about.")] = "test",
+    split: Annotated[str, typer.Option(metavar="test|valid|train", help="The split to rank.")] = "test",
     at: Annotated[
-        str | None, typer.Option(metavar="10,50,100", help="Evaluate the run's snapshots after these seconds.")
+        str | None, typer.Option(metavar="10,50,100", help="Evaluate the run's snapshots taken after these seconds.")
     ] = None,
     protocol: Annotated[
         str,
         typer.Option(
             metavar="|".join(PROTOCOLS),
-            help="Rank answers against all entities, or against 49 sampled at random, as GraIL does; estimated: what "
-            "the sampled figures are on average, computed from the ranks against all.",
+            help="Rank answers against all entities, or against 49 drawn at random as GraIL does (sampled). "
+            "estimated computes the average sampled figures from the ranks against all.",
         ),
     ] = PROTOCOLS[0],
     rankings: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the best candidates of every query: .parquet, or text in AnyBURL's format, also .gz.",
+            help="Write the best candidates of every query to a .parquet file, or as text in AnyBURL's format "
+            "(also .gz).",
         ),
     ] = None,
     top_k: Annotated[
         int,
-        typer.Option(help="Candidates per query in --rankings; the lower bound of the MRR ignores ranks beyond it."),
+        typer.Option(help="Candidates per query in --rankings. The lower bound of the MRR ignores lower ranks."),
     ] = RankOptions.top_k,
     engine: Engine = "threads",
     address: Address = None,
 ) -> None:
-    """Ask for the subject and the object of every test triple and report where RULES rank the right answer."""
+    """Ask RULES for the subject and the object of every test triple, and report how the right answers rank."""
     options = asked.options(top_k=top_k)
     moments = parse_moments(at)
     _check_rankings(rankings, options, moments)

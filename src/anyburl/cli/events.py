@@ -29,7 +29,7 @@ SECONDS_BETWEEN = 1.0  # events of progress
 
 LogJson = Annotated[
     str | None,
-    typer.Option(metavar="FILE|-", help="Append what happens to FILE as lines of JSON; - is standard output."),
+    typer.Option(metavar="FILE|-", help="Append events to FILE as JSON lines; - is standard output."),
 ]
 
 

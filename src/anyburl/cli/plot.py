@@ -37,19 +37,21 @@ def command(
     asked: Asked,
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="Run folders: `anytime` compares them, the other plots show the first."),
+        typer.Argument(metavar="RUN", help="Run folders. `anytime` compares them; the other plots show the first."),
     ],
     out: Annotated[
         Path,
-        typer.Option(metavar="FOLDER|FILE", help="A folder for one file per plot, or a .png, .svg or .pdf for all."),
+        typer.Option(
+            metavar="FOLDER|FILE", help="A folder for one file per plot, or a .png, .svg or .pdf file for all."
+        ),
     ],
     what: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help=f"Plots to draw: {', '.join(PLOTS)}; all if left out.")
+        str | None, typer.Option(metavar="NAME,...", help=f"Plots to draw: {', '.join(PLOTS)}. Defaults to all.")
     ] = None,
     metric: Annotated[
         str, typer.Option(metavar="mrr|hits@1|hits@3|hits@10", help="The metric that `anytime` shows.")
     ] = "mrr",
-    split: Annotated[str, typer.Option(metavar="test|valid", help="The triples to ask about.")] = "test",
+    split: Annotated[str, typer.Option(metavar="test|valid", help="The split to rank.")] = "test",
     data: Data = None,
 ) -> None:
     """Plot runs: quality over time, rules by type and confidence, reward and cores per profile, calibration."""

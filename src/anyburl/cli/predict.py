@@ -42,22 +42,22 @@ COLUMNS = ("subject", "relation", "object", "rank", "score", "known", "rule", "r
 def command(
     asked: Asked,
     rules: Rules,
-    subject: Annotated[str | None, typer.Argument(metavar="SUBJECT", help="An entity, or ? for what is asked.")] = None,
+    subject: Annotated[str | None, typer.Argument(metavar="SUBJECT", help="An entity, or ? to ask for it.")] = None,
     relation: Annotated[str | None, typer.Argument(metavar="RELATION", help="A relation.")] = None,
-    object: Annotated[str | None, typer.Argument(metavar="OBJECT", help="An entity, or ? for what is asked.")] = None,
+    object: Annotated[str | None, typer.Argument(metavar="OBJECT", help="An entity, or ? to ask for it.")] = None,
     data: Data = None,
     queries: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Answer the queries in a file: tab-separated lines of subject, relation and object, with a ? for the "
-            "subject or the object. Answers are printed as tab-separated lines or, with --json, one object per query.",
+            help="Answer the queries in a file: tab-separated lines of subject, relation and object, with ? for "
+            "the subject or the object. Prints tab-separated answers or, with --json, one object per query.",
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of answers.")] = 10,
     explain: Annotated[bool, typer.Option("--explain", help="Show the reasons for each answer.")] = False,
     include_known: Annotated[
-        bool, typer.Option("--include-known", help="Keep answers that the train split states.")
+        bool, typer.Option("--include-known", help="Include answers that the train split states.")
     ] = False,
 ) -> None:
     """Rank the answers to SUBJECT RELATION ? or ? RELATION OBJECT (some shells need quotes around the ?)."""

@@ -24,7 +24,7 @@ def command(
 ) -> None:
     """Prepare a run folder, so that commands that ask questions open it at once.
 
-    The first of these commands does this as well. Smoothing, weights and aggregation can still be chosen per command.
+    The first of these commands also does this. You can still choose smoothing, weights and aggregation per command.
     """
     from anyburl.reasoning.opening import make_prepared
     from anyburl.reasoning.prepared import PREPARED, NotPreparedError, can_prepare, open_prepared

@@ -34,27 +34,27 @@ EXAMPLE = "Example:  anyburl rescore rules.txt --data geo --exact --out rescored
 
 def command(
     rules: Rules,
-    out: Annotated[Path, typer.Option(metavar="RULES2", help="The file to write: .parquet, .txt or .txt.gz.")],
+    out: Annotated[Path, typer.Option(metavar="RULES2", help="Output file: .parquet, .txt or .txt.gz.")],
     data: Annotated[
         str | None,
-        typer.Option(metavar="DATA", help="Count on the train split of this data; left out, a run folder's own data."),
+        typer.Option(
+            metavar="DATA", help="Count on the train split of this data. Defaults to the data of the run folder."
+        ),
     ] = None,
     object_identity: ObjectIdentity = LearnOptions.object_identity,
     exact: Annotated[bool, typer.Option("--exact", help="Count exactly, however long it takes.")] = False,
     budget: Annotated[
         int,
-        typer.Option(
-            min=1, help="Without --exact: edges to visit for one body; beyond that, its counts are estimated."
-        ),
+        typer.Option(min=1, help="Without --exact, edges to visit per body; beyond that, its counts are estimated."),
     ] = LearnOptions.budget,
     measures: Annotated[
         bool,
-        typer.Option("--measures", help="Add PCA confidence, head coverage and lift, as columns of a .parquet file."),
+        typer.Option("--measures", help="Add the columns PCA confidence, head coverage and lift to a .parquet file."),
     ] = False,
     best: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Count the N best of the rules with estimated counts only; keep the other counts."
+            min=1, metavar="N", help="Recount only the N best rules with estimated counts, and keep all other counts."
         ),
     ] = None,
     at: At = None,
@@ -64,7 +64,7 @@ def command(
     json: Json = False,
     seed: UnusedSeed = None,
 ) -> None:
-    """Count predictions and support of RULES again on DATA's train split, keeping the order of the rules."""
+    """Recount predictions and support of RULES on DATA's train split, keeping their order."""
     notes = note_console(quiet=quiet)
     check_rules_output(out)
     if measures and out.suffix != ".parquet":
