@@ -46,7 +46,7 @@ def command(
     _check_plot(plot)
     options, source = asked.options(), asked.source(run, None)
     if not can_prepare(source.path):
-        raise RunError(f"{run} is still being learned, or was interrupted: continue it with --resume first")
+        raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
     with source.open(options, seed=asked.seed) as reasoner:
         report = reasoner.calibrate(front=source.front())
     if plot is not None:
@@ -65,9 +65,9 @@ def _check_plot(plot: Path | None) -> None:
         return
     new_figure()
     if plot.suffix.lower() not in SUFFIXES:
-        raise DataError(f"{plot}: a plot file ends in one of {', '.join(SUFFIXES)}")
+        raise DataError(f"{plot}: expected a file that ends in one of {', '.join(SUFFIXES)}")
     if not plot.parent.is_dir():
-        raise DataError(f"{plot}: there is no folder {plot.parent}")
+        raise DataError(f"{plot}: the folder {plot.parent} does not exist")
 
 
 def _draw(report: CalibrationReport, path: Path) -> None:

@@ -106,5 +106,5 @@ def _term(text: str, vocabulary: Vocabulary, names: Names) -> str:
     relation = names.label_of(text, vocabulary.relations, "relation")
     entity = names.label_of(text, vocabulary.entities, "entity")
     if text not in (relation, entity) and relation != entity:
-        raise DataError(f"{text!r} is ambiguous: it may mean the relation {relation} or the entity {entity}")
+        raise DataError(f"{text!r} is ambiguous: it could be the relation {relation} or the entity {entity}")
     return entity if relation == text else relation

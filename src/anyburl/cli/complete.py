@@ -141,7 +141,8 @@ def command(
     with source.open(options, explaining=wanted.reasons, completing=True, seed=asked.seed) as reasoner:
         if min_probability is not None and reasoner.calibration is None:
             raise OptionError(
-                f"--min-probability needs calibrated scores: run `anyburl calibrate {rules}` with the same flags first"
+                f"--min-probability needs calibrated scores: first run `anyburl calibrate {rules}` with the same "
+                "options"
             )
         _check_subjects(subjects, about, reasoner)
         found, target.prefixes = _Found(reasoner, out), reasoner.names.prefixes
@@ -168,7 +169,7 @@ def _read_subjects(path: Path) -> dict[int, str]:
     """Return the labels in a file, one in a line, by the number of the line."""
     labels = lines_of(path, "subjects", DataError)
     if not labels:
-        raise DataError(f"{path}: expected subjects, one in a line, got an empty file")
+        raise DataError(f"{path}: expected one subject per line, got an empty file")
     return labels
 
 

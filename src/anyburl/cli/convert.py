@@ -35,7 +35,7 @@ def command(
     check_rules_output(target)
     found, report = read_rules_argument(rules, notes, at=at, escaped=escaped)
     if not len(found) and not _is_native(rules):
-        raise RuleError(f"{rules}: no rules in this file")
+        raise RuleError(f"{rules}: the file contains no rules")
     with Slow(notes, f"writing {len(found):,} rules", f"wrote {len(found):,} rules"):
         found.save(target, escaped=escaped)
     if json:

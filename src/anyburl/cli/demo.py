@@ -48,7 +48,7 @@ def command(
     """Learn rules from the built-in data set geo, show the best, test them, and explain some predictions."""
     notes = note_console(quiet=quiet)
     if out is not None and (out / "options.json").exists():
-        raise RunError(f"{out} already holds a run: give another folder")
+        raise RunError(f"{out} already contains a run: choose another folder")
     from anyburl.triples.dataset import load_dataset
 
     dataset = load_dataset(DATA)

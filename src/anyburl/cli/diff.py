@@ -68,7 +68,7 @@ def _check_output(out: Path | None) -> None:
     if out.suffix not in (".parquet", ".tsv"):
         raise OptionError(f"--out must end in .parquet or .tsv, got {out}")
     if not out.parent.is_dir():
-        raise OptionError(f"{out}: there is no folder {out.parent}")
+        raise OptionError(f"{out}: the folder {out.parent} does not exist")
 
 
 def _write(difference: RuleDifference, out: Path, notes: PlainConsole) -> None:

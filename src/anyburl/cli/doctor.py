@@ -79,7 +79,7 @@ def command(
 ) -> None:
     """Report what is odd about DATA: leakage, inverse and duplicate relations, facts that look wrong, and more."""
     if no_rules and rules is not None:
-        raise OptionError("--rules and --no-rules contradict each other: give one of them")
+        raise OptionError("--rules and --no-rules contradict each other: use one of them")
     options = DoctorOptions(seconds=0.0 if no_rules else seconds, types=types, top=top, seed=seed, threads=threads)
     fatal = () if fail_on is None else check_names(name.strip() for name in fail_on.split(",") if name.strip())
     check_page(html)

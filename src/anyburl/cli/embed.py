@@ -90,7 +90,7 @@ def _dataset(data: str | None, out: Path, notes: PlainConsole) -> Dataset:
     if data is not None:
         return load_data_argument(data, notes)
     if not (out / "options.json").is_file():
-        raise OptionError(f"give DATA: {out} is not a run folder that knows its own")
+        raise OptionError(f"DATA is missing: {out} is not a run folder that records its data")
     from anyburl.ruleset.files.run_folder import described_run
 
     described = described_run(out)["data"]

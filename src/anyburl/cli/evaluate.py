@@ -92,7 +92,7 @@ def parse_moments(text: str | None) -> list[float]:
     except ValueError:
         moments = []
     if not moments:
-        raise OptionError(f"--at takes the seconds of snapshots such as 10,50,100, got {text!r}")
+        raise OptionError(f"--at takes seconds of snapshots such as 10,50,100, got {text!r}")
     return moments
 
 
@@ -104,7 +104,7 @@ def _check_snapshots(rules: str, moments: list[float]) -> None:
     if not moments or not path.exists():
         return
     if not path.is_dir():
-        raise OptionError(f"--at asks for snapshots of a run folder, got the file {rules!r}")
+        raise OptionError(f"--at needs a run folder with snapshots, got the file {rules!r}")
     run = RunDirectory.open(path)
     for name in (f"{moment:g}" for moment in moments):
         if not (path / f"rules-{name}.parquet").is_file():
@@ -116,13 +116,13 @@ def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[f
     if rankings is None:
         return
     if len(moments) > 1:
-        raise OptionError(f"--rankings writes one file: give one snapshot with --at, got {len(moments)}")
+        raise OptionError(f"--rankings writes one file: pass a single snapshot to --at, got {len(moments)}")
     if rankings.is_dir():
-        raise DataError(f"{rankings} is a folder: give a file for the rankings")
+        raise DataError(f"{rankings} is a folder: expected a file for the rankings")
     if not rankings.parent.is_dir():
-        raise DataError(f"{rankings}: there is no folder {rankings.parent}")
+        raise DataError(f"{rankings}: the folder {rankings.parent} does not exist")
     if not os.access(rankings.parent, os.W_OK):
-        raise DataError(f"{rankings}: the folder {rankings.parent} cannot be written to")
+        raise DataError(f"{rankings}: the folder {rankings.parent} is not writable")
 
 
 def _evaluate(

@@ -128,7 +128,7 @@ def _opened(out: str, given: dict[str, Any]) -> Iterator[TextIO]:
     if out == STANDARD_OUTPUT:
         if given.get("json") or not given.get("quiet"):
             raise OptionError(
-                "--log-json - takes standard output for itself: add --quiet, without --json, or give a file"
+                "--log-json - needs standard output for itself: add --quiet and drop --json, or log to a file"
             )
         yield sys.stdout
         return

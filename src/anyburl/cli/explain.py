@@ -57,9 +57,9 @@ def check_page(html: Path | None) -> None:
     if html is None:
         return
     if html.is_dir():
-        raise DataError(f"{html} is a folder: give a file for the page")
+        raise DataError(f"{html} is a folder: expected a file for the page")
     if not html.parent.is_dir():
-        raise DataError(f"{html}: there is no folder {html.parent}")
+        raise DataError(f"{html}: the folder {html.parent} does not exist")
 
 
 def _print_tree(found: Explanation, names: NamesByLabel, html: Path | None) -> None:

@@ -171,11 +171,11 @@ def _moments(text: str) -> tuple[float, ...]:
 def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole, reading: ReadOptions) -> Session:
     """Start a new run; wrong input is reported before anything is compiled."""
     if data is None:
-        raise OptionError("DATA is missing: give the name of a data set (geo), a folder or a file")
+        raise OptionError("DATA is missing: name a data set (such as geo), a folder or a file")
     options = LearnOptions(**{**given, "relations": None})
     require_engine(options.engine)
     if (out / "options.json").exists():
-        raise RunError(f"{out} already holds a run: choose another folder, or continue the run with --resume")
+        raise RunError(f"{out} already contains a run: choose another folder, or continue the run with --resume")
     dataset = load_data_argument(data, notes, reading)
     options = LearnOptions(**_with_labels(given, dataset))
 
@@ -212,7 +212,7 @@ def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainCons
     claim_run(out).release()  # refuse at once what another process is writing
     described = dict(run.described()["data"])
     described["source"] = data or described.get("source")
-    source, before = recorded_data(described, f"{out} does not say where its data came from: give DATA")
+    source, before = recorded_data(described, f"{out} does not record where its data came from: pass DATA")
     dataset = load_data_argument(source, notes, before.changed(reading.options()))
     changes = _with_labels(given, dataset)
     options = run.options().changed(**changes)
@@ -237,7 +237,7 @@ def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
         parts = [value] if is_label else [part for part in value.split(",") if part]
         labels += [vocabulary.relation_label(names.relation_id(part, vocabulary)) for part in parts]
     if not labels:
-        raise OptionError("--relations names no relation: give at least one")
+        raise OptionError("--relations is empty: name at least one relation")
     return {**given, "relations": tuple(labels)}
 
 

@@ -86,9 +86,9 @@ def _check_out(out: Path) -> None:
     from anyburl.plotting.style import SUFFIXES
 
     if out.suffix and out.suffix.lower() not in SUFFIXES and not out.is_dir():
-        raise DataError(f"{out}: a plot file ends in one of {', '.join(SUFFIXES)}; a folder has no suffix")
+        raise DataError(f"{out}: expected a folder, or a file that ends in one of {', '.join(SUFFIXES)}")
     if out.suffix and not out.parent.is_dir():
-        raise DataError(f"{out}: there is no folder {out.parent}")
+        raise DataError(f"{out}: the folder {out.parent} does not exist")
 
 
 def _check_metric(metric: str) -> None:
@@ -131,7 +131,7 @@ class Plots:
         if len(dataset.split(self.split)):
             return True
         self.notes.say(
-            f"{dataset.name} has no triples in its {self.split} split: leaving out {' and '.join(RANKED)}", "yellow"
+            f"{dataset.name} has no triples in its {self.split} split: skipping {' and '.join(RANKED)}", "yellow"
         )
         return False
 

@@ -87,7 +87,7 @@ def _one_query(words: list[str | None], queries: Path | None) -> Query | None:
     given = [word for word in words if word is not None]
     if queries is not None:
         if given:
-            raise OptionError("give one query, or a file of them with --queries, not both")
+            raise OptionError("pass either one query or a file with --queries, not both")
         return None
     if len(given) < 3:
         raise OptionError(f"a query is SUBJECT RELATION ? or ? RELATION OBJECT, got {' '.join(given) or 'none'}")
@@ -194,7 +194,7 @@ class _Answering:
 def _print_answers(query: Query, answers: Answers, answering: _Answering, *, quiet: bool) -> None:
     out = result_console()
     if not answers:
-        out.say(f"no rule gives an answer to {_query_text(query, answering)}")
+        out.say(f"no rule answers {_query_text(query, answering)}")
     else:
         out.say(_query_text(query, answering), "bold")
         print_whole(_table(answers, answering))

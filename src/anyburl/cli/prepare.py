@@ -33,7 +33,7 @@ def command(
     notes = note_console(quiet=quiet)
     source = Source(run, None, notes)
     if not can_prepare(source.path):
-        raise RunError(f"{run} is still being learned, or was interrupted: continue it with --resume first")
+        raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
     started = time.monotonic()
     try:
         prepared, was_ready = open_prepared(source.path), True

@@ -80,7 +80,7 @@ def _write(plan: Plan, notes: PlainConsole) -> dict[str, Any]:
         with Slow(notes, f"writing to {place}", f"wrote to {place}", total=plan.n_facts) as bar:
             n_written = plan.write(advance)
     except KeyboardInterrupt:
-        notes.say(f"{n_in:,} of {plan.n_facts:,} facts are in; send all of them again, no fact comes in twice")
+        notes.say(f"{n_in:,} of {plan.n_facts:,} facts were written; send the file again: no fact is written twice")
         raise
     return {"written": n_written, "seconds": round(time.monotonic() - started, 3)}
 

@@ -70,12 +70,12 @@ def command(
     if measures and out.suffix != ".parquet":
         raise InvalidOptionError("out", "a .parquet file with {measures}: text has no room for these", str(out))
     if best is not None and measures:
-        raise OptionError("--measures are those of all rules: leave out --best")
+        raise OptionError("--measures covers all rules: drop --best")
     source, reading = data_of_rules(rules, data)
     old = load_rules_argument(rules, notes, at=at, escaped=escaped)
     table = load_data_argument(source, notes, reading).train
     if not len(table):
-        raise DataError(f"{source} has no triples to count on")
+        raise DataError(f"{source} has no train triples to count on")
     moved, table, n_unknown = under_one_vocabulary(old, table)
     if n_unknown:
         verb = "uses" if n_unknown == 1 else "use"

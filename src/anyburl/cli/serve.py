@@ -108,7 +108,7 @@ def _listening(serving: ServeOptions) -> socket.socket:
         return socket.create_server((serving.host, serving.port), family=family, backlog=2048)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise OptionError(f"port {serving.port} is in use: give another with --port") from error
+            raise OptionError(f"port {serving.port} is in use: choose another with --port") from error
         raise OptionError(
             f"cannot listen on {serving.host} port {serving.port}: {os.strerror(error.errno or 0)}"
         ) from error

@@ -52,7 +52,7 @@ class CompleteOptions:
         for name in ("relations", "subjects", "functional"):
             value = getattr(self, name)
             if isinstance(value, str) and (name, value) != ("functional", AUTO):
-                raise OptionError(f"{name} is a list of labels, got the text {value!r}")
+                raise OptionError(f"{name} must be a list of labels, got the string {value!r}")
             if value is not None and value != AUTO:
                 object.__setattr__(self, name, checking.texts(name, value, "a list of labels"))
 

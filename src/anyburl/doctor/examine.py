@@ -61,12 +61,12 @@ def examine(
     are learned from train for some `seconds`.
     """
     if options is not None and keywords:
-        raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
+        raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
     chosen = options or from_keywords(DoctorOptions, keywords)
     told = watch or (lambda doing, done, total: nullcontext())
     started, facts = time.monotonic(), Facts(load_dataset(data))
     if not len(facts.train):
-        raise DataError(f"{facts.dataset.name} has no facts in train: there is nothing to examine")
+        raise DataError(f"{facts.dataset.name} has no train facts to examine")
     types = _types(facts.dataset, chosen.types)
     with told("comparing relations", "compared relations", None):
         findings = _plain_checks(facts, chosen.top)

@@ -63,7 +63,7 @@ def export_rules(
         with open_export(Path(file).expanduser()) as out:
             return write_rules(rules, out, chosen, progress)
     if to is None:
-        raise OptionError(f"give to, one of {', '.join(LANGUAGES)}: an open file does not say the language")
+        raise OptionError(f"an open file does not tell the language: set to, one of {', '.join(LANGUAGES)}")
     return write_rules(rules, file, from_keywords(ExportOptions, {"to": to, **options}), progress)
 
 
@@ -97,9 +97,9 @@ def _clauses(rules: RuleSet, *, object_identity: bool) -> Iterator[Clause]:
 def open_export(path: Path) -> Iterator[TextIO]:
     """Open a file for writing, compressed if its name says so; it appears when it is complete."""
     if path.is_dir():
-        raise DataError(f"{path} is a folder: give a file for the rules")
+        raise DataError(f"{path} is a folder: expected a file for the rules")
     if not path.parent.is_dir():
-        raise DataError(f"{path}: there is no folder {path.parent}")
+        raise DataError(f"{path}: the folder {path.parent} does not exist")
     packed = path.name.lower().endswith(".gz")
     with replacing(path) as unfinished:
         opener = gzip.open if packed else open

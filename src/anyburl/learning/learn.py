@@ -81,7 +81,7 @@ def _resume(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lo
         return resume_changed(run, dataset, options, lock)
     known, dropped = run.load_whole_rules().with_vocabulary(dataset.vocabulary)
     if dropped:
-        raise RunError(f"{run.path} holds {dropped} rules with labels that {dataset.name} does not have")
+        raise RunError(f"{run.path} contains {dropped} rules with labels that {dataset.name} does not have")
     run.keep_snapshots(known)
     learner = Learner(dataset.train, options, known=known)
     learner.continue_from(list(run.trace()))

@@ -51,7 +51,7 @@ class Span:
         """
         if self.store.n_dropped != self.n_dropped:
             raise RunError(
-                f"the rules of span {self.number} are no longer there: max_rules has dropped some since; look at them "
+                f"the rules of span {self.number} are gone, because max_rules has dropped some since: read them "
                 "before the next span, or call Learner.rules for the newest"
             )
         rules = self.store.rules()

@@ -55,7 +55,9 @@ class RunDirectory:
 
     def _check_is_new(self) -> None:
         if self.options_file.exists():
-            raise RunError(f"{self.path} already holds a run: choose another folder, or continue the run with --resume")
+            raise RunError(
+                f"{self.path} already contains a run: choose another folder, or continue the run with --resume"
+            )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> RunDirectory:
@@ -114,7 +116,8 @@ class RunDirectory:
             raise RunError(f"{self.options_file} does not describe a run: its options are missing")
         if odd := sorted(stored.keys() - {field.name for field in fields(LearnOptions)}):
             raise RunError(
-                f"{self.options_file} was written by another version of anyburl, with the options {', '.join(odd)}"
+                f"{self.options_file} was written by another version of anyburl, with the unknown options "
+                f"{', '.join(odd)}"
             )
         try:
             return LearnOptions(**stored)
@@ -185,7 +188,8 @@ class RunDirectory:
             if dataset is not None and dataset.fingerprint == data.get("fingerprint"):
                 return dataset.train
         raise RunError(
-            f"{self.path} was learned on other data, which it does not hold (an older version wrote it): learn anew"
+            f"{self.path} was learned from other data, which it does not contain because an older version wrote it: "
+            "learn it again"
         )
 
     def vocabulary(self) -> Vocabulary:

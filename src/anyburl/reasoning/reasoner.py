@@ -108,7 +108,7 @@ class Reasoner:
 
         if data is None:
             if described.get("source") is None:
-                raise RunError(f"{run} does not record where its data came from: give data")
+                raise RunError(f"{run} does not record where its data came from: pass data")
             opened = open_run(folder, load, chosen, engine_chosen, told, seed=seed, prepare=prepare, other=other)
         else:
             dataset = data if isinstance(data, Dataset) else load_dataset(data)
@@ -266,7 +266,7 @@ class Reasoner:
         fire. If none fires, `near_miss` is the strongest rule that lacks one fact.
         """
         if not isinstance(triple, tuple | list) or len(triple) != 3:
-            raise DataError(f"expected a triple of a subject, a relation and an object, got {triple!r}")
+            raise DataError(f"expected a triple (subject, relation, object), got {triple!r}")
         vocabulary, (subject, relation, object) = self.vocabulary, triple
         meant = (
             vocabulary.entity_label(self.names.entity_id(subject, vocabulary)),
@@ -290,7 +290,7 @@ class Reasoner:
         of entities asked about.
         """
         if options is not None and keywords:
-            raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
+            raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
         wanted = options or from_keywords(CompleteOptions, keywords)
         return complete_graph(
             self.ranker, self.dataset, wanted, names=self.names, calibration=self.calibration, progress=progress
@@ -332,5 +332,5 @@ def _run_folder(rules: RuleSet | PathLike) -> Path | None:
 def choose_options(options: RankOptions | None, keywords: RankKeywords) -> RankOptions:
     """Return the options of ranking, given as one object or as keywords, not both."""
     if options is not None and keywords:
-        raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
+        raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
     return options or from_keywords(RankOptions, keywords)

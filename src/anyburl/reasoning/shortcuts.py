@@ -88,7 +88,7 @@ def _reasoner(
     if reasoner is None:
         return Reasoner(rules, data, options, engine=engine, address=address, seed=seed, **keywords)
     if options is not None or keywords or engine != "threads" or address is not None:
-        raise OptionError("a reasoner has its own options and engine: give either a reasoner or options, not both")
+        raise OptionError("a reasoner has its own options and engine: pass either a reasoner or options, not both")
     if data is not reasoner.dataset:
         raise OptionError("the reasoner was made with other data")
     if rules is not reasoner.rules and rules is not reasoner.given_rules:

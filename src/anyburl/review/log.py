@@ -42,7 +42,7 @@ class ReviewLog:
             with alone(self.path.with_name(f".{self.path.name}.lock")):
                 _append(self.path, line)
         except OSError as refusal:
-            raise RunError(f"{self.path}: the review cannot be written ({refusal.strerror or refusal})") from refusal
+            raise RunError(f"{self.path}: cannot write the review ({refusal.strerror or refusal})") from refusal
         return review
 
     def latest(self) -> dict[Fact, Review]:
@@ -97,7 +97,7 @@ class ReviewLog:
             self._forget()
             return
         except OSError as refusal:
-            raise RunError(f"{self.path}: the reviews cannot be read ({refusal.strerror or refusal})") from refusal
+            raise RunError(f"{self.path}: cannot read the reviews ({refusal.strerror or refusal})") from refusal
         if whole:
             self._offset += len(whole) + 1
             for line in whole.split(b"\n"):

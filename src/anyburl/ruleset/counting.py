@@ -76,7 +76,7 @@ def rescore(
     """
     if best is not None:
         if measures:
-            raise OptionError("measures are those of all rules: leave out best")
+            raise OptionError("measures covers all rules: drop best")
         return _recount(rules, best_estimated(rules, best), table, object_identity, budget, threads, progress)
     limits = counting_limits(object_identity, budget, pca=checking.flag("measures", measures))
     graph = graph_for(rules, table)

@@ -199,7 +199,7 @@ class RuleSet(RuleColumns):
         """Do what `load` does, but say in a report what was left out."""
         check_not_forked()
         if not isinstance(path, str | os.PathLike):
-            raise RuleError(f"expected the path of a file of rules or of a run folder, got {type(path).__name__}")
+            raise RuleError(f"expected the path of a rule file or run folder, got {type(path).__name__}")
         columns, report = read_rules(path, vocabulary, at=at, escaped=escaped)
         return cls.of(columns), report
 

@@ -90,7 +90,7 @@ def _new_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"cannot make the folder {folder}: {error.strerror}") from error
+        raise DataError(f"cannot create the folder {folder}: {error.strerror}") from error
     if any(folder.glob("train.*")):
-        raise DataError(f"{folder} already holds a graph: give another folder")
+        raise DataError(f"{folder} already contains a graph: choose another folder")
     return folder

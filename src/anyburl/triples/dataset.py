@@ -67,9 +67,9 @@ class Dataset:
         options = options or ReadOptions()
         frames = [_labels(split, triples, options) for split, triples in zip(SPLITS, (train, valid, test), strict=True)]
         if not any(len(frame) for frame in frames):
-            raise DataError("there is no triple: expected at least one (subject, relation, object), got none")
+            raise DataError("expected at least one triple (subject, relation, object), got none")
         if options.split and any(len(frame) for frame in frames[1:]):
-            raise DataError("valid and test are given: leave out the option split")
+            raise DataError("the data already has valid or test: drop the option split")
         tables = tables_of([[frame] for frame in frames])
         first, second, third = _split(tables, options)
         return cls(name, first, second, third, reading=options)
@@ -149,7 +149,7 @@ def _from_rdflib(graph: Any, options: ReadOptions, progress: Read) -> Dataset:
 
 def _train_only(train: TripleTable) -> Dataset:
     if not len(train):
-        raise DataError("there is no triple in this table: expected at least one")
+        raise DataError("expected at least one triple, got an empty table")
     nothing = TripleTable(train.vocabulary, np.empty((0, 3), np.int32))
     return Dataset("triples", train, nothing, nothing)
 

@@ -164,11 +164,11 @@ def check_labels(found: pl.Series, kind: str) -> pl.Series:
         raise DataError(f"expected {kind} labels, got an empty one")
     blank = found.filter(found.str.strip_chars() == "")
     if len(blank):
-        raise DataError(f"expected {kind} labels, got one of blanks only: {blank[0]!r}")
+        raise DataError(f"expected {kind} labels, got one of spaces only: {blank[0]!r}")
     with_nul = found.filter(found.str.contains("\0", literal=True))
     if len(with_nul):
         # Joined labels (fingerprints, rule files) rely on it, and text does not hold any.
-        raise DataError(f"expected {kind} labels of text, got one with a NUL character: {with_nul[0]!r}")
+        raise DataError(f"expected {kind} labels, got one with a NUL character: {with_nul[0]!r}")
     return found
 
 
