@@ -109,4 +109,4 @@ def test_wrong_input_is_one_sentence(
 
 
 def test_a_file_of_rules_needs_data(run: Any, paper: list[object]) -> None:
-    assert "give --data DATA" in run("explain", paper[0], "ed", "speaks", "dutch", code=2).stderr
+    assert "--data is missing" in run("explain", paper[0], "ed", "speaks", "dutch", code=2).stderr

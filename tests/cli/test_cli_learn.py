@@ -143,7 +143,7 @@ def test_data_without_a_rule_is_no_error(run: Any, tmp_path: Path) -> None:
         (["nowhere"], "no data set, folder or file 'nowhere'"),
         (["{tmp}/empty.txt"], "empty.txt: expected lines with a subject, a relation and an object"),
         (["{tmp}/bad.txt"], "bad.txt:2: expected 3 blank-separated fields, got 2"),
-        (["{tmp}"], "there is no train file"),
+        (["{tmp}"], "no train file"),
         (["{tmp}/badd.txt"], "/bad.txt'?"),
         (["geo", "--seconds", "-1"], "--seconds must be at least 0, got -1.0"),
         (["geo", "--seconds", "soon"], "Invalid value for '--seconds'"),

@@ -112,7 +112,7 @@ def test_filters_understand_readable_names(run: Any, run_json: Any, foreign: Pat
 def test_an_empty_result_says_so(run: Any, foreign: Path, tmp_path: Path) -> None:
     assert run("rules", foreign, "--length", 5).stdout == "none of the 5 rules match\n"
     (tmp_path / "empty.txt").touch()
-    assert run("rules", tmp_path / "empty.txt").stdout == "there are no rules\n"
+    assert run("rules", tmp_path / "empty.txt").stdout == "no rules\n"
 
 
 def test_run_folders_parquet_and_text_show_the_same(run_json: Any, geo_run: Path, tmp_path: Path) -> None:

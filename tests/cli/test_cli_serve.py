@@ -27,7 +27,7 @@ def test_others_are_let_in_with_a_token_only(run: Any, geo_run: Path) -> None:
 def test_what_is_not_there_is_refused(run: Any, tmp_path: Path) -> None:
     assert "no run folder" in run("serve", tmp_path / "nothing", code=2).stderr
     (tmp_path / "rules.txt").write_text("1\t1\t1.0\tp(X,Y) <= q(X,Y)\n")
-    assert "give --data" in run("serve", tmp_path / "rules.txt", code=2).stderr
+    assert "--data is missing" in run("serve", tmp_path / "rules.txt", code=2).stderr
 
 
 def test_a_missing_extra_is_named(run: Any, geo_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

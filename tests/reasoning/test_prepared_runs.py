@@ -60,7 +60,7 @@ def test_a_prepared_run_says_the_same_as_rules_in_memory(run: Path, options: dic
 def test_a_run_is_prepared_when_it_is_first_opened_and_never_again(run: Path) -> None:
     shutil.rmtree(run / "prepared")
     _, heard = open_run(run)
-    assert heard.prepared == [f"preparing {run}, so that it opens at once from now on: it is not prepared yet"]
+    assert heard.prepared == [f"preparing {run}, so that it opens at once in future: it is not prepared yet"]
     assert is_used(run)
 
 

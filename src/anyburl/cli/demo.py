@@ -32,8 +32,8 @@ N_SHOWN = 5
 N_LOOKED_AT = 5_000
 TYPES = {
     "B": "how two entities are connected",
-    "Uc": "what goes with having a certain fact",
-    "Ud": "what goes with having any fact of a kind",
+    "Uc": "what follows from a certain fact",
+    "Ud": "what follows from any fact of a kind",
 }
 
 

@@ -94,7 +94,7 @@ def _dataset(data: str | None, out: Path, notes: PlainConsole) -> Dataset:
     from anyburl.ruleset.files.run_folder import described_run
 
     described = described_run(out)["data"]
-    source, reading = recorded_data(described, f"{out} does not say where its data came from: give DATA")
+    source, reading = recorded_data(described, f"{out} does not record where its data came from: pass DATA")
     return load_data_argument(source, notes, reading, is_new=False)
 
 

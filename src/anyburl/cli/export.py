@@ -50,7 +50,7 @@ def command(
     object_identity: Annotated[
         bool | None,
         typer.Option(
-            "--object-identity/--no-object-identity", help=f"{OBJECT_IDENTITY} Left out, as a run was learned."
+            "--object-identity/--no-object-identity", help=f"{OBJECT_IDENTITY} Defaults to how the run was learned."
         ),
     ] = None,
     insert: Annotated[

@@ -183,9 +183,7 @@ def data_of_rules(rules: str, data: str | None) -> tuple[str, ReadOptions | None
         raise OptionError(f"--data is missing: only a run folder remembers its data, and {rules!r} is not one")
     from anyburl.ruleset.files.run_folder import described_run
 
-    return recorded_data(
-        described_run(path)["data"], f"{rules} does not say where its data came from: give --data DATA"
-    )
+    return recorded_data(described_run(path)["data"], f"{rules} does not record where its data came from: pass --data")
 
 
 def recorded_data(described: Mapping[str, Any], otherwise: str) -> tuple[str, ReadOptions]:

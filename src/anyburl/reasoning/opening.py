@@ -208,7 +208,7 @@ def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front:
     rules, dataset = load()
     matched, n_left_out = rules.with_vocabulary(dataset.vocabulary)
     if reason:
-        front.note(f"preparing {run}, so that it opens at once from now on: {reason}")
+        front.note(f"preparing {run}, so that it opens at once in future: {reason}")
     with front.watch(f"preparing {run}", f"prepared {run}"):
         graph = graph_of(dataset.train)
         write_prepared(run, dataset, graph, matched, build_rule_index(graph, matched), n_left_out)

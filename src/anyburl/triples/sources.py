@@ -132,7 +132,7 @@ def _in_folder(folder: Path, name: str, source: str) -> Source:
     if files["train"] is None:
         found = sorted(entry.name for entry in folder.iterdir())
         listed = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "") if found else "an empty folder"
-        raise DataError(f"{folder}: there is no train file, got {listed}; {FOLDER_HOLDS}")
+        raise DataError(f"{folder}: no train file, got {listed}; {FOLDER_HOLDS}")
     return Source(name, source, files)
 
 
