@@ -54,8 +54,8 @@ def introduction(cells: dict[str, list[Cell]], published: dict[str, Any], missin
             "# Results: the paper's experiments and beyond\n",
             f"The paper is *{title}* ({authors}). `python benchmarks/paper/render.py` generates this page from "
             "`benchmarks/paper/results/*/*.json`; each file records the options, command, version, seed and machine of "
-            "one measurement. Published figures are in `benchmarks/paper/published.json`, each with its source. Ranks are "
-            "filtered, over both directions, with realistic ties.\n",
+            "one measurement. Published figures are in `benchmarks/paper/published.json`, each with its source. Ranks "
+            "are filtered, over both directions, with realistic ties.\n",
             *(measured(cells) if cells else ["Nothing has been measured yet.\n"]),
             *([f"Not measured yet: {listed(missing)}.\n"] if missing and cells else []),
             "To repeat the measurements, run `python benchmarks/paper/run_all.py --scale 0.01`; `--scale 1` uses the "

@@ -46,8 +46,8 @@ def reading(sampled: dict[str, Cell]) -> list[str]:
     asked = next(iter(sampled.values()))["results"]
     return [
         "- Why is the effect on the ranking larger in the paper? Its confidences are estimated from sampled "
-        "groundings; ours are exact shares of distinct pairs, with and without object identity. With the same rules and "
-        f"confidences from {thousands(asked['attempts'])} random walks per rule (at most "
+        "groundings; ours are exact shares of distinct pairs, with and without object identity. With the same "
+        f"rules and confidences from {thousands(asked['attempts'])} random walks per rule (at most "
         f"{thousands(asked['most_pairs'])} distinct pairs), off -> on: {'; '.join(words)}. A walk that may "
         "return the way it came often does, so sampling overrates rules that merely return far more than exact "
         "counts do."
