@@ -55,10 +55,10 @@ def examine(
     watch: Watch | None = None,
     **keywords: Unpack[DoctorKeywords],
 ) -> Report:
-    """Look for what is odd in a data set: whatever `load_dataset` takes.
+    """Report what is odd about a data set, which is anything that `load_dataset` takes.
 
-    `options`, or the fields of `DoctorOptions` as keywords, say how. Facts are judged by `rules`; without them, rules
-    are learned from train for some `seconds`.
+    `options`, or the fields of `DoctorOptions` as keywords, configure the examination. Facts are judged by `rules`;
+    without them, rules are learned from train for `seconds`.
     """
     if options is not None and keywords:
         raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")

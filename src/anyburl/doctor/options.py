@@ -29,9 +29,9 @@ CHECKS = {
 class DoctorOptions:
     """Options of an examination, checked on creation.
 
-    Unless rules are given, they are learned from train for some `seconds`, with `seed`; 0 goes without rules. `types`
-    is the relation that states the types of entities, by default rdf:type; without such a relation, entities are
-    judged by the relations they have. Each finding has up to `top` examples.
+    Without given rules, rules are learned from train for `seconds` with `seed`; 0 means no rules. `types` is the
+    relation that states the types of entities, by default rdf:type; without such a relation, entities are judged by
+    their relations. Each finding has up to `top` examples.
     """
 
     seconds: float = 5.0

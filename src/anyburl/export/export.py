@@ -37,7 +37,7 @@ WRITERS: dict[str, Callable[[ExportOptions], Writer]] = {
 
 @dataclass(frozen=True)
 class ExportReport:
-    """How many rules were written, and why others were left out: reasons with the number of rules."""
+    """How many rules were written and, by reason, how many were left out."""
 
     to: str
     n_rules: int
@@ -54,9 +54,9 @@ def export_rules(
 ) -> ExportReport:
     """Write rules in the language of another system: SPARQL, SQL, Cypher, Datalog, Prolog or SHACL.
 
-    `file` is a path, whose suffix says the language if `to` does not (.ru: SPARQL that inserts; with .gz the file is
-    compressed), or an open text file. `options` are the fields of `ExportOptions`. `progress` is told how many more
-    rules are done.
+    `file` is a path, whose suffix sets the language if `to` does not (.ru: SPARQL that inserts; .gz: compressed), or an
+    open text file. `options` are the fields of `ExportOptions`. `progress` is called with the number of further rules
+    written.
     """
     if isinstance(file, str | os.PathLike):
         chosen = options_for(file, to, **options)

@@ -33,11 +33,11 @@ def build_index(
     progress: Progress = lambda doing, n: None,
     options: ReadOptions | None = None,
 ) -> Dataset:
-    """Build the index of a data set into a new folder and open it.
+    """Build the index of a data set in a new folder and open it.
 
-    `data` is a name, folder or file as for `load_dataset`. Afterwards `load_dataset`, and every command that asks for
-    DATA, takes `out` as well. Labels are read in pieces, so the text may be much larger than memory. `progress` is
-    called with the current step and the number of lines or triples. An interrupted build leaves nothing behind.
+    `data` is a name, folder or file as for `load_dataset`. Afterwards, `load_dataset` and every command that takes DATA
+    accept `out`. Labels are read in pieces, so the text may be much larger than memory. `progress` is called with the
+    current step and the number of lines or triples. An interrupted build leaves nothing behind.
     """
     write_index(data, out, progress, options)
     return load_dataset(Path(out).expanduser())

@@ -27,10 +27,10 @@ def learn(
     on_span: Callable[[Span], None] | None = None,
     **options: Unpack[LearnKeywords],
 ) -> RuleSet:
-    """Learn rules from the train split of `dataset`: a `Dataset`, or whatever else `load_dataset` takes.
+    """Learn rules from the train split of `dataset`, which is anything that `load_dataset` takes.
 
-    `options` are the fields of `LearnOptions`. With `out`, the run is recorded in that folder as it goes. `on_span` is
-    called at the end of each time span.
+    `options` are the fields of `LearnOptions`. With `out`, the run is recorded in that folder. `on_span` is called at
+    the end of each time span.
     """
     chosen = from_keywords(LearnOptions, options)
     data = load_dataset(dataset)

@@ -29,7 +29,7 @@ def predict(
     seed: int = 0,
     **keywords: Unpack[RankKeywords],
 ) -> Answers:
-    """Return the best answers to one query, see `Reasoner.predict`."""
+    """Return the best answers to one query; see `Reasoner.predict`."""
     chosen = _reasoner(rules, data, options, reasoner, seed, keywords)
     return chosen.predict(subject, relation, object, top=top, include_known=include_known)
 
@@ -48,7 +48,7 @@ def evaluate(
     seed: int = 0,
     **keywords: Unpack[RankKeywords],
 ) -> Metrics:
-    """Rank a split and return the filtered metrics, see `Reasoner.evaluate`."""
+    """Rank a split and return the filtered metrics; see `Reasoner.evaluate`."""
     chosen = _reasoner(rules, data, options, reasoner, seed, keywords, engine, address)
     try:
         return chosen.evaluate(split, protocol=protocol, progress=progress)
@@ -69,7 +69,7 @@ def explain(
     seed: int = 0,
     **keywords: Unpack[RankKeywords],
 ) -> Explanation:
-    """Return the rules that predict a triple, see `Reasoner.explain`."""
+    """Return the rules that predict a triple; see `Reasoner.explain`."""
     chosen = _reasoner(rules, data, options, reasoner, seed, keywords)
     return chosen.explain(triple, top=top, groundings=groundings)
 
