@@ -51,15 +51,15 @@ def introduction(cells: dict[str, list[Cell]], published: dict[str, Any], missin
     authors, title = published["paper"].split(": ", 1)
     return "\n".join(
         [
-            "# Results: the paper's experiments, and a little more\n",
-            f"The paper is *{title}* ({authors}). This page is made by `python benchmarks/paper/render.py` from "
-            "`benchmarks/paper/results/*/*.json`; each file holds the options, the command, the version, the seed and "
-            "the machine of one measurement. Published figures are in `benchmarks/paper/published.json`, each with its "
-            "place. Ranks are filtered, over both directions, with realistic ties.\n",
+            "# Results: the paper's experiments and beyond\n",
+            f"The paper is *{title}* ({authors}). `python benchmarks/paper/render.py` generates this page from "
+            "`benchmarks/paper/results/*/*.json`; each file records the options, command, version, seed and machine of "
+            "one measurement. Published figures are in `benchmarks/paper/published.json`, each with its source. Ranks "
+            "are filtered, over both directions, with realistic ties.\n",
             *(measured(cells) if cells else ["Nothing has been measured yet.\n"]),
             *([f"Not measured yet: {listed(missing)}.\n"] if missing and cells else []),
-            "To measure again: `python benchmarks/paper/run_all.py --scale 0.01`. `--scale 1` has the paper's own "
-            "times; `--help` tells the rest. What is stored is skipped.",
+            "To repeat the measurements, run `python benchmarks/paper/run_all.py --scale 0.01`; `--scale 1` uses the "
+            "paper's own times, and `--help` lists more options. Stored results are skipped.",
         ]
     )
 

@@ -7,7 +7,7 @@
     for rule in rules.top(10):
         print(rule)
 
-Names are imported when they are first used, so that `import anyburl` costs next to nothing.
+Names are imported on first use, so `import anyburl` takes almost no time.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def from_keywords(kind: type[Options], keywords: Mapping[str, Any]) -> Options:
     for name in keywords:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            raise OptionError(f"there is no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            raise OptionError(f"unknown option {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     return kind(**keywords)
 
 

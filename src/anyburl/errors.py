@@ -20,15 +20,15 @@ from collections.abc import Callable, Sequence
 
 
 class AnyburlError(Exception):
-    """Base of everything that anyburl raises on purpose."""
+    """Base class of all errors that anyburl raises on purpose."""
 
 
 class DataError(AnyburlError):
-    """Triples, or a file of triples, are not as they should be."""
+    """Triples, or a file of triples, are invalid."""
 
 
 class UnknownLabelError(DataError):
-    """An entity or a relation that the vocabulary does not have."""
+    """An entity or relation that is not in the vocabulary."""
 
     def __init__(self, kind: str, label: str, suggestions: Sequence[str] = ()) -> None:
         hint = f"; did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else ""
@@ -38,18 +38,18 @@ class UnknownLabelError(DataError):
 
 
 class RuleError(AnyburlError):
-    """The text of a rule, or a file of rules, is not as it should be."""
+    """The text of a rule, or a rule file, is invalid."""
 
 
 class OptionError(AnyburlError, ValueError):
-    """Options do not go together, or one is missing."""
+    """Options contradict each other, or one is missing."""
 
 
 class InvalidOptionError(OptionError):
-    """An option was given a value that it does not take: `InvalidOptionError("top", "at least 1", 0)`.
+    """An option has an invalid value: `InvalidOptionError("top", "at least 1", 0)`.
 
-    `requirement` completes "must be"; it may name other options as {name}. Python says "top must be at least 1, got 0",
-    the command line words the same with its flags.
+    `requirement` completes "must be"; it may refer to other options as {name}. In Python the message is "top must be at
+    least 1, got 0"; the command line uses the names of its flags.
     """
 
     def __init__(self, option: str, requirement: str, value: object) -> None:
@@ -67,7 +67,7 @@ class RunError(AnyburlError):
 
 
 class MissingExtraError(AnyburlError):
-    """An optional part of anyburl needs a library that is not installed."""
+    """A feature needs a library that is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an extra: pip install 'anyburl[{extra}]'")

@@ -18,6 +18,6 @@ def check_not_forked() -> None:
         _first_user = os.getpid()
     elif _first_user != os.getpid():
         raise AnyburlError(
-            "this process was forked from one that has used anyburl before, and would wait for ever: use threads, or "
-            'start processes by multiprocessing.get_context("spawn")'
+            "this process was forked from one that had used anyburl, and would wait forever: use threads, or start "
+            'processes with multiprocessing.get_context("spawn")'
         )

@@ -40,7 +40,7 @@ class Lock:
     def take(self, *, wait: bool = False) -> None:
         """Lock, at once or when nobody else has it any more."""
         if self._descriptor is None:
-            raise OSError("there is nothing to lock")
+            raise OSError("nothing to lock")
         _lock(self._descriptor, wait=wait)
 
     def write(self, text: str) -> None:

@@ -59,7 +59,7 @@ def _named(path: Path) -> Iterator[None]:
     except OSError:
         raise
     except Exception as error:
-        raise ValueError(f"{path.name} is no array ({error})") from error
+        raise ValueError(f"{path.name} is not an array ({error})") from error
 
 
 def open_record(kind: type[Record], folder: Path, open_one: Callable[[Path], Any] = open_array) -> Record:

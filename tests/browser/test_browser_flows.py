@@ -46,7 +46,7 @@ def test_the_order_of_answers_changes_with_the_aggregation(open_page: Any) -> No
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_url("**relation=official_language**")
     before = page.locator(".rows .row-title").all_inner_texts()
-    page.get_by_label("Rules are combined by").select_option("noisy-or")
+    page.get_by_label("Combine rules by").select_option("noisy-or")
     page.wait_for_url("**aggregation=noisy-or&**")
     assert page.locator(".rows .row-title").all_inner_texts() != before
     page.get_by_role("link", name="Next").click()

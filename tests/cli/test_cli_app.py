@@ -67,7 +67,7 @@ def test_a_bug_shows_its_traceback_and_gives_code_1(run: Any, monkeypatch: pytes
     monkeypatch.setattr("anyburl.triples.dataset.load_dataset", broken)
     result = run("learn", "geo", "--out", tmp_path / "run", code=1)
     assert "RuntimeError: out of tune" in result.stderr
-    assert result.stderr.endswith("error: this is a bug in anyburl: please report it with the lines above\n")
+    assert result.stderr.endswith("error: this is a bug in anyburl: please report it with the traceback above\n")
 
 
 def test_a_panic_of_polars_is_a_sentence(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_panic_of_polars_is_a_sentence(run: Any, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("anyburl.triples.dataset.load_dataset", panic)
     result = run("learn", "geo", "--out", tmp_path / "run", code=1)
-    assert result.stderr == "error: Polars cannot go on: Os { code: 24, kind: TooManyOpenFiles }\n"
+    assert result.stderr == "error: Polars failed: Os { code: 24, kind: TooManyOpenFiles }\n"
 
 
 def test_a_keyboard_interrupt_gives_code_130(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

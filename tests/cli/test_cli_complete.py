@@ -57,7 +57,7 @@ def test_subjects_of_a_file(run_json: Any, geo_run: Path, tmp_path: Path) -> Non
     ("arguments", "message"),
     [
         (["--out", "m.csv"], "expected a file name that ends in .parquet"),
-        (["--out", "no/m.tsv"], "there is no folder no"),
+        (["--out", "no/m.tsv"], "the folder no does not exist"),
         (["--out", "-", "--json"], "both write to standard output"),
         (["--out", "m.tsv", "--min-score", 2], "--min-score must be from 0 to 1, got 2.0"),
         (["--out", "m.tsv", "--min-probability", -0.1], "--min-probability must be from 0 to 1"),
@@ -70,7 +70,10 @@ def test_subjects_of_a_file(run_json: Any, geo_run: Path, tmp_path: Path) -> Non
         (["--out", "m.tsv", "--subjects", "no.txt"], "no.txt: expected a file of subjects, got no such file"),
         (["--out", "m.tsv", "--address", "auto"], "--address needs --engine ray"),
         (["--out", "m.tsv", "--aggregation", "best"], "--aggregation must be one of max"),
-        (["--out", "m.tsv", "--min-probability", 0.5], "--min-probability needs calibrated scores: run `anyburl cali"),
+        (
+            ["--out", "m.tsv", "--min-probability", 0.5],
+            "--min-probability needs calibrated scores: first run `anyburl cali",
+        ),
         ([], "--out"),
     ],
 )

@@ -50,11 +50,11 @@ def test_labels_that_text_cannot_carry_are_refused_or_escaped(run: Any, tmp_path
 @pytest.mark.parametrize(
     ("source", "target", "sentence"),
     [
-        ("nowhere.txt", "out.txt", "there is no run folder or file of rules"),
+        ("nowhere.txt", "out.txt", "no run folder or rule file"),
         ("rules.txt", "out.doc", "a file of rules ends in one of .parquet, .txt"),
-        ("rules.txt", "no/out.txt", "there is no folder"),
-        ("empty.txt", "out.txt", "no rules in this file"),
-        ("triples.txt", "out.txt", "no rules in this file; line 1: expected 4 tab-separated fields, got 3"),
+        ("rules.txt", "no/out.txt", "does not exist"),
+        ("empty.txt", "out.txt", "the file contains no rules"),
+        ("triples.txt", "out.txt", "the file contains no rules; line 1: expected 4 tab-separated fields, got 3"),
     ],
 )
 def test_wrong_input_is_one_sentence(run: Any, tmp_path: Path, source: str, target: str, sentence: str) -> None:

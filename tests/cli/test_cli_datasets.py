@@ -55,7 +55,7 @@ def test_data_sets_are_listed_with_where_they_are(run: Any) -> None:
     assert "272,115" in lines["FB15k-237"]
     assert "to add" in lines["Hetionet"]
     assert "names" not in lines
-    assert "to download: on first use, or with anyburl datasets get NAME, into " in shown
+    assert "to download: on first use, or with anyburl datasets get NAME, to " in shown
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
@@ -159,8 +159,8 @@ def test_an_interrupted_download_is_resumed(spawn: Any, run: Any, home: Path, se
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["got"], "datasets takes list or get NAME, got 'got'"),
-        (["get"], "give the name of one data set: anyburl datasets get NAME"),
+        (["got"], "`anyburl datasets list` or `anyburl datasets get NAME`, got 'got'"),
+        (["get"], "name one data set: anyburl datasets get NAME"),
         (["get", "hetionet"], "Hetionet is not on this machine, and anyburl cannot download it: get it from"),
         (["get", "wn19"], "did you mean"),
     ],

@@ -47,7 +47,7 @@ def test_demo_keeps_its_run_on_request(run: Any, run_json: Any, geo_run: Path, t
     assert list(told["metrics"]) == ["max", "noisy-or-top:5"]
     assert all(0.5 < metrics["hits@1"] < metrics["hits@10"] for metrics in told["metrics"].values())
     assert len(told["predictions"]) == 3
-    assert "already holds a run" in run("demo", "--out", tmp_path / "run", code=2).stderr
+    assert "already contains a run" in run("demo", "--out", tmp_path / "run", code=2).stderr
 
 
 def test_without_rules_there_is_no_prediction_to_show() -> None:

@@ -86,9 +86,9 @@ def test_diff_of_a_run_with_itself_finds_nothing(run: Any, run_json: Any, geo_ru
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["missing", "missing"], "there is no run folder or file of rules at 'missing'"),
+        (["missing", "missing"], "no run folder or rule file at 'missing'"),
         (["missing", "missing", "--out", "x.xlsx"], "--out must end in .parquet or .tsv, got x.xlsx"),
-        (["missing", "missing", "--out", "nowhere/x.tsv"], "there is no folder nowhere"),
+        (["missing", "missing", "--out", "nowhere/x.tsv"], "the folder nowhere does not exist"),
     ],
 )
 def test_wrong_input_is_a_sentence(run: Any, arguments: list[str], sentence: str) -> None:

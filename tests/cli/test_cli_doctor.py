@@ -63,9 +63,9 @@ def test_rules_are_learned_for_a_moment(run_json: Any, folder: Path) -> None:
         (["--top", 0], "--top must be at least 1, got 0"),
         (["--seconds", -1], "--seconds must be at least 0, got -1.0"),
         (["--types", "typ"], "unknown relation 'typ'"),
-        (["--rules", "no-such-run"], "there is no run folder or file of rules at 'no-such-run'"),
+        (["--rules", "no-such-run"], "no run folder or rule file at 'no-such-run'"),
         (["--rules", "x", "--no-rules"], "contradict each other"),
-        (["--html", "no/such/folder.html"], "there is no folder"),
+        (["--html", "no/such/folder.html"], "does not exist"),
     ],
 )
 def test_wrong_input_is_one_sentence(run: Any, folder: Path, arguments: list[str], message: str) -> None:

@@ -132,9 +132,9 @@ def test_data_that_changed_since_learning_is_remarked(run: Any, geo_run: Path, t
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nowhere"], "there is no run folder or file of rules at 'nowhere'"),
-        (["{tmp}/rules.txt"], "give --data DATA: only a run folder remembers its data"),
-        (["{tmp}/rules.txt", "--data", "nowhere"], "there is no data set, folder or file 'nowhere'"),
+        (["nowhere"], "no run folder or rule file at 'nowhere'"),
+        (["{tmp}/rules.txt"], "--data is missing: only a run folder remembers its data"),
+        (["{tmp}/rules.txt", "--data", "nowhere"], "no data set, folder or file 'nowhere'"),
         (["{tmp}/rules.txt", "--data", "{tmp}/train.txt"], "train has no triples in its test split"),
         (["{run}", "--split", "exam"], "--split must be one of train, valid, test, got 'exam'"),
         (
@@ -152,15 +152,15 @@ def test_data_that_changed_since_learning_is_remarked(run: Any, geo_run: Path, t
         (["{run}", "--weights", "B=2"], "--weights must be a factor from 0 to 1 for each of B, Uc, Ud, Z, got 'B=2.0'"),
         (["{run}", "--block-connected", "no"], "--block-connected must be one of auto, on, off, got 'no'"),
         (["{run}", "--top-k", "0"], "--top-k must be at least 1, got 0"),
-        (["{run}", "--at", "soon"], "--at takes the seconds of snapshots such as 10,50,100, got 'soon'"),
-        (["{run}", "--at", ""], "--at takes the seconds of snapshots such as 10,50,100, got ''"),
+        (["{run}", "--at", "soon"], "--at takes seconds of snapshots such as 10,50,100, got 'soon'"),
+        (["{run}", "--at", ""], "--at takes seconds of snapshots such as 10,50,100, got ''"),
         (["{run}", "--at", "7"], "has no snapshot at 7 seconds; it has none"),
-        (["{tmp}/rules.txt", "--data", "geo", "--at", "7"], "--at asks for snapshots of a run folder"),
-        (["{run}", "--rankings", "{tmp}"], "is a folder: give a file for the rankings"),
-        (["{run}", "--rankings", "{tmp}/no/file.txt"], "there is no folder"),
+        (["{tmp}/rules.txt", "--data", "geo", "--at", "7"], "--at needs a run folder with snapshots"),
+        (["{run}", "--rankings", "{tmp}"], "is a folder: expected a file for the rankings"),
+        (["{run}", "--rankings", "{tmp}/no/file.txt"], "does not exist"),
         (
             ["{run}", "--rankings", "{tmp}/r.txt", "--at", "1,2"],
-            "--rankings writes one file: give one snapshot with --at",
+            "--rankings writes one file: pass a single snapshot to --at",
         ),
     ],
 )

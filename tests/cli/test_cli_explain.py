@@ -55,7 +55,7 @@ def test_without_a_reason_the_nearest_rule_is_shown(run: Any, run_json: Any, pap
 def test_without_any_rule_it_says_so(run: Any, paper: list[object]) -> None:
     shown = run("explain", *paper, "ed", "lives", "france").stdout
     assert "no rule predicts it" in shown
-    assert shown.endswith("nor is there a rule that lacks only one fact\n")
+    assert shown.endswith("no rule lacks only one fact, either\n")
 
 
 def test_a_page_is_written(run: Any, run_json: Any, geo_run: Path, tmp_path: Path) -> None:
@@ -87,12 +87,12 @@ def test_the_score_follows_the_options(run_json: Any, paper: list[object]) -> No
     [
         (["ed", "speaks"], "Missing argument 'OBJECT'"),
         (["ed", "speaks", "dutch", "well"], "a label with spaces needs quotes. See `anyburl explain --help`"),
-        (["ed", "speaks", "?"], "explain takes a whole triple; to ask for answers, use predict"),
+        (["ed", "speaks", "?"], "explain takes a complete triple; use predict to ask for answers"),
         (["edd", "speaks", "dutch"], "unknown entity 'edd'; did you mean 'ed'"),
         (["ed", "speeks", "dutch"], "unknown relation 'speeks'; did you mean 'speaks'"),
         (["ed", "speaks", "duch"], "unknown entity 'duch'; did you mean 'dutch'"),
-        (["ed", "speaks", "dutch", "--html", "{tmp}"], "is a folder: give a file for the page"),
-        (["ed", "speaks", "dutch", "--html", "{tmp}/no/page.html"], "there is no folder"),
+        (["ed", "speaks", "dutch", "--html", "{tmp}"], "is a folder: expected a file for the page"),
+        (["ed", "speaks", "dutch", "--html", "{tmp}/no/page.html"], "does not exist"),
         (["ed", "speaks", "dutch", "--top", "0"], "Invalid value for '--top'"),
         (["ed", "speaks", "dutch", "--names", "{tmp}/rules.txt.gz"], "expected a file of labels and names"),
     ],
@@ -109,4 +109,4 @@ def test_wrong_input_is_one_sentence(
 
 
 def test_a_file_of_rules_needs_data(run: Any, paper: list[object]) -> None:
-    assert "give --data DATA" in run("explain", paper[0], "ed", "speaks", "dutch", code=2).stderr
+    assert "--data is missing" in run("explain", paper[0], "ed", "speaks", "dutch", code=2).stderr

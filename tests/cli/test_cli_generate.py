@@ -26,4 +26,4 @@ def test_json_is_what_planted_json_holds(run_json: Any, tmp_path: Path) -> None:
 
 def test_a_folder_with_a_graph_is_refused(run: Any, tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a\tr\tb\n")
-    assert "already holds a graph" in run("generate", "--triples", 1_000, "--out", tmp_path, code=2).stderr
+    assert "already contains a graph" in run("generate", "--triples", 1_000, "--out", tmp_path, code=2).stderr

@@ -57,12 +57,12 @@ def test_rules_and_metrics_are_those_of_the_text(
 def test_what_is_there_is_left_alone(run: Any, index: Path, tmp_path: Path) -> None:
     before = (index / "index.json").read_bytes()
     wrong = run("index", "geo", "--out", index, code=2)
-    assert wrong.stderr == f"error: {index} already holds an index: give another folder, or remove this one\n"
+    assert wrong.stderr == f"error: {index} already contains an index: choose another folder, or remove this one\n"
     assert (index / "index.json").read_bytes() == before
     (tmp_path / "note").touch()
     assert "is not empty" in run("index", "geo", "--out", tmp_path, code=2).stderr
-    assert "there is no data set" in run("index", "nowhere", "--out", tmp_path / "new", code=2).stderr
-    assert "holds triples, not rules" in run("rules", index, code=2).stderr
+    assert "no data set" in run("index", "nowhere", "--out", tmp_path / "new", code=2).stderr
+    assert "contains triples, not rules" in run("rules", index, code=2).stderr
 
 
 def test_an_interrupt_gives_130_and_leaves_nothing(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

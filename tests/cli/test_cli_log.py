@@ -48,7 +48,7 @@ def test_a_log_on_standard_output_has_it_for_itself(run: Any, tmp_path: Path) ->
     assert [line["event"] for line in found if line["event"] != "progress"] == ["start", "end"]
     for flags in ([], ["--json"], ["--json", "--quiet"]):
         result = run(*made, "--out", tmp_path / "b", "--log-json", "-", *flags, code=2)
-        assert "takes standard output for itself" in " ".join(result.stderr.split())
+        assert "needs standard output for itself" in " ".join(result.stderr.split())
     result = run(*made, "--out", tmp_path / "b", "--log-json", tmp_path / "no" / "log", code=2)
     assert "the log cannot be written (No such file or directory)" in " ".join(result.stderr.split())
 

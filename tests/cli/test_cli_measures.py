@@ -85,8 +85,8 @@ def test_rescored_rules_keep_their_measures_in_parquet(run: Any, run_json: Any, 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["rules", "--measures"], "give --data DATA: only a run folder remembers its data"),
-        (["rules", "--sort", "lift"], "give --data DATA: only a run folder remembers its data"),
+        (["rules", "--measures"], "--data is missing: only a run folder remembers its data"),
+        (["rules", "--sort", "lift"], "--data is missing: only a run folder remembers its data"),
         (["rules", "--min-head-coverage", "2"], "Invalid value for '--min-head-coverage'"),
         (
             ["rescore", "--measures", "--out", "new.txt", "--data", "geo"],

@@ -52,8 +52,8 @@ def test_without_a_test_split_what_needs_none_is_drawn(run: Any, tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--out", "a.txt"], "a.txt: a plot file ends in one of .png, .svg, .pdf; a folder has no suffix"),
-        (["--out", "no/such/a.png"], "there is no folder no/such"),
+        (["--out", "a.txt"], "a.txt: expected a folder, or a file that ends in one of .png, .svg, .pdf"),
+        (["--out", "no/such/a.png"], "the folder no/such does not exist"),
         (["--out", "a", "--what", "roc"], "--what takes anytime, rules, rewards, cores, calibration, separated"),
         (["--out", "a", "--metric", "auc"], "--metric takes mrr, hits@1, hits@3, hits@10, got 'auc'"),
         (["--out", "a", "--split", "dev"], "split must be train, valid or test, got 'dev'"),

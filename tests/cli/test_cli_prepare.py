@@ -45,4 +45,4 @@ def test_a_question_prepares_the_run_and_says_so_unless_it_is_told_not_to(run: A
 def test_what_cannot_be_prepared_or_tuned_is_refused(run: Any, own_run: Path) -> None:
     assert "is not a run folder" in run("tune", own_run / "rules.parquet", code=2).stderr
     (own_run / "parts" / "000001.columns").write_bytes(b"")
-    assert "still being learned" in run("prepare", own_run, code=2).stderr
+    assert "still learning" in run("prepare", own_run, code=2).stderr

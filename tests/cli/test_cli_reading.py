@@ -52,7 +52,7 @@ def test_an_index_is_split_as_a_run_is(run: Any, run_json: Any, table: Path, tmp
     same = load_dataset(table, ReadOptions(split=(0.8, 0.1, 0.1), split_seed=7))
     assert (built["fingerprint"], built["train"], built["test"]) == (same.fingerprint, 7_147, 894)
     refused = run("learn", tmp_path / "index", *SPLIT, "--out", tmp_path / "run", code=2)
-    assert "is an index, which holds its splits: give --split to `anyburl index`" in refused.stderr
+    assert "is an index, which has its splits: pass --split to `anyburl index`" in refused.stderr
 
 
 def test_commands_that_need_a_split_say_so(run: Any, whole_run: Path) -> None:

@@ -76,11 +76,11 @@ def test_with_a_small_budget_counts_are_estimates(run_json: Any, geo_run: Path, 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--out", "{tmp}/new.txt"], "give --data DATA: only a run folder remembers its data"),
+        (["--out", "{tmp}/new.txt"], "--data is missing: only a run folder remembers its data"),
         (["--out", "{tmp}/new.doc", "--data", "geo"], "new.doc: a file of rules ends in one of .parquet, .txt"),
-        (["--out", "{tmp}", "--data", "geo"], "is a folder: give a file for the rules"),
-        (["--out", "{tmp}/no/new.txt", "--data", "geo"], "there is no folder"),
-        (["--out", "{tmp}/new.txt", "--data", "nowhere"], "there is no data set, folder or file 'nowhere'"),
+        (["--out", "{tmp}", "--data", "geo"], "is a folder: expected a file for the rules"),
+        (["--out", "{tmp}/no/new.txt", "--data", "geo"], "does not exist"),
+        (["--out", "{tmp}/new.txt", "--data", "nowhere"], "no data set, folder or file 'nowhere'"),
         (["--out", "{tmp}/new.txt", "--data", "geo", "--budget", "0"], "Invalid value for '--budget'"),
     ],
 )

@@ -112,7 +112,7 @@ def test_filters_understand_readable_names(run: Any, run_json: Any, foreign: Pat
 def test_an_empty_result_says_so(run: Any, foreign: Path, tmp_path: Path) -> None:
     assert run("rules", foreign, "--length", 5).stdout == "none of the 5 rules match\n"
     (tmp_path / "empty.txt").touch()
-    assert run("rules", tmp_path / "empty.txt").stdout == "there are no rules\n"
+    assert run("rules", tmp_path / "empty.txt").stdout == "no rules\n"
 
 
 def test_run_folders_parquet_and_text_show_the_same(run_json: Any, geo_run: Path, tmp_path: Path) -> None:
@@ -127,17 +127,17 @@ def test_run_folders_parquet_and_text_show_the_same(run_json: Any, geo_run: Path
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nowhere"], "there is no run folder or file of rules at 'nowhere'"),
+        (["nowhere"], "no run folder or rule file at 'nowhere'"),
         (["{tmp}"], "is not a run folder: it has no options.json"),
-        (["{tmp}/data"], "data holds triples, not rules: give the folder that `anyburl learn"),
+        (["{tmp}/data"], "data contains triples, not rules: pass the folder that `anyburl learn"),
         (["{tmp}/junk.parquet"], "cannot be read as Parquet"),
-        (["{tmp}/triples.txt"], "no rules in this file; line 1: expected 4 tab-separated fields, got 3"),
+        (["{tmp}/triples.txt"], "the file contains no rules; line 1: expected 4 tab-separated fields, got 3"),
         (["{tmp}/rules.txt", "--relation", "speakz"], "unknown relation 'speakz'; did you mean 'speaks'?"),
         (["{tmp}/rules.txt", "--contains", "hollant"], "unknown entity or relation 'hollant'; did you mean 'holland'?"),
         (["{tmp}/rules.txt", "--type", "Q"], "--type must be one of B, Uc, Ud, Z, got 'Q'"),
         (["{tmp}/rules.txt", "--sort", "luck"], "--sort must be one of confidence, support, value, predictions"),
         (["{tmp}/rules.txt", "--top", "-1"], "Invalid value for '--top'"),
-        (["{tmp}/rules.txt", "--at", "10"], "--at asks for a snapshot of a run folder"),
+        (["{tmp}/rules.txt", "--at", "10"], "--at needs a run folder with snapshots"),
     ],
 )
 def test_wrong_input_is_one_sentence(

@@ -16,18 +16,18 @@ def test_a_port_in_use_is_refused_in_one_sentence(run: Any, geo_run: Path) -> No
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = run("serve", geo_run, "--port", port, code=2)
-    assert result.stderr == f"error: port {port} is in use: give another with --port\n"
+    assert result.stderr == f"error: port {port} is in use: choose another with --port\n"
 
 
 def test_others_are_let_in_with_a_token_only(run: Any, geo_run: Path) -> None:
-    assert "lets others in: give a --token" in run("serve", geo_run, "--host", "0.0.0.0", code=2).stderr
+    assert "lets others in: set a --token" in run("serve", geo_run, "--host", "0.0.0.0", code=2).stderr
     assert "at least 8 characters" in run("serve", geo_run, "--token", "short", code=2).stderr
 
 
 def test_what_is_not_there_is_refused(run: Any, tmp_path: Path) -> None:
-    assert "there is no run folder" in run("serve", tmp_path / "nothing", code=2).stderr
+    assert "no run folder" in run("serve", tmp_path / "nothing", code=2).stderr
     (tmp_path / "rules.txt").write_text("1\t1\t1.0\tp(X,Y) <= q(X,Y)\n")
-    assert "give --data" in run("serve", tmp_path / "rules.txt", code=2).stderr
+    assert "--data is missing" in run("serve", tmp_path / "rules.txt", code=2).stderr
 
 
 def test_a_missing_extra_is_named(run: Any, geo_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ def test_places_that_cannot_be_written_to_are_refused(tmp_path: Path) -> None:
     (tmp_path / "m.tsv").mkdir()
     with pytest.raises(DataError, match="is a folder"):
         open_facts(str(tmp_path / "m.tsv"))
-    with pytest.raises(DataError, match="there is no folder"):
+    with pytest.raises(DataError, match="does not exist"):
         open_facts(str(tmp_path / "no" / "m.tsv"))
 
 

@@ -86,8 +86,8 @@ def test_degrees_show_hubs_and_isolated_facts() -> None:
     ("label", "fault"),
     [
         ("New York", "spaces"),
-        (" York", "blanks at the start or the end"),
-        ("York\u00a0", "blanks at the start or the end"),
+        (" York", "spaces at the start or end"),
+        ("York\u00a0", "spaces at the start or end"),
         ('the "best"', "quotes or backslashes"),
         ("Paris_(Texas)", "parentheses"),
         ("Paris,Texas", "commas"),

@@ -93,7 +93,7 @@ def test_a_relation_of_types_must_be_there() -> None:
 
 
 def test_data_without_train_is_refused() -> None:
-    with pytest.raises(DataError, match="has no facts in train"):
+    with pytest.raises(DataError, match="has no train facts"):
         anyburl.examine(Dataset.from_triples([], None, TRAIN), seconds=0)
 
 

@@ -100,12 +100,12 @@ def test_options_that_mean_nothing_are_refused(options: dict[str, Any], sentence
 def test_a_file_that_does_not_say_its_language_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidOptionError, match=r"to must be one of .* for a file that does not end in \.rq, "):
         export_rules(RULES, tmp_path / "rules.txt")
-    with pytest.raises(OptionError, match="an open file does not say the language"):
+    with pytest.raises(OptionError, match="an open file does not tell the language"):
         text_of(RULES, None)  # type: ignore[arg-type]
 
 
 def test_a_place_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="there is no folder"):
+    with pytest.raises(DataError, match="does not exist"):
         export_rules(RULES, tmp_path / "nowhere/rules.sql")
     (tmp_path / "rules.sql").mkdir()
     with pytest.raises(DataError, match="is a folder"):

@@ -56,7 +56,7 @@ def test_a_run_is_resumed(folder: Path, data: Dataset, expected: Any, name: str)
 def test_an_index_opens_or_is_to_be_built_again(folder: Path, expected: Any) -> None:
     card = json.loads((folder / "index" / "index.json").read_text("utf-8"))
     if card["format"] != FORMAT:
-        with pytest.raises(DataError, match="build the index again"):
+        with pytest.raises(DataError, match="build it again"):
             load_dataset(folder / "index")
         return
     data = load_dataset(folder / "index")

@@ -128,13 +128,13 @@ def test_an_empty_folder_may_be_filled_and_others_are_left_alone(file: Path, tmp
     out.mkdir(parents=True)
     build_index(file, out)
     for place, sentence in (
-        (out, "already holds an index: give another folder, or remove this one"),
+        (out, "already contains an index: choose another folder, or remove this one"),
         (tmp_path, "is not empty: an index needs a folder of its own"),
         (file, "is a file: an index is written to a folder"),
     ):
         with pytest.raises(DataError, match=sentence):
             build_index(file, place)
-    with pytest.raises(DataError, match="is already an index: give the data that it was built from"):
+    with pytest.raises(DataError, match="is already an index: pass the data it was built from"):
         build_index(out, tmp_path / "again")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["family.txt", "new"]
 
@@ -188,14 +188,14 @@ def test_counts_that_differ_are_damage(file: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"damaged \(entities\.arrow does not hold 2 labels\)"):
         load_dataset(tmp_path / "out")
     card.write_text(whole.replace('"format": 1', '"format": 9'))
-    with pytest.raises(DataError, match=r"in format 9, and this is format 1: build the index again"):
+    with pytest.raises(DataError, match=r"in format 9, expected format 1: build it again"):
         load_dataset(tmp_path / "out")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "anyburl": "0", "name": "x"}', '{"a": 1}', "\x00"])
 def test_a_foreign_folder_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "index.json").write_text(text)
-    with pytest.raises(DataError, match=r"index\.json: this was not written by `anyburl index`"):
+    with pytest.raises(DataError, match=r"index\.json: not written by `anyburl index`"):
         load_dataset(tmp_path)
 
 

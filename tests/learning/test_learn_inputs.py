@@ -64,5 +64,5 @@ def test_learn_refuses_two_budgets_before_it_looks_at_the_data() -> None:
 
 
 def test_learn_refuses_no_triples() -> None:
-    with pytest.raises(anyburl.DataError, match="there is no triple"):
+    with pytest.raises(anyburl.DataError, match="expected at least one triple"):
         anyburl.learn([])

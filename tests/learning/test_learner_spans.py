@@ -234,13 +234,13 @@ def test_counts_beyond_the_budget_are_marked_as_estimates() -> None:
 
 def test_there_must_be_a_triple_to_learn_from() -> None:
     empty = TripleTable.from_labels([], [], [], Vocabulary.from_labels(["a"], ["r"]))
-    with pytest.raises(DataError, match="there is no triple to learn from"):
+    with pytest.raises(DataError, match="no triples to learn from"):
         make_learner(empty)
 
 
 def test_a_relation_to_learn_must_be_known_and_have_a_triple() -> None:
     table = TripleTable.from_labels(["a"], ["speaks"], ["b"], Vocabulary.from_labels(["a", "b"], ["speaks", "lives"]))
-    with pytest.raises(DataError, match="relation 'lives' has no triple to learn from"):
+    with pytest.raises(DataError, match="relation 'lives' has no triples to learn from"):
         make_learner(table, relations=("lives",))
     with pytest.raises(UnknownLabelError, match="speakes"):
         make_learner(table, relations=("speakes",))

@@ -44,7 +44,7 @@ def run(dataset: Dataset, tmp_path: Path) -> RunDirectory:
 def test_a_folder_has_one_writer_at_a_time(run: RunDirectory, dataset: Dataset) -> None:
     first = Recorder(run)
     for second in (lambda: Recorder(run), lambda: resume(run, dataset)):
-        with pytest.raises(RunError, match=r"run is being written by process \d+: wait until it has ended"):
+        with pytest.raises(RunError, match=r"run is being written by process \d+: wait until it ends"):
             second()
     first.close()
     Recorder(run).close()

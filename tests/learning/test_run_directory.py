@@ -348,7 +348,7 @@ def test_seconds_are_the_budget_of_the_whole_run(dataset: Dataset, tmp_path: Pat
 
 def test_other_data_are_refused(run: RunDirectory) -> None:
     other = Dataset.from_triples([("a", "r", "b")], name="other")
-    with pytest.raises(RunError, match="was learned on other data than other: they have no relation in common"):
+    with pytest.raises(RunError, match="was learned from data other than other: they have no relation in common"):
         resume(run, other)
 
 
@@ -356,9 +356,11 @@ def test_other_data_are_refused(run: RunDirectory) -> None:
 
 
 def test_a_folder_that_holds_a_run_is_not_overwritten(run: RunDirectory, dataset: Dataset) -> None:
-    with pytest.raises(RunError, match="already holds a run: choose another folder, or continue the run with --resume"):
+    with pytest.raises(
+        RunError, match="already contains a run: choose another folder, or continue the run with --resume"
+    ):
         RunDirectory.create(run.path, dataset, LearnOptions())
-    with pytest.raises(RunError, match="already holds a run"):
+    with pytest.raises(RunError, match="already contains a run"):
         learn(dataset, out=run.path, paths=1)
 
 

@@ -108,5 +108,5 @@ def test_a_profile_counts_as_finished_only_with_the_same_thresholds(run: RunDire
 
 def test_a_run_without_its_triples_is_not_updated(run: RunDirectory, changed: Dataset) -> None:
     (run.path / "train.parquet").unlink()
-    with pytest.raises(RunError, match="was learned on other data, which it does not hold"):
+    with pytest.raises(RunError, match="was learned from other data, which it does not contain"):
         resume(run, changed)

@@ -117,7 +117,7 @@ def test_statements_about_facts_are_no_facts(tmp_path: Path) -> None:
         ("facts.parquet", "no Parquet", "cannot be read"),
         ("facts.jsonl", "{", "cannot be read"),
         ("facts.tsv.gz", "\x1f\x8bno gzip", "facts"),
-        ("facts.tsv", "subject\trelation\tobject\n", "there are no facts"),
+        ("facts.tsv", "subject\trelation\tobject\n", "no facts to publish"),
         ("facts.csv", "", "a file that ends in .parquet, .tsv, .jsonl, .nt"),
     ],
 )
@@ -256,11 +256,11 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "facts.parquet", facts(3))
     with pytest.raises(DataError, match="expected the address"):
         plan_publishing(path, "graph.db")
-    with pytest.raises(DataError, match="into which table"):
+    with pytest.raises(DataError, match="no table named"):
         plan_publishing(path, f"sqlite:{tmp_path / 'graph.db'}")
     with pytest.raises(OptionError, match="--graph is for SPARQL"):
         plan_publishing(path, f"sqlite:{tmp_path / 'graph.db'}#t", PublishOptions(graph=f"{EX}g"))
-    with pytest.raises(DataError, match="RDF holds no scores"):
+    with pytest.raises(DataError, match="RDF has no scores"):
         plan_publishing(written(tmp_path / "facts.nt", facts(3)), f"sqlite:{tmp_path / 'graph.db'}#t")
     with pytest.raises(OptionError, match="graph must be an IRI"):
         PublishOptions(graph="no iri")

@@ -146,7 +146,7 @@ def test_a_model_that_cannot_be_kept_is_used_all_the_same(run: Path) -> None:
     (run / "tuned").write_text("in the way")
     reasoner, heard = open_tuned(run)
     assert len(heard.notes) == 1
-    assert heard.notes[0].startswith("the tuned model is not kept: ")
+    assert heard.notes[0].startswith("the tuned model was not saved: ")
     assert reasoner.predict("p00", "speaks", None) is not None
     with pytest.raises(RunError, match="cannot be written"):
         opening.tuning_of(

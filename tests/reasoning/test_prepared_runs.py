@@ -60,7 +60,7 @@ def test_a_prepared_run_says_the_same_as_rules_in_memory(run: Path, options: dic
 def test_a_run_is_prepared_when_it_is_first_opened_and_never_again(run: Path) -> None:
     shutil.rmtree(run / "prepared")
     _, heard = open_run(run)
-    assert heard.prepared == [f"preparing {run}, so that it opens at once from now on: it was not prepared yet"]
+    assert heard.prepared == [f"preparing {run}, so that it opens at once in future: it is not prepared yet"]
     assert is_used(run)
 
 
@@ -195,7 +195,7 @@ def test_what_was_prepared_and_cannot_be_opened_is_an_error_of_ours(run: Path, m
 
     monkeypatch.setattr("anyburl.reasoning.opening.open_prepared", refuse)
     data = anyburl.load_dataset(RunDirectory.open(run).described()["data"]["source"])
-    with pytest.raises(RunError, match="was prepared, and cannot be opened all the same: too many open files"):
+    with pytest.raises(RunError, match="was prepared, but cannot be opened: too many open files"):
         make_prepared(run, lambda: (RuleSet.load(run), data), Front())
 
 
@@ -237,7 +237,7 @@ def test_a_folder_that_cannot_be_written_to_is_used_all_the_same(run: Path) -> N
     reasoner, heard = open_run(run)
     assert told(reasoner) == expected
     assert len(heard.notes) == 1
-    assert heard.notes[0].startswith(f"{run} is used without being prepared: ")
+    assert heard.notes[0].startswith(f"using {run} unprepared: ")
     assert (run / "prepared").read_text() == "in the way"
     assert [file.name for file in run.iterdir() if file.name.startswith(".") and file.name != ".lock"] == []
 

@@ -171,7 +171,7 @@ def test_a_reasoner_is_a_context_manager_and_shows_itself(data: Dataset) -> None
 
 def test_a_run_that_does_not_know_its_data_asks_for_them(data: Dataset, tmp_path: Path) -> None:
     anyburl.learn(data, paths=100, threads=1, out=tmp_path / "run")
-    with pytest.raises(RunError, match="does not record where its data came from: give data"):
+    with pytest.raises(RunError, match="does not record where its data came from: pass data"):
         Reasoner.open(tmp_path / "run")
     assert Reasoner.open(tmp_path / "run", data).dataset is data
 

@@ -161,7 +161,7 @@ def test_what_is_no_review_is_refused(
 
 
 def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"reviews.jsonl: the review cannot be written"):
+    with pytest.raises(RunError, match=r"reviews.jsonl: cannot write the review"):
         ReviewLog(tmp_path / "nowhere" / "reviews.jsonl").record(A, "accepted")
     with pytest.raises(RunError, match="cannot be read"):
         ReviewLog(tmp_path).latest()

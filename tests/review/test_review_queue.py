@@ -92,7 +92,7 @@ def test_what_cannot_be_asked_or_read_is_refused(reasoner: Reasoner, log: Review
         queue_from_file(tmp_path / "none.tsv", log)
     wrong = tmp_path / "wrong.tsv"
     wrong.write_text("a\tb\n1\t2\n")
-    with pytest.raises(DataError, match="expected facts that `anyburl complete` wrote"):
+    with pytest.raises(DataError, match="expected a file written by `anyburl complete`"):
         queue_from_file(wrong, log)
     wrong.rename(tmp_path / "wrong.txt")
     with pytest.raises(DataError, match="expected facts as"):

@@ -94,7 +94,7 @@ def test_a_header_alone_is_a_file_without_rules(tmp_path: Path) -> None:
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_bytes(b"\xff\xfe\x00?a  b  ?b   => ?a  h  ?b\n")
-    with pytest.raises(RuleError, match="expected text in UTF-8"):
+    with pytest.raises(RuleError, match="expected UTF-8 text"):
         RuleSet.load(tmp_path / "rules.txt")
 
 

@@ -145,7 +145,7 @@ def test_only_frames_are_read_as_frames(rules: RuleSet) -> None:
 
 
 def test_files_that_are_no_rules_are_told_apart(tmp_path: Path, rules: RuleSet) -> None:
-    with pytest.raises(RuleError, match="there is no such file"):
+    with pytest.raises(RuleError, match="no such file"):
         RuleSet.load(tmp_path / "none.parquet")
     with pytest.raises(RunError, match="is not a run folder"):
         RuleSet.load(tmp_path)

@@ -153,5 +153,5 @@ def test_only_the_best_estimated_rules_are_counted_if_asked_for() -> None:
     for column in ("support", "predictions", "exact", "margin"):
         assert np.array_equal(getattr(found, column)[others], getattr(guessed, column)[others]), column
     assert rescore(guessed, data.train, best=10**6).exact.all()
-    with pytest.raises(OptionError, match="leave out best"):
+    with pytest.raises(OptionError, match="drop best"):
         rescore(guessed, data.train, best=1, measures=True)

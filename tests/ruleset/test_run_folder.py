@@ -101,7 +101,7 @@ def test_a_vocabulary_may_be_given(folder: Path, rules: RuleSet) -> None:
 
 def test_only_run_folders_have_snapshots(tmp_path: Path, folder: Path, rules: RuleSet) -> None:
     rules.save(tmp_path / "rules.txt")
-    with pytest.raises(OptionError, match=r"at asks for a snapshot of a run folder, got the file '.*rules\.txt'"):
+    with pytest.raises(OptionError, match=r"at needs a run folder with snapshots, got the file '.*rules\.txt'"):
         RuleSet.load(tmp_path / "rules.txt", at=10)
     with pytest.raises(RunError, match=r"is not a run folder: it has no options\.json"):
         RuleSet.load(tmp_path)

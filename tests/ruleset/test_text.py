@@ -209,7 +209,7 @@ def test_a_file_without_rules_is_an_empty_set(tmp_path: Path, content: bytes) ->
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_bytes(b"2\t1\t0.5\th(X,\xff) <= \n")
-    with pytest.raises(RuleError, match=r"rules.txt: expected text in UTF-8"):
+    with pytest.raises(RuleError, match=r"rules.txt: expected UTF-8 text"):
         RuleSet.load(tmp_path / "rules.txt")
     (tmp_path / "rules.txt.gz").write_bytes(gzip.compress(b"2\t1\t0.5\th(X,c) <= \n" * 99)[:-20])
     with pytest.raises(RuleError, match=r"rules.txt.gz: "):

@@ -160,7 +160,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(tmp_path: Path, asked: dict[str
 
 
 def test_a_folder_that_holds_a_graph_is_left_alone(graphs: dict[int, anyburl.GeneratedGraph]) -> None:
-    with pytest.raises(anyburl.DataError, match="already holds a graph"):
+    with pytest.raises(anyburl.DataError, match="already contains a graph"):
         anyburl.generate_graph(graphs[1_000].folder, 1_000)
 
 

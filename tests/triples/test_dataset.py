@@ -62,7 +62,7 @@ def test_a_single_file_is_train(folder: Path) -> None:
 
 def test_a_name_is_looked_up_in_the_folder_of_data_sets(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    assert "there is no data set, folder or file 'family'" in refusal("family")
+    assert "no data set, folder or file 'family'" in refusal("family")
     monkeypatch.setenv("ANYBURL_DATA", str(folder.parent))
     assert load_dataset("family").source == str(folder)
     assert "nor is it in ANYBURL_DATA" in refusal("families")
@@ -85,9 +85,9 @@ def test_geo_is_built_in() -> None:
 
 
 def test_a_name_that_nothing_has_is_refused_with_what_there_is() -> None:
-    assert refusal("goe") == "there is no data set, folder or file 'goe'; did you mean geo?"
+    assert refusal("goe") == "no data set, folder or file 'goe'; did you mean geo?"
     assert refusal("mine") == (
-        "there is no data set, folder or file 'mine': `anyburl datasets` lists the names that are known; "
+        "no data set, folder or file 'mine': `anyburl datasets` lists the names that are known; "
         "a folder holds train and, if there are any, valid and test, each .txt, .tsv or .csv, "
         "also .gz or .zst, or .parquet"
     )
@@ -191,16 +191,16 @@ def test_an_array_of_ids_gives_labels_of_digits() -> None:
     "nothing", [[], np.empty((0, 3), "U1"), pl.DataFrame(schema=["subject", "relation", "object"])]
 )
 def test_no_triple_at_all_is_refused(nothing: Any) -> None:
-    sentence = "there is no triple: expected at least one (subject, relation, object), got none"
+    sentence = "expected at least one triple (subject, relation, object), got none"
     assert refusal(nothing) == sentence
-    with pytest.raises(DataError, match="there is no triple"):
+    with pytest.raises(DataError, match="expected at least one triple"):
         Dataset.from_triples(nothing, nothing, nothing)
     assert len(Dataset.from_triples(nothing, VALID).train) == 0
 
 
 def test_an_empty_table_is_refused(folder: Path) -> None:
     words = load_dataset(folder).vocabulary
-    assert "there is no triple" in refusal(TripleTable.from_ids(np.empty((0, 3), np.int32), words))
+    assert "expected at least one triple" in refusal(TripleTable.from_ids(np.empty((0, 3), np.int32), words))
 
 
 @pytest.mark.parametrize("data", [7, object()])

@@ -186,7 +186,7 @@ def test_a_quote_that_nothing_closes_is_found_before_the_whole_file_is_in_memory
 def test_compressed_csv_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "train.csv.gz"
     path.write_bytes(gzip.compress(b"s,p,o\n" + b"a,b,c\n" * 100)[:-10])
-    assert "the compressed file is damaged or cut short" in refusal(path)
+    assert "the compressed file is damaged or truncated" in refusal(path)
 
 
 def test_labels_that_csv_cannot_hold_are_refused(tmp_path: Path) -> None:
@@ -217,11 +217,11 @@ def test_parquet_with_gaps_or_without_rows_is_refused(tmp_path: Path) -> None:
     pl.DataFrame(schema={"s": pl.String, "p": pl.String, "o": pl.String}).write_parquet(path)
     assert refusal(path).startswith("train.parquet: expected rows with a subject")
     path.write_bytes(b"no parquet at all")
-    assert refusal(path).startswith("train.parquet: expected a Parquet file, cannot read it")
+    assert refusal(path).startswith("train.parquet: expected a Parquet file")
 
 
 def test_the_folder_of_a_run_is_no_data(tmp_path: Path) -> None:
     write_triples(ROWS, tmp_path / "train.parquet")
     (tmp_path / "options.json").write_text("{}")
-    with pytest.raises(DataError, match="is a run folder, which holds rules: give the data"):
+    with pytest.raises(DataError, match="is a run folder, which contains rules: pass the data"):
         load_dataset(tmp_path)

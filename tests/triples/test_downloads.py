@@ -95,7 +95,7 @@ def test_a_wrong_checksum_leaves_nothing_behind(
 ) -> None:
     offer(**checksums)
     said = refusal("fb15k-237")
-    assert said == f"{server.url('here/train.txt')} has the wrong checksum: {sentence}; nothing of it was kept"
+    assert said == f"{server.url('here/train.txt')} has the wrong checksum: {sentence}; the download was discarded"
     assert kept("FB15k-237") == []
     assert len(server.asked) == 1
 

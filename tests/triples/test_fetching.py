@@ -70,7 +70,7 @@ def test_another_part_than_the_one_asked_for_is_not_taken(
     monkeypatch.setattr(
         fetching, "Request", lambda url, headers, make=fetching.Request: make(url, headers=headers | {"Range": asked})
     )
-    assert "the server sent another part than it was asked for" in refusal(server, partial)
+    assert "the server sent a different range than requested" in refusal(server, partial)
     assert partial.read_bytes() == CONTENT[:HALF]
 
 

@@ -275,7 +275,7 @@ def test_a_damaged_compressed_file_is_refused(tmp_path: Path, name: str) -> None
     whole = path.read_bytes()
     for cut in (5, len(whole) // 2, len(whole) - 3):
         sentence = refusal(written(tmp_path, whole[:cut], name))
-        assert sentence.startswith(f"{name}: the compressed file is damaged or cut short (")
+        assert sentence.startswith(f"{name}: the compressed file is damaged or truncated (")
     assert refusal(written(tmp_path, whole[:2], name)).startswith(name)
 
 
@@ -285,7 +285,7 @@ def test_a_changed_byte_in_a_gzip_file_is_noticed(tmp_path: Path) -> None:
     content = bytearray(gzip.compress(text))
     content[len(content) // 2] ^= 0xFF
     sentence = refusal(written(tmp_path, bytes(content), "t.gz"))
-    assert sentence.startswith("t.gz: the compressed file is damaged or cut short (")
+    assert sentence.startswith("t.gz: the compressed file is damaged or truncated (")
 
 
 def test_binary_junk_is_refused(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_binary_junk_is_refused(tmp_path: Path) -> None:
 def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "folder.txt").mkdir()
     assert refusal(tmp_path / "folder.txt") == "folder.txt: expected a file of triples, got a folder"
-    assert refusal(tmp_path / "none.txt") == "none.txt: there is no such file"
+    assert refusal(tmp_path / "none.txt") == "none.txt: no such file"
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe")
         assert refusal(tmp_path / "pipe") == "pipe: expected a regular file of triples, got a device or a pipe"

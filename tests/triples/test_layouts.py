@@ -164,4 +164,4 @@ def test_edges_of_ogb_without_relations_are_refused(tmp_path: Path) -> None:
 
 def test_pickled_files_are_refused(tmp_path: Path) -> None:
     write_wikikg(tmp_path)
-    assert "a pickled file may run any code when it is read" in refusal(tmp_path / "split" / "time" / "train.pt")
+    assert "reading a pickled file can run arbitrary code" in refusal(tmp_path / "split" / "time" / "train.pt")

@@ -39,15 +39,17 @@ def test_networks_that_do_not_say_the_relation_are_refused() -> None:
     nx = pytest.importorskip("networkx")
     assert refusal(nx.Graph([("a", "b")])).startswith("train: expected a directed graph, got an undirected one")
     for graph in (nx.DiGraph([("a", "b")]), nx.MultiDiGraph([("a", "b"), ("a", "b")])):
-        assert refusal(graph).startswith("train: expected edges with an attribute relation, or keys that are strings")
-    assert refusal(nx.DiGraph()).startswith("there is no triple")
+        assert refusal(graph).startswith("train: expected edges with an attribute named relation or string keys")
+    assert refusal(nx.DiGraph()).startswith("expected at least one triple")
     twice = nx.DiGraph()
     twice.add_edge("a", "b", label="x", relation="y")
     assert (
         refusal(twice)
-        == "train: expected one attribute of edges as the relation, got label and relation; say which in columns"
+        == "train: expected one edge attribute as the relation, got label and relation; choose one with columns"
     )
-    with pytest.raises(DataError, match="expected an attribute 'kind' of every edge, got none from 'a' to 'b'"):
+    with pytest.raises(
+        DataError, match="expected an attribute 'kind' on every edge, got none on the edge from 'a' to 'b'"
+    ):
         load_dataset(twice, ReadOptions(columns=("s", "kind", "o")))
 
 

@@ -152,5 +152,5 @@ def test_dates_are_in_order(days: list[date]) -> None:
 
 def test_a_file_of_literals_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.ttl").write_text(f'<{EX}x> <{EX}age> 1, "b" .')
-    with pytest.raises(DataError, match="no triples in it besides literals, which are skipped"):
+    with pytest.raises(DataError, match="no triples besides literals, which are skipped"):
         read_triples(tmp_path / "a.ttl")

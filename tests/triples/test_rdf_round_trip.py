@@ -78,7 +78,7 @@ def test_any_labels_come_back(tmp_path_factory: Any, triples: list[tuple[str, st
 
 
 def test_forms_that_are_not_written_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"RDF is written as \.nt, \.ttl, \.nq or \.trig"):
+    with pytest.raises(DataError, match=r"expected an RDF file that ends in \.nt, \.ttl, \.nq or \.trig"):
         write_triples(TRIPLES, tmp_path / "a.rdf")
 
 

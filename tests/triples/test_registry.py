@@ -131,7 +131,7 @@ SHA256, BLOB = "0" * 64, "0" * 40
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("[a", "cannot be read as TOML"),
+        ("[a", "is not valid TOML"),
         ("a = 1", r"expected a table \[a\], got 1"),
         ('["../a"]\nentities = 1', "the name of a data set must be a valid folder name, got '../a'"),
         ("[a]\nsize = 3", r"\[a\] has unknown fields: size"),

@@ -80,14 +80,14 @@ def test_files_tables_and_indexes_are_split_alike(tmp_path: Path) -> None:
 
 
 def test_what_is_split_already_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"geo has splits already \(valid.txt.gz, test.txt.gz\): leave out --split"):
+    with pytest.raises(DataError, match=r"geo already has splits \(valid.txt.gz, test.txt.gz\): drop --split"):
         load_dataset("geo", EIGHTY)
     with pytest.raises(DataError, match="geo has splits already"):
         build_index("geo", tmp_path / "geo", options=EIGHTY)
     build_index("geo", tmp_path / "index")
-    with pytest.raises(DataError, match="is an index, which holds its splits: give --split to `anyburl index`"):
+    with pytest.raises(DataError, match="is an index, which has its splits: pass --split to `anyburl index`"):
         load_dataset(tmp_path / "index", EIGHTY)
-    with pytest.raises(DataError, match="valid and test are given"):
+    with pytest.raises(DataError, match="the data already has valid or test"):
         Dataset.from_triples(DENSE, DENSE[:3], options=EIGHTY)
 
 

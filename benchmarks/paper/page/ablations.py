@@ -34,9 +34,9 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     run = next(iter(by_data.values()))[0]["results"]["run"]
     parts = [
         "## Beyond the paper: what each choice adds\n",
-        "Each row changes one thing of the paper's settings (harvest of all heads, budget 1e+06, min-support 2, "
+        "Each row changes one of the paper's settings (all heads harvested, budget 1e+06, min-support 2, "
         f"smoothing 5, max), after {run['seconds']:.0f} s of learning on {run['threads']} cores. {sampled_note(cells)} "
-        "One run each: small differences between runs that were learned anew are no more than the luck of sampling.\n",
+        "One run each: small differences between separately learned runs may be chance.\n",
         draw(by_data, pictures),
         "",
     ]
@@ -78,11 +78,11 @@ def sentence(cells: list[Cell]) -> str:
         value = cell["results"]["metrics"]["mrr"]
         if not low <= value <= high:
             gap = figure("mrr", abs(value - base["mrr"]))
-            words.append(f"{cell['asked']['what']} is {'worse' if value < low else 'better'} by {gap} in MRR")
+            words.append(f"{cell['asked']['what']} is {gap} {'worse' if value < low else 'better'} in MRR")
     return (
-        f"Beyond the interval of the paper's settings: {'; '.join(words)}."
+        f"Outside the interval of the paper's settings: {'; '.join(words)}."
         if words
-        else ("No variant leaves the interval of the paper's settings.")
+        else ("No variant is outside the interval of the paper's settings.")
     )
 
 

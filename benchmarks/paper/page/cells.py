@@ -52,10 +52,11 @@ def sampled_note(cells: Iterable[Cell]) -> str:
     """Say on how many test triples sampled cells were measured, or nothing."""
     sizes = sorted({cell["results"].get("sampled") for cell in cells} - {None})
     if not sizes:
-        return "All test queries were asked."
+        return "All test queries were ranked."
     listed = " or ".join(f"{size:,}" for size in sizes).replace(",", " ")
     return (
-        f"Where a sample was asked, it is the same {listed} test triples for all; ranks are filtered with all triples."
+        f"Where only a sample was ranked, it is the same {listed} test triples throughout; ranks are filtered with "
+        "all triples."
     )
 
 
@@ -63,7 +64,7 @@ def lateness_note(cells: Iterable[Cell]) -> str:
     """Say how late the states of curves were taken: at the first end of a span after their moment."""
     points = [point for cell in cells for point in cell["results"]["points"] if point["elapsed"] > point["at"]]
     latest = max((point["elapsed"] - point["at"] for point in points), default=0.0)
-    return f"States are those at the first end of a span after the moment, at most {latest:.2f} s late."
+    return f"Each state is taken at the end of the span in progress, at most {latest:.2f} s late."
 
 
 def seconds(value: float) -> str:

@@ -37,7 +37,7 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     paper = published["figure3"]
     parts = [
         f"## Figure 3: anytime behaviour on {data}\n",
-        f"Hits@10 over learning time on {run['threads']} cores, spans of {seconds(span)}, max aggregation. "
+        f"Hits@10 over learning time on {run['threads']} cores, spans of {seconds(span)}, `max` aggregation. "
         f"{sampled_note(cells)} {lateness_note(cells)} In the paper (YAGO3-10, "
         f"{published['paper_machine']['threads']} threads) {paper['order']}; weighted reaches "
         f"{paper['weighted']['200']} % after 200 s and {paper['weighted']['1000']} % after 1000 s.\n",

@@ -27,8 +27,8 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     ]
     parts = [
         "## Beyond the paper: growth with the graph\n",
-        f"All rules of length 1, with exact counts, of random fractions of {cells[0]['asked']['data']}'s train split "
-        f"on {cells[0]['results']['learn']['threads']} cores; then {queries} queries ranked by max.\n",
+        f"All rules of length 1, counted exactly, from random fractions of {cells[0]['asked']['data']}'s train split, "
+        f"on {cells[0]['results']['learn']['threads']} cores, and {queries} queries ranked by `max`.\n",
         draw(cells, pictures),
         "",
         table(header, map(row_of, cells)),
@@ -54,14 +54,14 @@ def sentence(cells: list[Cell]) -> str:
         return ""
 
     def power(name: str, start: float, end: float) -> str:
-        return f"{name} with the power {math.log(max(end, 1e-9) / max(start, 1e-9)) / ratio:.1f}"
+        return f"{name} with power {math.log(max(end, 1e-9) / max(start, 1e-9)) / ratio:.1f}"
 
     words = [
         power("rules grow", first["learn"]["rules"], last["learn"]["rules"]),
         power("learning time", first["learn"]["seconds"], last["learn"]["seconds"]),
         power("ranking time", first["rank"]["seconds"]["rank"], last["rank"]["seconds"]["rank"]),
     ]
-    return f"From the smallest to the largest graph, {words[0]} of the triples, {words[1]} and {words[2]}."
+    return f"From the smallest to the largest graph, {words[0]} of the number of triples, {words[1]}, and {words[2]}."
 
 
 def draw(cells: list[Cell], pictures: Path) -> str:

@@ -22,15 +22,15 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     header = ["pair", "seeds", "max", "tuned", "tuned, hits@10", "hits@10 among 50", *MODELS]
     parts = [
         "## Beyond the paper: new entities\n",
-        "MRR on the second graph of a pair. Rules are learned on the first for 15 s or less, and the tuned model "
-        "is trained on it; the second is only asked about. Ranks are against all entities, filtered, with realistic "
-        "ties, connected pairs not blocked; the mean over seeds with its standard deviation. *hits@10 among 50* is "
-        "what GraIL's protocol, 49 sampled negatives, gives on average. Figures of RED-GNN are those of "
-        "[its README](https://github.com/LARS-research/RED-GNN); those of the others are quoted from memory of the "
-        "papers and still to be checked.\n",
+        "MRR on the second graph of a pair. Rules are learned on the first graph for 15 s or less, and the tuned model "
+        "is trained on it; the second graph is used for questions only. Ranks are filtered, against all entities, with "
+        "realistic ties and connected pairs not blocked. Values are means over seeds with their standard deviation. "
+        "*hits@10 among 50* is the average result of GraIL's protocol with 49 sampled negatives. The RED-GNN figures "
+        "come from [its README](https://github.com/LARS-research/RED-GNN); the others are quoted from memory of the "
+        "papers and have yet to be checked.\n",
         table(header, [row_of(name, found) for name, found in pairs.items()]),
         "",
-        f"Measured until {machine['date']} (UTC), commit {machine['commit']}. To measure again: "
+        f"Measured until {machine['date']} (UTC), commit {machine['commit']}. To repeat: "
         "`python benchmarks/bench_inductive.py --again`.",
     ]
     return "\n".join(parts) + "\n"

@@ -37,11 +37,11 @@ def sentences(cells: dict[str, Any], paper: dict[str, Any], names: list[str]) ->
         for key in WORDS
         if cells[name][key] != paper[name][key]
     ]
-    words.append(f"{'; '.join(odd)}." if odd else f"{listed(whole)} are as in the paper." if whole else "")
+    words.append(f"{'; '.join(odd)}." if odd else f"{listed(whole)} match the paper." if whole else "")
     for name in set(names) - set(whole):
         share = cells[name]["triples"] / paper[name]["triples"]
         words.append(
-            f"{name} was not there as a whole: {cells[name]['data']} has {100 * share:.0f} % of its train triples, "
-            "so its results are never set against published ones."
+            f"{name} was not available in full: {cells[name]['data']} has {100 * share:.0f} % of its train triples, "
+            "so its results are never compared with published ones."
         )
     return " ".join(filter(None, words))

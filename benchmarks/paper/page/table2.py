@@ -24,8 +24,8 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
         "## Table 2: object identity on WN18\n",
         f"Binary rules of length 1 to 5, learned without object identity in {run['seconds']:.3g} s on "
         f"{run['threads']} cores (the paper: {paper_seconds} s on {published['paper_machine']['threads']} threads), "
-        "then counted again under it, exactly. Rules below half of a threshold are dropped. Intervals are over test "
-        "triples (95 %).\n",
+        "then recounted exactly with it. Rules below half of a threshold are dropped. Intervals are 95 % intervals "
+        "over test triples.\n",
         table(header, rows),
         "",
         *(sentence(name, cells[name], published["table2"][name]) for name in names),
@@ -45,12 +45,12 @@ def reading(sampled: dict[str, Cell]) -> list[str]:
         return []
     asked = next(iter(sampled.values()))["results"]
     return [
-        "- Why the paper's effect on the ranking is larger: its confidences are estimated from sampled groundings, "
-        "ours are exact shares of distinct pairs, with and without object identity. Tested: with the same rules and "
-        f"confidences from {thousands(asked['attempts'])} random walks a rule (at most "
-        f"{thousands(asked['most_pairs'])} distinct pairs), off -> on: {'; '.join(words)}. A walk that may go back "
-        "the way it came does so often, so that "
-        "sampling overrates rules that only find their way back far more than exact counts do."
+        "- Why is the effect on the ranking larger in the paper? Its confidences are estimated from sampled "
+        "groundings; ours are exact shares of distinct pairs, with and without object identity. With the same "
+        f"rules and confidences from {thousands(asked['attempts'])} random walks per rule (at most "
+        f"{thousands(asked['most_pairs'])} distinct pairs), off -> on: {'; '.join(words)}. A walk that may "
+        "return the way it came often does, so sampling overrates rules that merely return far more than exact "
+        "counts do."
     ]
 
 
@@ -80,7 +80,11 @@ def sentence(name: str, cell: Cell, paper: dict[str, Any]) -> str:
     words = []
     for metric in METRICS:
         off, on = (results[state]["metrics"] for state in ("off", "on"))
-        clear = "beyond both intervals" if apart(off["interval"][metric], on["interval"][metric]) else "within them"
+        clear = (
+            "beyond both intervals"
+            if apart(off["interval"][metric], on["interval"][metric])
+            else "within the intervals"
+        )
         words.append(
             f"{metric} {change(on[metric] - off[metric])} ({clear}; the paper "
             f"{change(paper['on'][metric] - paper['off'][metric])})"

@@ -29,11 +29,11 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     first = cells[0]
     parts = [
         "## Table 3: policies and rewards against the random policy\n",
-        "Hits@10 in percent; differences to the random policy. Literal mode, "
-        f"{first['results']['run']['threads']} cores, spans of {seconds(first['asked']['learn']['span'])}, max "
+        "Hits@10 in percent, as differences from the random policy, in the paper's literal mode, on "
+        f"{first['results']['run']['threads']} cores, spans of {seconds(first['asked']['learn']['span'])}, `max` "
         f"aggregation. {sampled_note(cells)} {lateness_note(cells)} "
         f"± is the standard deviation over runs; * marks p < {ALPHA} in Welch's t-test against random. "
-        "The paper's times are scaled; its differences stand in the rows below ours.\n",
+        "The paper's times are scaled; its differences are in the rows below ours.\n",
     ]
     tests: list[float] = []
     for name, chosen in by_data.items():
@@ -105,20 +105,20 @@ def sentence(name: str, runs: Runs, paper: dict[str, Any]) -> str:
         if paper[name][time][setting]
     ]
     return (
-        f"Over the four moments, {SETTINGS[best]} is best with {fmean(gains[best]):+.1f} points on average and "
-        f"{SETTINGS[worst]} last with {fmean(gains[worst]):+.1f}. {sum(signs)} of {len(signs)} differences have the "
-        "sign that they have in the paper."
+        f"On average over the four times, {SETTINGS[best]} is best ({fmean(gains[best]):+.1f} points) and "
+        f"{SETTINGS[worst]} worst ({fmean(gains[worst]):+.1f}). {sum(signs)} of {len(signs)} differences have the "
+        "same sign as in the paper."
     )
 
 
 def verdict(tests: list[float]) -> str:
     """Say how many differences are significant, against how many would be by chance."""
     if not tests:
-        return "One run each: nothing can be said about significance."
+        return "With one run each, significance cannot be judged."
     found = sum(p < ALPHA for p in tests)
     return (
-        f"Of {len(tests)} comparisons {found} are significant at {ALPHA}; "
-        f"{ALPHA * len(tests):.1f} would be by chance alone."
+        f"Of {len(tests)} comparisons, {found} are significant at {ALPHA}; chance alone would give "
+        f"{ALPHA * len(tests):.1f}."
     )
 
 
@@ -140,5 +140,5 @@ def draw(by_data: dict[str, Runs], pictures: Path) -> str:
         axis.set(title=data, xlabel="learning time (s)")
     axes[0].set_ylabel("hits@10 minus random (points)")
     share_legend(drawing, axes, 6)
-    words = "Difference to the random policy in hits@10, by policy, reward and time; bars are standard deviations"
+    words = "Difference from the random policy in hits@10, by policy, reward and time; bars are standard deviations"
     return save(drawing, pictures, "table3", words)

@@ -37,11 +37,11 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     ours = cells[0]["results"]["run"]["threads"]
     parts = [
         "## Table 4: the main results\n",
-        f"Hits in percent, with 95 % intervals over test triples. The paper learned on {threads} threads, we on {ours} "
-        "cores. Our MRR is that of the whole ranking; the paper gives a lower bound. `max` is with the paper's "
-        "settings; the other aggregations use the same rules. The rank is the place that a row would have among the "
-        f"{len(published['table4']['models'])} models of the paper's table in hits@1, hits@10 and MRR, with AnyBURL's "
-        "own rows left out, as the paper counts.\n",
+        f"Hits in percent, with 95 % intervals over test triples. The paper used {threads} threads, we used {ours} "
+        "cores. Our MRR covers the whole ranking; the paper's is a lower bound. `max` uses the paper's settings; the "
+        "other aggregations use the same rules. The last column is the rank that a row would have among the "
+        f"{len(published['table4']['models'])} models of the paper's table in hits@1, hits@10 and MRR, without "
+        "AnyBURL's own rows, as in the paper.\n",
         *([draw(by_data, published["table4"], pictures), ""] if any(map(is_whole, by_data.values())) else []),
     ]
     for name, chosen in by_data.items():
@@ -98,10 +98,10 @@ def data_section(name: str, cells: list[Cell], published: dict[str, Any], why: l
         rows += [paper_row(row, name) for row in published["anyburl"]]
         rows.append(["best embedding model", "", *(f"{figure_of(m, v)} ({who})" for m, (who, v) in best.items()), ""])
     header = ["", "rules", *(TITLES[metric] for metric in METRICS), "rank"]
-    told = sentences(name, cells, published) if whole else ["- Only a part of the data set: see Table 1."]
+    told = sentences(name, cells, published) if whole else ["- Only part of the data set: see Table 1."]
     told += reasons(why)
     run = cells[0]["results"]["run"]
-    complete = " (every body was harvested: the run ended by itself)" if run["stopped_by"] == "complete" else ""
+    complete = " (complete: every body was harvested)" if run["stopped_by"] == "complete" else ""
     told.append(
         f"- The run: {thousands(run['rules'])} rules in {run['seconds']:.0f} s{complete}, {100 * run['exact']:.1f} % "
         f"of them with exact counts; {gigabytes(run['peak_memory_mb']):.1f} GB."
@@ -116,10 +116,10 @@ def reasons(why: list[Cell]) -> list[str]:
         return []
     before = changed.pop("nothing")
     asked = f" ({thousands(before['sampled'])} test triples)" if before["sampled"] else ""
-    words = [f"{what} {100 * results['metrics']['hits@1']:.2f}" for what, results in changed.items()]
+    words = [f"{what}: {100 * results['metrics']['hits@1']:.2f}" for what, results in changed.items()]
     return [
-        f"- What costs hits? hits@1 of max is {100 * before['metrics']['hits@1']:.2f}{asked}; with one thing changed: "
-        f"{', '.join(words)}. Half of the 95 % interval is {100 * half_interval(before):.2f} points."
+        f"- What costs hits? hits@1 of `max` is {100 * before['metrics']['hits@1']:.2f}{asked}. After one change each: "
+        f"{'; '.join(words)}. Half of the 95 % interval is {100 * half_interval(before):.2f} points."
     ]
 
 
@@ -193,7 +193,7 @@ def sentences(name: str, cells: list[Cell], published: dict[str, Any]) -> list[s
     rows = {row["seconds"]: row["figures"][name] for row in published["anyburl"] if row["version"] == "this paper"}
     if "max" in at_end:
         words = [compared(metric, at_end["max"], rows[1000][metric]) for metric in METRICS]
-        told.append(f"- Max after {seconds(last)} against the paper's 1000 s row: {'; '.join(words)}.")
+        told.append(f"- `max` after {seconds(last)}, compared with the paper's 1000 s row: {'; '.join(words)}.")
         told += at_random(at_end["max"], rows[1000])
         told += falling(cells, rows)
     others = {aggregation: cell for aggregation, cell in at_end.items() if aggregation != "max"}
@@ -201,7 +201,7 @@ def sentences(name: str, cells: list[Cell], published: dict[str, Any]) -> list[s
         aggregation = max(others, key=lambda key: others[key]["results"]["metrics"]["mrr"])
         highest = {metric: max(row["figures"][name][metric] for row in published["anyburl"]) for metric in METRICS}
         words = [compared(metric, others[aggregation], highest[metric]) for metric in METRICS]
-        told.append(f"- Our best aggregation, `{aggregation}`, against the best AnyBURL row: {'; '.join(words)}.")
+        told.append(f"- Our best aggregation, `{aggregation}`, compared with the best AnyBURL row: {'; '.join(words)}.")
     return told
 
 
@@ -219,7 +219,7 @@ def falling(cells: list[Cell], rows: dict[int, dict[str, float]]) -> list[str]:
         also = f"; so do the paper's rows, from {theirs[best_there]:.2f} after {best_there} s to "
         also += f"{theirs[last_there]:.2f} after {last_there} s"
     return [
-        f"- With more rules hits@1 of max falls here, from {hits[best]:.2f} after {seconds(best)} to {hits[last]:.2f} "
+        f"- With more rules, hits@1 of `max` falls, from {hits[best]:.2f} after {seconds(best)} to {hits[last]:.2f} "
         f"after {seconds(last)}{also}."
     ]
 
@@ -235,8 +235,8 @@ def at_random(cell: Cell, paper: dict[str, float]) -> list[str]:
         shown = f"{found[metric]:.3f}" if metric == "mrr" else f"{100 * found[metric]:.2f}"
         words.append(f"{TITLES[metric]} {shown} ({f'{gap:+.3f}' if metric == 'mrr' else f'{100 * gap:+.2f} points'})")
     return [
-        "- The same with ties broken at random, on average, as by a tool that sorts (realistic ties, the mean rank, "
-        f"count an answer that ties for rank 1 as no hit): {', '.join(words)}."
+        "- The same with ties broken at random, on average, as in a tool that simply sorts (with realistic ties, which "
+        f"use the mean rank, an answer that ties for rank 1 is not a hit): {', '.join(words)}."
     ]
 
 
@@ -272,7 +272,9 @@ def draw(by_data: dict[str, list[Cell]], published: dict[str, Any], pictures: Pa
         unit = "" if metric == "mrr" else " (points)"
         axis.set(title=TITLES[metric], ylabel=f"{TITLES[metric]} minus the paper's 1000 s{unit}")
     share_legend(drawing, axes, 5)
-    return save(drawing, pictures, "table4", "Differences to the paper's AnyBURL after 1000 s; bars are 95 % intervals")
+    return save(
+        drawing, pictures, "table4", "Differences from the paper's AnyBURL after 1000 s; bars are 95 % intervals"
+    )
 
 
 Point = tuple[float, tuple[float, float]]  # a difference, and how far its interval reaches down and up

@@ -48,11 +48,11 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
     found, machine = stored["results"], stored["machine"]
     parts = [
         "## Beyond the paper: rules alone, and with an embedding\n",
-        "The test split, filtered, realistic ties, connected pairs blocked only where said. Rules are learned for "
-        "60 s or less on 2 cores, with a seed each. Figures are means over seeds with their standard deviation; the "
-        "interval is that of the first seed, over test triples. Models learn from valid unless said, and no test "
-        "triple is read before ranking. Times were taken at high priority while other work ran on the same cores. "
-        "UMLS may be split in another way in published work.\n",
+        "Test split, filtered, realistic ties, connected pairs blocked only where noted. Rules are learned for 60 s or "
+        "less on 2 cores, one run per seed. Values are means over seeds with their standard deviation; the interval is "
+        "that of the first seed, over test triples. Models learn from valid unless noted, and no test triple is read "
+        "before ranking. Times were taken at high priority while other work ran on the same cores. Published work may "
+        "split UMLS differently.\n",
     ]
     for name, runs in found.items():
         parts += [f"### {name}\n", *sample_note(runs), table(HEADER, rows(runs)), ""]
@@ -62,17 +62,17 @@ def section(results: Path, published: dict[str, Any], pictures: Path) -> str:
         parts.append("")
     parts.append(
         f"Measured until {machine['date']} (UTC), commit {machine['commit']}; embeddings trained on one NVIDIA H200. "
-        "To measure again: `python benchmarks/bench_tuned.py --again`."
+        "To repeat: `python benchmarks/bench_tuned.py --again`."
     )
-    return "\n".join(parts) + "\n" + ablation(path.with_name("ablation.json"))
+    return "\n".join(parts) + "\n\n" + ablation(path.with_name("ablation.json"))
 
 
 def sample_note(runs: dict[str, Any]) -> list[str]:
     """Say where not all of the test split was ranked."""
     samples = sorted({run["sample"] for run in runs.values() if "sample" in run})
     return [
-        f"Of the test split, {sample:,} triples drawn at random were ranked, the same for every row: all of it takes "
-        "too long. Times are those of low priority on a machine that was busy.\n"
+        f"Every row ranks the same {sample:,} test triples, drawn at random, since the whole split takes too long. "
+        "Times were taken at low priority on a busy machine.\n"
         for sample in samples
     ]
 
@@ -87,8 +87,8 @@ def ablation(path: Path) -> str:
     lines = [[way, *(f"{found[name][way]['mrr']:.4f}" if way in found[name] else "" for name in found)] for way in ways]
     return (
         "### What each part of the model is worth\n\n"
-        "MRR on questions of valid, each ranked by a model that has not seen it; the first seed unless said, test not "
-        "looked at. Where columns are taken away, the model is trained again without them.\n\n"
+        "MRR on valid questions, each ranked by a model that has not seen it, for the first seed unless noted; test is "
+        "not used. Where features are removed, the model is trained again without them.\n\n"
         + table(["", *found], lines)
         + f"\n\nMeasured until {machine['date']} (UTC), commit {machine['commit']}, by `{stored['command']}`.\n"
     )

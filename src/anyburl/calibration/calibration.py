@@ -16,11 +16,11 @@ Ids = NDArray[np.int32] | NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Calibration:
-    """Turns scores, as people see them, into probabilities: two tables of (relations, bins of scores).
+    """Turns scores into probabilities, by two tables of (relations, bins of scores).
 
-    `probability` is the chance that an answer is stated if the question has an answer in the split that was held out.
-    `closed` is the share that this split states of all facts outside train with such a score; nan where facts were not
-    counted. In each relation, neither falls as the score rises.
+    `probability` is the chance that an answer is stated if the question has an answer in the held-out split. `closed`
+    is the share of all facts outside train with such a score that the held-out split states; nan where facts were not
+    counted. Within a relation, neither falls as the score rises.
     """
 
     edges: Floats
@@ -32,11 +32,13 @@ class Calibration:
         return self.probability[relations, bins_of(self.edges, scores)]
 
     def closed_world(self, relations: Ids, scores: Floats) -> Floats:
-        """Return the probability under the closed world, a lower bound; nan where it is not known."""
+        """Return the closed-world probability, a lower bound; nan where it is unknown."""
         return self.closed[relations, bins_of(self.edges, scores)]
 
     def least_scores(self, probability: float) -> Floats:
-        """Return for each relation the lowest score from which on the probability is at least this; inf if none."""
+        """Return, for each relation, the lowest score from which the probability is at least this; inf if there is
+        none.
+        """
         if not 0 <= probability <= 1:
             raise InvalidOptionError("probability", "from 0 to 1", probability)
         enough = self.probability >= probability

@@ -94,7 +94,7 @@ def _enough(found: HeldOut, dataset: Dataset) -> HeldOut:
     n_stated = int(found.observations.is_stated.sum())
     if n_stated < FEWEST_STATED:
         raise DataError(
-            f"{dataset.name} has too few facts to calibrate on: {n_stated} held-out answers are predicted, "
+            f"{dataset.name} has too few facts to calibrate on: the rules predict {n_stated} held-out answers, "
             f"expected at least {FEWEST_STATED}"
         )
     return found

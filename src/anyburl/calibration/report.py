@@ -20,10 +20,9 @@ from anyburl.triples.vocabulary import Vocabulary
 class CalibrationReport:
     """What calibration found.
 
-    The errors are expected calibration errors, in 15 bins with equally many answers each, on the split that the
-    calibration was checked on. `thresholds` holds for all relations together; `by_relation` tells for each relation the
-    lowest score from which on every answer is as probable, those with the most facts first. `before` and `after` are
-    equally wide bins of scores and of probabilities, to be drawn.
+    The errors are expected calibration errors on the split used for checking, in 15 bins with equally many answers.
+    `thresholds` covers all relations together; `by_relation` has the thresholds of each relation, those with the most
+    facts first. `before` and `after` are equally wide bins of scores and of probabilities, for plots.
     """
 
     expected_calibration_error: float | None

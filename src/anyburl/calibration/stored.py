@@ -44,7 +44,7 @@ def load_calibration(run: Path, key: KeptKey, n_relations: int) -> Calibration |
 def _checked(calibration: Calibration, n_relations: int) -> Calibration:
     edges, tables = calibration.edges, (calibration.probability, calibration.closed)
     if any(array.dtype != np.float64 for array in (edges, *tables)) or edges.ndim != 1:
-        raise ValueError("its tables have other types")
+        raise ValueError("its tables have unexpected types")
     if any(table.shape != (n_relations, len(edges) + 1) for table in tables) or not (np.diff(edges) > 0).all():
-        raise ValueError("its tables have other sizes")
+        raise ValueError("its tables have unexpected sizes")
     return calibration

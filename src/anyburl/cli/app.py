@@ -77,11 +77,11 @@ class AnyburlGroup(TyperGroup):
             if _is_control(error):
                 raise
             traceback.print_exc()
-            _fail("this is a bug in anyburl: please report it with the lines above", INTERNAL_ERROR, error)
+            _fail("this is a bug in anyburl: please report it with the traceback above", INTERNAL_ERROR, error)
         except BaseException as error:
             if type(error).__name__ != "PanicException":
                 raise
-            _fail(f"Polars cannot go on: {' '.join(str(error).split())[:300]}", INTERNAL_ERROR, error)
+            _fail(f"Polars failed: {' '.join(str(error).split())[:300]}", INTERNAL_ERROR, error)
 
     def main(
         self,
@@ -114,7 +114,7 @@ class AnyburlGroup(TyperGroup):
 app = typer.Typer(
     name="anyburl",
     cls=AnyburlGroup,
-    help="Learn rules from a knowledge graph, anytime, and use them to predict and explain facts.",
+    help="Learn rules from a knowledge graph, then predict and explain facts with them.",
     epilog="Start here:  anyburl demo\n\nYour own data:  anyburl learn DATA --out RUN, then anyburl evaluate RUN",
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,

@@ -12,7 +12,7 @@ from anyburl.learning.options import ENGINES
 from anyburl.ranking.aggregation import AGGREGATIONS
 from anyburl.ranking.options import BLOCK_CHOICES
 
-OBJECT_IDENTITY = "Different terms of a rule stand for different entities."
+OBJECT_IDENTITY = "Require different terms of a rule to stand for different entities."
 
 Rules = Annotated[
     str,
@@ -21,23 +21,25 @@ Rules = Annotated[
     ),
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, remarks or summary.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads; one per core if left out.")]
+Json = Annotated[bool, typer.Option("--json", help="Print a single JSON object to standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress, notes and the summary.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads. Defaults to one per core.")]
 Escaped = Annotated[
-    bool, typer.Option("--escaped", help="Escape special characters of labels in text as %28 and the like.")
+    bool, typer.Option("--escaped", help="Escape special characters in the labels of text files, such as %28.")
 ]
 ObjectIdentity = Annotated[bool, typer.Option(help=OBJECT_IDENTITY)]
 Data = Annotated[
     str | None,
     typer.Option(
         metavar="DATA",
-        help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, an index, or an address "
-        "(see `anyburl learn --help`); left out, a run folder's own data.",
+        help="A data set name (see `anyburl datasets`), a folder with train, valid and test, a file, an index, or "
+        "an address (see `anyburl learn --help`). Defaults to the data of the run folder.",
         autocompletion=complete_data,
     ),
 ]
-At = Annotated[float | None, typer.Option(metavar="SECONDS", help="Use the run's snapshot after this many seconds.")]
+At = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Use the run's snapshot taken after this many seconds.")
+]
 
 # Every command takes these, so that scripts can pass them along; here they change nothing.
 UnusedThreads = Annotated[int | None, typer.Option("--threads", hidden=True)]
@@ -46,11 +48,13 @@ UnusedSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
 Engine = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help=f"What answers the questions: {' or '.join(ENGINES)}.", autocompletion=one_of(*ENGINES)
+        metavar="NAME",
+        help=f"The engine that answers questions: {' or '.join(ENGINES)}.",
+        autocompletion=one_of(*ENGINES),
     ),
 ]
 Address = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="The Ray cluster to run on; this machine if left out.")
+    str | None, typer.Option(metavar="ADDRESS", help="The Ray cluster to run on. Defaults to this machine.")
 ]
 
 # How answers are ranked: the fields of RankOptions.
@@ -68,13 +72,13 @@ Aggregation = Annotated[
 ]
 Smoothing = Annotated[
     float,
-    typer.Option(help="A rule counts for support / (predictions + SMOOTHING).", rich_help_panel=RANKING),
+    typer.Option(help="Count a rule as support / (predictions + SMOOTHING).", rich_help_panel=RANKING),
 ]
 Weights = Annotated[
     str,
     typer.Option(
         metavar="TYPE=FACTOR,...",
-        help="Factors on confidences by rule type; AnyBURL-23 and PyClause use Ud=0.1,Z=0.01.",
+        help="Factors on confidences, by rule type. AnyBURL-23 and PyClause use Ud=0.1,Z=0.01.",
         rich_help_panel=RANKING,
     ),
 ]
@@ -82,7 +86,7 @@ BlockConnected = Annotated[
     str,
     typer.Option(
         metavar="|".join(BLOCK_CHOICES),
-        help="Leave out answers that any fact connects with the query's entity; auto does so if no valid triple "
+        help="Leave out answers that any fact connects with the query's entity. auto does so if no valid triple "
         "joins connected entities.",
         rich_help_panel=RANKING,
         autocompletion=one_of(*BLOCK_CHOICES),
@@ -93,7 +97,7 @@ Fallback = Annotated[
     bool,
     typer.Option(
         "--fallback",
-        help="Put answers that no rule predicts in order, too, by how they fit the question; tuned always does.",
+        help="Also rank answers that no rule predicts, by how well they fit the question. tuned always does.",
         rich_help_panel=RANKING,
     ),
 ]
@@ -101,13 +105,12 @@ WithScores = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="What another model says, for --aggregation hybrid: Parquet of entity, relation, asked, candidate, score.",
+        help="Scores of another model, for --aggregation hybrid: Parquet with entity, relation, asked, candidate, "
+        "score.",
         rich_help_panel=RANKING,
     ),
 ]
 Names = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="Readable names to show and understand: lines of label, tab, name; or RDF with rdfs:label."
-    ),
+    typer.Option(metavar="FILE", help="Readable names: lines of label, tab, name; or RDF with rdfs:label."),
 ]

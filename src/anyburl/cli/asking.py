@@ -43,16 +43,14 @@ class Asked:
     object_identity: RankingIdentity = DEFAULTS.object_identity
     fallback: Fallback = DEFAULTS.fallback
     with_scores: WithScores = None
-    prepare: Annotated[
-        bool, typer.Option(help="Keep what this command makes ready in the run folder, so that it opens at once.")
-    ] = True
+    prepare: Annotated[bool, typer.Option(help="Prepare the run folder, so that later commands open it at once.")] = (
+        True
+    )
     escaped: Escaped = False
     threads: Threads = None
     quiet: Quiet = False
     json: Json = False
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Random seed; only tuning and drawn samples depend on it.")
-    ] = 0
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed for tuning and sampling.")] = 0
 
     def notes(self) -> PlainConsole:
         """Return where remarks go."""

@@ -29,14 +29,16 @@ def command(
     asked: Asked,
     run: Run,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the calibration: a .png, .svg or .pdf.")
+        Path | None, typer.Option(metavar="FILE", help="Plot the calibration to a .png, .svg or .pdf file.")
     ] = None,
-    top: Annotated[int, typer.Option(min=0, help="Relations to show, those with the most new facts first.")] = 10,
+    top: Annotated[
+        int, typer.Option(min=0, help="Number of relations to show, those with the most new facts first.")
+    ] = 10,
 ) -> None:
-    """Find out which score means which precision, and keep that in the run folder.
+    """Find out which score means which precision, and keep the result in the run folder.
 
     Scores are calibrated on the valid split, or on facts held out of train, and checked on the test split. Without a
-    test split, each half of the facts is checked with what was fitted to the other half.
+    test split, each half of the facts is checked with a map fitted to the other half.
     """
     from anyburl.reasoning.prepared import can_prepare
 
@@ -44,7 +46,7 @@ def command(
     _check_plot(plot)
     options, source = asked.options(), asked.source(run, None)
     if not can_prepare(source.path):
-        raise RunError(f"{run} is still being learned, or was interrupted: continue it with --resume first")
+        raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
     with source.open(options, seed=asked.seed) as reasoner:
         report = reasoner.calibrate(front=source.front())
     if plot is not None:
@@ -63,9 +65,9 @@ def _check_plot(plot: Path | None) -> None:
         return
     new_figure()
     if plot.suffix.lower() not in SUFFIXES:
-        raise DataError(f"{plot}: a plot file ends in one of {', '.join(SUFFIXES)}")
+        raise DataError(f"{plot}: expected a file that ends in one of {', '.join(SUFFIXES)}")
     if not plot.parent.is_dir():
-        raise DataError(f"{plot}: there is no folder {plot.parent}")
+        raise DataError(f"{plot}: the folder {plot.parent} does not exist")
 
 
 def _draw(report: CalibrationReport, path: Path) -> None:

@@ -19,45 +19,45 @@ if TYPE_CHECKING:
 MEASURES = ("pca-confidence", "head-coverage", "lift")
 ORDERS = ("confidence", "support", "value", "predictions", *MEASURES)
 SMOOTHING = 5
-MEASURED = "Measures that take the data"
+MEASURED = "Measures that need the data"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """Which rules, and which come first; a field is a flag, with the default of the flag."""
 
-    relation: Annotated[str | None, typer.Option(help="Rules that predict this relation.")] = None
-    type: Annotated[str | None, typer.Option(metavar="B|Uc|Ud|Z", help="Rules of this type.")] = None
-    length: Annotated[int | None, typer.Option(min=0, help="Rules with this many body atoms.")] = None
-    min_confidence: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest confidence.")] = None
+    relation: Annotated[str | None, typer.Option(help="Only rules that predict this relation.")] = None
+    type: Annotated[str | None, typer.Option(metavar="B|Uc|Ud|Z", help="Only rules of this type.")] = None
+    length: Annotated[int | None, typer.Option(min=0, help="Only rules with this many body atoms.")] = None
+    min_confidence: Annotated[float | None, typer.Option(min=0, max=1, help="Minimum confidence.")] = None
     min_support: Annotated[int | None, typer.Option(min=0, help="Minimum number of correct predictions.")] = None
     contains: Annotated[
         str | None,
-        typer.Option(metavar="TERM", help="Rules with this entity or relation anywhere."),
+        typer.Option(metavar="TERM", help="Only rules that mention this entity or relation."),
     ] = None
     sort: Annotated[
         str,
         typer.Option(
             metavar="|".join(ORDERS),
-            help="What to sort by, highest first; value is support x confidence.",
+            help="Sort by this, highest first. value is support x confidence.",
         ),
     ] = ORDERS[0]
     smoothing: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Sort by confidence as support / (predictions + SMOOTHING), so that 500 of 510 comes before "
-            "2 of 2. The confidence shown is not smoothed.",
+            help="When sorting by confidence, use support / (predictions + SMOOTHING), so that 500 of 510 comes "
+            "before 2 of 2. The confidence shown is not smoothed.",
         ),
     ] = SMOOTHING
     min_pca_confidence: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Lowest PCA confidence.", rich_help_panel=MEASURED)
+        float | None, typer.Option(min=0, max=1, help="Minimum PCA confidence.", rich_help_panel=MEASURED)
     ] = None
     min_head_coverage: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Lowest head coverage; AMIE's default is 0.01.", rich_help_panel=MEASURED),
+        typer.Option(min=0, max=1, help="Minimum head coverage; AMIE's default is 0.01.", rich_help_panel=MEASURED),
     ] = None
-    min_lift: Annotated[float | None, typer.Option(min=0, help="Lowest lift.", rich_help_panel=MEASURED)] = None
+    min_lift: Annotated[float | None, typer.Option(min=0, help="Minimum lift.", rich_help_panel=MEASURED)] = None
 
     def __post_init__(self) -> None:
         if self.sort not in ORDERS:
@@ -106,5 +106,5 @@ def _term(text: str, vocabulary: Vocabulary, names: Names) -> str:
     relation = names.label_of(text, vocabulary.relations, "relation")
     entity = names.label_of(text, vocabulary.entities, "entity")
     if text not in (relation, entity) and relation != entity:
-        raise DataError(f"{text!r} is ambiguous: it may mean the relation {relation} or the entity {entity}")
+        raise DataError(f"{text!r} is ambiguous: it could be the relation {relation} or the entity {entity}")
     return entity if relation == text else relation

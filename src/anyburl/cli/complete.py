@@ -45,7 +45,9 @@ def command(
     out: Annotated[
         str,
         typer.Option(
-            metavar="FILE", help="Where facts go: .parquet, .tsv, .jsonl, .nt, .ttl, .nq, .trig (text also .gz), or -."
+            metavar="FILE",
+            help="Output file: .parquet, .tsv, .jsonl, .nt, .ttl, .nq, .trig (text also with .gz), "
+            "or - for standard output.",
         ),
     ],
     data: Data = None,
@@ -53,43 +55,44 @@ def command(
         float | None,
         typer.Option(
             metavar="SCORE",
-            help=f"The least score; {MIN_SCORE} unless --top or --min-probability is given.",
+            help=f"Minimum score. Defaults to {MIN_SCORE} without --top and --min-probability.",
             rich_help_panel=WANTED,
         ),
     ] = None,
     min_probability: Annotated[
         float | None,
         typer.Option(
-            metavar="CHANCE", help="The least calibrated probability (see `calibrate`).", rich_help_panel=WANTED
+            metavar="CHANCE", help="Minimum calibrated probability (see `anyburl calibrate`).", rich_help_panel=WANTED
         ),
     ] = None,
     top: Annotated[
-        int | None, typer.Option(metavar="N", help="Keep the N best facts, see --per.", rich_help_panel=WANTED)
+        int | None,
+        typer.Option(metavar="N", help="Keep the N best facts of each group (see --per).", rich_help_panel=WANTED),
     ] = None,
     per: Annotated[
         str,
         typer.Option(
             metavar="|".join(PER_CHOICES),
-            help="What --top counts by; a question is (subject, relation, ?).",
+            help="How --top groups facts; a question is (subject, relation, ?).",
             rich_help_panel=WANTED,
             autocompletion=one_of(*PER_CHOICES),
         ),
     ] = "relation",
     relations: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Facts of these relations only.", rich_help_panel=WANTED)
+        str | None, typer.Option(metavar="A,B", help="Only facts of these relations.", rich_help_panel=WANTED)
     ] = None,
     subjects: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Facts about these subjects only: one label in a line.", rich_help_panel=WANTED
+            metavar="FILE", help="Only facts about these subjects, one label per line.", rich_help_panel=WANTED
         ),
     ] = None,
     functional: Annotated[
         str | None,
         typer.Option(
             metavar=f"A,B|{AUTO}",
-            help="These relations have one object for each subject: facts of subjects that have one are left out, and "
-            f"of several the best is kept. {AUTO}: the relations for which the data shows it.",
+            help="These relations have one object per subject: propose nothing for subjects that have one, and "
+            f"only the best object for the others. {AUTO} detects them in the data.",
             rich_help_panel=WANTED,
         ),
     ] = None,
@@ -97,30 +100,30 @@ def command(
         str | None,
         typer.Option(
             metavar="RELATION",
-            help="Subject and object must have a type, as this relation states it, that was seen at their place, or "
-            "one of a class below it (rdfs:subClassOf).",
+            help="Require subject and object to have a type, stated by this relation, that is known in their "
+            "position, or a subclass of it (rdfs:subClassOf).",
             rich_help_panel=WANTED,
         ),
     ] = None,
     reasons: Annotated[
-        bool, typer.Option("--reasons", help="Tell the facts that make the best rule predict each fact.")
+        bool, typer.Option("--reasons", help="Include the facts that make the best rule predict each fact.")
     ] = False,
     provenance: Annotated[
         str,
         typer.Option(
             metavar="|".join(PROVENANCES),
-            help="In RDF, state score, rule and facts of each fact, in one of these ways; none: in comments.",
+            help="How RDF states the score, rule and premises of each fact; none writes them as comments.",
             autocompletion=one_of(*PROVENANCES),
         ),
     ] = PROVENANCES[0],
     engine: Engine = "threads",
     address: Address = None,
 ) -> None:
-    """Write every fact that no split states and that RULES imply with a high enough score."""
+    """Write every fact that RULES imply with a high enough score and no split states."""
     from anyburl.completion.files import STANDARD_OUTPUT, open_facts
 
     if asked.json and out == STANDARD_OUTPUT:
-        raise OptionError("--json and --out - both write to standard output: give a file")
+        raise OptionError("--json and --out - both write to standard output: write to a file instead")
     about = {} if subjects is None else _read_subjects(subjects)
     wanted = CompleteOptions(
         min_score=min_score,
@@ -138,12 +141,13 @@ def command(
     with source.open(options, explaining=wanted.reasons, completing=True, seed=asked.seed) as reasoner:
         if min_probability is not None and reasoner.calibration is None:
             raise OptionError(
-                f"--min-probability needs calibrated scores: run `anyburl calibrate {rules}` with the same flags first"
+                f"--min-probability needs calibrated scores: first run `anyburl calibrate {rules}` with the same "
+                "options"
             )
         _check_subjects(subjects, about, reasoner)
         found, target.prefixes = _Found(reasoner, out), reasoner.names.prefixes
         total = len(reasoner.vocabulary.entities) if top is None or per != "relation" else None
-        with target, Slow(source.notes, "looking for missing facts", "looked for missing facts", total=total) as bar:
+        with target, Slow(source.notes, "finding missing facts", "found missing facts", total=total) as bar:
             found.write(wanted, target, bar)
     if asked.json:
         print_json(found.to_json())
@@ -165,7 +169,7 @@ def _read_subjects(path: Path) -> dict[int, str]:
     """Return the labels in a file, one in a line, by the number of the line."""
     labels = lines_of(path, "subjects", DataError)
     if not labels:
-        raise DataError(f"{path}: expected subjects, one in a line, got an empty file")
+        raise DataError(f"{path}: expected one subject per line, got an empty file")
     return labels
 
 
@@ -224,7 +228,7 @@ class _Found:
         console = result_console()
         console.say(f"{counted(self._counts.total(), 'missing fact')} in {self._out}, in {self._seconds:.1f} s")
         if not self._counts:
-            console.say("no score was high enough: lower --min-score, or leave out filters")
+            console.say("no fact scores high enough: lower --min-score or drop some filters")
             return
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         table.add_column("relation", overflow="fold")

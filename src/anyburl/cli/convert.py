@@ -21,9 +21,7 @@ def command(
     rules: Rules,
     target: Annotated[
         Path,
-        typer.Argument(
-            metavar="RULES2", help="The file to write: .parquet, or text as .txt or .tsv, also with .gz or .zst."
-        ),
+        typer.Argument(metavar="RULES2", help="Output file: .parquet, or .txt or .tsv, also with .gz or .zst."),
     ],
     at: At = None,
     escaped: Escaped = False,
@@ -32,12 +30,12 @@ def command(
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """Write RULES in another format, chosen by the suffix of RULES2: Parquet, or AnyBURL's text."""
+    """Convert RULES to the format given by the suffix of RULES2: Parquet or AnyBURL's text."""
     notes = note_console(quiet=quiet)
     check_rules_output(target)
     found, report = read_rules_argument(rules, notes, at=at, escaped=escaped)
     if not len(found) and not _is_native(rules):
-        raise RuleError(f"{rules}: no rules in this file")
+        raise RuleError(f"{rules}: the file contains no rules")
     with Slow(notes, f"writing {len(found):,} rules", f"wrote {len(found):,} rules"):
         found.save(target, escaped=escaped)
     if json:

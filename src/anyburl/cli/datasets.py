@@ -44,11 +44,13 @@ def command(
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """List the data sets that DATA can name, or download one now instead of on first use."""
+    """List the data sets available by name, or download one in advance."""
     if action not in ACTIONS:
-        raise OptionError(f"datasets takes list or get NAME, got {action!r}")
+        raise OptionError(
+            f"expected `anyburl datasets`, `anyburl datasets list` or `anyburl datasets get NAME`, got {action!r}"
+        )
     if (action == "get") != (name is not None):
-        raise OptionError("give the name of one data set: anyburl datasets get NAME")
+        raise OptionError("name one data set: anyburl datasets get NAME")
     if name is not None:
         _get(name, note_console(quiet=quiet), json=json, quiet=quiet)
     else:
@@ -66,8 +68,8 @@ def _list(*, json: bool, quiet: bool) -> None:
         return
     out = result_console(quiet=quiet)
     print_whole(fitting_table(rows, out.width if out.is_terminal else None))
-    out.say(f"to download: on first use, or with anyburl datasets get NAME, into {cache}", "dim")
-    out.say("to add: not downloaded by anyburl; put train, valid and test into $ANYBURL_DATA/NAME", "dim")
+    out.say(f"to download: on first use, or with anyburl datasets get NAME, to {cache}", "dim")
+    out.say("to add: anyburl cannot download it; put train, valid and test into $ANYBURL_DATA/NAME", "dim")
     out.say(f"ANYBURL_DATA is {home}" if home else "set ANYBURL_DATA to a folder with your own data sets", "dim")
 
 

@@ -32,8 +32,8 @@ N_SHOWN = 5
 N_LOOKED_AT = 5_000
 TYPES = {
     "B": "how two entities are connected",
-    "Uc": "what goes with having a certain fact",
-    "Ud": "what goes with having any fact of a kind",
+    "Uc": "what follows from a certain fact",
+    "Ud": "what follows from any fact of a kind",
 }
 
 
@@ -48,7 +48,7 @@ def command(
     """Learn rules from the built-in data set geo, show the best, test them, and explain some predictions."""
     notes = note_console(quiet=quiet)
     if out is not None and (out / "options.json").exists():
-        raise RunError(f"{out} already holds a run: give another folder")
+        raise RunError(f"{out} already contains a run: choose another folder")
     from anyburl.triples.dataset import load_dataset
 
     dataset = load_dataset(DATA)

@@ -33,10 +33,10 @@ HEADINGS = {
 
 def command(
     rules1: Annotated[str, typer.Argument(metavar="RULES1", help="A run folder, a .parquet file, or a text file.")],
-    rules2: Annotated[str, typer.Argument(metavar="RULES2", help="The rules to compare them with.")],
-    top: Annotated[int, typer.Option(min=0, help="Number of rules to show of each sort.")] = 20,
+    rules2: Annotated[str, typer.Argument(metavar="RULES2", help="The rules to compare with.")],
+    top: Annotated[int, typer.Option(min=0, help="Number of gone, new and changed rules to show.")] = 20,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all differences to this file, .parquet or .tsv.")
+        Path | None, typer.Option(metavar="FILE", help="Write all differences to this .parquet or .tsv file.")
     ] = None,
     escaped: Escaped = False,
     quiet: Quiet = False,
@@ -44,7 +44,7 @@ def command(
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """Compare two sets of rules: which are gone, which are new, and whose counts changed."""
+    """Compare two rule sets: gone, new and changed rules."""
     _check_output(out)
     notes = note_console(quiet=quiet)
     first, second = (load_rules_argument(rules, notes, escaped=escaped) for rules in (rules1, rules2))
@@ -68,7 +68,7 @@ def _check_output(out: Path | None) -> None:
     if out.suffix not in (".parquet", ".tsv"):
         raise OptionError(f"--out must end in .parquet or .tsv, got {out}")
     if not out.parent.is_dir():
-        raise OptionError(f"{out}: there is no folder {out.parent}")
+        raise OptionError(f"{out}: the folder {out.parent} does not exist")
 
 
 def _write(difference: RuleDifference, out: Path, notes: PlainConsole) -> None:

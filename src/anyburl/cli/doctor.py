@@ -39,48 +39,47 @@ def command(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, an index, or an "
-            "address (see `anyburl learn --help`).",
+            help="A data set name (see `anyburl datasets`), a folder with train, valid and test, a file, an index, "
+            "or an address (see `anyburl learn --help`).",
             autocompletion=complete_data,
         ),
     ],
     reading: Reading,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as a page.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as an HTML page.")] = None,
     fail_on: Annotated[
         str | None,
         typer.Option(
             metavar="CHECK,...",
-            help=f"Exit with code {FAILED} if one of these checks finds a problem or something to be warned of: "
-            f"{', '.join(CHECKS)}.",
+            help=f"Exit with code {FAILED} if one of these checks reports a problem or a warning: {', '.join(CHECKS)}.",
         ),
     ] = None,
-    top: Annotated[int, typer.Option(metavar="N", help="Examples of each finding.")] = DoctorOptions.top,
+    top: Annotated[int, typer.Option(metavar="N", help="Number of examples per finding.")] = DoctorOptions.top,
     types: Annotated[
         str | None,
         typer.Option(
             metavar="RELATION",
-            help="The relation that states the types of entities, by default rdf:type; without types, entities are "
-            "judged by their relations.",
+            help="The relation that states the types of entities. Defaults to rdf:type; without types, entities "
+            "are judged by their relations.",
         ),
     ] = None,
     rules: Annotated[
         str | None,
-        typer.Option(metavar="RULES", help="A run folder or a file of rules.", rich_help_panel=RULES),
+        typer.Option(metavar="RULES", help="Use the rules of this run folder or rule file.", rich_help_panel=RULES),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(help="Without --rules, how long to learn them from train.", rich_help_panel=RULES)
+        float, typer.Option(help="How long to learn rules from train, without --rules.", rich_help_panel=RULES)
     ] = DoctorOptions.seconds,
     no_rules: Annotated[
-        bool, typer.Option("--no-rules", help="Learn no rules: facts are judged by counting.", rich_help_panel=RULES)
+        bool, typer.Option("--no-rules", help="Learn no rules: judge facts by counting.", rich_help_panel=RULES)
     ] = False,
     threads: Threads = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.")] = DoctorOptions.seed,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Report what is odd in DATA: leakage, inverse and duplicate relations, facts that look wrong, and more."""
+    """Report what is odd about DATA: leakage, inverse and duplicate relations, facts that look wrong, and more."""
     if no_rules and rules is not None:
-        raise OptionError("--rules and --no-rules contradict each other: give one of them")
+        raise OptionError("--rules and --no-rules contradict each other: use one of them")
     options = DoctorOptions(seconds=0.0 if no_rules else seconds, types=types, top=top, seed=seed, threads=threads)
     fatal = () if fail_on is None else check_names(name.strip() for name in fail_on.split(",") if name.strip())
     check_page(html)

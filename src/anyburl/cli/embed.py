@@ -31,32 +31,36 @@ def _option(text: str, **more: Any) -> Any:
 
 
 def command(
-    out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder; the embedding is kept in it.")],
+    out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder to keep the embedding in.")],
     data: Annotated[
         str | None,
-        typer.Argument(metavar="DATA", help="What to train on; a run knows its own.", autocompletion=complete_data),
+        typer.Argument(
+            metavar="DATA",
+            help="The data to train on. Defaults to the data of the run folder.",
+            autocompletion=complete_data,
+        ),
     ] = None,
     rank: Annotated[int, _option("Number of complex dimensions.")] = EmbedOptions.rank,
-    epochs: Annotated[int, _option("Most passes over the train split.")] = EmbedOptions.epochs,
-    batch_size: Annotated[int, _option("Triples that are learned from at a time.")] = EmbedOptions.batch_size,
-    learning_rate: Annotated[float, _option("Step size of Adagrad.")] = EmbedOptions.learning_rate,
-    regularisation: Annotated[float, _option("Factor of the N3 norm.")] = EmbedOptions.regularisation,
+    epochs: Annotated[int, _option("Maximum number of passes over the train split.")] = EmbedOptions.epochs,
+    batch_size: Annotated[int, _option("Triples per batch.")] = EmbedOptions.batch_size,
+    learning_rate: Annotated[float, _option("Learning rate of Adagrad.")] = EmbedOptions.learning_rate,
+    regularisation: Annotated[float, _option("Weight of the N3 regularisation.")] = EmbedOptions.regularisation,
     relation_weight: Annotated[
-        float, _option("Factor of the loss of guessing relations.")
+        float, _option("Weight of the relation prediction loss.")
     ] = EmbedOptions.relation_weight,
     patience: Annotated[
-        int, _option("Looks at valid without a better MRR after which training ends.")
+        int, _option("Stop after this many evaluations on valid without a better MRR.")
     ] = EmbedOptions.patience,
     device: Annotated[
         str, _option(f"Where to train: {', '.join(DEVICES)}.", metavar="NAME", autocompletion=one_of(*DEVICES))
     ] = EmbedOptions.device,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue training that was interrupted.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted training.")] = False,
     seed: Annotated[int, _option("Seed of all random numbers.")] = EmbedOptions.seed,
     threads: Threads = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Train an embedding (ComplEx) of DATA's train split into a run folder, for --aggregation hybrid."""
+    """Train an embedding (ComplEx) on DATA's train split and keep it in a run folder, for --aggregation hybrid."""
     options = EmbedOptions(
         rank=rank,
         epochs=epochs,
@@ -86,11 +90,11 @@ def _dataset(data: str | None, out: Path, notes: PlainConsole) -> Dataset:
     if data is not None:
         return load_data_argument(data, notes)
     if not (out / "options.json").is_file():
-        raise OptionError(f"give DATA: {out} is not a run folder that knows its own")
+        raise OptionError(f"DATA is missing: {out} is not a run folder that records its data")
     from anyburl.ruleset.files.run_folder import described_run
 
     described = described_run(out)["data"]
-    source, reading = recorded_data(described, f"{out} does not say where its data came from: give DATA")
+    source, reading = recorded_data(described, f"{out} does not record where its data came from: pass DATA")
     return load_data_argument(source, notes, reading, is_new=False)
 
 

@@ -36,33 +36,34 @@ def command(
     asked: Asked,
     rules: Rules,
     data: Data = None,
-    split: Annotated[str, typer.Option(metavar="test|valid|train", help="The triples to ask about.")] = "test",
+    split: Annotated[str, typer.Option(metavar="test|valid|train", help="The split to rank.")] = "test",
     at: Annotated[
-        str | None, typer.Option(metavar="10,50,100", help="Evaluate the run's snapshots after these seconds.")
+        str | None, typer.Option(metavar="10,50,100", help="Evaluate the run's snapshots taken after these seconds.")
     ] = None,
     protocol: Annotated[
         str,
         typer.Option(
             metavar="|".join(PROTOCOLS),
-            help="Rank answers against all entities, or against 49 sampled at random, as GraIL does; estimated: what "
-            "the sampled figures are on average, computed from the ranks against all.",
+            help="Rank answers against all entities, or against 49 drawn at random as GraIL does (sampled). "
+            "estimated computes the average sampled figures from the ranks against all.",
         ),
     ] = PROTOCOLS[0],
     rankings: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the best candidates of every query: .parquet, or text in AnyBURL's format, also .gz.",
+            help="Write the best candidates of every query to a .parquet file, or as text in AnyBURL's format "
+            "(also .gz).",
         ),
     ] = None,
     top_k: Annotated[
         int,
-        typer.Option(help="Candidates per query in --rankings; the lower bound of the MRR ignores ranks beyond it."),
+        typer.Option(help="Candidates per query in --rankings. The lower bound of the MRR ignores lower ranks."),
     ] = RankOptions.top_k,
     engine: Engine = "threads",
     address: Address = None,
 ) -> None:
-    """Ask for the subject and the object of every test triple and report where RULES rank the right answer."""
+    """Ask RULES for the subject and the object of every test triple, and report how the right answers rank."""
     options = asked.options(top_k=top_k)
     moments = parse_moments(at)
     _check_rankings(rankings, options, moments)
@@ -91,7 +92,7 @@ def parse_moments(text: str | None) -> list[float]:
     except ValueError:
         moments = []
     if not moments:
-        raise OptionError(f"--at takes the seconds of snapshots such as 10,50,100, got {text!r}")
+        raise OptionError(f"--at takes seconds of snapshots such as 10,50,100, got {text!r}")
     return moments
 
 
@@ -103,7 +104,7 @@ def _check_snapshots(rules: str, moments: list[float]) -> None:
     if not moments or not path.exists():
         return
     if not path.is_dir():
-        raise OptionError(f"--at asks for snapshots of a run folder, got the file {rules!r}")
+        raise OptionError(f"--at needs a run folder with snapshots, got the file {rules!r}")
     run = RunDirectory.open(path)
     for name in (f"{moment:g}" for moment in moments):
         if not (path / f"rules-{name}.parquet").is_file():
@@ -115,13 +116,13 @@ def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[f
     if rankings is None:
         return
     if len(moments) > 1:
-        raise OptionError(f"--rankings writes one file: give one snapshot with --at, got {len(moments)}")
+        raise OptionError(f"--rankings writes one file: pass a single snapshot to --at, got {len(moments)}")
     if rankings.is_dir():
-        raise DataError(f"{rankings} is a folder: give a file for the rankings")
+        raise DataError(f"{rankings} is a folder: expected a file for the rankings")
     if not rankings.parent.is_dir():
-        raise DataError(f"{rankings}: there is no folder {rankings.parent}")
+        raise DataError(f"{rankings}: the folder {rankings.parent} does not exist")
     if not os.access(rankings.parent, os.W_OK):
-        raise DataError(f"{rankings}: the folder {rankings.parent} cannot be written to")
+        raise DataError(f"{rankings}: the folder {rankings.parent} is not writable")
 
 
 def _evaluate(

@@ -29,7 +29,7 @@ SECONDS_BETWEEN = 1.0  # events of progress
 
 LogJson = Annotated[
     str | None,
-    typer.Option(metavar="FILE|-", help="Append what happens to FILE as lines of JSON; - is standard output."),
+    typer.Option(metavar="FILE|-", help="Append events to FILE as JSON lines; - is standard output."),
 ]
 
 
@@ -128,7 +128,7 @@ def _opened(out: str, given: dict[str, Any]) -> Iterator[TextIO]:
     if out == STANDARD_OUTPUT:
         if given.get("json") or not given.get("quiet"):
             raise OptionError(
-                "--log-json - takes standard output for itself: add --quiet, without --json, or give a file"
+                "--log-json - needs standard output for itself: add --quiet and drop --json, or log to a file"
             )
         yield sys.stdout
         return

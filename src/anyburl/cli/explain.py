@@ -29,15 +29,15 @@ def command(
     object: Annotated[str, typer.Argument(metavar="OBJECT", help="An entity.")],
     data: Data = None,
     top: Annotated[int, typer.Option(min=1, help="Number of rules to show.")] = 5,
-    groundings: Annotated[int, typer.Option(min=0, help="How many sets of facts to show for each rule.")] = 3,
+    groundings: Annotated[int, typer.Option(min=0, help="Number of groundings to show per rule.")] = 3,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with the proofs drawn as graphs.")
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page with the proofs drawn as graphs.")
     ] = None,
 ) -> None:
     """Show the rules that predict a triple, true or not, with the facts that make them fire."""
     options = asked.options()
     if "?" in (subject, object):
-        raise OptionError("explain takes a whole triple; to ask for answers, use predict")
+        raise OptionError("explain takes a complete triple; use predict to ask for answers")
     check_page(html)
     source = asked.source(rules, data)
     with source.open(options, explaining=True, seed=asked.seed) as reasoner:
@@ -57,9 +57,9 @@ def check_page(html: Path | None) -> None:
     if html is None:
         return
     if html.is_dir():
-        raise DataError(f"{html} is a folder: give a file for the page")
+        raise DataError(f"{html} is a folder: expected a file for the page")
     if not html.parent.is_dir():
-        raise DataError(f"{html}: there is no folder {html.parent}")
+        raise DataError(f"{html}: the folder {html.parent} does not exist")
 
 
 def _print_tree(found: Explanation, names: NamesByLabel, html: Path | None) -> None:
@@ -68,6 +68,6 @@ def _print_tree(found: Explanation, names: NamesByLabel, html: Path | None) -> N
     out = result_console()
     print_whole(to_tree(found, names))
     if not found.n_reasons and found.near_miss is None:
-        out.say("nor is there a rule that lacks only one fact")
+        out.say("no rule lacks only one fact, either")
     if html is not None:
         out.say(f"the page is in {html}", "dim")

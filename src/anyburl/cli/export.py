@@ -35,22 +35,22 @@ COLUMNS = ",".join(ExportOptions.columns)
 @choosing
 def command(
     rules: Rules,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Where rules go: a file, also with .gz, or -.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Output file, also with .gz, or - for standard output.")],
     wanted: Wanted,
     to: Annotated[
         str | None,
         typer.Option(
             metavar="|".join(LANGUAGES),
-            help="The language; left out, by suffix: .rq (SPARQL), .ru (SPARQL that inserts), .sql, .cypher, .dl "
-            "(Datalog), .pl (Prolog), .ttl (SHACL).",
+            help="The language. Defaults to the suffix: .rq (SPARQL), .ru (SPARQL that inserts), .sql, .cypher, "
+            ".dl (Datalog), .pl (Prolog), .ttl (SHACL).",
             autocompletion=one_of(*LANGUAGES),
         ),
     ] = None,
-    top: Annotated[int | None, typer.Option(min=1, help="Number of rules to write; all if left out.")] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Number of rules to write. Defaults to all.")] = None,
     object_identity: Annotated[
         bool | None,
         typer.Option(
-            "--object-identity/--no-object-identity", help=f"{OBJECT_IDENTITY} Left out, as a run was learned."
+            "--object-identity/--no-object-identity", help=f"{OBJECT_IDENTITY} Defaults to how the run was learned."
         ),
     ] = None,
     insert: Annotated[
@@ -63,14 +63,16 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Where to insert: a table (SQL; predictions), or the IRI of a graph (SPARQL).",
+            help="Insert into this table (SQL; predictions) or graph IRI (SPARQL).",
             rich_help_panel=WORDS,
         ),
     ] = None,
     base: Annotated[
         str,
         typer.Option(
-            metavar="IRI", help="How the IRIs of labels start that are none (SPARQL, SHACL).", rich_help_panel=WORDS
+            metavar="IRI",
+            help="Prefix of the IRIs for labels that are not IRIs (SPARQL, SHACL).",
+            rich_help_panel=WORDS,
         ),
     ] = ExportOptions.base,
     table: Annotated[
@@ -78,15 +80,17 @@ def command(
     ] = ExportOptions.table,
     columns: Annotated[
         str,
-        typer.Option(metavar="A,B,C", help="Its columns of subject, relation and object (SQL).", rich_help_panel=WORDS),
+        typer.Option(
+            metavar="A,B,C", help="The columns for subject, relation and object (SQL).", rich_help_panel=WORDS
+        ),
     ] = COLUMNS,
     key: Annotated[
         str,
-        typer.Option(metavar="NAME", help="The property of a node that is its label (Cypher).", rich_help_panel=WORDS),
+        typer.Option(metavar="NAME", help="The node property that holds the label (Cypher).", rich_help_panel=WORDS),
     ] = ExportOptions.key,
     node_label: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The label of all nodes that are entities (Cypher).", rich_help_panel=WORDS),
+        typer.Option(metavar="NAME", help="The node label of all entities (Cypher).", rich_help_panel=WORDS),
     ] = None,
     data: Data = None,
     names: Names = None,
@@ -97,9 +101,9 @@ def command(
     json: Json = False,
     seed: UnusedSeed = None,
 ) -> None:
-    """Write RULES in the language of another system, with every inequality of object identity, best rules first."""
+    """Write RULES in the language of another system, best first, with all inequalities of object identity."""
     if json and file == STANDARD_OUTPUT:
-        raise OptionError("--json and - both write to standard output: give a file")
+        raise OptionError("--json and - both write to standard output: write to a file instead")
     said: dict[str, Any] = {"insert": insert, "target": target, "base": base, "table": table, "key": key}
     said |= {"columns": tuple(name.strip() for name in columns.split(",")), "node_label": node_label}
     existing_rules(rules)

@@ -16,14 +16,16 @@ EXAMPLE = "Example:  anyburl generate --triples 100000 --out data/made-up"
 
 
 def command(
-    triples: Annotated[int, typer.Option(min=1_000, help="About how many triples, all splits together.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; it must not hold a graph yet.")],
+    triples: Annotated[int, typer.Option(min=1_000, help="Approximate number of triples in all splits.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; it must not contain a graph.")],
     entities: Annotated[
         int | None,
-        typer.Option(help="About how many entities (some may have no triple); a tenth of the triples if left out."),
+        typer.Option(
+            help="Approximate number of entities (some may have no triple). Defaults to a tenth of the triples."
+        ),
     ] = None,
     relations: Annotated[
-        int | None, typer.Option(help="How many relations; if left out, 30 to a few hundred, depending on the triples.")
+        int | None, typer.Option(help="Number of relations. Defaults to 30 to a few hundred, depending on the triples.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     quiet: Quiet = False,

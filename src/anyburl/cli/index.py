@@ -32,8 +32,8 @@ def command(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, or an address (see "
-            "`anyburl learn --help`).",
+            help="A data set name (see `anyburl datasets`), a folder with train, valid and test, a file, or an "
+            "address (see `anyburl learn --help`).",
             autocompletion=complete_data,
         ),
     ],
@@ -44,7 +44,7 @@ def command(
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """Index DATA once: every other command takes INDEX as its DATA and opens it at once."""
+    """Index DATA once, so that every other command can open INDEX as its DATA at once."""
     from anyburl.graph.dataset_index import check_index_output, write_index
 
     notes = note_console(quiet=quiet)

@@ -52,9 +52,9 @@ def command(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="A name (see `anyburl datasets`), a folder with train, valid and test, a file, an index (see "
-            "`anyburl index`), or an address: sparql:http://HOST/PATH, postgresql://HOST/DB#TABLE, duckdb:PATH#TABLE, "
-            "sqlite:PATH#TABLE. With --resume, the run knows its own.",
+            help="A data set name (see `anyburl datasets`), a folder with train, valid and test, a file, an index "
+            "(see `anyburl index`), or an address: sparql:http://HOST/PATH, postgresql://HOST/DB#TABLE, "
+            "duckdb:PATH#TABLE, sqlite:PATH#TABLE. With --resume, defaults to the data of the run.",
             autocompletion=complete_data,
         ),
     ] = None,
@@ -62,8 +62,8 @@ def command(
         bool,
         typer.Option(
             "--resume",
-            help="Continue RUN with its own options, except those given now. If DATA has changed, its rules are "
-            "updated first, and --seconds starts again: with --seconds 0 they are only updated.",
+            help="Continue RUN with its own options, except those given now. If DATA has changed, update the rules "
+            "first; --seconds then starts afresh, and --seconds 0 only updates.",
         ),
     ] = False,
     seconds: Annotated[
@@ -71,11 +71,11 @@ def command(
         _option("How long to learn, including the time before --resume.", BUDGET, show_default=f"{SECONDS:g}"),
     ] = LearnOptions.seconds,
     paths: Annotated[
-        int | None, _option("Sample this many paths instead: with a seed, the rules are the same every time.", BUDGET)
+        int | None, _option("Sample this many paths instead; with a seed, the rules are always the same.", BUDGET)
     ] = LearnOptions.paths,
-    snapshots: Annotated[str, _option("Seconds after which to save the rules found so far.", BUDGET)] = SNAPSHOTS,
+    snapshots: Annotated[str, _option("Save the rules found after these seconds.", BUDGET)] = SNAPSHOTS,
     max_rules: Annotated[
-        int | None, _option("Keep at most this many rules; the least valuable are dropped.", BUDGET)
+        int | None, _option("Keep at most this many rules, dropping the least valuable.", BUDGET)
     ] = LearnOptions.max_rules,
     max_cyclic: Annotated[int, _option("Longest body of binary rules (B).", RULES)] = LearnOptions.max_cyclic,
     max_acyclic: Annotated[
@@ -86,19 +86,19 @@ def command(
     ] = LearnOptions.max_grounded,
     min_support: Annotated[int, _option("Minimum number of correct predictions.", RULES)] = LearnOptions.min_support,
     min_confidence: Annotated[
-        float, _option("Confidence that a rule must exceed.", RULES)
+        float, _option("Keep rules with a confidence above this.", RULES)
     ] = LearnOptions.min_confidence,
     relations: Annotated[
         list[str] | None,
         _option(
-            "Learn rules for these relations only; separate them by commas or repeat the option.", RULES, metavar="A,B"
+            "Learn rules for these relations only. Separate them with commas, or repeat the option.",
+            RULES,
+            metavar="A,B",
         ),
     ] = None,
     object_identity: Annotated[bool, _option(OBJECT_IDENTITY, RULES)] = LearnOptions.object_identity,
-    policy: Annotated[
-        str, _choice("How cores are divided between path profiles", SEARCH, POLICIES)
-    ] = LearnOptions.policy,
-    reward: Annotated[str, _choice("How the new rules of a profile are valued", SEARCH, REWARDS)] = LearnOptions.reward,
+    policy: Annotated[str, _choice("How to divide cores among path profiles", SEARCH, POLICIES)] = LearnOptions.policy,
+    reward: Annotated[str, _choice("How to value the new rules of a profile", SEARCH, REWARDS)] = LearnOptions.reward,
     epsilon: Annotated[float, _option("Share of cores that explore at random.", SEARCH)] = LearnOptions.epsilon,
     saturation: Annotated[
         float, _option("Share of known rules at which the policy `saturation` moves on to longer ones.", SEARCH)
@@ -106,34 +106,34 @@ def command(
     span: Annotated[float, _option("Length of a time span in seconds.", SEARCH)] = LearnOptions.span,
     heads: Annotated[
         str,
-        _choice("Heads to try with a body; the paper tries only the sampled one", SEARCH, HEADS),
+        _choice("Heads to try for a body (the paper tries only the sampled one)", SEARCH, HEADS),
     ] = LearnOptions.heads,
     budget: Annotated[
-        int, _option("Edges to visit for one body; beyond that, its counts are estimated.", SEARCH)
+        int, _option("Edges to visit per body; beyond that, its counts are estimated.", SEARCH)
     ] = LearnOptions.budget,
     precision: Annotated[
         float,
         _option(
-            "On a large graph, how well to know a confidence: its 95 % interval is within this, or within five times "
-            "this share of it.",
+            "On large graphs, how precisely to estimate a confidence: its 95 % interval is within this, or within "
+            "five times this share of it.",
             SEARCH,
         ),
     ] = LearnOptions.precision,
-    engine: Annotated[str, _choice("What runs the search", SEARCH, ENGINES)] = LearnOptions.engine,
+    engine: Annotated[str, _choice("The engine that runs the search", SEARCH, ENGINES)] = LearnOptions.engine,
     address: Annotated[
         str | None,
         _option(
-            "The Ray cluster to run on, such as 10.0.0.1:6379; this machine if left out.", SEARCH, metavar="ADDRESS"
+            "The Ray cluster to run on, such as 10.0.0.1:6379. Defaults to this machine.", SEARCH, metavar="ADDRESS"
         ),
     ] = LearnOptions.address,
     threads: Annotated[
-        int | None, _option("Number of threads, or of workers with --engine ray; one per core if left out.", SEARCH)
+        int | None, _option("Number of threads, or of workers with --engine ray. Defaults to one per core.", SEARCH)
     ] = LearnOptions.threads,
     seed: Annotated[int, _option("Seed of all random numbers.", SEARCH)] = LearnOptions.seed,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Learn rules from DATA's train split into a run folder. Stop it at any time: what was found is saved."""
+    """Learn rules from DATA's train split into a run folder. Stop at any time: the rules found so far are saved."""
     notes = note_console(quiet=quiet)
     given = given_options(ctx)
     session = (
@@ -171,11 +171,11 @@ def _moments(text: str) -> tuple[float, ...]:
 def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole, reading: ReadOptions) -> Session:
     """Start a new run; wrong input is reported before anything is compiled."""
     if data is None:
-        raise OptionError("DATA is missing: give the name of a data set (geo), a folder or a file")
+        raise OptionError("DATA is missing: name a data set (such as geo), a folder or a file")
     options = LearnOptions(**{**given, "relations": None})
     require_engine(options.engine)
     if (out / "options.json").exists():
-        raise RunError(f"{out} already holds a run: choose another folder, or continue the run with --resume")
+        raise RunError(f"{out} already contains a run: choose another folder, or continue the run with --resume")
     dataset = load_data_argument(data, notes, reading)
     options = LearnOptions(**_with_labels(given, dataset))
 
@@ -212,7 +212,7 @@ def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainCons
     claim_run(out).release()  # refuse at once what another process is writing
     described = dict(run.described()["data"])
     described["source"] = data or described.get("source")
-    source, before = recorded_data(described, f"{out} does not say where its data came from: give DATA")
+    source, before = recorded_data(described, f"{out} does not record where its data came from: pass DATA")
     dataset = load_data_argument(source, notes, before.changed(reading.options()))
     changes = _with_labels(given, dataset)
     options = run.options().changed(**changes)
@@ -237,7 +237,7 @@ def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
         parts = [value] if is_label else [part for part in value.split(",") if part]
         labels += [vocabulary.relation_label(names.relation_id(part, vocabulary)) for part in parts]
     if not labels:
-        raise OptionError("--relations names no relation: give at least one")
+        raise OptionError("--relations is empty: name at least one relation")
     return {**given, "relations": tuple(labels)}
 
 
@@ -248,12 +248,12 @@ def _print_summary(session: Session) -> None:
     if session.recorder.update:
         _print_update(session.recorder.update, out)
     if not len(session.rules):
-        out.say(f"no rules were found in {session.learner.elapsed:.1f} s; the run is in {run}")
+        out.say(f"no rules found in {session.learner.elapsed:.1f} s; the run is in {run}")
         return
     out.print(counts_table(session.rules.counts_by_length()))
     if session.learner.stopped_by != "complete":
         out.print(outlook_table(session.learner.outlook()))
-        out.say("seen: how many of the next paths would lead to a body that is known, as far as the last ones tell")
+        out.say("seen: estimated share of further paths that would lead to a known body")
     out.say(f"{counted(len(session.rules), 'rule')} in {session.learner.elapsed:.1f} s, saved in {run}")
     out.say(f"see the best:      anyburl rules {run}")
     out.say(f"in a browser:      anyburl serve {run}")

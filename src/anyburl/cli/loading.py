@@ -33,7 +33,7 @@ def existing_rules(rules: str) -> Path:
     """Return the path of RULES; what is not there is refused, with what is beside it and like it."""
     path = Path(rules).expanduser()
     if not path.exists():
-        raise RuleError(f"there is no run folder or file of rules at {rules!r}{_names_beside(path)}")
+        raise RuleError(f"no run folder or rule file at {rules!r}{_names_beside(path)}")
     if path.is_dir() and not (path / "options.json").exists():
         _refuse_data(path)
     return path
@@ -42,7 +42,7 @@ def existing_rules(rules: str) -> Path:
 def require_run(run: str) -> None:
     """Refuse what is not a run folder, for a command that writes into it."""
     if not existing_rules(run).is_dir():
-        raise RunError(f"{run} is not a run folder: this command writes into one")
+        raise RunError(f"{run} is not a run folder, which this command writes to")
 
 
 def _names_beside(path: Path) -> str:
@@ -57,7 +57,9 @@ def _refuse_data(path: Path) -> None:
     from anyburl.triples.registry import has_train
 
     if has_train(path):
-        raise RuleError(f"{path} holds triples, not rules: give the folder that `anyburl learn {path} --out RUN` wrote")
+        raise RuleError(
+            f"{path} contains triples, not rules: pass the folder that `anyburl learn {path} --out RUN` wrote"
+        )
 
 
 def load_rules_argument(rules: str, notes: PlainConsole, *, at: float | None = None, escaped: bool = False) -> RuleSet:
@@ -73,12 +75,12 @@ def read_rules_argument(
 
     path = existing_rules(rules)
     if at is not None and not path.is_dir():
-        raise OptionError(f"--at asks for a snapshot of a run folder, got the file {rules!r}")
+        raise OptionError(f"--at needs a run folder with snapshots, got the file {rules!r}")
     with Slow(notes, f"reading {rules}", f"read {rules}"):
         found, report = RuleSet.read(path, at=at, escaped=escaped)
     if not len(found) and report.rejected:
         number, reason = report.rejected[0]
-        raise RuleError(f"{rules}: no rules in this file; line {number}: {reason}")
+        raise RuleError(f"{rules}: the file contains no rules; line {number}: {reason}")
     for fault in (*report.damaged, *(f"{rules}: {remark}" for remark in report.remarks)):
         notes.say(fault, "yellow")
     _remark_rejected(rules, report, notes)
@@ -178,12 +180,10 @@ def data_of_rules(rules: str, data: str | None) -> tuple[str, ReadOptions | None
         return data, None
     path = Path(rules).expanduser()
     if not path.is_dir():
-        raise OptionError(f"give --data DATA: only a run folder remembers its data, and {rules!r} is not one")
+        raise OptionError(f"--data is missing: only a run folder remembers its data, and {rules!r} is not one")
     from anyburl.ruleset.files.run_folder import described_run
 
-    return recorded_data(
-        described_run(path)["data"], f"{rules} does not say where its data came from: give --data DATA"
-    )
+    return recorded_data(described_run(path)["data"], f"{rules} does not record where its data came from: pass --data")
 
 
 def recorded_data(described: Mapping[str, Any], otherwise: str) -> tuple[str, ReadOptions]:
@@ -214,9 +214,9 @@ def check_rules_output(path: Path) -> None:
     from anyburl.ruleset.files.choose import check_suffix
 
     if path.is_dir():
-        raise RuleError(f"{path} is a folder: give a file for the rules")
+        raise RuleError(f"{path} is a folder: expected a file for the rules")
     check_suffix(path)
     if not path.parent.is_dir():
-        raise RuleError(f"{path}: there is no folder {path.parent}")
+        raise RuleError(f"{path}: the folder {path.parent} does not exist")
     if not os.access(path.parent, os.W_OK):
-        raise RuleError(f"{path}: the folder {path.parent} cannot be written to")
+        raise RuleError(f"{path}: the folder {path.parent} is not writable")

@@ -37,5 +37,5 @@ class MemoryWatch:
             return
         self._has_warned = True
         room = f"{left[0] / 1e9:.1f} of {left[1] / 1e9:.1f} GB left"
-        advice = f"--max-rules {max(n_rules, 1)} keeps the rules from growing, fewer --threads need less"
-        self._warn(f"memory runs out, {room}: stop with Ctrl-C and --resume with less; {advice}")
+        advice = f"--max-rules {max(n_rules, 1)} caps the rules, and fewer --threads need less"
+        self._warn(f"memory is running out, {room}: stop with Ctrl-C, then --resume with less; {advice}")

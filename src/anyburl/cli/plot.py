@@ -37,19 +37,21 @@ def command(
     asked: Asked,
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="Run folders: `anytime` compares them, the other plots show the first."),
+        typer.Argument(metavar="RUN", help="Run folders. `anytime` compares them; the other plots show the first."),
     ],
     out: Annotated[
         Path,
-        typer.Option(metavar="FOLDER|FILE", help="A folder for one file per plot, or a .png, .svg or .pdf for all."),
+        typer.Option(
+            metavar="FOLDER|FILE", help="A folder for one file per plot, or a .png, .svg or .pdf file for all."
+        ),
     ],
     what: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help=f"Plots to draw: {', '.join(PLOTS)}; all if left out.")
+        str | None, typer.Option(metavar="NAME,...", help=f"Plots to draw: {', '.join(PLOTS)}. Defaults to all.")
     ] = None,
     metric: Annotated[
         str, typer.Option(metavar="mrr|hits@1|hits@3|hits@10", help="The metric that `anytime` shows.")
     ] = "mrr",
-    split: Annotated[str, typer.Option(metavar="test|valid", help="The triples to ask about.")] = "test",
+    split: Annotated[str, typer.Option(metavar="test|valid", help="The split to rank.")] = "test",
     data: Data = None,
 ) -> None:
     """Plot runs: quality over time, rules by type and confidence, reward and cores per profile, calibration."""
@@ -84,9 +86,9 @@ def _check_out(out: Path) -> None:
     from anyburl.plotting.style import SUFFIXES
 
     if out.suffix and out.suffix.lower() not in SUFFIXES and not out.is_dir():
-        raise DataError(f"{out}: a plot file ends in one of {', '.join(SUFFIXES)}; a folder has no suffix")
+        raise DataError(f"{out}: expected a folder, or a file that ends in one of {', '.join(SUFFIXES)}")
     if out.suffix and not out.parent.is_dir():
-        raise DataError(f"{out}: there is no folder {out.parent}")
+        raise DataError(f"{out}: the folder {out.parent} does not exist")
 
 
 def _check_metric(metric: str) -> None:
@@ -129,7 +131,7 @@ class Plots:
         if len(dataset.split(self.split)):
             return True
         self.notes.say(
-            f"{dataset.name} has no triples in its {self.split} split: leaving out {' and '.join(RANKED)}", "yellow"
+            f"{dataset.name} has no triples in its {self.split} split: skipping {' and '.join(RANKED)}", "yellow"
         )
         return False
 

@@ -42,22 +42,22 @@ COLUMNS = ("subject", "relation", "object", "rank", "score", "known", "rule", "r
 def command(
     asked: Asked,
     rules: Rules,
-    subject: Annotated[str | None, typer.Argument(metavar="SUBJECT", help="An entity, or ? for what is asked.")] = None,
+    subject: Annotated[str | None, typer.Argument(metavar="SUBJECT", help="An entity, or ? to ask for it.")] = None,
     relation: Annotated[str | None, typer.Argument(metavar="RELATION", help="A relation.")] = None,
-    object: Annotated[str | None, typer.Argument(metavar="OBJECT", help="An entity, or ? for what is asked.")] = None,
+    object: Annotated[str | None, typer.Argument(metavar="OBJECT", help="An entity, or ? to ask for it.")] = None,
     data: Data = None,
     queries: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Answer the queries in a file: tab-separated lines of subject, relation and object, with a ? for the "
-            "subject or the object. Answers are printed as tab-separated lines or, with --json, one object per query.",
+            help="Answer the queries in a file: tab-separated lines of subject, relation and object, with ? for "
+            "the subject or the object. Prints tab-separated answers or, with --json, one object per query.",
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of answers.")] = 10,
     explain: Annotated[bool, typer.Option("--explain", help="Show the reasons for each answer.")] = False,
     include_known: Annotated[
-        bool, typer.Option("--include-known", help="Keep answers that the train split states.")
+        bool, typer.Option("--include-known", help="Include answers that the train split states.")
     ] = False,
 ) -> None:
     """Rank the answers to SUBJECT RELATION ? or ? RELATION OBJECT (some shells need quotes around the ?)."""
@@ -87,7 +87,7 @@ def _one_query(words: list[str | None], queries: Path | None) -> Query | None:
     given = [word for word in words if word is not None]
     if queries is not None:
         if given:
-            raise OptionError("give one query, or a file of them with --queries, not both")
+            raise OptionError("pass either one query or a file with --queries, not both")
         return None
     if len(given) < 3:
         raise OptionError(f"a query is SUBJECT RELATION ? or ? RELATION OBJECT, got {' '.join(given) or 'none'}")
@@ -194,7 +194,7 @@ class _Answering:
 def _print_answers(query: Query, answers: Answers, answering: _Answering, *, quiet: bool) -> None:
     out = result_console()
     if not answers:
-        out.say(f"no rule gives an answer to {_query_text(query, answering)}")
+        out.say(f"no rule answers {_query_text(query, answering)}")
     else:
         out.say(_query_text(query, answering), "bold")
         print_whole(_table(answers, answering))
@@ -242,5 +242,5 @@ def _remarks(query: Query, answers: Answers, answering: _Answering) -> str:
         verb = "is" if answers.n_known == 1 else "are"
         parts.append(f"{counted(answers.n_known, 'known answer')} {verb} left out (see --include-known)")
     if reasoner.ranker.block_connected:
-        parts.append(f"entities connected with {given} are left out (see --block-connected)")
+        parts.append(f"entities connected with {given} were left out (see --block-connected)")
     return "; ".join(parts)

@@ -24,7 +24,7 @@ def command(
 ) -> None:
     """Prepare a run folder, so that commands that ask questions open it at once.
 
-    The first of these commands does this as well. Smoothing, weights and aggregation can still be chosen per command.
+    The first of these commands also does this. You can still choose smoothing, weights and aggregation per command.
     """
     from anyburl.reasoning.opening import make_prepared
     from anyburl.reasoning.prepared import PREPARED, NotPreparedError, can_prepare, open_prepared
@@ -33,7 +33,7 @@ def command(
     notes = note_console(quiet=quiet)
     source = Source(run, None, notes)
     if not can_prepare(source.path):
-        raise RunError(f"{run} is still being learned, or was interrupted: continue it with --resume first")
+        raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
     started = time.monotonic()
     try:
         prepared, was_ready = open_prepared(source.path), True

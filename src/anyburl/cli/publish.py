@@ -30,28 +30,27 @@ def command(
         str,
         typer.Argument(
             metavar="ADDRESS",
-            help="Where to: sparql:http://HOST/PATH (an endpoint for updates), postgresql://HOST/DB#TABLE, "
+            help="The destination: sparql:http://HOST/PATH (an endpoint for updates), postgresql://HOST/DB#TABLE, "
             "duckdb:PATH#TABLE or sqlite:PATH#TABLE.",
         ),
     ],
     write: Annotated[
-        bool, typer.Option("--write", help="Do it; without this flag, only say what would be done.")
+        bool, typer.Option("--write", help="Send the facts; without this, only show what would be done.")
     ] = False,
     graph: Annotated[
-        str | None, typer.Option(metavar="IRI", help="The named graph of the endpoint; its default graph if left out.")
+        str | None,
+        typer.Option(metavar="IRI", help="The named graph to write to. Defaults to the endpoint's default graph."),
     ] = PublishOptions.graph,
-    batch_size: Annotated[
-        int, typer.Option(metavar="N", help="Facts in one update of an endpoint.")
-    ] = PublishOptions.batch_size,
+    batch_size: Annotated[int, typer.Option(metavar="N", help="Facts per update.")] = PublishOptions.batch_size,
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long a server may be silent before it is given up.")
+        float, typer.Option(metavar="SECONDS", help="How long to wait for a silent server.")
     ] = PublishOptions.timeout,
     quiet: Quiet = False,
     json: Json = False,
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
 ) -> None:
-    """Send FACTS to a SPARQL endpoint or into a table. Says what it would do; does it with --write."""
+    """Send FACTS to a SPARQL endpoint or a database table. Without --write, only show what would be done."""
     from anyburl.publishing.publish import plan_publishing
 
     options = PublishOptions(graph=graph, batch_size=batch_size, timeout=timeout)
@@ -81,7 +80,7 @@ def _write(plan: Plan, notes: PlainConsole) -> dict[str, Any]:
         with Slow(notes, f"writing to {place}", f"wrote to {place}", total=plan.n_facts) as bar:
             n_written = plan.write(advance)
     except KeyboardInterrupt:
-        notes.say(f"{n_in:,} of {plan.n_facts:,} facts are in; send all of them again, no fact comes in twice")
+        notes.say(f"{n_in:,} of {plan.n_facts:,} facts were written; send the file again: no fact is written twice")
         raise
     return {"written": n_written, "seconds": round(time.monotonic() - started, 3)}
 
@@ -91,7 +90,7 @@ def _print(plan: Plan, told: dict[str, Any]) -> None:
     if told["written"] is None:
         for line in plan.told:
             console.say(line)
-        console.say("nothing was sent: add --write to do it")
+        console.say("nothing was sent: add --write to send the facts")
         return
     n_known = plan.n_facts - told["written"]
     known = f"; {n_known:,} were there before" if n_known else ""

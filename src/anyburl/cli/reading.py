@@ -25,8 +25,8 @@ class Reading:
         str,
         typer.Option(
             metavar="NAME",
-            help="What becomes of literals in RDF: skip them, keep them as entities, or keep numbers and dates as "
-            f"ranges and skip the others: {', '.join(LITERALS)}.",
+            help="How to treat RDF literals: skip them, keep them as entities, or turn numbers and dates into "
+            f"ranges and skip the rest: {', '.join(LITERALS)}.",
             autocompletion=one_of(*LITERALS),
             rich_help_panel=PANEL,
         ),
@@ -35,8 +35,8 @@ class Reading:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="DATA is the dump that this project publishes: keep the statements between entities, and count the "
-            f"others by kind: {', '.join(DUMPS)}.",
+            help="Read DATA as the dump published by this project, keeping statements between entities and "
+            f"counting the others by kind: {', '.join(DUMPS)}.",
             autocompletion=one_of(*DUMPS),
             rich_help_panel=PANEL,
         ),
@@ -45,18 +45,19 @@ class Reading:
         str | None,
         typer.Option(
             metavar="QUERY",
-            help="What to ask a database (three columns) or a SPARQL endpoint (?s ?p ?o) instead of reading all of it.",
+            help="Query for triples in a database (three columns) or a SPARQL endpoint (?s ?p ?o), instead of "
+            "reading everything.",
             rich_help_panel=PANEL,
         ),
     ] = None
     page_size: Annotated[
-        int, typer.Option(metavar="N", help="Triples in one answer of a SPARQL endpoint.", rich_help_panel=PANEL)
+        int, typer.Option(metavar="N", help="Triples per request to a SPARQL endpoint.", rich_help_panel=PANEL)
     ] = DEFAULTS.page_size
     timeout: Annotated[
         float,
         typer.Option(
             metavar="SECONDS",
-            help="How long a SPARQL endpoint may be silent, or a database take to accept a connection.",
+            help="How long to wait for a silent SPARQL endpoint, or for a database connection.",
             rich_help_panel=PANEL,
         ),
     ] = DEFAULTS.timeout
@@ -65,8 +66,8 @@ class Reading:
         str | None,
         typer.Option(
             metavar="A,B,C",
-            help="The columns of a table that hold subject, relation and object: by their names in its first line, or "
-            "by number, from 1, if it has no such line.",
+            help="The columns that hold subject, relation and object, by name as in the first line, or by number "
+            "from 1 if there is no such line.",
             rich_help_panel=PANEL,
         ),
     ] = None
@@ -74,31 +75,32 @@ class Reading:
         str | None,
         typer.Option(
             metavar="TRAIN,VALID,TEST",
-            help="Divide a graph without splits at random, by these shares, such as 0.8,0.1,0.1; every entity and "
-            "relation stays in train.",
+            help="Split a graph at random by these shares, such as 0.8,0.1,0.1; every entity and relation stays in "
+            "train.",
             rich_help_panel=PANEL,
         ),
     ] = None
     split_seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Seed of the random numbers of --split.", rich_help_panel=PANEL)
+        int, typer.Option(metavar="N", min=0, help="Random seed for --split.", rich_help_panel=PANEL)
     ] = DEFAULTS.split_seed
     graph: Annotated[
         list[str] | None,
         typer.Option(
             metavar="IRI",
-            help="Read this named graph of RDF only, or `default` for the one without a name; repeat it for more.",
+            help="Read only this named RDF graph, or `default` for the unnamed one. May be repeated.",
             rich_help_panel=PANEL,
         ),
     ] = None
     language: Annotated[
         str,
-        typer.Option(metavar="TAG", help="The language of names in RDF, if there is a choice.", rich_help_panel=PANEL),
+        typer.Option(metavar="TAG", help="Preferred language of RDF names.", rich_help_panel=PANEL),
     ] = DEFAULTS.language
     prefix: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=IRI",
-            help="Shorten IRIs that start so, besides the prefixes of DATA and well-known ones; repeat it for more.",
+            help="Shorten IRIs that start with this, in addition to well-known prefixes and those of DATA. May be "
+            "repeated.",
             rich_help_panel=PANEL,
         ),
     ] = None

@@ -34,27 +34,27 @@ EXAMPLE = "Example:  anyburl rescore rules.txt --data geo --exact --out rescored
 
 def command(
     rules: Rules,
-    out: Annotated[Path, typer.Option(metavar="RULES2", help="The file to write: .parquet, .txt or .txt.gz.")],
+    out: Annotated[Path, typer.Option(metavar="RULES2", help="Output file: .parquet, .txt or .txt.gz.")],
     data: Annotated[
         str | None,
-        typer.Option(metavar="DATA", help="Count on the train split of this data; left out, a run folder's own data."),
+        typer.Option(
+            metavar="DATA", help="Count on the train split of this data. Defaults to the data of the run folder."
+        ),
     ] = None,
     object_identity: ObjectIdentity = LearnOptions.object_identity,
     exact: Annotated[bool, typer.Option("--exact", help="Count exactly, however long it takes.")] = False,
     budget: Annotated[
         int,
-        typer.Option(
-            min=1, help="Without --exact: edges to visit for one body; beyond that, its counts are estimated."
-        ),
+        typer.Option(min=1, help="Without --exact, edges to visit per body; beyond that, its counts are estimated."),
     ] = LearnOptions.budget,
     measures: Annotated[
         bool,
-        typer.Option("--measures", help="Add PCA confidence, head coverage and lift, as columns of a .parquet file."),
+        typer.Option("--measures", help="Add the columns PCA confidence, head coverage and lift to a .parquet file."),
     ] = False,
     best: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Count the N best of the rules with estimated counts only; keep the other counts."
+            min=1, metavar="N", help="Recount only the N best rules with estimated counts, and keep all other counts."
         ),
     ] = None,
     at: At = None,
@@ -64,18 +64,18 @@ def command(
     json: Json = False,
     seed: UnusedSeed = None,
 ) -> None:
-    """Count predictions and support of RULES again on DATA's train split, keeping the order of the rules."""
+    """Recount predictions and support of RULES on DATA's train split, keeping their order."""
     notes = note_console(quiet=quiet)
     check_rules_output(out)
     if measures and out.suffix != ".parquet":
         raise InvalidOptionError("out", "a .parquet file with {measures}: text has no room for these", str(out))
     if best is not None and measures:
-        raise OptionError("--measures are those of all rules: leave out --best")
+        raise OptionError("--measures covers all rules: drop --best")
     source, reading = data_of_rules(rules, data)
     old = load_rules_argument(rules, notes, at=at, escaped=escaped)
     table = load_data_argument(source, notes, reading).train
     if not len(table):
-        raise DataError(f"{source} has no triples to count on")
+        raise DataError(f"{source} has no train triples to count on")
     moved, table, n_unknown = under_one_vocabulary(old, table)
     if n_unknown:
         verb = "uses" if n_unknown == 1 else "use"

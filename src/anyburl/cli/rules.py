@@ -74,7 +74,7 @@ def _order(wanted: Wanted) -> str:
 def _print_table(best: RuleSet, names: NamesByLabel, n_matching: int, n_rules: int, order: str) -> None:
     out = result_console(least_width=table_width(best, names))
     if not len(best):
-        out.say("there are no rules" if not n_rules else f"none of the {n_rules:,} rules match")
+        out.say("no rules" if not n_rules else f"none of the {n_rules:,} rules match")
         return
     out.print(rules_table(best, names))
     of = f" (of {n_rules:,})" if n_matching < n_rules else ""

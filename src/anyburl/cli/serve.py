@@ -34,7 +34,7 @@ INTERRUPTED = 130
 
 Reviews = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Where verdicts on facts go; left out, reviews.jsonl beside the rules."),
+    typer.Option(metavar="FILE", help="File for verdicts on facts. Defaults to reviews.jsonl next to the rules."),
 ]
 
 
@@ -43,18 +43,18 @@ def command(
     asked: Asked,
     rules: Rules,
     data: Data = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = (
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 picks a free one.")] = (
         DEFAULTS.port
     ),
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="The address to listen on; any but this machine's own needs a token.")
+        str, typer.Option(metavar="ADDRESS", help="The address to listen on; any but the local machine needs a token.")
     ] = DEFAULTS.host,
     token: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What readers must know.", envvar=TOKEN, show_default=False)
+        str | None, typer.Option(metavar="TEXT", help="The token that readers need.", envvar=TOKEN, show_default=False)
     ] = None,
     reviews: Reviews = None,
 ) -> None:
-    """Look at rules, ask, see the reasons and review predictions in a browser, until Ctrl-C."""
+    """Explore rules, ask questions, see reasons and review predictions in a browser."""
     if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn"))):
         raise MissingExtraError("anyburl serve", "web")
     options, source = asked.options(), asked.source(rules, data)
@@ -108,7 +108,7 @@ def _listening(serving: ServeOptions) -> socket.socket:
         return socket.create_server((serving.host, serving.port), family=family, backlog=2048)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise OptionError(f"port {serving.port} is in use: give another with --port") from error
+            raise OptionError(f"port {serving.port} is in use: choose another with --port") from error
         raise OptionError(
             f"cannot listen on {serving.host} port {serving.port}: {os.strerror(error.errno or 0)}"
         ) from error

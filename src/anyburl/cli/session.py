@@ -123,7 +123,7 @@ def silence_engine(engine: str) -> None:
 def starting(engine: str, notes: PlainConsole) -> Slow:
     """Report that an engine is starting if that takes a while; Ray itself is silenced."""
     silence_engine(engine)
-    return Slow(notes, f"starting the engine {engine}", f"started the engine {engine}")
+    return Slow(notes, f"starting {engine}", f"started {engine}")
 
 
 def run_session(
@@ -186,7 +186,9 @@ def _finish(learner: Learner, recorder: Recorder, notes: PlainConsole) -> RuleSe
         recorder.close()
         if recorder.update is None:
             rules = counted(learner.store.n_rules, "rule")
-            notes.say(f"interrupted while saving: {rules} kept in {recorder.run.path}, which opens as it is", "yellow")
+            notes.say(
+                f"interrupted while saving: {rules} kept in {recorder.run.path}, which can still be opened", "yellow"
+            )
         raise
 
 
@@ -198,7 +200,7 @@ def _remark_end(session: Session, notes: PlainConsole) -> None:
     if session.was_interrupted:
         notes.say(f"interrupted after {learner.elapsed:.1f} s: {n_rules} saved", "yellow")
     elif learner.stopped_by == "complete":
-        notes.say(f"complete after {learner.elapsed:.1f} s: there are no more bodies to look at")
+        notes.say(f"complete after {learner.elapsed:.1f} s: no bodies left to explore")
 
 
 def describe(dataset: Dataset, learner: Learner) -> str:

@@ -15,10 +15,10 @@ EXAMPLE = "Example:  anyburl tune runs/geo, then anyburl evaluate runs/geo --agg
 
 @asking("names", "aggregation", "escaped", "with_scores")
 def command(asked: Asked, run: Run) -> None:
-    """Train the tuned aggregation and keep the model in the run folder, replacing an older one.
+    """Train the tuned aggregation and keep the model in the run folder, replacing any older one.
 
-    It learns from the valid split; where that is small or missing, from facts of train that are hidden. Commands
-    with --aggregation tuned and the same options and seed then use it.
+    It learns from the valid split or, if that is small or missing, from hidden facts of train. Commands with
+    --aggregation tuned and the same options and seed then use it.
     """
     from anyburl.reasoning.opening import tuning_of
     from anyburl.tuning.evidence import rule_groups

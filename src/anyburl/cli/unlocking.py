@@ -34,5 +34,5 @@ def _asked(question: str) -> str:
     sys.stderr.flush()
     answer = sys.stdin.readline().strip()
     if not answer:
-        raise OptionError("no user name was given")
+        raise OptionError("no user name entered")
     return answer

@@ -103,7 +103,7 @@ def _least_scores(
     if options.min_probability is not None:
         if calibration is None:
             raise OptionError(
-                "min_probability needs calibrated scores: run `anyburl calibrate` first, with these options"
+                "min_probability needs calibrated scores: first run `anyburl calibrate` with these options"
             )
         least = np.maximum(least, calibration.least_scores(options.min_probability))
     return least

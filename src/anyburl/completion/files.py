@@ -54,9 +54,9 @@ class FactFile:
                 f"expected a file name that ends in {', '.join(SUFFIXES)}, or {STANDARD_OUTPUT}, got {str(self.path)!r}"
             )
         if self.path.is_dir():
-            raise DataError(f"{self.path} is a folder: give a file for the facts")
+            raise DataError(f"{self.path} is a folder: expected a file for the facts")
         if not self.path.parent.is_dir():
-            raise DataError(f"{self.path}: there is no folder {self.path.parent}")
+            raise DataError(f"{self.path}: the folder {self.path.parent} does not exist")
 
     def __enter__(self) -> Self:
         try:
@@ -65,7 +65,7 @@ class FactFile:
             self._folder.mkdir(exist_ok=True)
             self._lock = self._claim()
         except OSError as refusal:
-            raise DataError(f"{self._folder}: the folder cannot be made ({refusal.strerror or refusal})") from refusal
+            raise DataError(f"{self._folder}: cannot create the folder ({refusal.strerror or refusal})") from refusal
         return self
 
     def _claim(self) -> Lock | None:
@@ -76,7 +76,7 @@ class FactFile:
         try:
             lock.take()
         except BlockingIOError:
-            raise DataError(f"{self.path} is being written by another process: wait, or give another file") from None
+            raise DataError(f"{self.path} is being written by another process: wait, or choose another file") from None
         except OSError:  # a system without locks of folders lets everybody in
             pass
         return lock
@@ -131,11 +131,11 @@ class FactStream:
 def open_facts(out: str, provenance: str = PROVENANCES[0]) -> FactFile | FactStream:
     """Return where facts go to: a file, or standard output."""
     if find_address(out) is not None:
-        raise OptionError(f"write the facts to a file and look at them first, then: anyburl publish FILE {out}")
+        raise OptionError(f"write the facts to a file and check them first, then run: anyburl publish FILE {out}")
     if provenance not in PROVENANCES:
         raise InvalidOptionError("provenance", f"one of {', '.join(PROVENANCES)}", provenance)
     if provenance != PROVENANCES[0] and not out.lower().removesuffix(".gz").endswith(RDF):
-        raise OptionError(f"--provenance needs a file of RDF ({', '.join(RDF)}), got {out!r}")
+        raise OptionError(f"--provenance needs an RDF file ({', '.join(RDF)}), got {out!r}")
     return FactStream() if out == STANDARD_OUTPUT else FactFile(Path(out).expanduser(), provenance)
 
 

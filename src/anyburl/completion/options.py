@@ -22,12 +22,12 @@ AUTO = "auto"
 class CompleteOptions:
     """Options of completion, checked on creation.
 
-    Facts have a score of at least `min_score` (0.8 if nothing else limits them) and a calibrated probability of at
-    least `min_probability`; of these, the `top` best are kept `per` relation, subject, or question (subject, relation,
-    ?). `relations` and `subjects` are labels, by default all. `functional` relations get one object for each subject,
-    and none where one is stated: labels, or "auto" for those that the data shows to be so. With `types`, the relation
-    that states them, subject and object must have a type that was seen at their place. With `reasons`, the facts behind
-    each fact are told.
+    Facts need a score of at least `min_score` (0.8 if nothing else limits them) and a calibrated probability of at
+    least `min_probability`. Of these, the `top` best are kept `per` relation, subject or question (subject, relation,
+    ?). `relations` and `subjects` are labels; the default is all. `functional` relations get one object per subject,
+    and none if one is stated: pass labels, or "auto" to detect them in the data. With `types`, the relation that states
+    types, subject and object must have a type known in their position. With `reasons`, each fact comes with the facts
+    behind it.
     """
 
     min_score: float | None = None
@@ -52,13 +52,13 @@ class CompleteOptions:
         for name in ("relations", "subjects", "functional"):
             value = getattr(self, name)
             if isinstance(value, str) and (name, value) != ("functional", AUTO):
-                raise OptionError(f"{name} is a list of labels, got the text {value!r}")
+                raise OptionError(f"{name} must be a list of labels, got the string {value!r}")
             if value is not None and value != AUTO:
                 object.__setattr__(self, name, checking.texts(name, value, "a list of labels"))
 
     @property
     def least(self) -> float:
-        """The least score that is asked for."""
+        """The minimum score asked for."""
         if self.min_score is not None:
             return self.min_score
         return MIN_SCORE if self.top is None and self.min_probability is None else 0.0

@@ -25,9 +25,7 @@ def check_degrees(facts: Facts, top: int) -> list[Finding]:
     findings = [_distribution(degrees, top)]
     findings += _hubs(facts, degrees, top)
     if len(isolated):
-        sentence = (
-            f"{counted(len(isolated), 'fact is', 'facts are')} joined with no other: what they say is all that is known"
-        )
+        sentence = f"{counted(len(isolated), 'fact is', 'facts are')} connected to no other"
         examples = facts.labels(triples[isolated[:top]])
         findings.append(Finding.of("degrees", Severity.NOTE, sentence, len(isolated), examples))
     return findings

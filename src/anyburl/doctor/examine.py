@@ -55,18 +55,18 @@ def examine(
     watch: Watch | None = None,
     **keywords: Unpack[DoctorKeywords],
 ) -> Report:
-    """Look for what is odd in a data set: whatever `load_dataset` takes.
+    """Report what is odd about a data set, which is anything that `load_dataset` takes.
 
-    `options`, or the fields of `DoctorOptions` as keywords, say how. Facts are judged by `rules`; without them, rules
-    are learned from train for some `seconds`.
+    `options`, or the fields of `DoctorOptions` as keywords, configure the examination. Facts are judged by `rules`;
+    without them, rules are learned from train for `seconds`.
     """
     if options is not None and keywords:
-        raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
+        raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
     chosen = options or from_keywords(DoctorOptions, keywords)
     told = watch or (lambda doing, done, total: nullcontext())
     started, facts = time.monotonic(), Facts(load_dataset(data))
     if not len(facts.train):
-        raise DataError(f"{facts.dataset.name} has no facts in train: there is nothing to examine")
+        raise DataError(f"{facts.dataset.name} has no train facts to examine")
     types = _types(facts.dataset, chosen.types)
     with told("comparing relations", "compared relations", None):
         findings = _plain_checks(facts, chosen.top)

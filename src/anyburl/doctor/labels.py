@@ -11,7 +11,7 @@ LONGEST = 255  # characters; file names and indexed columns of many databases en
 
 FAULTS = {
     "control characters or line breaks": (Severity.PROBLEM, r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"),
-    "blanks at the start or the end": (Severity.PROBLEM, r"^\s|\s$"),
+    "spaces at the start or end": (Severity.PROBLEM, r"^\s|\s$"),
     "spaces": (Severity.WARNING, r"\S\s+\S"),
     "quotes or backslashes": (Severity.WARNING, r"[\"'`\\]"),
     "parentheses": (Severity.WARNING, r"[()]"),
@@ -21,9 +21,9 @@ FAULTS = {
 """What labels may have, how bad that is, and how to find it."""
 
 READERS = {
-    "control characters or line breaks": "files of lines and columns",
-    "blanks at the start or the end": "whatever strips fields, as most readers do",
-    "spaces": "files with blanks as separators, and AnyBURL (Java)",
+    "control characters or line breaks": "files with lines and columns",
+    "spaces at the start or end": "readers that strip fields, as most do",
+    "spaces": "space-separated files, and AnyBURL (Java)",
     "quotes or backslashes": "CSV, SQL, Prolog and Turtle without escapes",
     "parentheses": "rules as text (AnyBURL, PyClause, Prolog)",
     "commas": "CSV without quotes, and rules as text",
@@ -68,7 +68,7 @@ def _alike(labels: pl.Series, plural: str, top: int) -> list[Finding]:
     findings = []
     composed = labels.str.normalize("NFKC")
     for severity, difference, key in (
-        (Severity.PROBLEM, "the way Unicode writes them", composed),
+        (Severity.PROBLEM, "Unicode normalization", composed),
         (Severity.WARNING, "upper and lower case", composed.str.to_lowercase()),
     ):
         apart = composed if key is not composed else labels

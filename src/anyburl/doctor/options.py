@@ -12,15 +12,15 @@ from anyburl.errors import InvalidOptionError
 CHECKS = {
     "leakage": "valid and test facts that can be read off train",
     "unseen": "entities and relations of valid and test that train lacks",
-    "inverse": "relations that say the same in the other direction",
+    "inverse": "relations that state the same in the other direction",
     "symmetric": "relations that hold in both directions",
-    "duplicate": "relations that say the same, or nearly so",
-    "reflexive": "facts that join an entity with itself",
+    "duplicate": "relations that state the same, or nearly so",
+    "reflexive": "facts that relate an entity to itself",
     "functional": "relations with one answer to nearly every question, and the facts that break this",
     "types": "facts whose subject or object does not fit the relation",
     "suspects": "facts to check by hand, the most suspicious first",
     "degrees": "how many facts entities have: hubs and isolated facts",
-    "labels": "labels that other tools cannot read, or take for each other",
+    "labels": "labels that other tools cannot read or tell apart",
 }
 """The checks, in the order of the report."""
 
@@ -29,9 +29,9 @@ CHECKS = {
 class DoctorOptions:
     """Options of an examination, checked on creation.
 
-    Unless rules are given, they are learned from train for some `seconds`, with `seed`; 0 goes without rules. `types`
-    is the relation that states the types of entities, by default rdf:type; without such a relation, entities are
-    judged by the relations they have. Each finding has up to `top` examples.
+    Without given rules, rules are learned from train for `seconds` with `seed`; 0 means no rules. `types` is the
+    relation that states the types of entities, by default rdf:type; without such a relation, entities are judged by
+    their relations. Each finding has up to `top` examples.
     """
 
     seconds: float = 5.0

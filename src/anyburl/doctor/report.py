@@ -37,7 +37,7 @@ class Report:
     facts: Facts = field(repr=False)
 
     def failed(self, checks: Iterable[str]) -> tuple[str, ...]:
-        """Return which of some checks found a problem, or something to be warned of."""
+        """Return which of these checks found a problem or gave a warning."""
         wrong = {finding.check for finding in self.findings if finding.severity != Severity.NOTE}
         return tuple(check for check in check_names(checks) if check in wrong)
 
@@ -48,7 +48,7 @@ class Report:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many facts the splits have, and how many entities and relations there are."""
+        """How many facts each split has, and how many entities and relations there are."""
         counts = {split: len(self.facts.dataset.split(split)) for split in SPLITS}
         return {**counts, "entities": self.facts.n_entities, "relations": self.facts.n_relations}
 
@@ -67,7 +67,7 @@ class Report:
         }
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as a page of its own."""
+        """Write the report as a self-contained page."""
         replace_text(Path(path), page.to_html(self.name, self.sizes, self.findings, self._names))
 
     def __rich__(self) -> Group:

@@ -45,7 +45,7 @@ def check_kinds(facts: Facts, found: Suspicion, top: int) -> list[Finding]:
     ends = [ENDS[end] for end in found.worse[first]]
     examples = facts.labels(facts.train[first]).with_columns(pl.Series("does not fit", ends))
     words = counted(len(rows), "fact has", "facts have")
-    sentence = f"{words} a subject or object with other relations than those that usually stand there"
+    sentence = f"{words} a subject or object whose relations differ from what is usual there"
     return [Finding.of("types", Severity.WARNING, sentence, len(rows), examples)]
 
 
@@ -66,7 +66,7 @@ class Reasons:
         if answer >= 0:
             label, score = self._facts.dataset.vocabulary.entity_label(answer), found.contradicted.scores[row]
             rule = self._rule(int(found.contradicted.rows[row]))
-            yield f"rules say {self._names.get(label)} instead ({score:.2f}): {rule}"
+            yield f"rules predict {self._names.get(label)} instead ({score:.2f}): {rule}"
         if found.by_rules[row] >= TELLING:
             yield self._support(row)
         for one in self._functional:

@@ -91,7 +91,9 @@ def check_run(run: Path, dataset: Dataset) -> None:
     except OSError as error:
         raise RunError(f"cannot write the run folder {run}: {error.strerror}") from error
     if (run / OPTIONS).is_file() and described_run(run)["data"].get("fingerprint") != dataset.fingerprint:
-        raise RunError(f"{run} holds a run on other data than {dataset.name}: give its data, or another folder")
+        raise RunError(
+            f"{run} contains a run on data other than {dataset.name}: pass its own data, or choose another folder"
+        )
     if not os.access(run, os.W_OK):
         raise RunError(f"cannot write the run folder {run}: permission denied")
 
@@ -104,7 +106,7 @@ def _save_state(trainer: Trainer, run: Path, dataset: Dataset) -> None:
 def _restore(trainer: Trainer, run: Path, dataset: Dataset) -> None:
     path = run / CHECKPOINT
     if not path.is_file():
-        raise RunError(f"{run} has no unfinished embedding to resume: leave out --resume")
+        raise RunError(f"{run} has no unfinished embedding to resume: drop --resume")
     arrays, about = read_arrays(path)
     free = ("epochs", "patience", "device", "threads")
     before, now = (
@@ -112,5 +114,5 @@ def _restore(trainer: Trainer, run: Path, dataset: Dataset) -> None:
         for options in (about.get("options", {}), trainer.options.to_json())
     )
     if about.get("data") != dataset.fingerprint or before != now:
-        raise RunError(f"{path} is of other data or options: leave out --resume to start anew")
+        raise RunError(f"{path} belongs to other data or options: drop --resume to start over")
     trainer.restore(arrays, about)

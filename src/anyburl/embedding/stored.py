@@ -38,7 +38,7 @@ def load_embedding(run: Path, dataset: Dataset) -> Embedding:
     shapes = [arrays[name].shape[0] if name in arrays else -1 for name in ("entities", "relations")]
     expected = [dataset.vocabulary.n_entities, 2 * dataset.vocabulary.n_relations]
     if about.get("data") != dataset.fingerprint or shapes != expected:
-        raise RunError(f"{path} was trained on other data than {dataset.name}: train it again with `anyburl embed`")
+        raise RunError(f"{path} was trained on data other than {dataset.name}: train it again with `anyburl embed`")
     return Embedding(*(arrays[name].astype(np.float32) for name in ("entities", "relations")))
 
 
@@ -65,7 +65,9 @@ def read_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
             f"{path} cannot be read as an embedding ({reason}): train it again with `anyburl embed`"
         ) from error
     if about.get("format") != FORMAT:
-        raise RunError(f"{path} has format {about.get('format')}, and this is format {FORMAT}: train it again")
+        raise RunError(
+            f"{path} has format {about.get('format')}, expected {FORMAT}: train it again with `anyburl embed`"
+        )
     return arrays, about
 
 

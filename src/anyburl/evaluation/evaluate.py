@@ -41,7 +41,7 @@ def evaluate_split(
     """
     check_protocol(protocol)
     if not ranker.vocabulary.same_labels(dataset.vocabulary):
-        raise DataError(f"the ranker was made with other data than {dataset.name}: their vocabularies differ")
+        raise DataError(f"the ranker was made with data other than {dataset.name}: their vocabularies differ")
     table = dataset.split(split)
     if not len(table):
         raise DataError(f"{dataset.name} has no triples in its {split} split")

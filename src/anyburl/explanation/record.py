@@ -16,15 +16,14 @@ Grounding = tuple[Fact, ...]
 
 @dataclass(frozen=True, repr=False)
 class Reason:
-    """A rule that predicts the triple, and some of the facts that make it do so.
+    """A rule that predicts the triple, and some of the facts that make it fire.
 
-    `confidence` is what the rule counts for: smoothed, and weighted by its type. `contribution` is its share of the
-    score: for noisy-or the share of -log(1 - confidence); by maximum the best rule has all of it, and the others
-    decide between candidates with equally good rules (`breaks_ties`); tuned, the share of the score that would be lost
-    without the rule, negative if the rule speaks against the triple (as for the fixed aggregation, where the triple
-    ranks too low for the model to look at it). Each grounding is one fact per body atom, in the order of the body; a
-    fact with `self` is shown as the reflexive triple that it is. `row` is where the rule stands among those of the
-    reasoner.
+    `confidence` is smoothed and weighted by rule type. `contribution` is the rule's share of the score. For noisy-or,
+    it is the share of -log(1 - confidence). For max, the best rule has all of it, and the others decide between
+    candidates with equally good rules (`breaks_ties`). For tuned, it is the share of the score that would be lost
+    without the rule, negative if the rule speaks against the triple; if the triple ranks too low for the model, the
+    fixed aggregation applies. Each grounding has one fact per body atom, in the order of the body; a fact with `self`
+    is shown as the reflexive triple it stands for. `row` is the rule's row in the reasoner's rules.
     """
 
     rule: Rule
@@ -49,7 +48,7 @@ class Reason:
         return f"Reason({str(self.rule)!r}, confidence={self.confidence:.3f}, groundings={len(self.groundings)})"
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
+        """Return plain values for `json.dumps`."""
         return {
             "rule": str(self.rule),
             "type": str(self.type),
@@ -97,12 +96,13 @@ class NearMiss:
 class ExplanationRecord:
     """Why rules predict a triple, or that none does.
 
-    `known` names the splits that hold it. `rank` is its object's filtered rank among the candidates of (s, r, ?), ties
-    counted half; `rank_subject` its subject's among those of (?, r, o); None if no rule gives it as a candidate, or
-    if it is `blocked`, since its entities are connected already. `score` and `score_subject` are what it was ranked
-    by; they differ only where rules without a body count. `n_reasons` counts all rules that fire, `reasons` are the
-    best. With aggregation="hybrid", `rank_embedding` is the rank among all entities by the embedding alone, and
-    `share_embedding` the share of the score that would be lost if it thought of the triple as of the median candidate.
+    `known` names the splits that state it. `rank` is the filtered rank of its object among the candidates of (s, r, ?),
+    with ties counted half, and `rank_subject` that of its subject among the candidates of (?, r, o). They are None if
+    no rule predicts it, or if it is `blocked` because its entities are already connected. `score` and `score_subject`
+    are the scores it was ranked by; they differ only if rules without a body count. `n_reasons` counts all rules that
+    fire, and `reasons` holds the best. With aggregation="hybrid", `rank_embedding` is the rank among all entities by
+    the embedding alone, and `share_embedding` is the share of the score that would be lost if the embedding rated the
+    triple like the median candidate.
     """
 
     triple: Fact
@@ -123,7 +123,7 @@ class ExplanationRecord:
         return iter(self.reasons)
 
     def labels(self) -> Iterator[str]:
-        """Yield the labels of all facts and rules, some of them more than once."""
+        """Yield the labels of all facts and rules, possibly with repetitions."""
         facts: list[OpenFact] = [
             self.triple,
             *(fact for reason in self.reasons for way in reason.groundings for fact in way),
@@ -139,7 +139,7 @@ class ExplanationRecord:
                 yield from (term.label for term in (atom.subject, atom.object) if isinstance(term, Constant))
 
     def to_json(self, names: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Return what `json.dumps` takes; with `names`, also the names of all labels that have one."""
+        """Return plain values for `json.dumps`; with `names`, also the names of all labels that have one."""
         named = {} if not names else {"names": {label: names[label] for label in self.labels() if label in names}}
         return {
             **named,

@@ -37,7 +37,7 @@ WRITERS: dict[str, Callable[[ExportOptions], Writer]] = {
 
 @dataclass(frozen=True)
 class ExportReport:
-    """How many rules were written, and why others were left out: reasons with the number of rules."""
+    """How many rules were written and, by reason, how many were left out."""
 
     to: str
     n_rules: int
@@ -54,16 +54,16 @@ def export_rules(
 ) -> ExportReport:
     """Write rules in the language of another system: SPARQL, SQL, Cypher, Datalog, Prolog or SHACL.
 
-    `file` is a path, whose suffix says the language if `to` does not (.ru: SPARQL that inserts; with .gz the file is
-    compressed), or an open text file. `options` are the fields of `ExportOptions`. `progress` is told how many more
-    rules are done.
+    `file` is a path, whose suffix sets the language if `to` does not (.ru: SPARQL that inserts; .gz: compressed), or an
+    open text file. `options` are the fields of `ExportOptions`. `progress` is called with the number of further rules
+    written.
     """
     if isinstance(file, str | os.PathLike):
         chosen = options_for(file, to, **options)
         with open_export(Path(file).expanduser()) as out:
             return write_rules(rules, out, chosen, progress)
     if to is None:
-        raise OptionError(f"give to, one of {', '.join(LANGUAGES)}: an open file does not say the language")
+        raise OptionError(f"an open file does not tell the language: set to, one of {', '.join(LANGUAGES)}")
     return write_rules(rules, file, from_keywords(ExportOptions, {"to": to, **options}), progress)
 
 
@@ -97,9 +97,9 @@ def _clauses(rules: RuleSet, *, object_identity: bool) -> Iterator[Clause]:
 def open_export(path: Path) -> Iterator[TextIO]:
     """Open a file for writing, compressed if its name says so; it appears when it is complete."""
     if path.is_dir():
-        raise DataError(f"{path} is a folder: give a file for the rules")
+        raise DataError(f"{path} is a folder: expected a file for the rules")
     if not path.parent.is_dir():
-        raise DataError(f"{path}: there is no folder {path.parent}")
+        raise DataError(f"{path}: the folder {path.parent} does not exist")
     packed = path.name.lower().endswith(".gz")
     with replacing(path) as unfinished:
         opener = gzip.open if packed else open

@@ -39,13 +39,13 @@ class ExportOptions:
     """Options of an export, checked on creation.
 
     `to` is the language: sparql, sql, cypher, datalog, prolog or shacl. Under `object_identity`, different terms of a
-    rule stand for different entities, and every inequality that this takes is written out. With `insert`, predictions
-    are inserted instead of queried: in SQL into the table `target` (predictions), in SPARQL into the named graph
-    `target` (the IRI predictions below `base`), in Cypher into the graph itself.
+    rule stand for different entities, and every inequality this requires is written out. With `insert`, predictions are
+    inserted instead of queried: in SQL into the table `target` (predictions), in SPARQL into the named graph `target`
+    (the IRI predictions below `base`), in Cypher into the graph itself.
 
-    SQL reads the `columns` subject, relation and object of `table`. Cypher knows an entity by the property `key` of a
-    node, which has the label `node_label` if one is given. In SPARQL and SHACL, labels that are no IRIs become IRIs
-    below `base`.
+    SQL reads the `columns` subject, relation and object of `table`. In Cypher, the property `key` of a node identifies
+    an entity, and nodes have the label `node_label` if one is given. In SPARQL and SHACL, labels that are not IRIs
+    become IRIs below `base`.
     """
 
     to: str

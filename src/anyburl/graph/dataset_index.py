@@ -33,11 +33,11 @@ def build_index(
     progress: Progress = lambda doing, n: None,
     options: ReadOptions | None = None,
 ) -> Dataset:
-    """Build the index of a data set into a new folder and open it.
+    """Build the index of a data set in a new folder and open it.
 
-    `data` is a name, folder or file as for `load_dataset`. Afterwards `load_dataset`, and every command that asks for
-    DATA, takes `out` as well. Labels are read in pieces, so the text may be much larger than memory. `progress` is
-    called with the current step and the number of lines or triples. An interrupted build leaves nothing behind.
+    `data` is a name, folder or file as for `load_dataset`. Afterwards, `load_dataset` and every command that takes DATA
+    accept `out`. Labels are read in pieces, so the text may be much larger than memory. `progress` is called with the
+    current step and the number of lines or triples. An interrupted build leaves nothing behind.
     """
     write_index(data, out, progress, options)
     return load_dataset(Path(out).expanduser())
@@ -54,7 +54,7 @@ def write_index(
     check_index_output(target)
     with located(data) as source, replacing_folder(target) as folder:
         if source.index is not None:
-            raise DataError(f"{source.source} is already an index: give the data that it was built from")
+            raise DataError(f"{source.source} is already an index: pass the data it was built from")
         source.check_split(options or ReadOptions())
         return _write_index(source, options or ReadOptions(), folder, progress)
 
@@ -62,7 +62,7 @@ def write_index(
 def check_index_output(out: Path) -> None:
     """Refuse a place that is not free."""
     if out.is_dir() and is_index(out):
-        raise DataError(f"{out} already holds an index: give another folder, or remove this one")
+        raise DataError(f"{out} already contains an index: choose another folder, or remove this one")
     if out.is_dir() and any(out.iterdir()):
         raise DataError(f"{out} is not empty: an index needs a folder of its own")
     if out.exists() and not out.is_dir():

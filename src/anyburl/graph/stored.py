@@ -61,18 +61,16 @@ def open_graph(folder: Path, table: TripleTable, open_one: Callable[[Path], NDAr
     try:
         return _checked(open_record(GraphArrays, folder, open_one), table)
     except (OSError, ValueError, TypeError) as error:
-        raise DataError(
-            f"{folder}: expected the graph that `anyburl index` wrote, which is missing or damaged"
-        ) from error
+        raise DataError(f"{folder}: the graph that `anyburl index` wrote is missing or damaged") from error
 
 
 def _checked(graph: GraphArrays, table: TripleTable) -> GraphArrays:
     """Refuse arrays that are not as long as those of a graph with these labels."""
     words, arrays = table.vocabulary, {name: value for name, value in graph._asdict().items() if name[:2] != "n_"}
     if (graph.n_entities, graph.n_relations) != (words.n_entities, words.n_relations):
-        raise ValueError("it has other labels")
+        raise ValueError("its labels do not match")
     if any(array.ndim != 1 or array.dtype.kind != "i" for array in arrays.values()):
-        raise ValueError("its arrays have other types")
+        raise ValueError("its arrays have unexpected types")
     n_segments, n_rows = len(graph.segment_relations), len(graph.targets)
     ends = (
         (graph.segment_offsets, words.n_entities + 2, n_segments),
@@ -83,5 +81,5 @@ def _checked(graph: GraphArrays, table: TripleTable) -> GraphArrays:
     if any(len(array) != n_rows for array in rows) or any(
         len(array) != n or array[-1] != end for array, n, end in ends
     ):
-        raise ValueError("its arrays have other sizes")
+        raise ValueError("its arrays have unexpected sizes")
     return graph

@@ -28,7 +28,7 @@ def claim_run(folder: Path) -> Lock:
     except BlockingIOError:
         lock.release()
         raise RunError(
-            f"{folder} is being written by {_writer(path)}: wait until it has ended, or choose another folder"
+            f"{folder} is being written by {_writer(path)}: wait until it ends, or choose another folder"
         ) from None
     except OSError:
         return lock

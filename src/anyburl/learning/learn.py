@@ -27,10 +27,10 @@ def learn(
     on_span: Callable[[Span], None] | None = None,
     **options: Unpack[LearnKeywords],
 ) -> RuleSet:
-    """Learn rules from the train split of `dataset`: a `Dataset`, or whatever else `load_dataset` takes.
+    """Learn rules from the train split of `dataset`, which is anything that `load_dataset` takes.
 
-    `options` are the fields of `LearnOptions`. With `out`, the run is recorded in that folder as it goes. `on_span` is
-    called at the end of each time span.
+    `options` are the fields of `LearnOptions`. With `out`, the run is recorded in that folder. `on_span` is called at
+    the end of each time span.
     """
     chosen = from_keywords(LearnOptions, options)
     data = load_dataset(dataset)
@@ -81,7 +81,7 @@ def _resume(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lo
         return resume_changed(run, dataset, options, lock)
     known, dropped = run.load_whole_rules().with_vocabulary(dataset.vocabulary)
     if dropped:
-        raise RunError(f"{run.path} holds {dropped} rules with labels that {dataset.name} does not have")
+        raise RunError(f"{run.path} contains {dropped} rules with labels that {dataset.name} does not have")
     run.keep_snapshots(known)
     learner = Learner(dataset.train, options, known=known)
     learner.continue_from(list(run.trace()))

@@ -46,12 +46,12 @@ class Span:
 
     @property
     def rules(self) -> RuleSet:
-        """All rules found up to the end of this span, also while learning goes on; unless a cap has dropped some of
-        them since.
+        """All rules found up to the end of this span, even while learning continues, unless a cap has dropped some
+        since.
         """
         if self.store.n_dropped != self.n_dropped:
             raise RunError(
-                f"the rules of span {self.number} are no longer there: max_rules has dropped some since; look at them "
+                f"the rules of span {self.number} are gone, because max_rules has dropped some since: read them "
                 "before the next span, or call Learner.rules for the newest"
             )
         rules = self.store.rules()
@@ -71,20 +71,20 @@ class Span:
 
     @property
     def reward(self) -> float:
-        """The reward of the span's new rules, all profiles together."""
+        """The total reward of the span's new rules."""
         return sum(entry.reward for entry in self.profiles)
 
     @property
     def paths_per_second(self) -> float:
-        """Paths sampled a second in this span, all cores together."""
+        """Paths sampled per second in this span, over all cores."""
         return sum(entry.paths for entry in self.profiles) / self.seconds if self.seconds else 0.0
 
 
 class Learner:
-    """Learns rules from the triples of `table`. `known` are rules found before, of `finished` profiles all there are.
+    """Learns rules from the triples of `table`.
 
-    `stopped_by` says why the run ended: "seconds", "paths", "complete" (every body of every profile was harvested) or
-    "interrupt".
+    `known` are rules found before; for `finished` profiles, they are complete. `stopped_by` says why the run ended:
+    "seconds", "paths", "complete" (every body of every profile was harvested) or "interrupt".
     """
 
     def __init__(
@@ -127,9 +127,9 @@ class Learner:
         return known.take(np.isin(known.lengths, sorted(lengths)))
 
     def spans(self) -> Generator[Span, None, None]:
-        """Learn, one time span after another; the loop may be left at any time.
+        """Learn, one time span at a time; you may leave the loop at any time.
 
-        Kernels that were not compiled before are compiled before the clock starts.
+        Kernels are compiled before the clock starts.
         """
         warm_up(self.options, self.store.vocabulary.n_relations)
         try:
@@ -150,7 +150,7 @@ class Learner:
         return self.store.rules() if self.options.paths is None else sort_rules(self.store.rules())
 
     def outlook(self) -> list[Outlook]:
-        """Return what was seen of each profile, and what more time would bring; of this run, not of those before."""
+        """Return how much of each profile this run has seen, and what more time would bring."""
         return outlook(self.history, self._start)
 
     def continue_from(self, trace: Sequence[dict[str, Any]]) -> None:

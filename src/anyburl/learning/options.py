@@ -68,11 +68,11 @@ class LearnKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions:
-    """Options of a learning run; the defaults are the paper's (section 4.1). Checked when made.
+    """Options of a learning run, checked on creation; the defaults are the paper's (section 4.1).
 
-    The budget is either `seconds` (100 if neither is given) or `paths`, a number of paths to sample: with a path
-    budget and a seed, two runs give the same rules. `engine="ray"` runs on the Ray cluster at `address`, or starts
-    Ray on this machine; `threads` is then the number of its workers.
+    The budget is either `seconds` (100 if neither is given) or `paths`, the number of paths to sample: with a path
+    budget and a seed, two runs give the same rules. `engine="ray"` runs on the Ray cluster at `address`, or starts Ray
+    on this machine; `threads` is then the number of workers.
     """
 
     seconds: float | None = None

@@ -39,7 +39,7 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], dataset: Dataset, options: LearnOptions) -> RunDirectory:
-        """Make a new run folder; refuse one that already holds a run."""
+        """Create a run folder; refuse one that already contains a run."""
         run = cls(Path(path))
         run._check_is_new()
         try:
@@ -55,7 +55,9 @@ class RunDirectory:
 
     def _check_is_new(self) -> None:
         if self.options_file.exists():
-            raise RunError(f"{self.path} already holds a run: choose another folder, or continue the run with --resume")
+            raise RunError(
+                f"{self.path} already contains a run: choose another folder, or continue the run with --resume"
+            )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> RunDirectory:
@@ -66,21 +68,21 @@ class RunDirectory:
 
     @property
     def options_file(self) -> Path:
-        """What the run was asked to do."""
+        """The file with the options of the run."""
         return self.path / run_folder.OPTIONS
 
     @property
     def parts(self) -> Path:
-        """Where rules go while learning goes on."""
+        """The folder for rules found while learning."""
         return self.path / run_folder.PARTS
 
     @property
     def rules_file(self) -> Path:
-        """All rules of a run that ended."""
+        """The file with all rules of a finished run."""
         return self.path / run_folder.RULES
 
     def write_options(self, dataset: Dataset, options: LearnOptions) -> None:
-        """Write what the run was asked to do, and on what; and what people call the labels of the data."""
+        """Write the options of the run, a description of its data, and the readable names of its labels."""
         source, vocabulary = dataset.source, dataset.vocabulary
         names = dataset.names.among(vocabulary.entities, vocabulary.relations)
         if len(names):
@@ -108,13 +110,14 @@ class RunDirectory:
         return run_folder.described_run(self.path)
 
     def options(self) -> LearnOptions:
-        """Return the options of the run. One that an older version did not have yet is as it is by default."""
+        """Return the options of the run; options that an older version lacked have their defaults."""
         stored = self.described()["options"]
         if not {"seconds", "paths", "seed"} <= stored.keys():
             raise RunError(f"{self.options_file} does not describe a run: its options are missing")
         if odd := sorted(stored.keys() - {field.name for field in fields(LearnOptions)}):
             raise RunError(
-                f"{self.options_file} was written by another version of anyburl, with the options {', '.join(odd)}"
+                f"{self.options_file} was written by another version of anyburl, with the unknown options "
+                f"{', '.join(odd)}"
             )
         try:
             return LearnOptions(**stored)
@@ -126,7 +129,7 @@ class RunDirectory:
         self.append_line(trace_line(span))
 
     def append_line(self, line: dict[str, Any]) -> None:
-        """Append one line to trace.jsonl; a line that a kill cut short is ended first."""
+        """Append one line to trace.jsonl, after completing a line that a kill truncated."""
         path = self.path / run_folder.TRACE
         try:
             with open(path, "a+b") as file:
@@ -138,11 +141,11 @@ class RunDirectory:
             raise RunError(f"{path}: the file cannot be written ({refusal.strerror or refusal})") from refusal
 
     def trace(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines of trace.jsonl that are whole: not one cut short by a kill, or otherwise damaged."""
+        """Yield the intact lines of trace.jsonl, without truncated or damaged ones."""
         return filter(run_folder.is_whole_span, run_folder.read_trace(self.path))
 
     def write_part(self, rules: Sequence[RuleSet]) -> None:
-        """Append rules as a new part, complete or not at all."""
+        """Append rules as a new part, completely or not at all."""
         write_part(self.path, RuleSet.concat(list(rules)))
 
     def finish(self, rules: RuleSet, snapshots: dict[str, RuleSet]) -> None:
@@ -156,7 +159,7 @@ class RunDirectory:
         self.parts.mkdir(exist_ok=True)
 
     def keep_snapshots(self, rules: RuleSet) -> None:
-        """Write the snapshots that a killed run has taken; `rules` are all that it found, in their order."""
+        """Write the snapshots of a killed run; `rules` are all the rules it found, in order."""
         for name, n_rules in run_folder.snapshots_in_parts(self.path).items():
             if n_rules <= len(rules):
                 rules.slice(0, n_rules).save(self.path / f"rules-{name}.parquet")
@@ -166,15 +169,16 @@ class RunDirectory:
         return RuleSet.load(self.path, at=at)
 
     def load_whole_rules(self) -> RuleSet:
-        """Return the rules to go on with; a damaged folder is refused, since to go on would replace its files."""
+        """Return the rules to continue with; refuse a damaged folder, since continuing would replace its files."""
         rules, damaged = run_folder.read_run(self.path)
         if damaged:
             raise RunError(f"{damaged[0]}; to resume the run without them, move that file away")
         return RuleSet.of(rules)
 
     def load_train(self) -> TripleTable:
-        """Return the triples that the rules were counted on. A run of an older version does not hold them, but knows
-        where they came from.
+        """Return the triples that the rules were counted on.
+
+        Runs of an older version do not contain them, but record where they came from.
         """
         table = run_folder.read_train(self.path)
         if table is not None:
@@ -185,7 +189,8 @@ class RunDirectory:
             if dataset is not None and dataset.fingerprint == data.get("fingerprint"):
                 return dataset.train
         raise RunError(
-            f"{self.path} was learned on other data, which it does not hold (an older version wrote it): learn anew"
+            f"{self.path} was learned from other data, which it does not contain because an older version wrote it: "
+            "learn it again"
         )
 
     def vocabulary(self) -> Vocabulary:

@@ -14,10 +14,10 @@ def target_relations(table: TripleTable, options: LearnOptions) -> NDArray[np.in
     """Return the ids of `options.relations`, or None for all; a relation without triples cannot be learned."""
     if options.relations is None:
         if len(table) == 0:
-            raise DataError("there is no triple to learn from")
+            raise DataError("no triples to learn from")
         return None
     ids = np.array([table.vocabulary.relation_id(label) for label in options.relations], np.int64)
     for label, relation in zip(options.relations, ids, strict=True):
         if not (table.triples[:, 1] == relation).any():
-            raise DataError(f"relation {label!r} has no triple to learn from")
+            raise DataError(f"relation {label!r} has no triples to learn from")
     return ids

@@ -131,8 +131,8 @@ def _check_relations(run: RunDirectory, dataset: Dataset, change: GraphChange) -
     before, after = (set(table.triples[:, 1].tolist()) for table in (change.old, change.new))
     if not before & after:
         raise RunError(
-            f"{run.path} was learned on other data than {dataset.name}: they have no relation in common, so there is "
-            "nothing to resume"
+            f"{run.path} was learned from data other than {dataset.name}: they have no relation in common, so there "
+            "is nothing to resume"
         )
 
 

@@ -61,7 +61,7 @@ def plot_anytime(runs: Mapping[str, Sequence[AnytimePoint]], *, metric: str = "m
     axes = ready_axes(axes, f"{word} over time", "seconds of learning", word)
     drawn = {label: points for label, points in runs.items() if points}
     if not drawn:
-        say_nothing(axes, "there is no snapshot")
+        say_nothing(axes, "no snapshot")
         return axes
     for (label, points), colour in zip(drawn.items(), COLOURS * len(drawn), strict=False):
         seconds = [point.seconds for point in points]

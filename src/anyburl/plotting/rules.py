@@ -20,7 +20,7 @@ def plot_rules(rules: RuleSet, *, axes: Axes | None = None) -> Axes:
     """Draw how many rules there are of each type and confidence; the count is on a logarithmic scale."""
     axes = ready_axes(axes, f"{len(rules):,} rules by type and confidence", "confidence", "rules")
     if not len(rules):
-        say_nothing(axes, "there are no rules")
+        say_nothing(axes, "no rules")
         return axes
     confidence, edges = rules.confidence(), np.linspace(0, 1, N_BINS + 1)
     for name in RuleType:

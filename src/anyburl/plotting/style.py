@@ -62,6 +62,6 @@ def short(n: int) -> str:
 def save(figure: Figure, path: Path) -> None:
     """Write a figure to a file whose suffix says how."""
     if path.suffix.lower() not in SUFFIXES:
-        raise DataError(f"{path}: a plot file ends in one of {', '.join(SUFFIXES)}")
+        raise DataError(f"{path}: expected a file that ends in one of {', '.join(SUFFIXES)}")
     with replacing(path) as unfinished:
         figure.savefig(unfinished, dpi=DOTS_PER_INCH, format=path.suffix[1:].lower())

@@ -24,7 +24,7 @@ class EndpointPlan:
         self.n_facts = len(self._statements)
         self.n_left_out = facts.height - self.n_facts
         if not self.n_facts:
-            raise DataError("there is nothing to send: every fact has a blank node, which an update cannot name")
+            raise DataError("nothing to send: every fact has a blank node, which an update cannot name")
         self._updates = [
             _update(self._statements[start : start + options.batch_size], options.graph)
             for start in range(0, self.n_facts, options.batch_size)
@@ -50,8 +50,8 @@ class EndpointPlan:
             except DataError as error:
                 n_in = number * self._options.batch_size
                 raise type(error)(
-                    f"{error}; {number:,} of {len(self._updates):,} updates are in ({n_in:,} facts): send all of them "
-                    "again, no fact comes in twice"
+                    f"{error}; {number:,} of {len(self._updates):,} updates went through ({n_in:,} facts): send the "
+                    "file again, no fact is written twice"
                 ) from error
             progress(min(self._options.batch_size, self.n_facts - number * self._options.batch_size))
         return self.n_facts

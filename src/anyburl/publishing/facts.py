@@ -33,12 +33,12 @@ def read_facts(path: Path) -> pl.DataFrame:
     """Return the facts in a file, with the columns that it has; RDF holds triples alone."""
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in SUFFIXES:
-        raise DataError(f"{path}: expected facts that `anyburl complete` wrote, a file that ends in {_listed()}")
+        raise DataError(f"{path}: expected a file written by `anyburl complete`, ending in {_listed()}")
     start = first_bytes(path, "facts", DataError)
     try:
         return check_facts(_read(path, suffix, packed=start.startswith(GZIP)))
     except (*UNREADABLE, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: the facts cannot be read ({' '.join(str(error).split())[:200]})") from error
+        raise DataError(f"{path}: cannot read the facts ({' '.join(str(error).split())[:200]})") from error
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 
@@ -49,7 +49,7 @@ def check_facts(facts: pl.DataFrame) -> pl.DataFrame:
     if missing:
         raise DataError(f"expected facts as `anyburl complete` writes them, got no column {missing[0]!r}")
     if not facts.height:
-        raise DataError("there are no facts")
+        raise DataError("no facts to publish")
     if any(facts[name].null_count() for name in COLUMNS):
         raise DataError("a fact has no subject, relation or object")
     facts = facts.select(_column(column) for column in facts)

@@ -17,7 +17,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class PublishOptions:
-    """How facts are sent: into which named `graph` of an endpoint, how many in one request, how long to wait."""
+    """How facts are sent: the named `graph` of an endpoint, the number of facts per request, and the timeout."""
 
     graph: str | None = None
     batch_size: int = 1000

@@ -20,10 +20,10 @@ Plan = EndpointPlan | TablePlan
 def publish(
     facts: pl.DataFrame | str | os.PathLike[str], destination: str, options: PublishOptions | None = None
 ) -> int:
-    """Send facts to a SPARQL endpoint or into a table; return how many were written.
+    """Send facts to a SPARQL endpoint or a table, and return how many were written.
 
-    `plan_publishing` says before what would be sent. A table gets all facts that are not in it, or none; an endpoint
-    gets them in batches, and may be sent them again: no fact comes in twice.
+    `plan_publishing` shows beforehand what would be sent. A table gets all facts that are not in it, or none; an
+    endpoint gets them in batches, which can be sent again without duplicating facts.
     """
     return plan_publishing(facts, destination, options).write()
 
@@ -31,10 +31,10 @@ def publish(
 def plan_publishing(
     facts: pl.DataFrame | str | os.PathLike[str], destination: str, options: PublishOptions | None = None
 ) -> Plan:
-    """Read facts and say what would be sent where; nothing is, before `write` of the plan is called.
+    """Read facts and return a plan of what would be sent where; nothing is sent until its `write` is called.
 
-    `facts` is a frame of `Reasoner.complete` or a file that `anyburl complete` wrote, `destination` the address of a
-    SPARQL endpoint for updates (sparql:http://host/path) or of a table (postgresql://host/db#t, duckdb:path#t,
+    `facts` is a frame from `Reasoner.complete` or a file that `anyburl complete` wrote. `destination` is the address of
+    a SPARQL endpoint for updates (sparql:http://host/path) or of a table (postgresql://host/db#t, duckdb:path#t,
     sqlite:path#t).
     """
     address = find_address(destination)

@@ -24,11 +24,11 @@ class TablePlan:
 
     def __init__(self, facts: pl.DataFrame, address: Address, options: PublishOptions) -> None:
         if address.table is None:
-            raise DataError(f"{address.text}: into which table? Add #TABLE to the address")
+            raise DataError(f"{address.text}: no table named; add #TABLE to the address")
         if options.graph is not None:
-            raise OptionError("--graph is for SPARQL endpoints: a database has tables")
+            raise OptionError("--graph is for SPARQL endpoints; a database has tables")
         if "score" not in facts.columns:
-            raise DataError("RDF holds no scores: for a table, give facts in .parquet, .tsv or .jsonl")
+            raise DataError("RDF has no scores: for a table, use facts in .parquet, .tsv or .jsonl")
         self.address, self._table = address, table_name(address.table)
         self._facts, self._options = facts, options
         self.n_facts, self.n_left_out = facts.height, 0

@@ -109,7 +109,7 @@ class Hybrid(Tuned):
 
     pattern = r"hybrid"
     written = example = "hybrid"
-    help = "the same, together with the run's embedding (see `anyburl embed`)"
+    help = "the same, with the run's embedding (see `anyburl embed`)"
     needs_embedding = True
 
 

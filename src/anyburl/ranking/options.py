@@ -22,10 +22,10 @@ WEIGHTS = f"a factor from 0 to 1 for each of {', '.join(RuleType)}"
 class RankOptions:
     """Options of ranking, checked on creation.
 
-    `aggregation` is "max" (best rule first, ties by the next best), "noisy-or", "noisy-or-top:H" (of the H best
-    rules), or "tuned" (a model trained on held-out facts). With `fallback`, answers that no rule predicts follow in the
-    order in which they fit the question, which "tuned" always does. `weights` are factors on confidences by rule type:
-    AnyBURL-23 and PyClause use {"Ud": 0.1, "Z": 0.01}.
+    `aggregation` is "max" (best rule first, ties by the next best), "noisy-or", "noisy-or-top:H" (the H best rules) or
+    "tuned" (a model trained on held-out facts). With `fallback`, answers that no rule predicts follow, ordered by how
+    well they fit the question; "tuned" always does this. `weights` are factors on confidences by rule type: AnyBURL-23
+    and PyClause use {"Ud": 0.1, "Z": 0.01}.
     """
 
     aggregation: str = "max"

@@ -26,10 +26,10 @@ HEADINGS = ("rank", "answer", "score", "known in", "best rule", "rules")
 
 @dataclass(frozen=True)
 class Answer:
-    """One candidate: `known` names the splits that hold the triple, `rule` is the best of the `n_rules` behind it, None
-    for one that only another model knows of.
+    """One candidate answer.
 
-    Its `explanation` and `reasons` are computed on first use.
+    `known` names the splits that state the triple. `rule` is the best of the `n_rules` rules behind it, or None if only
+    another model predicts it. `explanation` and `reasons` are computed on first use.
     """
 
     entity: str
@@ -56,9 +56,9 @@ class Answer:
 
 
 class Answers(list[Answer]):
-    """The answers that `predict` returns for one query, best first; shown as a table in notebooks.
+    """The answers that `predict` returns for one query, best first; a table in notebooks.
 
-    `n_candidates` is the number of all candidates, `n_known` that of the answers in train that were left out.
+    `n_candidates` counts all candidates, and `n_known` the answers stated in train that were left out.
     """
 
     n_candidates: int = 0

@@ -115,7 +115,7 @@ def open_rules(
     aggregation, reranker = parse_aggregation(options.aggregation), None
     if run is not None and aggregation.needs_model and other is None and learned_elsewhere(run, dataset):
         if aggregation.needs_embedding:
-            raise OptionError(f"{run} has an embedding of its own data, and none of {dataset.name}: take another model")
+            raise OptionError(f"{run} has an embedding of its own data only, not of {dataset.name}: use another model")
         carried, reranker = _carry_model(run, rules, dataset, options, front, seed)
     matched = carried.rules
     with front.watch(f"indexing {len(matched):,} rules", f"indexed {len(matched):,} rules"):
@@ -199,7 +199,7 @@ def _try_to_prepare(run: Path, rules: RuleSet, dataset: Dataset, front: Front, r
     try:
         return make_prepared(run, lambda: (rules, dataset), front, reason)
     except (RunError, NotPreparedError) as error:
-        front.say(f"{run} is used without being prepared: {error}")
+        front.say(f"using {run} unprepared: {error}")
         return None
 
 
@@ -208,14 +208,14 @@ def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front:
     rules, dataset = load()
     matched, n_left_out = rules.with_vocabulary(dataset.vocabulary)
     if reason:
-        front.note(f"preparing {run}, so that it opens at once from now on: {reason}")
+        front.note(f"preparing {run}, so that it opens at once in future: {reason}")
     with front.watch(f"preparing {run}", f"prepared {run}"):
         graph = graph_of(dataset.train)
         write_prepared(run, dataset, graph, matched, build_rule_index(graph, matched), n_left_out)
     try:
         return open_prepared(run)
     except NotPreparedError as error:
-        raise RunError(f"{run} was prepared, and cannot be opened all the same: {error}") from error
+        raise RunError(f"{run} was prepared, but cannot be opened: {error}") from error
 
 
 def left_out_note(n: int, dataset: Dataset) -> str:
@@ -261,7 +261,7 @@ def _other_model(
     if other is not None or not parse_aggregation(options.aggregation).needs_embedding:
         return other
     if run is None:
-        raise OptionError('aggregation="hybrid" needs an embedding: open a run folder that has one, or give `other`')
+        raise OptionError('aggregation="hybrid" needs an embedding: open a run folder that has one, or pass `other`')
     return load_embedding(run, dataset)
 
 
@@ -335,7 +335,7 @@ def _kept_or_new(
         except RunError as error:
             if again:
                 raise
-            front.say(f"the tuned model is not kept: {error}")
+            front.say(f"the tuned model was not saved: {error}")
     return tuning
 
 

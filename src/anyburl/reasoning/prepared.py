@@ -114,7 +114,7 @@ def open_prepared(run: Path) -> Prepared:
     """Map what was prepared; `NotPreparedError` if there is nothing, or if it is stale or damaged."""
     folder = run / PREPARED
     if not (folder / CARD).is_file():
-        raise NotPreparedError("it was not prepared yet")
+        raise NotPreparedError("it is not prepared yet")
     try:
         card = json.loads((folder / CARD).read_text("utf-8"))
         if card["format"] != FORMAT or card["layout"] != layout(RuleIndex):

@@ -124,7 +124,7 @@ def _query_frame(queries: Any) -> pl.DataFrame:
         rows = [tuple(query) for query in queries]
         if any(len(row) != 3 for row in rows):
             raise DataError(
-                "expected queries with three parts: subject, relation and object, with None for what is asked"
+                "expected queries with three parts: subject, relation and object, with None for the part asked for"
             )
         return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
     raise DataError(f"expected queries as tuples or a frame, got {type(queries).__name__}")

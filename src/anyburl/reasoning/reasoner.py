@@ -45,14 +45,14 @@ PathLike = str | os.PathLike[str]
 
 
 class Reasoner:
-    """Rules on data: predicts, ranks, evaluates, explains and completes.
+    """Applies rules to data: predicts, ranks, evaluates, explains and completes.
 
-    `rules` is a `RuleSet`, a file of rules or a run folder; `data` is whatever `load_dataset` takes. `options`, or the
-    fields of `RankOptions` as keywords, define how candidates are ranked. Rules of another vocabulary are matched by
-    label; those that cannot be matched are left out, with a warning. With `names`, questions may use readable names.
-    With `engine="ray"`, the questions are answered on the Ray cluster at `address`, or on this machine. `seed` is used
-    by `aggregation="tuned"` only. `other` is the model that `aggregation="hybrid"` knows besides the rules, by default
-    the embedding of the run folder. A reasoner is a context manager: `close` stops what the engine started.
+    `rules` is a `RuleSet`, a rule file or a run folder; `data` is anything that `load_dataset` takes. `options`, or the
+    fields of `RankOptions` as keywords, define how candidates are ranked. Rules with another vocabulary are matched by
+    label; rules that do not match are left out, with a warning. With `names`, questions may use readable names. With
+    `engine="ray"`, questions are answered on the Ray cluster at `address`, or on this machine. `seed` is used only by
+    `aggregation="tuned"`. `other` is the model that `aggregation="hybrid"` combines with the rules, by default the
+    embedding of the run folder. A reasoner is a context manager: `close` stops what the engine started.
     """
 
     def __init__(
@@ -93,10 +93,10 @@ class Reasoner:
         front: Front | None = None,
         **keywords: Unpack[RankKeywords],
     ) -> Self:
-        """Open a run folder on its own data: at once, if it was prepared.
+        """Open a run folder on its own data; a prepared run opens at once.
 
-        If not, it is prepared now, in its folder, unless `prepare` is false. With other `data`, nothing is kept but the
-        tuned model, which is trained on the run's own data.
+        Otherwise the run is prepared now, unless `prepare` is false. With other `data`, only the tuned model is kept,
+        which is trained on the run's own data.
         """
         folder, chosen, told = Path(run).expanduser(), choose_options(options, keywords), front or Front()
         engine_chosen, seed = Engine(name=engine, address=address), whole("seed", seed, 0)
@@ -108,7 +108,7 @@ class Reasoner:
 
         if data is None:
             if described.get("source") is None:
-                raise RunError(f"{run} does not record where its data came from: give data")
+                raise RunError(f"{run} does not record where its data came from: pass data")
             opened = open_run(folder, load, chosen, engine_chosen, told, seed=seed, prepare=prepare, other=other)
         else:
             dataset = data if isinstance(data, Dataset) else load_dataset(data)
@@ -118,7 +118,7 @@ class Reasoner:
 
     @classmethod
     def of(cls, opened: Opened, names: Names | None = None) -> Self:
-        """Return a reasoner made of parts that are ready."""
+        """Return a reasoner made of ready parts."""
         made = cls.__new__(cls)
         made._set(opened, names)
         return made
@@ -162,10 +162,10 @@ class Reasoner:
         top: int = 10,
         include_known: bool = False,
     ) -> Answers | pl.DataFrame:
-        """Return the `top` best answers to (subject, relation, ?) or (?, relation, object), with None for the ?; or to
-        many queries, given as tuples or a frame with these columns, as a frame with one row per answer.
+        """Return the `top` best answers to (subject, relation, ?) or (?, relation, object), with None for the ?.
 
-        Answers that the train split states are left out, unless `include_known`.
+        Many queries, as tuples or a frame with these columns, return a frame with one row per answer. Answers that the
+        train split states are left out unless `include_known` is true.
         """
         if relation is None:
             frames = list(self.predict_frames(subject, top=top, include_known=include_known))
@@ -180,7 +180,8 @@ class Reasoner:
         include_known: bool = False,
         progress: Progress | None = None,
     ) -> Iterator[pl.DataFrame]:
-        """Yield the answers to many queries in frames, as `predict` returns them: memory does not grow with the output.
+        """Yield the answers to many queries in frames like those of `predict`, so that memory does not grow with the
+        output.
 
         `progress` is called with the number of queries answered. There is always at least one frame.
         """
@@ -232,25 +233,25 @@ class Reasoner:
     def save_rankings(
         self, path: PathLike, split: str = "test", *, top_k: int | None = None, progress: Progress | None = None
     ) -> None:
-        """Write what `rank` returns: Parquet if the name ends so, else AnyBURL's text, compressed if it ends in .gz."""
+        """Write what `rank` returns: as Parquet with the suffix .parquet, else as AnyBURL's text, also with .gz."""
         write_rankings(path, self.ranker, self.dataset, split=split, top_k=top_k, progress=progress)
 
     def evaluate(self, split: str = "test", *, protocol: str = "all", progress: Progress | None = None) -> Metrics:
         """Rank both queries of every triple of `split` and return the filtered metrics.
 
-        Answers are ranked against "all" entities; or against 49 "sampled" at random, as GraIL does; with
-        "estimated", against all, and what the sampled figures would be on average is computed from that. `progress` is
-        called with the number of questions answered.
+        `protocol` says what answers are ranked against: "all" entities, 49 "sampled" at random as in GraIL, or
+        "estimated", which ranks against all and computes the average sampled figures from that. `progress` is called
+        with the number of questions answered.
         """
         return evaluate_split(
             self.ranker, self.dataset, split, self.seconds, progress, protocol=protocol, seed=self._seed
         )
 
     def calibrate(self, *, front: Front | None = None) -> CalibrationReport:
-        """Find out what scores mean, on the valid split or on facts held out of train; return the report.
+        """Find out what scores mean, on the valid split or on facts held out of train, and return the report.
 
-        From then on, `calibration` turns scores into probabilities. It is kept in the run folder, if the reasoner was
-        opened from one.
+        From then on, `calibration` turns scores into probabilities. If the reasoner was opened from a run folder, the
+        calibration is kept there.
         """
         report = calibrate_ranker(self.ranker, self.dataset, self._seed, front or Front())
         self.calibration = report.calibration
@@ -262,11 +263,11 @@ class Reasoner:
     def explain(self, triple: Fact, *, top: int = 5, groundings: int = 3) -> Explanation:
         """Return the rules that predict `triple` (subject, relation, object), which may be known or new, true or false.
 
-        The `top` best rules are given, each with up to `groundings` ways in which facts of the train split make it
-        fire. If none fires, `near_miss` is the strongest rule that lacks one fact.
+        The `top` best rules are returned, each with up to `groundings` ways in which train facts make it fire. If none
+        fires, `near_miss` is the strongest rule that lacks one fact.
         """
         if not isinstance(triple, tuple | list) or len(triple) != 3:
-            raise DataError(f"expected a triple of a subject, a relation and an object, got {triple!r}")
+            raise DataError(f"expected a triple (subject, relation, object), got {triple!r}")
         vocabulary, (subject, relation, object) = self.vocabulary, triple
         meant = (
             vocabulary.entity_label(self.names.entity_id(subject, vocabulary)),
@@ -282,22 +283,22 @@ class Reasoner:
         progress: Progress | None = None,
         **keywords: Unpack[CompleteKeywords],
     ) -> Iterator[pl.DataFrame]:
-        """Yield every fact that no split states and that the rules imply with a high enough score, in frames.
+        """Yield, in frames, every fact that the rules imply with a high enough score and no split states.
 
-        `options`, or the fields of `CompleteOptions` as keywords, say which; by default those with a score of at least
-        0.8. A fact's score is what it has as an answer to (s, r, ?) or to (?, r, o), whichever is higher. Memory does
-        not grow with the number of facts, and there is always at least one frame. `progress` is called with the number
-        of entities asked about.
+        `options`, or the fields of `CompleteOptions` as keywords, select the facts; by default those with a score of at
+        least 0.8. The score of a fact is its score as an answer to (s, r, ?) or (?, r, o), whichever is higher. Memory
+        does not grow with the number of facts, and there is always at least one frame. `progress` is called with the
+        number of entities asked about.
         """
         if options is not None and keywords:
-            raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
+            raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
         wanted = options or from_keywords(CompleteOptions, keywords)
         return complete_graph(
             self.ranker, self.dataset, wanted, names=self.names, calibration=self.calibration, progress=progress
         )
 
     def with_aggregation(self, aggregation: str) -> Reasoner:
-        """Return a reasoner on the same index that combines rules in another way; not for "tuned"."""
+        """Return a reasoner on the same index with another aggregation; not for "tuned"."""
         ranker = self.ranker.with_aggregation(aggregation)
         if ranker.aggregation.needs_model:
             raise OptionError(f"aggregation={aggregation!r} needs a model: make a reasoner with it")
@@ -332,5 +333,5 @@ def _run_folder(rules: RuleSet | PathLike) -> Path | None:
 def choose_options(options: RankOptions | None, keywords: RankKeywords) -> RankOptions:
     """Return the options of ranking, given as one object or as keywords, not both."""
     if options is not None and keywords:
-        raise OptionError(f"give either options or keywords ({', '.join(keywords)}), not both")
+        raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
     return options or from_keywords(RankOptions, keywords)

@@ -29,7 +29,7 @@ def predict(
     seed: int = 0,
     **keywords: Unpack[RankKeywords],
 ) -> Answers:
-    """Return the best answers to one query, see `Reasoner.predict`."""
+    """Return the best answers to one query; see `Reasoner.predict`."""
     chosen = _reasoner(rules, data, options, reasoner, seed, keywords)
     return chosen.predict(subject, relation, object, top=top, include_known=include_known)
 
@@ -48,7 +48,7 @@ def evaluate(
     seed: int = 0,
     **keywords: Unpack[RankKeywords],
 ) -> Metrics:
-    """Rank a split and return the filtered metrics, see `Reasoner.evaluate`."""
+    """Rank a split and return the filtered metrics; see `Reasoner.evaluate`."""
     chosen = _reasoner(rules, data, options, reasoner, seed, keywords, engine, address)
     try:
         return chosen.evaluate(split, protocol=protocol, progress=progress)
@@ -69,7 +69,7 @@ def explain(
     seed: int = 0,
     **keywords: Unpack[RankKeywords],
 ) -> Explanation:
-    """Return the rules that predict a triple, see `Reasoner.explain`."""
+    """Return the rules that predict a triple; see `Reasoner.explain`."""
     chosen = _reasoner(rules, data, options, reasoner, seed, keywords)
     return chosen.explain(triple, top=top, groundings=groundings)
 
@@ -88,7 +88,7 @@ def _reasoner(
     if reasoner is None:
         return Reasoner(rules, data, options, engine=engine, address=address, seed=seed, **keywords)
     if options is not None or keywords or engine != "threads" or address is not None:
-        raise OptionError("a reasoner has its own options and engine: give either a reasoner or options, not both")
+        raise OptionError("a reasoner has its own options and engine: pass either a reasoner or options, not both")
     if data is not reasoner.dataset:
         raise OptionError("the reasoner was made with other data")
     if rules is not reasoner.rules and rules is not reasoner.given_rules:

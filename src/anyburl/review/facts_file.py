@@ -38,7 +38,9 @@ def queue_from_file(
         found = waiting.sort(best_first).head(top).collect(engine="streaming")
     except UNREADABLE as error:
         reason = str(error).partition("\n")[0]
-        raise DataError(f"{path}: expected facts that `anyburl complete` wrote, cannot read them ({reason})") from error
+        raise DataError(
+            f"{path}: cannot read the facts ({reason}); expected a file written by `anyburl complete`"
+        ) from error
     return ReviewQueue(tuple(_fact(*row) for row in found.iter_rows()), True)
 
 
@@ -50,7 +52,7 @@ def _fact(
 
 def _scan(path: Path) -> pl.LazyFrame:
     if not path.is_file():
-        raise DataError(f"{path}: there is no such file of facts")
+        raise DataError(f"{path}: no such file")
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(".parquet"):
         return pl.scan_parquet(path)

@@ -35,24 +35,24 @@ class ReviewLog:
         return cls(Path(run) / FILE)
 
     def record(self, triple: Fact, verdict: str, note: str = "", reader: str = "") -> Review:
-        """Append a verdict ("accepted", "rejected", "withdrawn"); it is on the disk when this returns."""
+        """Append a verdict ("accepted", "rejected", "withdrawn"); it is on disk when this returns."""
         review = Review(triple, verdict, note, reader)
         line = json.dumps(review.to_json(), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
         try:
             with alone(self.path.with_name(f".{self.path.name}.lock")):
                 _append(self.path, line)
         except OSError as refusal:
-            raise RunError(f"{self.path}: the review cannot be written ({refusal.strerror or refusal})") from refusal
+            raise RunError(f"{self.path}: cannot write the review ({refusal.strerror or refusal})") from refusal
         return review
 
     def latest(self) -> dict[Fact, Review]:
-        """Return the last review of each fact, the most recent last; also those that withdraw a verdict."""
+        """Return the last review of each fact, the most recent last, including those that withdraw a verdict."""
         with self._mutex:
             self._read_new()
             return dict(self._latest)
 
     def standing(self) -> dict[Fact, Review]:
-        """Return the verdicts that nobody withdrew."""
+        """Return the verdicts that were not withdrawn."""
         return {triple: review for triple, review in self.latest().items() if review.verdict != "withdrawn"}
 
     def counts(self, relation: str | None = None) -> dict[str, int]:
@@ -61,14 +61,14 @@ class ReviewLog:
         return {verdict: found[verdict] for verdict in ("accepted", "rejected")}
 
     def precision(self, relation: str | None = None) -> float | None:
-        """Return which part of the judged facts was accepted; None if none was judged."""
+        """Return the share of judged facts that were accepted; None if none was judged."""
         counts = self.counts(relation)
         judged = sum(counts.values())
         return counts["accepted"] / judged if judged else None
 
     @property
     def n_skipped(self) -> int:
-        """How many lines are no reviews: cut short by a crash, or written by something else."""
+        """How many lines are not reviews: truncated by a crash, or written by something else."""
         with self._mutex:
             self._read_new()
             return self._n_skipped
@@ -97,7 +97,7 @@ class ReviewLog:
             self._forget()
             return
         except OSError as refusal:
-            raise RunError(f"{self.path}: the reviews cannot be read ({refusal.strerror or refusal})") from refusal
+            raise RunError(f"{self.path}: cannot read the reviews ({refusal.strerror or refusal})") from refusal
         if whole:
             self._offset += len(whole) + 1
             for line in whole.split(b"\n"):

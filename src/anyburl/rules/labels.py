@@ -67,7 +67,7 @@ def escape_label(label: str, *, is_entity: bool = True) -> str:
         return escaped
     escaped = _offending.sub(_encode, escaped)
     if not escaped:
-        raise RuleError("expected a label, got an empty text")
+        raise RuleError("expected a label, got an empty string")
     if is_entity and entity_fault(escaped):  # a variable or the token self: its first letter is enough
         escaped = f"%{ord(escaped[0]):02X}{escaped[1:]}"
     return escaped

@@ -150,7 +150,7 @@ def _path(start: Term, goal: Variable | None, body: tuple[Atom, ...]) -> list[tu
         there = steps[0].other(here)
         assert there is not None
         if there in seen and isinstance(there, Variable):
-            raise RuleError(f"the body comes back to {there}: {_listed(body)}")
+            raise RuleError(f"the body returns to {there}: {_listed(body)}")
         remaining.remove(steps[0])
         path.append((steps[0], there))
         here, seen = there, seen | {there}

@@ -22,7 +22,7 @@ _variable_last = re.compile(r"(.+), *([A-Z])", re.DOTALL)
 
 
 def parse_rule(text: str, *, escaped: bool = False) -> Rule:
-    """Read a rule; body atoms in another order are put in order. With `escaped`, undo `escape_label`."""
+    """Parse the text of a rule; body atoms may be in any order. With `escaped`, undo `escape_label`."""
     if not isinstance(text, str):
         raise RuleError(f"expected the text of a rule, got {type(text).__name__}")
     arrow = _arrow.search(text)
@@ -40,7 +40,7 @@ def parse_rule(text: str, *, escaped: bool = False) -> Rule:
 
 
 def format_rule(rule: Rule, *, escaped: bool = False) -> str:
-    """Write a rule. `parse_rule` reads it back if its labels are writable, or `escaped` on both sides."""
+    """Write a rule as text. `parse_rule` reads it back if its labels are writable, or with `escaped` on both sides."""
     if not escaped:
         return str(rule)
     body = ", ".join(_format_atom(atom) for atom in rule.body)

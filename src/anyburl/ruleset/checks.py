@@ -109,4 +109,4 @@ def _check_types(vocabulary: Vocabulary, columns: Columns) -> None:
 
 def _refuse(wrong: Mask, reason: str) -> None:
     if wrong.any():
-        raise RuleError(f"{reason}: row {int(wrong.argmax())} is different")
+        raise RuleError(f"{reason}: row {int(wrong.argmax())} does not comply")

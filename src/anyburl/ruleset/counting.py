@@ -67,16 +67,16 @@ def rescore(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> RuleSet:
-    """Return `rules` (of the table's vocabulary) with predictions and support counted on `table`.
+    """Return `rules` (with the table's vocabulary) with predictions and support counted on `table`.
 
-    Exact, with `object_identity` or without; a `budget` of edges per body makes large bodies estimates instead. With
-    `measures`, the rules also get `pca_confidence`, `head_coverage` and `lift`. With `best`, that many are counted of
-    the rules whose counts are estimates, those with the highest confidence; all others stay as they are. `progress` is
-    told how many rules were done.
+    Counts are exact, with `object_identity` or without; with a `budget` of edges per body, those of large bodies are
+    estimated. With `measures`, the rules also get `pca_confidence`, `head_coverage` and `lift`. With `best`, only that
+    many rules with estimated counts are recounted, those with the highest confidence. `progress` is called with the
+    number of rules done.
     """
     if best is not None:
         if measures:
-            raise OptionError("measures are those of all rules: leave out best")
+            raise OptionError("measures covers all rules: drop best")
         return _recount(rules, best_estimated(rules, best), table, object_identity, budget, threads, progress)
     limits = counting_limits(object_identity, budget, pca=checking.flag("measures", measures))
     graph = graph_for(rules, table)

@@ -20,7 +20,7 @@ BEFORE, AFTER = "_before", "_after"
 
 
 class RuleDifference:
-    """Two sets of rules, matched by their labels: `gone`, `new` and `changed`, that is, with other counts."""
+    """Two rule sets, matched by label: `gone`, `new` and `changed` rules; the latter have different counts."""
 
     def __init__(self, first: RuleSet, second: RuleSet) -> None:
         self.first, self.second = first, second
@@ -41,11 +41,13 @@ class RuleDifference:
 
     @property
     def n_changed(self) -> int:
-        """How many rules have other counts in the second set."""
+        """How many rules have different counts in the second set."""
         return len(self._changed[0])
 
     def changed(self, top: int | None = None) -> tuple[RuleSet, RuleSet]:
-        """Return the rules that changed, before and after, those whose confidence changed most first; or the `top`."""
+        """Return the changed rules, before and after, or the `top` of them; the largest changes in confidence come
+        first.
+        """
         before, after = self._changed
         moved = np.abs(_confidence(self.second, after) - _confidence(self.first, before))
         order = _largest(moved, len(moved) if top is None else top)
@@ -61,9 +63,9 @@ class RuleDifference:
         }
 
     def to_polars(self, top: int | None = None) -> pl.DataFrame:
-        """Return one row per rule that is not the same: the most valuable ones gone and new, and the changed ones.
+        """Return one row per difference: gone and new rules, the most valuable first, then changed ones.
 
-        With `top`, at most so many of each.
+        With `top`, at most that many of each.
         """
         gone, new = (rules.top(len(rules) if top is None else top, "value") for rules in (self.gone, self.new))
         before, after = self.changed(top)
@@ -75,7 +77,7 @@ class RuleDifference:
         return pl.concat(parts)
 
     def to_json(self, top: int) -> dict[str, Any]:
-        """Return the counts, and under "top" the largest differences of each sort."""
+        """Return the counts and, under "top", the largest differences of each kind."""
         rows = self.to_polars(top)
         shown = {
             name: rows.filter(pl.col("change") == name).drop("change").to_dicts() for name in ("gone", "new", "changed")
@@ -87,7 +89,7 @@ class RuleDifference:
 
 
 def diff(first: RuleSet | str | os.PathLike[str], second: RuleSet | str | os.PathLike[str]) -> RuleDifference:
-    """Compare two sets of rules, or two files or run folders: which are gone, which are new, whose counts changed."""
+    """Compare two rule sets, rule files or run folders: gone, new and changed rules."""
     sets = [rules if isinstance(rules, RuleSet) else RuleSet.load(rules) for rules in (first, second)]
     return RuleDifference(*sets)
 

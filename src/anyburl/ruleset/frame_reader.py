@@ -112,7 +112,7 @@ class FrameReader:
             )
         for name in READ:
             if name in schema and not _is_suitable(name, schema[name]):
-                raise RuleError(f"{self.source}: column {name!r} cannot hold {schema[name]} in a file of rules")
+                raise RuleError(f"{self.source}: column {name!r} cannot have type {schema[name]} in a rule file")
 
 
 class TextIds:

@@ -28,11 +28,11 @@ def measure(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> RuleSet:
-    """Return `rules` with `pca_confidence`, `head_coverage` and `lift`, or with `only` some of these.
+    """Return `rules` with `pca_confidence`, `head_coverage` and `lift`, or with `only` some of them.
 
     `table` is what the rules were learned from: head coverage and lift follow from their support and predictions. PCA
-    confidence is counted; a `budget` of edges per body makes it an estimate for those rules that have estimates already
-    (`exact` is False). `progress` is told how many rules were counted.
+    confidence is counted; a `budget` of edges per body makes it an estimate for rules whose counts are already
+    estimates (`exact` is False). `progress` is called with the number of rules counted.
     """
     wanted = set(checking.texts("only", only, f"some of {', '.join(MEASURES)}"))
     if unknown := wanted - set(MEASURES):

@@ -162,9 +162,10 @@ class RuleSet(RuleColumns):
             raise MissingExtraError("RuleSet.to_pandas()", "pandas") from error
 
     def save(self, path: str | os.PathLike[str], *, escaped: bool = False) -> None:
-        """Write Parquet or AnyBURL's text by suffix: .parquet, .txt, .tsv; text also with .gz or .zst.
+        """Write Parquet or AnyBURL's text, by suffix: .parquet, .txt, .tsv; text also with .gz or .zst.
 
-        Text cannot carry every label; with `escaped`, what it cannot carry is written as %28 and the like.
+        The text format cannot represent every label; with `escaped`, special characters are written as %28 and the
+        like.
         """
         write_rules(self, path, escaped=escaped)
 
@@ -177,10 +178,10 @@ class RuleSet(RuleColumns):
         at: float | str | None = None,
         escaped: bool = False,
     ) -> Self:
-        """Read a file of rules or a run folder, or its snapshot `at` some seconds; warn if rules were left out.
+        """Read a rule file or a run folder, or its snapshot `at` some seconds; warn if rules were left out.
 
-        The rules of a run that goes on, or was killed, are those found so far. With `vocabulary`, its ids are used, and
-        rules with other labels are left out.
+        A run that is still learning, or was killed, has the rules found so far. With `vocabulary`, its ids are used,
+        and rules with other labels are left out.
         """
         rules, report = cls.read(path, vocabulary, at=at, escaped=escaped)
         if not report.is_complete:
@@ -196,10 +197,10 @@ class RuleSet(RuleColumns):
         at: float | str | None = None,
         escaped: bool = False,
     ) -> tuple[Self, ReadReport]:
-        """Do what `load` does, but say in a report what was left out."""
+        """Like `load`, but also return a report of what was left out."""
         check_not_forked()
         if not isinstance(path, str | os.PathLike):
-            raise RuleError(f"expected the path of a file of rules or of a run folder, got {type(path).__name__}")
+            raise RuleError(f"expected the path of a rule file or run folder, got {type(path).__name__}")
         columns, report = read_rules(path, vocabulary, at=at, escaped=escaped)
         return cls.of(columns), report
 

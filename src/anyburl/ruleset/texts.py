@@ -118,8 +118,8 @@ def check_writable(rules: RuleColumns) -> None:
         shown = ", ".join(f"{label!r} {fault}" for label, fault in faults[:5])
         more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
         raise RuleError(
-            f"text cannot carry {len(faults)} label{'s' * (len(faults) > 1)} of these rules ({shown}{more}): "
-            "save them as .parquet, or escape the labels (escaped=True)"
+            f"the text format cannot represent {len(faults)} label{'s' * (len(faults) > 1)} of these rules "
+            f"({shown}{more}): save them as .parquet, or escape the labels (escaped=True)"
         )
 
 

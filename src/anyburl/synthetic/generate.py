@@ -60,11 +60,11 @@ def generate_graph(
 ) -> GeneratedGraph:
     """Write a graph of about `triples` triples to a new folder: train.tsv, valid.tsv, test.tsv and planted.json.
 
-    Entities have types, every relation joins two types, and degrees follow power laws. Rules of every type (B of
+    Entities have types, every relation connects two types, and degrees follow power laws. Rules of every type (B of
     length 1 to 3, Uc, Ud) are planted in relations of their own, and planted.json lists their true predictions, support
-    and confidence on the train split. There are about 10 triples per entity, unless `entities` says otherwise (some may
-    have no triple). The same arguments give the same files. `progress` is called with the number of triples
-    just written.
+    and confidence on the train split. There are about 10 triples per entity unless `entities` says otherwise (some may
+    have no triple). The same arguments give the same files. `progress` is called with the number of triples just
+    written.
     """
     options = GraphOptions(triples=triples, entities=entities, relations=relations, seed=seed)
     path = _new_folder(Path(folder))
@@ -90,7 +90,7 @@ def _new_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"cannot make the folder {folder}: {error.strerror}") from error
+        raise DataError(f"cannot create the folder {folder}: {error.strerror}") from error
     if any(folder.glob("train.*")):
-        raise DataError(f"{folder} already holds a graph: give another folder")
+        raise DataError(f"{folder} already contains a graph: choose another folder")
     return folder

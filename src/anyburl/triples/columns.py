@@ -13,7 +13,7 @@ KNOWN = {
     "object": {"object", "tail", "target", "o", "t"},
 }
 MOST_LISTED = 12
-CHOOSE = "say which to read with --columns A,B,C, by number if there is no header"
+CHOOSE = "choose with --columns A,B,C, or by number if there is no header"
 
 
 def by_number(chosen: Sequence[str] | None) -> bool:

@@ -31,10 +31,10 @@ from anyburl.triples.vocabulary import Vocabulary
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Three tables of triples over one shared vocabulary. Nothing is dropped across the splits.
+    """Three tables of triples over one shared vocabulary; nothing is dropped across the splits.
 
-    `stored_fingerprint` is the fingerprint, if it is known already: an index holds it. `reading` says how the data was
-    read, `names` what people call its labels, `left_out` how many statements of what kind are no triples here.
+    `stored_fingerprint` is the fingerprint if it is already known, as in an index. `reading` records how the data was
+    read, `names` holds readable names of labels, and `left_out` counts statements that did not become triples, by kind.
     """
 
     name: str
@@ -60,16 +60,16 @@ class Dataset:
         name: str = "triples",
         options: ReadOptions | None = None,
     ) -> Dataset:
-        """Make a data set from whatever holds triples: tables, frames, graphs of other packages, lists of tuples.
+        """Make a data set from anything that holds triples: tables, frames, graphs of other packages, lists of tuples.
 
-        `options` choose columns, and may split train if there is nothing else.
+        `options` choose columns, and may split train if it is the only split.
         """
         options = options or ReadOptions()
         frames = [_labels(split, triples, options) for split, triples in zip(SPLITS, (train, valid, test), strict=True)]
         if not any(len(frame) for frame in frames):
-            raise DataError("there is no triple: expected at least one (subject, relation, object), got none")
+            raise DataError("expected at least one triple (subject, relation, object), got none")
         if options.split and any(len(frame) for frame in frames[1:]):
-            raise DataError("valid and test are given: leave out the option split")
+            raise DataError("the data already has valid or test: drop the option split")
         tables = tables_of([[frame] for frame in frames])
         first, second, third = _split(tables, options)
         return cls(name, first, second, third, reading=options)
@@ -109,18 +109,19 @@ Read = Callable[[int], None]
 def load_dataset(
     data: DataLike, options: ReadOptions | None = None, progress: Read = lambda n_triples: None
 ) -> Dataset:
-    """Load a data set by name, from a folder, a single file or a database (train only), or from triples in memory.
+    """Load a data set by name, from a folder, a file or a database (train only), or from triples in memory.
 
-    A folder holds files of triples, or what `anyburl index` wrote: the latter opens at once and is read as it is used.
-    A name may be written in any way (FB15k-237, fb15k237). It is looked up among the built-in data sets and in the
-    folder $ANYBURL_DATA; otherwise its files are downloaded when it is first used (`anyburl datasets` lists the names).
-    An address leads to a SPARQL endpoint (sparql:http://host/path) or to a table of a database (postgresql://host/db#t,
-    duckdb:path#t, sqlite:path#t).
+    A folder contains triple files, or what `anyburl index` wrote, which opens at once and is read on demand. Names are
+    matched loosely (FB15k-237, fb15k237). A name is looked up among the built-in data sets and in the folder
+    $ANYBURL_DATA; otherwise its files are downloaded on first use (`anyburl datasets` lists the names). An address is a
+    SPARQL endpoint (sparql:http://host/path) or a database table (postgresql://host/db#t, duckdb:path#t,
+    sqlite:path#t).
 
-    Triples in memory become the train split: a `TripleTable`, a Polars or pandas frame, a table of Arrow, a directed
-    graph of NetworkX, a graph of RDFLib, a factory of PyKEEN, a NumPy array of three columns (integers become labels)
-    or a list of (subject, relation, object). `Dataset.from_triples` takes valid and test as well. A `Dataset` is
-    returned as it is. `options` say how data is read, and whether it is split; `progress` is told how far reading is.
+    Triples in memory become the train split: a `TripleTable`, a Polars or pandas frame, an Arrow table, a directed
+    NetworkX graph, an RDFLib graph, a PyKEEN factory, a NumPy array with three columns (integers become labels) or a
+    list of (subject, relation, object). `Dataset.from_triples` takes valid and test as well. A `Dataset` is returned
+    unchanged. `options` set how data is read and whether it is split; `progress` is called with the number of triples
+    read so far.
     """
     check_not_forked()
     if isinstance(data, Dataset):
@@ -149,7 +150,7 @@ def _from_rdflib(graph: Any, options: ReadOptions, progress: Read) -> Dataset:
 
 def _train_only(train: TripleTable) -> Dataset:
     if not len(train):
-        raise DataError("there is no triple in this table: expected at least one")
+        raise DataError("expected at least one triple, got an empty table")
     nothing = TripleTable(train.vocabulary, np.empty((0, 3), np.int32))
     return Dataset("triples", train, nothing, nothing)
 

@@ -46,7 +46,7 @@ def download(entry: DatasetEntry, progress: Progress = quiet) -> Path:
     except OSError as error:
         reason = error.strerror or error
         raise DataError(
-            f"{error.filename or folder} cannot be written ({reason}): set ANYBURL_CACHE to another folder"
+            f"cannot write {error.filename or folder} ({reason}): set ANYBURL_CACHE to another folder"
         ) from error
     return folder
 
@@ -90,7 +90,7 @@ def _fetch_checked(file: RemoteFile, partial: Path, received: Callable[[int, int
         wrong = wrong_checksum(partial, file)
     if wrong:
         partial.unlink()
-        raise DataError(f"{file.url} has the wrong checksum: {wrong}; nothing of it was kept")
+        raise DataError(f"{file.url} has the wrong checksum: {wrong}; the download was discarded")
 
 
 def _stamp(file: RemoteFile, path: Path) -> dict[str, Any]:

@@ -41,9 +41,9 @@ def read_dump(path: Path, start: bytes, size: int, options: ReadOptions, gathere
             if frame.height:
                 yield frame
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: the file is damaged or cut short ({error})") from error
+        raise DataError(f"{path}: the file is damaged or truncated ({error})") from error
     if not n_triples:
-        raise DataError(f"{path}: there are no statements between entities of {dump.title} in it")
+        raise DataError(f"{path}: no statements between entities of {dump.title}")
 
 
 def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:

@@ -88,13 +88,13 @@ def _files(name: str, given: Any, where: str) -> dict[str, RemoteFile]:
     if odd := [split for split in given if split not in SPLITS]:
         raise DataError(f"{where}: [{name}.files] takes train, valid and test, got {odd[0]}")
     if "train" not in given:
-        raise DataError(f"{where}: [{name}.files] must give train")
+        raise DataError(f"{where}: [{name}.files] must have train")
     return {split: _remote(file, f"{where}: [{name}.files] {split}") for split, file in given.items()}
 
 
 def _remote(file: Any, where: str) -> RemoteFile:
     if not isinstance(file, dict) or "url" not in file or not DIGITS.keys() & file.keys():
-        raise DataError(f"{where} must give url and a checksum, blob or sha256, got {file!r}")
+        raise DataError(f"{where} must have url and a checksum, blob or sha256, got {file!r}")
     unknown = file.keys() - RemoteFile.__dataclass_fields__.keys()
     if unknown:
         raise DataError(f"{where} has unknown fields: {', '.join(sorted(unknown))}")

@@ -67,7 +67,7 @@ def _goes_on(response: HTTPResponse, n_there: int) -> bool:
     if response.status != HTTPStatus.PARTIAL_CONTENT:
         return False
     if not response.headers.get("Content-Range", "").startswith(f"bytes {n_there}-"):
-        raise HTTPException("the server sent another part than it was asked for")
+        raise HTTPException("the server sent a different range than requested")
     return True
 
 

@@ -67,7 +67,7 @@ def read_batches(
         return
     if path.suffix.lower() in PICKLED:
         raise DataError(
-            f"{path}: a pickled file may run any code when it is read: write the triples as .csv or .parquet"
+            f"{path}: reading a pickled file can run arbitrary code: convert the triples to .csv or .parquet"
         )
     try:
         if is_csv(path) or options.columns is not None:
@@ -78,7 +78,7 @@ def read_batches(
             yield from _read_lines(path, start, size)
     except (OSError, EOFError, zlib.error) as error:
         if start.startswith((GZIP, ZSTD)):
-            raise DataError(f"{path}: the compressed file is damaged or cut short ({error})") from error
+            raise DataError(f"{path}: the compressed file is damaged or truncated ({error})") from error
         raise DataError(f"{path}: the file cannot be read ({error})") from error
 
 

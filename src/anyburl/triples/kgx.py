@@ -27,7 +27,7 @@ def find_edges(folder: Path) -> Path | None:
     """Return the file of edges in a folder."""
     found = sorted(path for path in folder.iterdir() if EDGES.fullmatch(path.name))
     if len(found) > 1:
-        raise DataError(f"{folder}: expected one file of edges, got {' and '.join(path.name for path in found)}")
+        raise DataError(f"{folder}: expected one edge file, got {' and '.join(path.name for path in found)}")
     return found[0] if found else None
 
 
@@ -78,7 +78,7 @@ def _table_nodes(path: Path) -> Iterator[pl.DataFrame]:
         yield from frame_batches(nodes.filter(pl.col("id").is_not_null()), ROWS)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
-        raise DataError(f"{path}: expected a table of nodes, cannot read it ({reason})") from error
+        raise DataError(f"{path}: cannot read the node table ({reason})") from error
 
 
 def _json_edges(path: Path) -> Iterator[pl.DataFrame]:
@@ -116,7 +116,7 @@ def _json_lines(path: Path) -> Iterator[list[tuple[int, dict[str, Any]]]]:
         for batch in line_batches(path, ROWS, numbered=True):
             yield [(number, _parsed(path, number, line)) for number, line in batch.rows() if line.strip()]
     except pl.exceptions.PolarsError as error:
-        raise DataError(f"{path}: expected UTF-8 text, plain, .gz or .zst, and cannot read it") from error
+        raise DataError(f"{path}: expected UTF-8 text, plain, .gz or .zst") from error
 
 
 def _parsed(path: Path, number: int, line: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Names(Mapping[str, str]):
         meant = exact if len(exact) == 1 else found
         if len(meant) > 1:
             shown = ", ".join(sorted(meant)[:MOST_SHOWN]) + (", ..." if len(meant) > MOST_SHOWN else "")
-            raise DataError(f"the {kind} {text!r} is ambiguous; it may mean {shown}")
+            raise DataError(f"the {kind} {text!r} is ambiguous; it could be {shown}")
         return meant[0] if meant else text
 
     def entity_id(self, text: str, vocabulary: Vocabulary) -> int:
@@ -152,7 +152,7 @@ def _lines(path: Path) -> pl.DataFrame:
     try:
         lines = numbered_lines(path)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path}: expected UTF-8 text, plain, .gz or .zst, and cannot read it") from error
+        raise DataError(f"{path}: expected UTF-8 text, plain, .gz or .zst") from error
     text = pl.col("line").str.strip_suffix("\r")
     first = pl.col("number") == 1
     return lines.with_columns(pl.when(first).then(text.str.strip_prefix(BYTE_ORDER_MARK)).otherwise(text).alias("line"))

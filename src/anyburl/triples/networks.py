@@ -21,7 +21,7 @@ def network_triples(graph: Any, attribute: str | None) -> list[tuple[object, obj
     the keys of a multigraph are the relations, unless they are numbers.
     """
     if not graph.is_directed():
-        raise DataError("expected a directed graph, got an undirected one: its edges do not say what is the subject")
+        raise DataError("expected a directed graph, got an undirected one, whose edges have no subject and object")
     edges = list(graph.edges(data=True))
     name = _relation_attribute(edges) if attribute is None else attribute
     if name is not None:
@@ -29,7 +29,7 @@ def network_triples(graph: Any, attribute: str | None) -> list[tuple[object, obj
     if graph.is_multigraph() and all(isinstance(key, str) for _, _, key in graph.edges(keys=True)):
         return [(subject, key, object) for subject, object, key in graph.edges(keys=True)]
     if edges:
-        raise DataError("expected edges with an attribute relation, or keys that are strings, got edges without")
+        raise DataError("expected edges with an attribute named relation or string keys, got edges with neither")
     return []
 
 
@@ -41,14 +41,16 @@ def _relation_attribute(edges: list[tuple[object, object, dict[str, object]]]) -
     usual = [name for name in common if str(name).lower() in KNOWN["relation"]]
     if len(usual) > 1:
         raise DataError(
-            f"expected one attribute of edges as the relation, got {' and '.join(sorted(usual))}; say which in columns"
+            f"expected one edge attribute as the relation, got {' and '.join(sorted(usual))}; choose one with columns"
         )
     return usual[0] if usual else None
 
 
 def _attribute(subject: object, object: object, held: dict[str, object], name: str) -> object:
     if name not in held:
-        raise DataError(f"expected an attribute {name!r} of every edge, got none from {subject!r} to {object!r}")
+        raise DataError(
+            f"expected an attribute {name!r} on every edge, got none on the edge from {subject!r} to {object!r}"
+        )
     return held[name]
 
 

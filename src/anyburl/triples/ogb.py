@@ -37,7 +37,7 @@ def read_ogb(folder: Path, gathered: Gathered) -> Iterator[pl.DataFrame]:
 
 def _read_plain(folder: Path) -> Iterator[pl.DataFrame]:
     if not (folder / RELATIONS).is_file():
-        raise DataError(f"{folder}: expected {RELATIONS}, which a knowledge graph of OGB has, got edges alone")
+        raise DataError(f"{folder}: expected {RELATIONS}, which every OGB knowledge graph has, got edges alone")
     edges, relations = _indices(folder / EDGES, 2), _indices(folder / RELATIONS, 1)
     if edges.height != relations.height:
         raise DataError(f"{folder}: expected a relation for each of {edges.height:,} edges, got {relations.height:,}")
@@ -82,9 +82,9 @@ def _indices(path: Path, n_columns: int) -> pl.DataFrame:
         found = pl.read_csv(path, has_header=False, schema=schema, glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
-        raise DataError(f"{path}: expected {n_columns} indices in a line, cannot read it ({reason})") from error
+        raise DataError(f"{path}: expected {n_columns} indices per line ({reason})") from error
     if found.null_count().sum_horizontal().item():
-        raise DataError(f"{path}: expected {n_columns} indices in a line, got gaps")
+        raise DataError(f"{path}: expected {n_columns} indices per line, got gaps")
     return found
 
 
@@ -96,7 +96,7 @@ def _labels(path: Path) -> pl.Series | None:
         found = pl.read_csv(path, has_header=True, infer_schema=False, glob=False)
         indices, labels = found.to_series(0).cast(pl.Int64), found.to_series(1)
     except (pl.exceptions.PolarsError, OSError, IndexError) as error:
-        raise DataError(f"{path}: expected a header and lines of index and label, cannot read it") from error
+        raise DataError(f"{path}: expected a header and lines of index and label") from error
     order = indices.arg_sort()
     if indices.gather(order).to_list() != list(range(len(indices))) or labels.null_count():
         raise DataError(f"{path}: expected a label for every index from 0")

@@ -34,7 +34,7 @@ def read_parquet(path: Path, options: ReadOptions, rows: int) -> Iterator[pl.Dat
                 n_read += batch.height
     except UNREADABLE as error:
         reason = " ".join(str(error).split())[:120]
-        raise DataError(f"{path}: expected a Parquet file, cannot read it ({reason})") from error
+        raise DataError(f"{path}: expected a Parquet file ({reason})") from error
     if not n_read:
         raise DataError(f"{path}: expected rows with a subject, a relation and an object, got none")
 

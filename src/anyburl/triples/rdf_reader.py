@@ -53,9 +53,9 @@ def read_rdf(path: Path, rows: int, options: ReadOptions, gathered: Gathered) ->
 
 def _refuse_empty(path: Path, options: ReadOptions, gathered: Gathered) -> NoReturn:
     if gathered.left_out["literals"] and options.literals == "skip":
-        raise DataError(f"{path}: there are no triples in it besides literals, which are skipped unless you keep them")
+        raise DataError(f"{path}: no triples besides literals, which are skipped unless you keep them")
     where = f" in {', '.join(options.graphs)}" if options.graphs else ""
-    raise DataError(f"{path}: there are no triples in it{where}")
+    raise DataError(f"{path}: no triples{where}")
 
 
 class _Sorting:

@@ -64,7 +64,7 @@ def rdf_lines(triples: pl.DataFrame, path: Path, prefixes: Mapping[str, str] | N
     """Return the lines of a file of RDF; its name says which kind."""
     kind = rdf_format(path)
     if kind not in WRITTEN or path.suffix.lower() == ".bz2":
-        raise DataError(f"{path}: RDF is written as {SUFFIXES}, which every tool reads")
+        raise DataError(f"{path}: expected an RDF file that ends in {SUFFIXES}")
     writer = TermWriter(kind, prefixes or {})
     ended = writer.statements(triples) + " ."
     return pl.concat([pl.Series(writer.head(), dtype=pl.String), ended.rename("")])

@@ -19,16 +19,16 @@ DUMPS = ("wikidata", "freebase")
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How a graph is read; a run folder and an index remember it with their data.
+    """How to read a graph; run folders and indexes remember it with their data.
 
-    `literals` of RDF are skipped, kept as entities, or numbers and dates are kept as ranges and the others skipped.
-    `graphs` are the named graphs to read, "default" the one without a name, all of them if it is empty. `language` is
-    that of readable names. `dump` says that a file is the dump of Wikidata or Freebase: the statements between entities
-    are kept. `prefixes` shorten IRIs besides those that files declare. `columns` names the columns of a
-    table that hold subject, relation and object. `query` is what a database or a SPARQL endpoint is asked. An endpoint
-    gives `page_size` rows at a time and may be silent for `timeout` seconds; a database has as many to accept a
-    connection. `split` divides a graph without splits into train, valid and test by these shares, drawn with
-    `split_seed`.
+    `literals` of RDF are skipped, kept as entities, or turned into ranges if they are numbers or dates and skipped
+    otherwise. `graphs` are the named graphs to read ("default" is the unnamed one); empty means all. `language` is the
+    preferred language of readable names. `dump` names the project, Wikidata or Freebase, whose dump a file is:
+    statements between entities are kept. `prefixes` shorten IRIs, in addition to those that files declare. `columns`
+    names the columns that hold subject, relation and object. `query` selects triples in a database or a SPARQL
+    endpoint. An endpoint returns `page_size` rows at a time and may stay silent for `timeout` seconds, which is also
+    the limit for connecting to a database. `split` divides a graph without splits into train, valid and test by these
+    shares, drawn with `split_seed`.
     """
 
     literals: str = "skip"
@@ -67,7 +67,7 @@ class ReadOptions:
         checking.above_zero("timeout", self.timeout, "a number of seconds above 0")
 
     def changed(self, other: ReadOptions) -> ReadOptions:
-        """Return these options, but for those in which `other` differs from the defaults."""
+        """Return these options, replaced by those in which `other` differs from the defaults."""
         return ReadOptions.from_json({**self.to_json(), **other.to_json()})
 
     def to_json(self) -> dict[str, Any]:

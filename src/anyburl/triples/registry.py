@@ -104,7 +104,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     try:
         found = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as TOML: {error}") from error
+        raise DataError(f"{path} is not valid TOML: {error}") from error
     for name, fields in found.items():
         if not isinstance(fields, dict):
             raise DataError(f"{path}: expected a table [{name}], got {fields!r}")

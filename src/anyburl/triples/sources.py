@@ -59,10 +59,10 @@ class Source:
         if options.split is None:
             return
         if self.index is not None:
-            raise DataError(f"{self.source} is an index, which holds its splits: give --split to `anyburl index`")
+            raise DataError(f"{self.source} is an index, which has its splits: pass --split to `anyburl index`")
         found = [file.name for split in ("valid", "test") if (file := self.files.get(split))]
         if found:
-            raise DataError(f"{self.source} has splits already ({', '.join(found)}): leave out --split")
+            raise DataError(f"{self.source} already has splits ({', '.join(found)}): drop --split")
 
 
 def fetch_dataset(data: str | os.PathLike[str], progress: Progress = quiet) -> None:
@@ -82,7 +82,7 @@ def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterato
     address = find_address(data)
     if address is not None:
         if address.file is not None and not address.file.is_file():
-            raise DataError(f"{address.text}: there is no such file")
+            raise DataError(f"{address.text}: no such file")
         yield Source(address.name, address.text, {"train": address.file}, address=address)
         return
     path = Path(data).expanduser()
@@ -108,8 +108,8 @@ def find_dataset(name: str, progress: Progress = quiet) -> Path | None:
     if folder is None and entry:
         home = data_home()
         raise DataError(
-            f"{entry.name} is not on this machine, and anyburl cannot download it: get it from {entry.source} and put "
-            f"train, valid and test into {home / entry.name if home else f'$ANYBURL_DATA/{entry.name}'}"
+            f"{entry.name} is not on this machine, and anyburl cannot download it: get it from {entry.source} and "
+            f"put train, valid and test into {home / entry.name if home else f'$ANYBURL_DATA/{entry.name}'}"
         )
     return folder
 
@@ -123,7 +123,7 @@ def _built_in() -> dict[str, Traversable]:
 
 def _in_folder(folder: Path, name: str, source: str) -> Source:
     if (folder / RUN).is_file():
-        raise DataError(f"{folder} is a run folder, which holds rules: give the data that they were learned on")
+        raise DataError(f"{folder} is a run folder, which contains rules: pass the data they were learned from")
     files = {split: _split_file(folder, split) for split in SPLITS}
     if files["train"] is None and is_index(folder):
         return Source(name, source, {}, folder)
@@ -132,7 +132,7 @@ def _in_folder(folder: Path, name: str, source: str) -> Source:
     if files["train"] is None:
         found = sorted(entry.name for entry in folder.iterdir())
         listed = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "") if found else "an empty folder"
-        raise DataError(f"{folder}: there is no train file, got {listed}; {FOLDER_HOLDS}")
+        raise DataError(f"{folder}: no train file, got {listed}; {FOLDER_HOLDS}")
     return Source(name, source, files)
 
 
@@ -157,4 +157,4 @@ def _refuse_missing(data: str) -> NoReturn:
     like = names_like(data)
     known = f": `anyburl datasets` lists the names that are known; {FOLDER_HOLDS}"
     hint = f"; did you mean {' or '.join(like)}?" if like else known
-    raise DataError(f"there is no data set, folder or file {data!r}{also}{hint}")
+    raise DataError(f"no data set, folder or file {data!r}{also}{hint}")

@@ -64,10 +64,10 @@ class IndexCard:
             if written[0] == FORMAT:
                 return cls(**described)
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise DataError(f"{folder / INDEX}: this was not written by `anyburl index`") from error
+            raise DataError(f"{folder / INDEX}: not written by `anyburl index`") from error
         raise DataError(
-            f"{folder} was written by anyburl {written[1]} in format {written[0]}, and this is format {FORMAT}: "
-            "build the index again by `anyburl index`"
+            f"{folder} was written by anyburl {written[1]} in format {written[0]}, expected format {FORMAT}: build "
+            "it again with `anyburl index`"
         )
 
 
@@ -96,7 +96,7 @@ def open_index(folder: Path) -> StoredTables:
         names = _read_names(folder / NAMES, card.prefixes)
     except (*UNREADABLE, ValueError, TypeError, KeyError, EOFError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise DataError(f"{folder}: this index is damaged ({reason}): build it again with `anyburl index`") from error
+        raise DataError(f"{folder}: the index is damaged ({reason}): build it again with `anyburl index`") from error
     return StoredTables(card, tables, names)
 
 

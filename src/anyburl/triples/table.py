@@ -42,7 +42,7 @@ class TripleTable:
         objects: Iterable[object] | pl.Series,
         vocabulary: Vocabulary | None = None,
     ) -> TripleTable:
-        """Make a table from three columns of labels; without a vocabulary, it gets one of its own."""
+        """Make a table from three columns of labels; without a vocabulary, it gets its own."""
         columns = [
             column if isinstance(column, pl.Series) else list(column) for column in (subjects, relations, objects)
         ]

@@ -33,7 +33,7 @@ _NOWHERE = pl.Series([-1], dtype=pl.Int32)
 class Vocabulary:
     """The entities and relations of a data set: an id is a position in a sorted list of distinct labels.
 
-    Made by `from_labels`; who calls the constructor vouches that both Series are sorted and unique.
+    Use `from_labels`; the constructor requires both Series to be sorted and unique.
     """
 
     entities: pl.Series
@@ -46,12 +46,12 @@ class Vocabulary:
 
     @classmethod
     def from_labels(cls, entities: Iterable[object] | pl.Series, relations: Iterable[object] | pl.Series) -> Vocabulary:
-        """Sort the labels and drop repetitions."""
+        """Sort the labels and drop duplicates."""
         return cls(_sorted_labels(entities, "entity"), _sorted_labels(relations, "relation"))
 
     @classmethod
     def from_sorted(cls, entities: pl.Series, relations: pl.Series) -> Vocabulary:
-        """Take labels that are sorted and distinct already, such as those of a file; others are refused."""
+        """Use labels that are already sorted and distinct, such as those of a file; refuse others."""
         for labels, kind in ((entities, "entity"), (relations, "relation")):
             if check_labels(labels, kind).len() and not (labels[1:] > labels[:-1]).all():
                 raise DataError(f"expected {kind} labels that are sorted and distinct")
@@ -59,7 +59,7 @@ class Vocabulary:
 
     @classmethod
     def unnamed(cls, n_entities: int, n_relations: int) -> Vocabulary:
-        """Return a vocabulary with ids but without labels, which takes no memory: for those who only compute."""
+        """Return a vocabulary with ids but no labels, which takes no memory, for code that only computes."""
         nothing = pl.Series([None], dtype=pl.Null)
         return cls(nothing.new_from_index(0, n_entities), nothing.new_from_index(0, n_relations))
 
@@ -89,11 +89,11 @@ class Vocabulary:
         return self._encode(labels.select("subject", "relation", "object"))
 
     def entity_id(self, label: str) -> int:
-        """Return the id of one entity; if it is unknown, the error suggests entities like it."""
+        """Return the id of an entity; if it is unknown, the error suggests similar ones."""
         return _find(self.entities, "entity", label)
 
     def relation_id(self, label: str) -> int:
-        """Return the id of one relation; if it is unknown, the error suggests relations like it."""
+        """Return the id of a relation; if it is unknown, the error suggests similar ones."""
         return _find(self.relations, "relation", label)
 
     def entity_label(self, entity: int) -> str:
@@ -114,7 +114,7 @@ class Vocabulary:
         return _decode(_checked_ids(ids, self.n_relations - 1, "relation"), self.relations)
 
     def same_labels(self, other: Vocabulary) -> bool:
-        """Tell whether `other` gives the same ids to the same labels."""
+        """Whether `other` gives the same ids to the same labels."""
         if self is other:
             return True
         return self.entities.equals(other.entities) and self.relations.equals(other.relations)
@@ -164,11 +164,11 @@ def check_labels(found: pl.Series, kind: str) -> pl.Series:
         raise DataError(f"expected {kind} labels, got an empty one")
     blank = found.filter(found.str.strip_chars() == "")
     if len(blank):
-        raise DataError(f"expected {kind} labels, got one of blanks only: {blank[0]!r}")
+        raise DataError(f"expected {kind} labels, got one of spaces only: {blank[0]!r}")
     with_nul = found.filter(found.str.contains("\0", literal=True))
     if len(with_nul):
         # Joined labels (fingerprints, rule files) rely on it, and text does not hold any.
-        raise DataError(f"expected {kind} labels of text, got one with a NUL character: {with_nul[0]!r}")
+        raise DataError(f"expected {kind} labels, got one with a NUL character: {with_nul[0]!r}")
     return found
 
 

@@ -24,7 +24,7 @@ def checked_forest(forest: ForestArrays) -> ForestArrays:
     """Return trees that every row leaves again: children come after their parents, and leaves are there."""
     arrays: tuple[NDArray[Any], ...] = tuple(forest)
     if any(array.dtype != dtype or array.ndim != 1 for array, dtype in zip(arrays, _FOREST, strict=True)):
-        raise ValueError("its trees have other types")
+        raise ValueError("its trees have unexpected types")
     n_nodes = len(forest.columns)
     if len(forest.thresholds) != n_nodes or len(forest.children) != 2 * n_nodes:
         raise ValueError("its trees have missing nodes")
@@ -48,5 +48,5 @@ def checked_observations(observations: Observations) -> Observations:
     for name, dtype in _OBSERVED.items():
         column = getattr(observations, name)
         if column.dtype != dtype or column.shape != (len(observations.scores),):
-            raise ValueError(f"its observations have other {name}")
+            raise ValueError(f"its observations have unexpected {name}")
     return observations

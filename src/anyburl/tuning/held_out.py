@@ -68,7 +68,7 @@ def held_out_questions(
         found.append(hidden.some(drawn))
     if not found:
         lacks = "too few facts" if from_train else "no valid split"
-        raise DataError(f"tuning learns from facts that are held out, and {dataset.name} has {lacks}")
+        raise DataError(f"tuning needs held-out facts, and {dataset.name} has {lacks}")
     return found
 
 

@@ -46,7 +46,9 @@ class ScoredAnswers:
             table = pl.read_parquet(path, columns=list(COLUMNS), glob=False)
         except UNREADABLE as error:
             reason = " ".join(str(error).split())[:200]
-            raise DataError(f"{path}: expected Parquet with the columns {', '.join(COLUMNS)} ({reason})") from error
+            raise DataError(
+                f"{path}: expected a Parquet file with the columns {', '.join(COLUMNS)} ({reason})"
+            ) from error
         return cls.of(table, dataset, str(path))
 
     @classmethod

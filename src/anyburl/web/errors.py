@@ -22,7 +22,7 @@ TITLES = {
     400: "That request cannot be read",
     401: "A token is needed",
     403: "That is not allowed",
-    404: "There is no such thing here",
+    404: "Not found",
     405: "That cannot be done here",
     413: "That is too large",
     422: "That does not work",
@@ -80,7 +80,7 @@ def _busy(request: Request, error: Exception) -> Response:
 
 def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    sentence = "there is no page at this address" if error.status_code == 404 else str(error.detail)
+    sentence = "this page does not exist" if error.status_code == 404 else str(error.detail)
     response = _say(request, error.status_code, sentence)
     response.headers.update(error.headers or {})
     return response

@@ -50,7 +50,7 @@ class Explorer:
     def search(self) -> LabelSearch:
         """The index of labels, built when it is first needed; who comes meanwhile does not wait for long."""
         if not self._search_lock.acquire(timeout=SECONDS_TO_WAIT):
-            raise BusyError("the index for searching is being built")
+            raise BusyError("the search index is being built")
         try:
             if self._search is None:
                 vocabulary = self.reasoner.vocabulary

@@ -35,9 +35,9 @@ async def read_form(request: Request) -> dict[str, str]:
     try:
         pairs = parse_qsl(body[:LONGEST_FORM].decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError as error:
-        raise HTTPException(422, "this form cannot be read") from error
+        raise HTTPException(422, "cannot read this form") from error
     fields = dict(pairs)
     cookie = request.cookies.get(COOKIE, "")
     if not cookie or not hmac.compare_digest(fields.get(FIELD, "").encode(), cookie.encode()):
-        raise HTTPException(403, "this form is out of date: go back, load the page again, and send it once more")
+        raise HTTPException(403, "this form has expired: go back, reload the page and send it again")
     return fields

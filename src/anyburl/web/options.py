@@ -40,7 +40,7 @@ class ServeOptions:
             raise OptionError(f"--token must have at least {SHORTEST_TOKEN} characters")
         if not self.is_local and self.token is None:
             raise OptionError(
-                f"--host {self.host} lets others in: give a --token, or set the environment variable ANYBURL_TOKEN"
+                f"--host {self.host} lets others in: set a --token, or the environment variable ANYBURL_TOKEN"
             )
 
     @property

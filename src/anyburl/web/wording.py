@@ -9,8 +9,8 @@ from anyburl.triples.names import Names
 
 TYPES = {
     "B": "binary: how two entities are connected",
-    "Uc": "unary with a constant: what goes with a certain fact",
-    "Ud": "unary, dangling: what goes with any fact of a kind",
+    "Uc": "unary with a constant: what follows from a certain fact",
+    "Ud": "unary, dangling: what follows from any fact of a kind",
     "Z": "without a body: true of many",
 }
 

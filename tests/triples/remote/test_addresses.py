@@ -60,7 +60,7 @@ def test_names_and_paths_are_no_addresses(data: str | Path) -> None:
     ],
 )
 def test_a_secret_in_an_address_is_refused_and_not_repeated(text: str) -> None:
-    with pytest.raises(DataError, match="must not hold a password") as caught:
+    with pytest.raises(DataError, match="must not contain a password") as caught:
         find_address(text)
     assert "hunter2" not in str(caught.value)
 

@@ -129,7 +129,7 @@ def test_an_answer_that_is_cut_short_unnoticed_is_noticed(endpoint: SparqlServer
     endpoint.n_cuts = 1
     assert read(endpoint) == labels(triples(3))
     endpoint.n_cuts = 4
-    assert "the results are damaged or cut short" in refusal(endpoint)
+    assert "the results are damaged or truncated" in refusal(endpoint)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_page_for_browsers_is_no_graph(endpoint: SparqlServer, content_type: s
     endpoint.fill(triples(3))
     endpoint.wrong = [(content_type, content)]
     told = refusal(endpoint)
-    assert "does not answer as a SPARQL endpoint: expected results as JSON, got " + content_type in told
+    assert "does not respond like a SPARQL endpoint: expected JSON results, got " + content_type in told
 
 
 @pytest.mark.parametrize(
@@ -166,13 +166,13 @@ def test_a_redirection_is_told_and_not_followed(endpoint: SparqlServer) -> None:
 
 
 def test_a_server_that_is_down_is_told() -> None:
-    with pytest.raises(DataError, match="does not answer: Connection refused"):
+    with pytest.raises(DataError, match="does not respond: Connection refused"):
         load_dataset("sparql:http://127.0.0.1:9/sparql")
 
 
 def test_an_empty_graph_is_refused(endpoint: SparqlServer) -> None:
-    assert "there are no triples in its default graph; name others with --graph" in refusal(endpoint)
-    assert f"there are no triples in {GRAPH}" in refusal(endpoint, graphs=(GRAPH,))
+    assert "no triples in its default graph; name others with --graph" in refusal(endpoint)
+    assert f"no triples in {GRAPH}" in refusal(endpoint, graphs=(GRAPH,))
 
 
 def test_a_graph_that_changes_between_pages_is_noticed(endpoint: SparqlServer) -> None:
@@ -183,7 +183,7 @@ def test_a_graph_that_changes_between_pages_is_noticed(endpoint: SparqlServer) -
             endpoint.store.update(f"DELETE DATA {{ {iri('s0')} {iri('knows')} {iri('o0')} }}")
 
     endpoint.before = change
-    assert "the graph has changed while it was read" in refusal(endpoint, page_size=5)
+    assert "the graph changed while it was being read" in refusal(endpoint, page_size=5)
 
 
 def test_a_graph_that_changes_after_the_last_page_is_noticed(endpoint: SparqlServer) -> None:
@@ -194,7 +194,7 @@ def test_a_graph_that_changes_after_the_last_page_is_noticed(endpoint: SparqlSer
             endpoint.fill(triples(1, "likes"))
 
     endpoint.before = change
-    assert "the graph has changed while it was read" in refusal(endpoint)
+    assert "the graph changed while it was being read" in refusal(endpoint)
 
 
 def test_pages_without_a_stable_order_are_noticed(endpoint: SparqlServer) -> None:

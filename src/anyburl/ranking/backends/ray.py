@@ -136,7 +136,7 @@ class RayBackend:
                 again.appendleft(asked.pop(number))
                 self._say(f"lost 1 Ray worker: its questions are asked again, {len(self._crew.workers)} left")
             if n_lost >= LOSSES:
-                raise RunError(f"{n_lost} Ray workers were lost without an answer: give them more memory")
+                raise RunError(f"{n_lost} Ray workers died without an answer: give them more memory")
             self._crew.refresh()
             if not self._crew.workers:
                 self._crew.wait_for_workers()

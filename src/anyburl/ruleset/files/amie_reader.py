@@ -104,7 +104,7 @@ def _count(fields: list[str], place: int, name: str) -> int:
     try:
         return round(float(fields[place - 1]))
     except (ValueError, OverflowError):
-        raise RuleError(f"expected a number of {name}, got {fields[place - 1]!r}") from None
+        raise RuleError(f"expected a number as {name}, got {fields[place - 1]!r}") from None
 
 
 def _atoms(text: str) -> list[Atom]:

@@ -25,13 +25,13 @@ SUFFIXES = (PARQUET, *TEXT_SUFFIXES)
 def check_suffix(path: PathLike) -> None:
     """Refuse a file whose suffix says nothing of rules."""
     if not os.fspath(path).lower().endswith(SUFFIXES):
-        raise RuleError(f"{path}: a file of rules ends in one of {', '.join(SUFFIXES)}")
+        raise RuleError(f"{path}: expected a rule file that ends in one of {', '.join(SUFFIXES)}")
 
 
 def write_rules(rules: RuleColumns, path: PathLike, *, escaped: bool = False) -> None:
     """Write Parquet or text by suffix."""
     if not isinstance(path, str | os.PathLike):
-        raise RuleError(f"expected the path of a file for the rules, got {type(path).__name__}")
+        raise RuleError(f"expected the path of a rule file, got {type(path).__name__}")
     check_suffix(path)
     if os.fspath(path).lower().endswith(PARQUET):
         write_parquet(rules, path)
@@ -56,7 +56,7 @@ def read_rules(
         known, n_unknown = (rules, 0) if vocabulary is None else reencode(rules, vocabulary)
         return known, ReadReport(len(known), n_unknown=n_unknown, damaged=damaged)
     if at is not None:
-        raise OptionError(f"at asks for a snapshot of a run folder, got the file {os.fspath(path)!r}")
+        raise OptionError(f"at needs a run folder with snapshots, got the file {os.fspath(path)!r}")
     if first_bytes(path) == b"PAR1" or os.fspath(path).lower().endswith(PARQUET):
         return read_parquet(path, vocabulary)
     if is_amie(path):

@@ -37,4 +37,4 @@ def _as_text(path: PathLike) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise RuleError(f"{os.fspath(path)}: expected text in UTF-8, plain or compressed ({error})") from error
+        raise RuleError(f"{os.fspath(path)}: expected UTF-8 text, plain or compressed ({error})") from error

@@ -93,7 +93,9 @@ def _endpoint(url: str) -> Address:
     if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
         raise DataError(f"expected the address of a SPARQL endpoint, such as sparql:http://HOST/PATH, got {url!r}")
     if parts.path.lower().endswith(SUFFIXES):
-        raise DataError(f"{url} looks like a file: download it, and give the file; an endpoint is sparql:http://...")
+        raise DataError(
+            f"{url} looks like a file: download it and pass the file; for an endpoint, use sparql:http://..."
+        )
     return Address(ENDPOINT, url.partition("#")[0])
 
 
@@ -103,9 +105,9 @@ def _refuse_secrets(kind: str, url: str) -> None:
         parts = urlsplit(url)
         has_password = parts.password is not None or (kind == ENDPOINT and parts.username is not None)
     except ValueError:
-        raise DataError("the address cannot be read: expected a scheme, a host and a path") from None
+        raise DataError("invalid address: expected a scheme, a host and a path") from None
     if has_password or any(SECRETS[kind].match(name) for name, _ in parse_qsl(parts.query)):
         raise DataError(
-            "an address must not hold a password, since it is kept in run folders and in the history of the shell: "
-            f"take it out and {FROM_ENVIRONMENT[kind]}"
+            "an address must not contain a password, since it is kept in run folders and in the shell history: "
+            f"remove it and {FROM_ENVIRONMENT[kind]}"
         )

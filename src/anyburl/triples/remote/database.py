@@ -35,7 +35,7 @@ def read_database(address: Address, options: ReadOptions) -> Iterator[pl.DataFra
                 n_read += frame.height
                 yield frame
     if not n_read:
-        raise DataError(f"{address.text}: there are no rows")
+        raise DataError(f"{address.text}: no rows")
 
 
 def _statement(asked: str) -> str:
@@ -47,7 +47,7 @@ def _statement(asked: str) -> str:
 def _asked(address: Address, options: ReadOptions, driver: Driver, connection: Any) -> str:
     """Return the query: the given one, or all of a table."""
     if options.query is not None and address.table is not None:
-        raise DataError(f"{address.text} names a table, and --query asks for something else: give one of them")
+        raise DataError(f"{address.text} names a table, and --query selects something else: use one of them")
     if options.query is not None:
         return options.query.strip().rstrip(";")
     if address.table is not None:
@@ -55,7 +55,7 @@ def _asked(address: Address, options: ReadOptions, driver: Driver, connection: A
     found = table_names(driver, connection)
     listed = ", ".join(found[:N_LISTED]) + (", ..." if len(found) > N_LISTED else "")
     there = f"there are {listed}" if found else "there are none"
-    raise DataError(f"{address.text}: which table? Add #TABLE to the address ({there}), or give --query")
+    raise DataError(f"{address.text}: no table named; add #TABLE to the address ({there}), or use --query")
 
 
 def _columns(address: Address, options: ReadOptions, connection: Any, asked: str) -> str:
@@ -65,17 +65,17 @@ def _columns(address: Address, options: ReadOptions, connection: Any, asked: str
     except Exception as error:
         if not is_of_driver(error):
             raise
-        raise DataError(f"{address.text}: the database does not answer {asked!r}: {told(error)}") from error
+        raise DataError(f"{address.text}: the database rejected {asked!r}: {told(error)}") from error
     found = [column[0] for column in cursor.description]
     if options.columns is not None:
         missing = [name for name in options.columns if name not in found]
         if missing:
-            raise DataError(f"{address.text}: there is no column {missing[0]!r}, only {', '.join(found)}")
+            raise DataError(f"{address.text}: no column {missing[0]!r}, only {', '.join(found)}")
         return f"SELECT {', '.join(map(column_name, options.columns))} FROM (\n{asked}\n) AS asked"
     if len(found) != len(COLUMNS):
         raise DataError(
             f"{address.text}: expected three columns (subject, relation, object), got {len(found)}: "
-            f"{', '.join(found)}; name three with --columns, or ask for them with --query"
+            f"{', '.join(found)}; choose three with --columns or --query"
         )
     return asked
 
@@ -88,6 +88,5 @@ def _refuse_missing(address: Address, frame: pl.DataFrame, n_before: int) -> Non
             row = missing.arg_max() or 0
             value = "NULL" if frame[name][row] is None else "an empty text"
             raise DataError(
-                f"{address.text}: row {n_before + row + 1:,} has {value} for its {name}: leave such rows out with "
-                "--query"
+                f"{address.text}: row {n_before + row + 1:,} has {value} for its {name}: exclude such rows with --query"
             )

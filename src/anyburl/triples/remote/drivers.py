@@ -103,9 +103,9 @@ def _check_file(address: Address, *, writing: bool) -> None:
     if file.exists():
         raise DataError(f"{address.text}: expected a file, got a folder or a device")
     if not writing:
-        raise DataError(f"{address.text}: there is no such file")
+        raise DataError(f"{address.text}: no such file")
     if not file.parent.is_dir():
-        raise DataError(f"{address.text}: there is no folder {file.parent}")
+        raise DataError(f"{address.text}: the folder {file.parent} does not exist")
 
 
 def is_of_driver(error: Exception) -> bool:

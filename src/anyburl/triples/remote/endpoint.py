@@ -27,14 +27,14 @@ def read_endpoint(address: Address, options: ReadOptions, gathered: Gathered) ->
     before = reader.counts()
     if not sum(n for _, n in before):
         place = " and ".join(options.graphs) or "its default graph; name others with --graph"
-        raise DataError(f"{address.text}: there are no triples in {place}")
+        raise DataError(f"{address.text}: no triples in {place}")
     statements = Statements(options, gathered)
     for part in reader.parts(before):
         for page in reader.pages(part):
             yield statements.triples(page)
     yield from statements.ranges()
     if reader.counts() != before:
-        raise DataError(f"{address.text}: the graph has changed while it was read: try again, or read a copy of it")
+        raise DataError(f"{address.text}: the graph changed while it was being read: try again, or read a copy of it")
 
 
 @dataclass
@@ -83,8 +83,8 @@ class EndpointReader:
         n_distinct = pl.concat(seen).n_unique()
         if n_distinct != part.n_triples:
             raise DataError(
-                f"{self.url}: the graph has changed while it was read, or its pages have no stable order: expected "
-                f"{part.n_triples:,} triples of {part}, got {n_distinct:,}; try again, or read a copy of it"
+                f"{self.url}: the graph changed while it was being read, or its pages have no stable order: "
+                f"expected {part.n_triples:,} triples of {part}, got {n_distinct:,}; try again, or read a copy of it"
             )
 
     def _page(self, part: Part, start: int | None) -> list[Row]:

@@ -82,16 +82,16 @@ def _wants_credentials(error: OSError | HTTPException) -> bool:
 def _refusal(url: str, error: OSError | HTTPException, timeout: float, *, tried: bool) -> DataError:
     """Return the sentence that says why there is no answer."""
     if isinstance(error, IncompleteRead):
-        return DataError(f"{url}: the connection broke after {len(error.partial):,} bytes of an answer")
+        return DataError(f"{url}: the connection broke after {len(error.partial):,} bytes of the response")
     if not isinstance(error, HTTPError):
-        return DataError(f"{url} does not answer: {reason_of(error, timeout)}")
+        return DataError(f"{url} does not respond: {reason_of(error, timeout)}")
     if error.code == HTTPStatus.UNAUTHORIZED:
         refused = "refuses the credentials that it was given" if tried else "asks for credentials"
         return UnauthorizedError(f"{url} {refused}: {FROM_ENVIRONMENT[ENDPOINT]}")
     if error.code in (301, 302, 303, 307, 308):
         return DataError(f"{url} has moved: the server points to {error.headers.get('Location')!r}")
     said = _said(error)
-    return DataError(f"{url} answered {error.code} ({error.reason}){f': {said}' if said else ''}")
+    return DataError(f"{url} responded with {error.code} ({error.reason}){f': {said}' if said else ''}")
 
 
 def _said(error: HTTPError) -> str:

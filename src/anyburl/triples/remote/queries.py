@@ -82,7 +82,7 @@ def _named(graphs: Sequence[str]) -> Sequence[str]:
         return ()
     for graph in graphs:
         if graph == DEFAULT_GRAPH:
-            raise DataError("an endpoint gives its default graph or named ones, not both: ask for both with --query")
+            raise DataError("an endpoint returns its default graph or named ones, not both: use --query for both")
         if not IRI.fullmatch(graph):
             raise DataError(f"expected the IRI of a named graph, got {graph!r}")
     return graphs

@@ -33,15 +33,15 @@ def _rows(url: str, answer: Answer) -> list[Row]:
     if "json" not in answer.content_type:
         start = " ".join(answer.content[:80].decode("utf-8", "replace").split())
         raise DataError(
-            f"{url} does not answer as a SPARQL endpoint: expected results as JSON, got {answer.content_type}: {start}"
+            f"{url} does not respond like a SPARQL endpoint: expected JSON results, got {answer.content_type}: {start}"
         )
     try:
         rows: list[Row] = json.loads(answer.content)["results"]["bindings"]
         if all(isinstance(term["value"], str) for row in rows for term in row.values()):
             return rows
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise HTTPException(f"the results are damaged or cut short ({error})") from error
-    raise HTTPException("the results are damaged: expected values that are text")
+        raise HTTPException(f"the results are damaged or truncated ({error})") from error
+    raise HTTPException("the results are damaged: expected text values")
 
 
 class LiteralTerm(NamedTuple):

@@ -19,7 +19,7 @@ from anyburl.web.serialise import candidates_json
 from anyburl.web.site import CurrentSite
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    404: {"model": schemas.Error, "description": "there is no such thing"},
+    404: {"model": schemas.Error, "description": "not found"},
     422: {"model": schemas.Error, "description": "the request cannot be answered"},
     503: {"model": schemas.Error, "description": "too many readers are waiting"},
 }
