@@ -1,4 +1,4 @@
-"""Ray: a session, and workers in it that may come and go. The only file that imports Ray."""
+"""Ray: a session, and workers that may come and go. The only file that imports Ray."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A process that was forked from one in which Polars has worked: Polars' threads are not there, and it waits for them
-without end.
-"""
+"""Detects a process forked from one that has used Polars: its threads are gone, and it would wait for them forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a file starts, what its lines are, or why it cannot be read."""
+"""Reads the start or the lines of a file, or says why it cannot be read."""
 
 from __future__ import annotations
 

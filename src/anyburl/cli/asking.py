@@ -1,4 +1,4 @@
-"""The flags that every command takes that asks questions, written once."""
+"""The options shared by all commands that ask questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`anyburl publish`: facts to where the graph lives."""
+"""`anyburl publish`: send facts to a database or an endpoint."""
 
 from __future__ import annotations
 

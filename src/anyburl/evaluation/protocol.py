@@ -1,4 +1,4 @@
-"""Against whom an answer is ranked: all entities, or a few drawn at random, as GraIL and papers after it do.
+"""What an answer is ranked against: all entities, or a few drawn at random, as in GraIL and later papers.
 
 Among negatives drawn at random, a rank depends on nothing but the full rank: it is drawn, or its mean computed, from
 how many rivals are better and how many tie.

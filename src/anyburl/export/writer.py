@@ -1,4 +1,4 @@
-"""What a language has to say of itself."""
+"""The interface of a language writer."""
 
 from __future__ import annotations
 

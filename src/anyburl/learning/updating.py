@@ -1,4 +1,4 @@
-"""Resume a run on data that has changed: update its rules, go on learning, and only then replace the run."""
+"""Resumes a run on changed data: updates its rules, continues learning, and only then replaces the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicted facts that nobody has judged, the best first: from the rules, within some seconds."""
+"""Predicted facts that nobody has judged yet, the best first, found within a time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count again what rules predict and support, on any graph."""
+"""Recounts what rules predict and support, on any graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts as the same text: in lower case, without accents, words parted by one space."""
+"""Text folding for search: lower case, no accents, single spaces."""
 
 from __future__ import annotations
 

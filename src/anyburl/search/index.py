@@ -1,4 +1,4 @@
-"""Build an index of labels and names, and look texts up in it."""
+"""Builds an index of labels and names, and looks up texts in it."""
 
 from __future__ import annotations
 

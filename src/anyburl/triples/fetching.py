@@ -1,4 +1,4 @@
-"""One file over HTTP: resumed where it broke off, tried again after a pause, never waited for without end."""
+"""Fetches one file over HTTP: resumes after a break, retries after a pause, and never waits forever."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Labels and ids.
-
-Labels are sorted, so that an id depends on the data and not on the order in which a file happens to list it.
-"""
+"""Labels and ids. Labels are sorted, so ids depend on the data and not on its order in a file."""
 
 from __future__ import annotations
 

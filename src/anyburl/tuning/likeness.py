@@ -1,4 +1,4 @@
-"""Candidates as seen by entities that are like the question's: who shares facts, shares more of them."""
+"""Similarity of candidates and entities, by the facts they share."""
 
 from __future__ import annotations
 

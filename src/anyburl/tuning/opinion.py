@@ -1,4 +1,4 @@
-"""What another model says of every entity, as more candidates and more columns for the model that decides."""
+"""The scores of another model for every entity, as further candidates and features."""
 
 from __future__ import annotations
 

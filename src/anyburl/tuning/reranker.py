@@ -1,4 +1,4 @@
-"""`TunedReranker`: puts candidates in the order of the model that tuning chose."""
+"""`TunedReranker`: orders candidates by the model that tuning chose."""
 
 from __future__ import annotations
 

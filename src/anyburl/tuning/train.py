@@ -1,4 +1,4 @@
-"""Choose and train an aggregation on facts that are held out."""
+"""Chooses and trains an aggregation on held-out facts."""
 
 from __future__ import annotations
 

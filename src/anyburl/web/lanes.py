@@ -1,4 +1,4 @@
-"""Threads for what takes time, so that one heavy question does not stop the others."""
+"""Threads for slow work, so that one heavy question does not block the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answers queries: the cores of this machine, or of many."""
+"""The backend protocol: what answers queries, on this machine or many."""
 
 from __future__ import annotations
 

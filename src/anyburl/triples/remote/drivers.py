@@ -1,4 +1,4 @@
-"""The three databases, and what differs between them. They are opened for reading unless told otherwise."""
+"""The three databases, and how they differ. They are opened read-only by default."""
 
 from __future__ import annotations
 
