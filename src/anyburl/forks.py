@@ -10,7 +10,7 @@ _first_user: int | None = None  # the process that used Polars first
 
 
 def check_not_forked() -> None:
-    """Refuse to work in a forked process instead of waiting for ever; called where data and rules are read."""
+    """Refuse to work in a forked process instead of waiting forever; called where data and rules are read."""
     global _first_user
     if _first_user is None:
         _first_user = os.getpid()

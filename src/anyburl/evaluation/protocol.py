@@ -68,7 +68,7 @@ def _split(ranks: Ranks, n_rivals: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _chances(cases: Ints) -> NDArray[np.float64]:
-    """Return the chance to draw so many better rivals and so many that tie, for each case: (cases, better, tied)."""
+    """Return the chance of drawing this many better and tied rivals, for each case: (cases, better, tied)."""
     better, tied, worse = (column[:, None, None] for column in cases.T)
     n_drawn = np.minimum(N_NEGATIVES, better + tied + worse)
     drawn = np.arange(N_NEGATIVES + 1)

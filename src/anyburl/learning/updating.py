@@ -41,7 +41,7 @@ OWN_FILES = {
 
 
 def resume_changed(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lock) -> tuple[Learner, Recorder]:
-    """Return a learner that goes on with the updated rules of `run`, and the recorder that replaces the run.
+    """Return a learner that continues with the updated rules of `run`, and the recorder that replaces the run.
 
     The recorder has the `lock` of the run until it is done.
     """

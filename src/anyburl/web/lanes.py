@@ -20,7 +20,7 @@ class BusyError(Exception):
 
 
 class Lane:
-    """A few threads; what does not get through in time is refused, not queued for ever."""
+    """A few threads; what does not get through in time is refused rather than queued forever."""
 
     def __init__(self, name: str, threads: int, most_waiting: int, seconds: float) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"anyburl-{name}")

@@ -9,9 +9,9 @@
     parts/              rules found since `rules.parquet` was written, one file every few seconds
     rules-<s>.parquet   the rules after s seconds
     rules.parquet       all rules, written when the run ends
-    .lock               locked by whoever is learning into the folder: it has one writer at a time
+    .lock               locked by the process that learns into the folder: it has one writer at a time
 
-A run that was killed opens all the same: its rules are `rules.parquet`, if there is one, and the parts. Of a folder
+A killed run can still be opened: its rules are `rules.parquet`, if there is one, and the parts. Of a folder
 that is damaged, what is whole is read; `run_parts` has the parts.
 """
 

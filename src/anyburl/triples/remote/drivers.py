@@ -96,7 +96,7 @@ def connected(address: Address, *, timeout: float, writing: bool = False) -> Ite
 
 
 def _check_file(address: Address, *, writing: bool) -> None:
-    """Refuse a database in a file that is not there; whoever writes makes one."""
+    """Refuse a missing database file; writing creates one."""
     file = address.file
     if file is None or file.is_file():
         return
