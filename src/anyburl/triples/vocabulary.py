@@ -20,7 +20,7 @@ MOST_COMPARED = 5000
 """At most this many labels are compared with an unknown one to find similar names."""
 
 FEW = 2
-"""Labels are looked up by search if there are this many times as many known ones: building a dictionary takes longer."""
+"""Labels are searched for if there are this many times as many known ones: building a dictionary takes longer."""
 
 _TOKEN = pl.Series([SELF_TOKEN], dtype=pl.String)
 _NOWHERE = pl.Series([-1], dtype=pl.Int32)
