@@ -232,7 +232,7 @@ def _read_snapshot(folder: Path, at: str) -> RuleColumns:
     rules, damaged = read_run(folder)
     if damaged or len(rules) < n_rules:
         reason = damaged[0] if damaged else f"{len(rules):,} of its {n_rules:,} rules were saved"
-        raise RunError(f"{folder} no longer has a snapshot at {at} seconds: {reason}")
+        raise RunError(f"{folder} has no snapshot at {at} seconds: {reason}")
     return rules.slice(0, n_rules)
 
 
