@@ -77,7 +77,7 @@ def test_odd_names_break_files_of_anyburl_and_pyclause_and_not_ours(tmp_path: Pa
     data = Dataset.from_triples(triples)
     rules = anyburl.learn(data, **{**TINY, "min_support": 1})
     assert len(rules) > 10
-    with pytest.raises(RuleError, match="text cannot carry 5 labels"):
+    with pytest.raises(RuleError, match="the text format cannot represent 5 labels"):
         rules.save(tmp_path / "rules.txt")
     rules.save(tmp_path / "rules.txt", escaped=True)
     rules.save(tmp_path / "rules.parquet")

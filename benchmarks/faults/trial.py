@@ -134,7 +134,7 @@ def do_again(trial: Trial, job: Job, place: Place, *, swept: bool = True) -> Non
     code = process.wait(PATIENCE)
     said = place.said()
     check_words(trial, said)
-    is_there = "already holds" in said  # a new folder that was finished after all
+    is_there = "already contains" in said  # a new folder that was finished after all
     if code != 0 and not is_there:
         trial.problems.append(f"the next command ended with {code}: {said[-600:]}")
     check_files(trial, job, place, all_there=True)

@@ -1,7 +1,7 @@
-"""Checks of options: what kind of value, then its range. What does not pass is told by `InvalidOptionError`.
+"""Checks of options: first the kind of value, then its range.
 
-Each returns the value as a plain one: a whole number of NumPy becomes an `int`, which JSON can hold, and 0 as a
-confidence becomes 0.0.
+Invalid values raise `InvalidOptionError`. Each check returns a plain value: a NumPy integer becomes an `int`, which
+JSON can represent, and a confidence of 0 becomes 0.0.
 """
 
 from __future__ import annotations

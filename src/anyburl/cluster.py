@@ -1,4 +1,4 @@
-"""Ray: a session, and workers in it that may come and go. The only file that imports Ray."""
+"""Ray: a session, and workers that may come and go. The only file that imports Ray."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Crew:
         return True
 
     def collect(self, calls: dict[Any, int], results: dict[int, Any], at_least: int | None = None) -> None:
-        """Wait a moment for `calls` (reference to worker), for all or for `at_least` so many, and move those that
+        """Wait a moment for `calls` (reference to worker), for all or `at_least` this many, and move those that
         ended to `results` (by worker).
 
         A worker that was lost gives no result, and is no longer among `workers`.

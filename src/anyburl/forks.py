@@ -1,6 +1,4 @@
-"""A process that was forked from one in which Polars has worked: Polars' threads are not there, and it waits for them
-without end.
-"""
+"""Detects a process forked from one that has used Polars: its threads are gone, and it would wait for them forever."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ _first_user: int | None = None  # the process that used Polars first
 
 
 def check_not_forked() -> None:
-    """Refuse to work in a forked process instead of waiting for ever; called where data and rules are read."""
+    """Refuse to work in a forked process instead of waiting forever; called where data and rules are read."""
     global _first_user
     if _first_user is None:
         _first_user = os.getpid()

@@ -1,4 +1,4 @@
-"""What is worked out once and kept in a run folder: small files of arrays that say what they were made of."""
+"""Results kept in a run folder: small files of arrays that record what they were computed from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process at a time, by locks of the system: it lets go of them when a process ends, however that happens."""
+"""System locks for one process at a time; the system releases them when a process ends, for whatever reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of arrays in a folder: one .npy file per array, memory-mapped by whoever opens it.
+"""Records of arrays in a folder: one memory-mapped .npy file per array.
 
 A record is a NamedTuple of arrays, whole numbers and other records; these have folders of their own.
 """

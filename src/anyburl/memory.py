@@ -1,4 +1,4 @@
-"""How much memory is left on this machine, and whether it has huge pages."""
+"""How much memory is left on this machine, and whether huge pages are available."""
 
 from __future__ import annotations
 

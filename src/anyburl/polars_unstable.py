@@ -1,6 +1,6 @@
-"""All that we use of Polars and that Polars calls unstable: a later version may change it, and then this file changes.
+"""The only file that uses Polars features marked as unstable, which a later version may change.
 
-No other file uses such a thing. The tests let Polars warn of it, and a warning from elsewhere is an error.
+The tests allow Polars to warn here; a warning from anywhere else is an error.
 """
 
 from __future__ import annotations

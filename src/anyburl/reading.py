@@ -1,4 +1,4 @@
-"""How a file starts, what its lines are, or why it cannot be read."""
+"""Reads the start or the lines of a file, or says why it cannot be read."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from anyburl.errors import AnyburlError
 def first_bytes(path: Path, content: str, error: type[AnyburlError]) -> bytes:
     """Return the first four bytes of a file of `content`; where it cannot be read, raise an `error` that says why."""
     if path.is_dir():
-        raise error(f"{path}: expected a file with {content}, got a folder")
+        raise error(f"{path}: expected a file of {content}, got a folder")
     if not path.exists():
         raise error(f"{path}: no such file")
     if not path.is_file():
-        raise error(f"{path}: expected a regular file with {content}, got a device or a pipe")
+        raise error(f"{path}: expected a regular file of {content}, got a device or a pipe")
     try:
         with path.open("rb") as stream:
             return stream.read(4)

@@ -1,7 +1,7 @@
-"""The one way to write: what is unfinished has another name, and takes the place of what was there in one step.
+"""Atomic writing: unfinished files have another name and replace the old ones in one step.
 
-What a killed process left unfinished is swept by the next one that writes to the same place: it is nobody's if its lock
-is free and it has not been touched for a minute.
+If a process is killed, the next one that writes to the same place removes what it left, provided its lock is free and
+it has not been touched for a minute.
 """
 
 from __future__ import annotations

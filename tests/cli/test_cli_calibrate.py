@@ -42,7 +42,7 @@ def test_the_plot_is_written(run: Any, own_run: Path, tmp_path: Path) -> None:
     run("calibrate", own_run, "--plot", tmp_path / "picture.png", "--quiet")
     assert (tmp_path / "picture.png").stat().st_size > 10_000
     refused = run("calibrate", own_run, "--plot", tmp_path / "picture.txt", code=2)
-    assert "a plot file ends in one of .png, .svg, .pdf" in refused.stderr
+    assert "expected a file that ends in one of .png, .svg, .pdf" in refused.stderr
 
 
 def test_without_valid_and_test_facts_are_held_out_of_train(run: Any, run_json: Any, tmp_path: Path) -> None:

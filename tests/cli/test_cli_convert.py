@@ -51,7 +51,7 @@ def test_labels_that_text_cannot_carry_are_refused_or_escaped(run: Any, tmp_path
     ("source", "target", "sentence"),
     [
         ("nowhere.txt", "out.txt", "no run folder or rule file"),
-        ("rules.txt", "out.doc", "a file of rules ends in one of .parquet, .txt"),
+        ("rules.txt", "out.doc", "expected a rule file that ends in one of .parquet, .txt"),
         ("rules.txt", "no/out.txt", "does not exist"),
         ("empty.txt", "out.txt", "the file contains no rules"),
         ("triples.txt", "out.txt", "the file contains no rules; line 1: expected 4 tab-separated fields, got 3"),

@@ -42,7 +42,7 @@ def test_without_a_test_split_what_needs_none_is_drawn(run: Any, tmp_path: Path)
     write_triples([(f"p{i}", relation, f"c{i % 5}") for i in range(20) for relation in "ab"], tmp_path / "train.txt")
     run("learn", tmp_path, "--paths", 200, "--out", tmp_path / "run", "--quiet")
     drawn = run("plot", tmp_path / "run", "--out", tmp_path / "pictures")
-    assert "has no triples in its test split: leaving out anytime and calibration" in drawn.stderr
+    assert "has no triples in its test split: skipping anytime and calibration" in drawn.stderr
     assert [line.rpartition("/")[2] for line in drawn.stdout.split()[1::2]] == ["rules.png", "rewards.png", "cores.png"]
     wrong = run("plot", tmp_path / "run", "--out", tmp_path / "pictures", "--what", "calibration", code=2)
     assert "has no triples in its test split" in wrong.stderr

@@ -62,7 +62,7 @@ def test_scores_of_another_model_are_known_to_hybrid(run: Any, run_json: Any, ge
     wrong = run("predict", geo_run, *FRENCH, "--with-scores", file, code=2)
     assert wrong.stderr == "error: --with-scores needs --aggregation hybrid, got max\n"
     wrong = run("predict", geo_run, *FRENCH, "--aggregation", "hybrid", "--with-scores", tmp_path / "none", code=2)
-    assert "expected Parquet with the columns entity, relation, asked, candidate, score" in wrong.stderr
+    assert "expected a Parquet file with the columns entity, relation, asked, candidate, score" in wrong.stderr
 
 
 def test_known_answers_are_kept_on_request_only(run: Any, run_json: Any, geo_run: Path) -> None:
@@ -107,7 +107,7 @@ def test_names_are_shown_where_people_read(run: Any, run_json: Any, geo_run: Pat
 def test_no_answer_is_no_error(run: Any, run_json: Any, tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("10\t8\t0.8\tborders(X,Y) <= borders(Y,X)\n")
     query = ["predict", tmp_path / "rules.txt", *FRENCH, "--data", "geo"]
-    assert run(*query).stdout.startswith("no rule gives an answer to (France, official_language, ?)\n")
+    assert run(*query).stdout.startswith("no rule answers (France, official_language, ?)\n")
     assert run_json(*query)["answers"] == []
 
 

@@ -149,7 +149,7 @@ def test_someone_at_a_terminal_is_asked(
     ("data", "flags", "told"),
     [
         ("sqlite:geo.db#fcts", [], "no such table: fcts"),
-        ("sqlite:geo.db", [], "which table? Add #TABLE to the address (there are facts)"),
+        ("sqlite:geo.db", [], "no table named; add #TABLE to the address (there are facts)"),
         ("sqlite:geo.db", ["--query", "SELEKT 1"], "the database rejected 'SELEKT 1'"),
         ("sqlite:geo.db", ["--query", " "], "--query must be a query"),
         ("sqlite:other.db#facts", [], "no such file"),
@@ -204,7 +204,7 @@ def test_facts_go_into_a_table(run: Any, run_json: Any, geo_run: Path, tmp_path:
 
 def test_complete_points_to_publish(run: Any, geo_run: Path) -> None:
     told = run("complete", geo_run, "--out", "sparql:http://127.0.0.1:9/update", code=2)
-    assert "then: anyburl publish FILE sparql:http://127.0.0.1:9/update" in told.stderr
+    assert "then run: anyburl publish FILE sparql:http://127.0.0.1:9/update" in told.stderr
 
 
 @pytest.mark.parametrize("command", ["learn", "index"])

@@ -77,7 +77,10 @@ def test_with_a_small_budget_counts_are_estimates(run_json: Any, geo_run: Path, 
     ("options", "sentence"),
     [
         (["--out", "{tmp}/new.txt"], "--data is missing: only a run folder remembers its data"),
-        (["--out", "{tmp}/new.doc", "--data", "geo"], "new.doc: a file of rules ends in one of .parquet, .txt"),
+        (
+            ["--out", "{tmp}/new.doc", "--data", "geo"],
+            "new.doc: expected a rule file that ends in one of .parquet, .txt",
+        ),
         (["--out", "{tmp}", "--data", "geo"], "is a folder: expected a file for the rules"),
         (["--out", "{tmp}/no/new.txt", "--data", "geo"], "does not exist"),
         (["--out", "{tmp}/new.txt", "--data", "nowhere"], "no data set, folder or file 'nowhere'"),

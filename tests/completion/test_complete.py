@@ -187,8 +187,8 @@ def test_probabilities_are_told_and_asked_for(reasoner: Reasoner) -> None:
         ({"min_probability": -1}, "min_probability must be from 0 to 1"),
         ({"top": 0}, "top must be at least 1"),
         ({"per": "object"}, "per must be one of relation, subject, question"),
-        ({"relations": "speaks"}, "relations is a list of labels"),
-        ({"functional": "speaks"}, "functional is a list of labels"),
+        ({"relations": "speaks"}, "relations must be a list of labels"),
+        ({"functional": "speaks"}, "functional must be a list of labels"),
     ],
 )
 def test_wrong_options_are_refused(reasoner: Reasoner, options: dict[str, Any], message: str) -> None:

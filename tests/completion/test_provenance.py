@@ -106,7 +106,7 @@ def test_any_labels_can_be_written(triples: list[tuple[str, str, str]], suffix: 
 
 
 def test_provenance_is_for_rdf(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"--provenance needs a file of RDF \(\.nt"):
+    with pytest.raises(OptionError, match=r"--provenance needs an RDF file \(\.nt"):
         open_facts(str(tmp_path / "m.tsv"), "rdf-star")
     with pytest.raises(InvalidOptionError, match="one of none, rdf-star, reification"):
         open_facts(str(tmp_path / "m.ttl"), "star")

@@ -172,7 +172,7 @@ def cut(path: Path) -> None:
 def test_a_damaged_index_is_refused(file: Path, tmp_path: Path, name: str, harm: Callable[[Path], object]) -> None:
     build_index(file, tmp_path / "out")
     harm(tmp_path / "out" / name)
-    with pytest.raises(DataError, match=r"out: this index is damaged \(.+\): build it again with `anyburl index`"):
+    with pytest.raises(DataError, match=r"out: the index is damaged \(.+\): build it again with `anyburl index`"):
         load_dataset(tmp_path / "out")
 
 

@@ -149,7 +149,7 @@ def test_pictures_are_written_as_their_suffix_says(tmp_path: Path, rules: RuleSe
 
 
 def test_another_suffix_is_refused(tmp_path: Path, rules: RuleSet) -> None:
-    with pytest.raises(DataError, match=r"a plot file ends in one of \.png, \.svg, \.pdf"):
+    with pytest.raises(DataError, match=r"expected a file that ends in one of \.png, \.svg, \.pdf"):
         save(plot_rules(rules).figure, tmp_path / "rules.txt")
 
 

@@ -114,11 +114,11 @@ def test_statements_about_facts_are_no_facts(tmp_path: Path) -> None:
     ("name", "content", "told"),
     [
         ("facts.tsv", "a\tb\nc\td\n", "got no column 'subject'"),
-        ("facts.parquet", "no Parquet", "cannot be read"),
-        ("facts.jsonl", "{", "cannot be read"),
+        ("facts.parquet", "no Parquet", "cannot read the facts"),
+        ("facts.jsonl", "{", "cannot read the facts"),
         ("facts.tsv.gz", "\x1f\x8bno gzip", "facts"),
         ("facts.tsv", "subject\trelation\tobject\n", "no facts to publish"),
-        ("facts.csv", "", "a file that ends in .parquet, .tsv, .jsonl, .nt"),
+        ("facts.csv", "", "ending in .parquet, .tsv, .jsonl, .nt"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, name: str, content: str, told: str) -> None:
@@ -157,7 +157,7 @@ def test_what_may_pass_is_sent_again_and_is_there_once(tmp_path: Path, endpoint:
 def test_a_failure_says_how_far_it_came_and_may_be_repeated(tmp_path: Path, endpoint: SparqlServer) -> None:
     plan = plan_publishing(written(tmp_path / "facts.tsv", facts(7)), endpoint.url, PublishOptions(batch_size=3))
     endpoint.before = lambda text: endpoint.refusals.extend([500] * 4)
-    with pytest.raises(DataError, match=r"answered 500 .*; 1 of 3 updates are in \(3 facts\)"):
+    with pytest.raises(DataError, match=r"responded with 500 .*; 1 of 3 updates went through \(3 facts\)"):
         plan.write(lambda n: None)
     endpoint.before = lambda text: None
     assert plan.write(lambda n: None) == 7

@@ -210,5 +210,5 @@ def test_a_file_of_queries_names_the_line_of_an_unknown_label(reasoner: Reasoner
 def test_a_file_of_queries_names_the_line_of_an_ambiguous_name(reasoner: Reasoner, tmp_path: Path) -> None:
     file = tmp_path / "queries.tsv"
     file.write_text("ed\tspeaks\t?\n\nEdward\tspeaks\t?\n")
-    with pytest.raises(DataError, match=r"queries\.tsv:3: the entity 'Edward' is ambiguous; it may mean ed, jan"):
+    with pytest.raises(DataError, match=r"queries\.tsv:3: the entity 'Edward' is ambiguous; it could be ed, jan"):
         read_queries(file, reasoner.vocabulary, Names({"ed": "Edward", "jan": "Edward"}))

@@ -51,7 +51,7 @@ def test_a_name_in_upper_or_lower_case_decides_if_it_is_written_exactly_so() -> 
 
 def test_a_name_that_is_ambiguous_gets_the_list() -> None:
     named = reasoner(Names({**NAMES, "Q4": "tongue", "Q5": "tongue"}))
-    sentence = "the entity 'tongue' is ambiguous; it may mean Q4, Q5"
+    sentence = "the entity 'tongue' is ambiguous; it could be Q4, Q5"
     with pytest.raises(DataError, match=sentence):
         named.predict(None, "speaks", "tongue")
     with pytest.raises(DataError, match=sentence):

@@ -163,5 +163,5 @@ def test_what_is_no_review_is_refused(
 def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"reviews.jsonl: cannot write the review"):
         ReviewLog(tmp_path / "nowhere" / "reviews.jsonl").record(A, "accepted")
-    with pytest.raises(RunError, match="cannot be read"):
+    with pytest.raises(RunError, match="cannot read the reviews"):
         ReviewLog(tmp_path).latest()

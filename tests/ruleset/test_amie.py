@@ -75,7 +75,7 @@ def test_rules_of_another_language_are_reported(tmp_path: Path) -> None:
         4: "expected 0 <= positive examples <= body size, got 4 and 3",
         5: "expected AMIE's columns, with Positive Examples, got 2",
         6: "expected atoms of subject, relation and object, got '?a  b'",
-        7: "expected a number of Positive Examples, got 'many'",
+        7: "expected a number as Positive Examples, got 'many'",
         8: "expected one atom after =>, got '?a  h  ?b  ?a  i  ?b'",
     }
 

@@ -62,7 +62,7 @@ def test_files_have_the_columns_that_the_rules_have(rules: RuleSet, tmp_path: Pa
 
 def test_a_measure_that_is_no_number_is_refused(rules: RuleSet) -> None:
     frame = rules.to_polars().with_columns(lift=pl.lit("high"))
-    with pytest.raises(RuleError, match="column 'lift' cannot hold String in a file of rules"):
+    with pytest.raises(RuleError, match="column 'lift' cannot have type String in a rule file"):
         RuleSet.from_polars(frame)
     with pytest.raises(RuleError, match="expected columns of 3 rules, got another length for 'lift'"):
         rules.replace(lift=np.zeros(2))

@@ -121,9 +121,9 @@ def test_columns_that_can_be_derived_may_be_missing(tmp_path: Path, rules: RuleS
         (pl.lit(1).alias("predictions"), "row 1: expected 0 <= support <= predictions"),
         (pl.lit(2**63, pl.UInt64).alias("predictions"), "row 1: expected 0 <= support <= predictions"),
         (pl.lit(2**70, pl.Int128).alias("support"), "row 1: expected 0 <= support <= predictions"),
-        (pl.lit(1.5).alias("predictions"), "column 'predictions' cannot hold Float64"),
-        (pl.lit("b").alias("body"), "column 'body' cannot hold String"),
-        (pl.lit(3).alias("head"), "column 'head' cannot hold Int32"),
+        (pl.lit(1.5).alias("predictions"), "column 'predictions' cannot have type Float64"),
+        (pl.lit("b").alias("body"), "column 'body' cannot have type String"),
+        (pl.lit(3).alias("head"), "column 'head' cannot have type Int32"),
         (pl.lit("").alias("head"), "got an empty one"),
     ],
 )

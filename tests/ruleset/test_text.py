@@ -167,7 +167,9 @@ def test_reading_by_columns_agrees_with_reading_one_by_one(texts: list[str]) -> 
 
 def test_names_of_one_capital_letter_need_escapes(tmp_path: Path) -> None:
     rules = make_rules([(Rule(Atom("R", Variable("X"), Constant("Y")), ()), (2, 1))])
-    with pytest.raises(RuleError, match="text cannot carry 1 label of these rules \\('Y' reads as a variable\\)"):
+    with pytest.raises(
+        RuleError, match="the text format cannot represent 1 label of these rules \\('Y' reads as a variable\\)"
+    ):
         rules.save(tmp_path / "rules.txt")
     rules.save(tmp_path / "rules.txt", escaped=True)
     assert (tmp_path / "rules.txt").read_text() == "2\t1\t0.5\tR(X,%59) <= \n"

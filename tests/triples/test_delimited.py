@@ -99,8 +99,8 @@ def test_quotes_mean_nothing_where_tabs_separate(tmp_path: Path) -> None:
     [
         (
             "subject,relation,object,weight\na,b,c,1\n",
-            "train.csv:1: expected three columns, got the columns subject, relation, object, weight; say which to read "
-            "with --columns A,B,C, by number if there is no header",
+            "train.csv:1: expected three columns, got the columns subject, relation, object, weight; choose with "
+            "--columns A,B,C, or by number if there is no header",
         ),
         ("ed,speaks,dutch\n", "train.csv:1: expected one each for subject, relation and object, got the columns ed,"),
         ("s,p,o\na,b,c\na,b\n", "train.csv:3: expected 3 fields, got 2: 'a,b'"),

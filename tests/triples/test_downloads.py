@@ -184,7 +184,7 @@ def test_an_address_that_is_not_there_is_named(offer: Offer, server: FileServer)
     offer()
     server.files.clear()
     assert refusal("fb15k-237") == (
-        f"{server.url('here/train.txt')} cannot be downloaded: the server answered 404 (Not Found)"
+        f"{server.url('here/train.txt')} cannot be downloaded: the server responded with 404 (Not Found)"
     )
 
 
@@ -214,7 +214,7 @@ def test_a_folder_that_cannot_be_written_is_named(
     offer()
     (tmp_path / "file").touch()
     monkeypatch.setenv("ANYBURL_CACHE", str(tmp_path / "file"))
-    assert refusal("fb15k-237").endswith("cannot be written (Not a directory): set ANYBURL_CACHE to another folder")
+    assert refusal("fb15k-237").endswith(" (Not a directory): set ANYBURL_CACHE to another folder")
 
 
 def test_a_built_in_address_is_asked_for_when_its_name_is_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

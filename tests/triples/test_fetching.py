@@ -112,7 +112,7 @@ def test_a_server_that_falls_silent_is_given_up(
 
 def test_a_file_that_is_not_there_is_asked_for_once(server: FileServer, partial: Path) -> None:
     server.files.clear()
-    assert refusal(server, partial) == " cannot be downloaded: the server answered 404 (Not Found)"
+    assert refusal(server, partial) == " cannot be downloaded: the server responded with 404 (Not Found)"
     assert len(server.asked) == 1
     assert not partial.exists()
 

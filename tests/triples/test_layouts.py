@@ -111,7 +111,7 @@ def test_what_is_wrong_with_kgx_is_said(tmp_path: Path, name: str, text: str, se
 def test_two_files_of_edges_are_refused(tmp_path: Path) -> None:
     write_tables(tmp_path)
     write_lines(tmp_path)
-    assert refusal(tmp_path).endswith("expected one file of edges, got edges.jsonl and kg_edges.tsv")
+    assert refusal(tmp_path).endswith("expected one edge file, got edges.jsonl and kg_edges.tsv")
 
 
 def write_wikikg(folder: Path) -> None:
@@ -146,7 +146,7 @@ def test_ogb_with_types_of_nodes_puts_them_before_names(tmp_path: Path) -> None:
     ("name", "text", "sentence"),
     [
         ("raw/edge_reltype.csv.gz", "0\n", "expected a relation for each of 2 edges, got 1"),
-        ("raw/edge.csv.gz", "0,x\n", "edge.csv.gz: expected 2 indices in a line, cannot read it"),
+        ("raw/edge.csv.gz", "0,x\n", "edge.csv.gz: expected 2 indices per line"),
         ("raw/edge.csv.gz", "0,1\n7,1\n", "edge.csv.gz: expected indices below 3, got 7"),
         ("mapping/reltype2relid.csv.gz", "i,n\n1,a\n", "reltype2relid.csv.gz: expected a label for every index from 0"),
     ],
@@ -159,7 +159,7 @@ def test_what_is_wrong_with_ogb_is_said(tmp_path: Path, name: str, text: str, se
 
 def test_edges_of_ogb_without_relations_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "raw" / "edge.csv.gz", "0,1\n")
-    assert "expected raw/edge_reltype.csv.gz, which a knowledge graph of OGB has" in refusal(tmp_path)
+    assert "expected raw/edge_reltype.csv.gz, which every OGB knowledge graph has" in refusal(tmp_path)
 
 
 def test_pickled_files_are_refused(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_a_vocabulary_is_made_of_series_of_text(wrong: Any) -> None:
 
 @pytest.mark.parametrize("blank", [" ", "\t ", "\u00a0", "\u2003\n"])
 def test_a_blank_is_no_label(blank: str) -> None:
-    with pytest.raises(DataError, match="expected entity labels, got one of blanks only"):
+    with pytest.raises(DataError, match="expected entity labels, got one of spaces only"):
         Vocabulary.from_labels(["a", blank], ["r"])
-    with pytest.raises(DataError, match="expected relation labels, got one of blanks only"):
+    with pytest.raises(DataError, match="expected relation labels, got one of spaces only"):
         Vocabulary.from_labels(["a"], [blank])

@@ -70,7 +70,7 @@ def test_files_that_are_no_such_table_are_refused(data: Dataset, tmp_path: Path)
     (tmp_path / "text").write_text("entity relation")
     table(ROWS).drop("asked").write_parquet(tmp_path / "fewer")
     for name in ("text", "fewer", "missing"):
-        with pytest.raises(DataError, match="expected Parquet with the columns entity, relation, asked"):
+        with pytest.raises(DataError, match="expected a Parquet file with the columns entity, relation, asked"):
             ScoredAnswers.read(tmp_path / name, data)
     table(ROWS).write_parquet(tmp_path / "scores")
     assert len(ScoredAnswers.read(tmp_path / "scores", data).values) == 3

@@ -1,4 +1,4 @@
-"""How many facts outside train have which score, and which share of them is stated."""
+"""Counts facts outside train by score, and the share of them that is stated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From scores to probabilities: a monotone map for each relation, shrunk to that of the whole.
+"""From scores to probabilities: a monotone map per relation, shrunk towards the overall map.
 
 Scores are put into bins, and maps are made in three steps, each shrunk to the one before:
 

@@ -1,4 +1,4 @@
-"""How far probabilities and what is stated lie apart."""
+"""How far probabilities are from observed shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts that were held out, and how rules score the answers to their questions."""
+"""Held-out facts, and how rules score the answers to their questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`CalibrationReport`: which score means which precision, and how well that was kept."""
+"""`CalibrationReport`: which score means which precision, and how well that held."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A calibration in a run folder, with what it was fitted to."""
+"""A calibration in a run folder, with a record of what it was fitted to."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Threshold:
-    """The lowest score that keeps a promise: of the answers with at least this score, so many are stated on average.
+    """The lowest score that keeps a promise: on average, this share of the answers with at least this score is stated.
 
     `score` is None where there is none, or where the answers are too few to tell. `facts` is how many facts that no
     split states have such a score, `precision` what was measured on the `answers` of the split that this was checked

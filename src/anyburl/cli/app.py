@@ -1,8 +1,8 @@
-"""The command line: its commands, and how it ends.
+"""The command line: its commands and its exit codes.
 
 Exit codes: 0 done, 1 internal error, 2 wrong input or usage, 3 a check of `doctor --fail-on` found something, 130
-interrupted. Wrong input is reported in one sentence. Commands import what they need when they run, so that
-`anyburl --help` appears at once.
+interrupted. Wrong input is reported in one sentence. Commands import what they need when they run, so that `anyburl
+--help` appears at once.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print a single JSON object t
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress, notes and the summary.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads. Defaults to one per core.")]
 Escaped = Annotated[
-    bool, typer.Option("--escaped", help="Escape special characters in the labels of text files, such as %28.")
+    bool, typer.Option("--escaped", help="Escape special characters in the labels of text files, for example as %28.")
 ]
 ObjectIdentity = Annotated[bool, typer.Option(help=OBJECT_IDENTITY)]
 Data = Annotated[

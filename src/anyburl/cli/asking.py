@@ -1,4 +1,4 @@
-"""The flags that every command takes that asks questions, written once."""
+"""The options shared by all commands that ask questions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULTS = RankOptions()
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What such a command was told besides its own arguments; a field is a flag, with the default of the flag."""
+    """The options of such a command besides its own arguments; each field is an option with its default."""
 
     names: Names = None
     aggregation: Aggregation = DEFAULTS.aggregation

@@ -1,4 +1,4 @@
-"""Compiling in another process, while this one has other kernels to compile."""
+"""Compiles kernels in another process while this one compiles others."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ MEASURED = "Measures that need the data"
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Which rules, and which come first; a field is a flag, with the default of the flag."""
+    """Which rules to select and how to sort them; each field is an option with its default."""
 
     relation: Annotated[str | None, typer.Option(help="Only rules that predict this relation.")] = None
     type: Annotated[str | None, typer.Option(metavar="B|Uc|Ud|Z", help="Only rules of this type.")] = None

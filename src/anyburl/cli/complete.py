@@ -119,7 +119,7 @@ def command(
     engine: Engine = "threads",
     address: Address = None,
 ) -> None:
-    """Write every fact that RULES imply with a high enough score and no split states."""
+    """Write every new fact that RULES imply with a high enough score."""
     from anyburl.completion.files import STANDARD_OUTPUT, open_facts
 
     if asked.json and out == STANDARD_OUTPUT:

@@ -1,4 +1,4 @@
-"""What the shell offers when Tab is pressed, where it is neither a command nor an option."""
+"""Shell completion of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`anyburl diff`: what became of one set of rules in another."""
+"""`anyburl diff`: how two rule sets differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`anyburl doctor`: what is odd in a data set."""
+"""`anyburl doctor`: what is odd about a data set."""
 
 from __future__ import annotations
 

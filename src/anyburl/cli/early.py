@@ -1,7 +1,7 @@
-"""What is done about Ctrl-C and SIGTERM while modules are imported.
+"""Handles Ctrl-C and SIGTERM while modules are imported.
 
-This one comes first: until then, Python answers an interrupt with a traceback of its own. So it imports only what is
-there when Python starts: `_signal`, where `signal` would first make classes of all its numbers.
+This module comes first: before it, Python answers an interrupt with a traceback. It imports only what is there when
+Python starts, hence `_signal`: `signal` would first turn all its constants into enums.
 """
 
 from __future__ import annotations

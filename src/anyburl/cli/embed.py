@@ -1,4 +1,4 @@
-"""`anyburl embed`: train an embedding beside the rules."""
+"""`anyburl embed`: train an embedding to complement the rules."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def _keep(source: Source, results: list[Metrics], snapshots: list[float | None])
     from anyburl.evaluation.kept_metrics import keep_metrics
 
     if source.path.is_dir() and source.data is None and source.prepare:
-        with suppress(OSError):  # a folder that cannot be written to is used all the same
+        with suppress(OSError):  # a read-only folder can still be used
             for metrics, at in zip(results, snapshots, strict=True):
                 keep_metrics(source.path, metrics, at)
 

@@ -1,7 +1,7 @@
-"""`--log-json`: what a long command does, as lines of JSON that a program can follow.
+"""`--log-json`: the events of a long command, as JSON lines that a program can follow.
 
 Every line has `event` (start, progress, snapshot, saved, note, warning, error, end), `time` (UTC), `elapsed` (seconds
-since the start) and `memory_mb`, and what belongs to the event besides.
+since the start) and `memory_mb`, plus what belongs to the event.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Flags that several commands share, as the fields of a dataclass."""
+"""Options that several commands share, as the fields of a dataclass."""
 
 from __future__ import annotations
 

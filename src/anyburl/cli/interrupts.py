@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, during a run and before and after."""
+"""Ctrl-C and SIGTERM during a run, and before and after it."""
 
 from __future__ import annotations
 

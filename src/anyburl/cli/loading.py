@@ -1,4 +1,4 @@
-"""What RULES, DATA and RULES2 on the command line stand for."""
+"""Resolves RULES, DATA and RULES2 on the command line."""
 
 from __future__ import annotations
 

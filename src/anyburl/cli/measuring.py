@@ -1,4 +1,4 @@
-"""Measures of RULES, which take the data: counted for the rules that need them, and no earlier."""
+"""Measures that need the data, counted only for the rules that need them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remarks on what takes a while."""
+"""Progress notes for slow steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`anyburl prepare`: make a run folder ready to answer at once."""
+"""`anyburl prepare`: prepare a run folder, so that it opens at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`anyburl publish`: facts to where the graph lives."""
+"""`anyburl publish`: send facts to a database or an endpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAME = "publish"
 EXAMPLE = (
     "Example:  anyburl publish missing.tsv sparql:http://localhost:3030/graph/update --graph http://example.org/new\n\n"
-    "Into a table, really:  anyburl publish missing.parquet postgresql://localhost/graphs#predicted --write"
+    "Into a table:  anyburl publish missing.parquet postgresql://localhost/graphs#predicted --write"
 )
 
 

@@ -1,4 +1,4 @@
-"""The flags that say how DATA is read, written once."""
+"""The options that control how DATA is read."""
 
 from __future__ import annotations
 

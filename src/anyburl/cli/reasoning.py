@@ -1,4 +1,4 @@
-"""Rules made ready to answer queries: shared by the commands that ask questions."""
+"""Opens rules for the commands that ask questions."""
 
 from __future__ import annotations
 

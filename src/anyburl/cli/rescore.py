@@ -1,4 +1,4 @@
-"""`anyburl rescore`: count predictions and support of rules again, on any data."""
+"""`anyburl rescore`: recount predictions and support of rules on any data."""
 
 from __future__ import annotations
 

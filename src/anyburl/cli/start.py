@@ -1,4 +1,4 @@
-"""The entry point `anyburl`: it imports next to nothing before an interrupt is taken care of."""
+"""The entry point `anyburl`, which imports almost nothing before it handles interrupts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking for a name and a password on a terminal, where a server wants them and the environment has none."""
+"""Prompts for a user name and password when a server wants them and the environment has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From B rules to an index by body: one trie, whose ends are bodies, and the rules of each body."""
+"""Indexes B rules by body: one trie, whose ends are bodies, and the rules of each body."""
 
 from __future__ import annotations
 

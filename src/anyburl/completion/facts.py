@@ -1,4 +1,4 @@
-"""Facts in columns of ids, each with its score and what speaks for it."""
+"""Facts in columns of ids, each with its score and evidence."""
 
 from __future__ import annotations
 

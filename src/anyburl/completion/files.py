@@ -1,4 +1,4 @@
-"""Facts to files: whole parts while they are found, one file at the end."""
+"""Writes facts to files: complete parts during the search, one file at the end."""
 
 from __future__ import annotations
 

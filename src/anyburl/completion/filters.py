@@ -1,4 +1,4 @@
-"""Facts that other facts speak against: a second object where there is one, a type that does not fit."""
+"""Filters facts that others contradict: a second object where there should be one, or a type that does not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which missing facts are wanted. Imports no compiler, so the command line takes its defaults and choices from here."""
+"""Which missing facts to find. Imports no compiler, so the command line can take defaults and choices from here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is searched for facts: the rules that can lift one over its least score, and the questions that are asked."""
+"""Chooses the rules that can lift a fact over the minimum score, and the questions to ask."""
 
 from __future__ import annotations
 

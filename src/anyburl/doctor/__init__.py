@@ -1,1 +1,1 @@
-"""What is odd in a data set: one check a file, each returns findings."""
+"""What is odd about a data set: one file per check, each returning findings."""

@@ -1,4 +1,4 @@
-"""Facts that strong rules contradict: they answer a question that has one answer with something else."""
+"""Facts that strong rules contradict, by answering a question that has one answer differently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many facts entities have in train: the distribution, the hubs, and facts that nothing is joined with."""
+"""How many train facts entities have: the distribution, hubs, and isolated facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of a data set as the checks look at them."""
+"""The facts of a data set, in the form that checks use."""
 
 from __future__ import annotations
 

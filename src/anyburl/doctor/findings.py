@@ -1,4 +1,4 @@
-"""What a check found: a sentence, a number, and examples in columns."""
+"""A finding: a sentence, a count, and examples in columns."""
 
 from __future__ import annotations
 

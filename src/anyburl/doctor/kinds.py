@@ -76,7 +76,7 @@ class Kinds:
         return weights, float(absent.sum())
 
     def _level_weights(self, members: Ints) -> Floats:
-        """Return what it says that so many facts, besides the one in question, put an entity at this place."""
+        """Return the log-odds from how many other facts put an entity in this place."""
         counts = self._counts[members]
         of_facts = np.bincount(_levels(counts - 1), weights=counts, minlength=LEVELS) + 0.5
         of_all = np.bincount(_levels(counts), minlength=LEVELS) + 0.5

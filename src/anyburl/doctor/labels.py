@@ -1,4 +1,4 @@
-"""Labels that other tools cannot read, or that people take for each other."""
+"""Labels that other tools cannot read, or that people cannot tell apart."""
 
 from __future__ import annotations
 

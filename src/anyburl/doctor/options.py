@@ -1,4 +1,4 @@
-"""What is checked and how long that may take. Imports no compiler: the command line takes its choices from here."""
+"""What to check, and for how long. Imports no compiler, so the command line can take its choices from here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings as a page of its own: no scripts, no fonts, nothing from elsewhere."""
+"""Findings as a self-contained HTML page, without scripts or fonts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts that join an entity with itself."""
+"""Facts that relate an entity to itself."""
 
 from __future__ import annotations
 

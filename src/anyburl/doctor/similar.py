@@ -1,4 +1,4 @@
-"""Relations that say the same: inverse, symmetric, duplicate and nearly duplicate ones."""
+"""Relations that state the same: inverse, symmetric, duplicate and nearly duplicate ones."""
 
 from __future__ import annotations
 

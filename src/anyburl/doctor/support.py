@@ -1,4 +1,4 @@
-"""Which rule supports a fact, and how strongly, if the fact itself does not count.
+"""How strongly rules support a fact if the fact itself does not count.
 
 Every rule is counted one fact short: support s of n predictions becomes s - 1 of n - 1. For a fact that the rule
 predicts, that is what the other facts say about the rule; a rule with one fact says nothing.

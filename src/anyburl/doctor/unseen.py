@@ -1,4 +1,4 @@
-"""Entities and relations of valid and test that train lacks: no model that learns from train can know them."""
+"""Entities and relations of valid and test that train lacks; no model that learns from train can know them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Graphs for the eye: where nodes and arrows stand, and the SVG that shows them."""
+"""Draws graphs: places nodes and arrows, and writes the SVG."""

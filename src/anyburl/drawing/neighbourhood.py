@@ -20,7 +20,7 @@ from anyburl.triples.vocabulary import Vocabulary
 
 ROW, BETWEEN_GROUPS = 36.0, 12.0
 ARM = 54.0  # between a column and the texts beside it
-ENTITIES_IN_A_GROUP = 3  # at least so many could be shown, or there are fewer groups
+ENTITIES_IN_A_GROUP = 3  # at least this many can be shown, or there are fewer groups
 
 Fact = tuple[str, str, str]
 

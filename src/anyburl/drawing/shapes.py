@@ -1,4 +1,4 @@
-"""What a drawing is made of. Whoever makes one has placed everything; `svg.py` only writes it down."""
+"""The parts of a drawing. Whoever makes one has placed everything; `svg.py` only writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in a drawing: shortened, measured, and safe to write."""
+"""Texts in a drawing: shortened, measured and escaped."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""An embedding of the graph beside its rules: ComplEx, trained by PyTorch (extra `embed`), applied by NumPy."""
+"""An embedding that complements the rules: ComplEx, trained with PyTorch (extra `embed`), applied with NumPy."""

@@ -1,4 +1,4 @@
-"""`embed`: train an embedding of a data set into a run folder, beside its rules."""
+"""`embed`: train an embedding of a data set and keep it in a run folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An embedding in a run folder: one safetensors file, with what it was trained on.
+"""An embedding in a run folder: one safetensors file, with a record of what it was trained on.
 
 Nothing in such a file is executed, and reading it does not need PyTorch.
 """

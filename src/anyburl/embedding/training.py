@@ -97,7 +97,7 @@ class Trainer:
         return Embedding(*(vectors.detach().cpu().numpy().copy() for vectors in self._vectors))
 
     def state(self) -> dict[str, NDArray[np.float32]]:
-        """Return all arrays that training goes on from."""
+        """Return all arrays that training continues from."""
         sums = [self._optimiser.state[vectors]["sum"] for vectors in self._vectors]
         arrays = zip(("entities", "relations", "entity_sums", "relation_sums"), [*self._vectors, *sums], strict=True)
         best = (

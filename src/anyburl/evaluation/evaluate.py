@@ -1,4 +1,4 @@
-"""Rank a split and report, protocol included."""
+"""Ranks a split and returns metrics with their protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics beside a run: one line of `metrics.jsonl` for each evaluation of its rules or of a snapshot."""
+"""Metrics kept with a run: one line of `metrics.jsonl` per evaluation of its rules or of a snapshot."""
 
 from __future__ import annotations
 

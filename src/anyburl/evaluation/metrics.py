@@ -1,4 +1,4 @@
-"""Ranks turned into the metrics that people compare."""
+"""Turns ranks into metrics."""
 
 from __future__ import annotations
 

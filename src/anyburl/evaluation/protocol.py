@@ -1,4 +1,4 @@
-"""Against whom an answer is ranked: all entities, or a few drawn at random, as GraIL and papers after it do.
+"""What an answer is ranked against: all entities, or a few drawn at random, as in GraIL and later papers.
 
 Among negatives drawn at random, a rank depends on nothing but the full rank: it is drawn, or its mean computed, from
 how many rivals are better and how many tie.
@@ -68,7 +68,7 @@ def _split(ranks: Ranks, n_rivals: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _chances(cases: Ints) -> NDArray[np.float64]:
-    """Return the chance to draw so many better rivals and so many that tie, for each case: (cases, better, tied)."""
+    """Return the chance of drawing this many better and tied rivals, for each case: (cases, better, tied)."""
     better, tied, worse = (column[:, None, None] for column in cases.T)
     n_drawn = np.minimum(N_NEGATIVES, better + tied + worse)
     drawn = np.arange(N_NEGATIVES + 1)

@@ -1,4 +1,4 @@
-"""Files of rankings: the best candidates of both queries of every triple of a split, filtered.
+"""Ranking files: the best filtered candidates of both queries of every triple in a split.
 
 As text, in AnyBURL's format, three lines for a triple:
 

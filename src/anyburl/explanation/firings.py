@@ -1,4 +1,4 @@
-"""The rules that predict a triple, what they add up to, and where that ranks it."""
+"""The rules that predict a triple, their combined score, and the resulting rank."""
 
 from __future__ import annotations
 

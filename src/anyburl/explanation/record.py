@@ -1,4 +1,4 @@
-"""What an explanation says, and how it is written as JSON; how it looks is told in `explanation.py`."""
+"""The contents of an explanation, and its JSON; `explanation.py` defines how it is shown."""
 
 from __future__ import annotations
 

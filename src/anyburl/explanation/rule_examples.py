@@ -1,4 +1,4 @@
-"""`examine_rule`: where one rule is right, where it is wrong, and what it says that is new.
+"""`examine_rule`: where a rule is right, where it is wrong, and what new facts it predicts.
 
 An *example* is a prediction that train states. A *counter-example* is one that no split states and that the partial
 completeness assumption judges to be wrong: train states other facts of the head's relation about the same subject (or

@@ -1,4 +1,4 @@
-"""The words of an explanation: the same in the terminal and on a page."""
+"""The wording of explanations, shared by the terminal and HTML pages."""
 
 from __future__ import annotations
 

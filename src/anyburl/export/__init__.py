@@ -1,1 +1,1 @@
-"""Rules in the languages of other systems: one language a file."""
+"""Rules in the languages of other systems, one file per language."""

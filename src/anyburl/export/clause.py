@@ -1,4 +1,4 @@
-"""A rule as every language can say it: atoms over variables and entities, and which terms differ.
+"""A rule in a form that every language can express: atoms over variables and entities, and which terms differ.
 
 The token self is gone: b(A,self) is b(A,A). The engine rewrites a stated b(c,c) to b(c,self), so an atom with two
 terms never matches it, not even without object identity; inequalities say that, too.

@@ -1,4 +1,4 @@
-"""`export_rules`: rules into a file, one after the other."""
+"""`export_rules`: write rules to a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which language, and what its words are. Imports no compiler, so the command line takes its choices from here."""
+"""The language, and its settings. Imports no compiler, so the command line can take its choices from here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a language has to say of itself."""
+"""The interface of a language writer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Writer(ABC):
     def remark(self, clause: Clause) -> str:
         """Return the text of a rule and its scores as a comment, which no label can end.
 
-        It ends in a bracket, since Soufflé goes on in the next line after a backslash. SPARQL and Cypher turn an escape
+        It ends in a bracket, since Soufflé continues a line after a backslash. SPARQL and Cypher turn an escape
         like that of a line break into the character before they look for comments.
         """
         scores = clause.scores

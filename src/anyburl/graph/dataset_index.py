@@ -1,4 +1,4 @@
-"""Build the index of a data set once, in a folder that opens at once."""
+"""Builds the index of a data set in a folder that opens at once."""
 
 from __future__ import annotations
 

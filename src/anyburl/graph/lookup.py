@@ -1,4 +1,4 @@
-"""What the graph and the splits say: neighbours, known answers, how common things are, who holds a triple."""
+"""Lookups in the graph and the splits: neighbours, known answers, frequencies, and which splits state a triple."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index of a graph in a folder: one .npy file per array, memory-mapped by whoever opens it."""
+"""The index of a graph in a folder: one memory-mapped .npy file per array."""
 
 from __future__ import annotations
 

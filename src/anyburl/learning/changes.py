@@ -1,4 +1,4 @@
-"""What has changed between the triples that a run was learned on and those of today."""
+"""What has changed between the triples that a run was learned from and the current ones."""
 
 from __future__ import annotations
 

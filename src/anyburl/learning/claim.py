@@ -1,4 +1,4 @@
-"""A run folder has one writer: two that learn into it at once would overwrite each other's parts."""
+"""Ensures that a run folder has one writer: two would overwrite each other's parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn what a kernel harvested into rules."""
+"""Turns a kernel's harvest into rules."""
 
 from __future__ import annotations
 

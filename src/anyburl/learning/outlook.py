@@ -1,4 +1,4 @@
-"""What a run has seen of each profile, and what more time would bring: estimated from its last spans."""
+"""Estimates from the last spans how much of each profile a run has seen, and what more time would bring."""
 
 from __future__ import annotations
 

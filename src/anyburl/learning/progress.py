@@ -1,4 +1,4 @@
-"""`read_progress`: how a run went, or goes, from its folder alone: also while another process is learning."""
+"""`read_progress`: the progress of a run, read from its folder, even while another process is learning."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The run folder: what a learning run leaves behind, in a consistent state at every moment.
+"""The run folder of a learning run, consistent at every moment.
 
-What is in it, and how its rules are read, is told in `anyburl.ruleset.files.run_folder`.
+`anyburl.ruleset.files.run_folder` documents its contents and reads its rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules found so far: appended span by span, cut down to the most valuable where there is a cap."""
+"""The rules found so far: appended span by span, and reduced to the most valuable if there is a cap."""
 
 from __future__ import annotations
 

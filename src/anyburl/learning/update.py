@@ -1,4 +1,4 @@
-"""Bring the rules of a run up to date with a graph that has changed."""
+"""Updates the rules of a run to a changed graph."""
 
 from __future__ import annotations
 

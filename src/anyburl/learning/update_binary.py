@@ -1,4 +1,4 @@
-"""Bring B rules up to date: their bodies are compared in the old and the new graph, and few are harvested again."""
+"""Updates B rules: compares their bodies in the old and the new graph, and harvests few again."""
 
 from __future__ import annotations
 

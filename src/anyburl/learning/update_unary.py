@@ -1,4 +1,4 @@
-"""Bring unary rules with bodies of length 1 up to date.
+"""Updates unary rules with bodies of length 1.
 
 A changed fact r(a, c) changes the members of three bodies at most: r(X, c), r(a, Y) and r(X, A), which are harvested
 again. Of all other bodies, only the heads that are changed facts themselves are counted again.

@@ -1,4 +1,4 @@
-"""Resume a run on data that has changed: update its rules, go on learning, and only then replace the run."""
+"""Resumes a run on changed data: updates its rules, continues learning, and only then replaces the run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OWN_FILES = {
 
 
 def resume_changed(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lock) -> tuple[Learner, Recorder]:
-    """Return a learner that goes on with the updated rules of `run`, and the recorder that replaces the run.
+    """Return a learner that continues with the updated rules of `run`, and the recorder that replaces the run.
 
     The recorder has the `lock` of the run until it is done.
     """

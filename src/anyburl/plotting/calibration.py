@@ -1,4 +1,4 @@
-"""Calibration: whether what is predicted with a confidence of 0.8 is true eight times in ten."""
+"""Calibration: whether predictions with a confidence of 0.8 are true eight times in ten."""
 
 from __future__ import annotations
 

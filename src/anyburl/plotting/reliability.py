@@ -1,4 +1,4 @@
-"""Reliability: probabilities and what is stated, before and after calibration."""
+"""Reliability: probabilities and observed shares, before and after calibration."""
 
 from __future__ import annotations
 

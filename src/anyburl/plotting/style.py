@@ -1,4 +1,4 @@
-"""How pictures look: colours that most people can tell apart, few lines, sizes that suit a page."""
+"""The style of plots: colours that most people can tell apart, few lines, page-sized figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bandit saw and did: reward and cores of each path profile over time."""
+"""The bandit's view: reward and cores of each path profile over time."""
 
 from __future__ import annotations
 

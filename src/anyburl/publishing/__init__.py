@@ -1,1 +1,1 @@
-"""Facts to where graphs live: a SPARQL endpoint, or a table of a database."""
+"""Sends facts to a SPARQL endpoint or a database table."""

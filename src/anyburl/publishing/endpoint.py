@@ -1,4 +1,4 @@
-"""Facts to a SPARQL endpoint, by updates of some facts each."""
+"""Sends facts to a SPARQL endpoint, in batches of updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts as `anyburl complete` has written them, whatever the format."""
+"""Reads facts that `anyburl complete` wrote, in any format."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from anyburl.triples.read_options import ReadOptions
 
 IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]+')
 Progress = Callable[[int], None]
-"""Is told how many more facts are in."""
+"""Called with the number of further facts written."""
 
 
 @dataclass(frozen=True, kw_only=True)

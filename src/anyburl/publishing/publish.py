@@ -1,4 +1,4 @@
-"""From a file of facts to a plan of what would be sent, and from the plan to the deed."""
+"""Turns a file of facts into a plan, and the plan into writes."""
 
 from __future__ import annotations
 

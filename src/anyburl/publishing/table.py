@@ -1,4 +1,4 @@
-"""Facts to a table of a database, in one transaction."""
+"""Writes facts to a database table in one transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evaluate_with_pykeen`: our scores into PyKEEN's evaluator."""
+"""`evaluate_with_pykeen`: our scores in PyKEEN's evaluator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model of PyKEEN's, as what `aggregation="hybrid"` knows besides the rules."""
+"""A PyKEEN model for `aggregation="hybrid"`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules say about a query as one number for every entity, as embedding models do."""
+"""The scores of rules for a query as one number per entity, as in embedding models."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from anyburl.ranking.queries import rows_about
 from anyburl.triples.dataset import Dataset
 
-FEWEST_VALID = 50  # triples: if one pair in ten were connected, none among so many would be seen once in 194 times
+FEWEST_VALID = 50  # triples: if one pair in ten were connected, seeing none among this many has a chance of 1 in 194
 
 
 def connected_share(dataset: Dataset) -> float:

@@ -1,4 +1,4 @@
-"""How candidates are ranked. Imports no compiler, so the command line takes its defaults and choices from here."""
+"""How candidates are ranked. Imports no compiler, so the command line can take its defaults and choices from here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries, asked once however many test triples ask them, with what counts as known."""
+"""Queries, deduplicated across test triples, with their known answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Ranker`: rules made ready on a graph, what answers queries with them, and how candidates are put in order."""
+"""`Ranker`: rules on a graph, the backend that answers queries, and the order of candidates."""
 
 from __future__ import annotations
 

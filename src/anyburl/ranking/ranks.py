@@ -1,4 +1,4 @@
-"""Where the targets of queries stand among the candidates."""
+"""The ranks of targets among the candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answering a query takes: the graph, the rule index, and how rules apply."""
+"""What it takes to answer a query: the graph, the rule index, and how rules apply."""
 
 from __future__ import annotations
 

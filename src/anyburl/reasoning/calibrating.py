@@ -1,4 +1,4 @@
-"""Calibrate a ranker: ask, fit, check, and count the facts that it would add."""
+"""Calibrates a ranker: asks, fits, checks, and counts the facts it would add."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of one graph on another: which carry over, and the tuned model that belongs to them."""
+"""Rules of one graph applied to another: which carry over, and their tuned model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From rules and data to a ranker: matched, indexed or mapped, on the backend that was asked for, tuned if need be."""
+"""From rules and data to a ranker: matched, indexed or mapped, on the chosen backend, tuned if needed."""
 
 from __future__ import annotations
 

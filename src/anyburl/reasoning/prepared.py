@@ -1,4 +1,5 @@
-"""What a question needs, beside the rules in a run folder: flat arrays, written once, memory-mapped by every command.
+"""What a question needs, kept with the rules in a run folder: flat arrays, written once, memory-mapped by every
+command.
 
     prepared/card.json   what it was made of, and the size, time and checksum of every file
     prepared/data/       the data, as `anyburl index` writes them; left out where the data are an index already

@@ -1,4 +1,4 @@
-"""`Reasoner`: rules and data, made ready once, then asked anything."""
+"""`Reasoner`: rules and data, loaded once, then ready for any question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs of a `Reasoner` as functions, for a single call; to ask more than once, make a reasoner."""
+"""The verbs of a `Reasoner` as functions, for a single call; to ask more than once, create a reasoner."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What people say about predicted facts: accepted, rejected, withdrawn."""
+"""Verdicts on predicted facts: accepted, rejected, withdrawn."""

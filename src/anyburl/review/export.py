@@ -1,4 +1,4 @@
-"""Facts that people accepted, as files of triples."""
+"""Writes accepted facts as triple files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts that wait for a verdict, from a file that `anyburl complete` wrote."""
+"""Facts to review, from a file that `anyburl complete` wrote."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`ReviewLog`: verdicts in an append-only file, one line of JSON each.
+"""`ReviewLog`: verdicts in an append-only file, one JSON line each.
 
-Any number of readers, tabs and processes may write to it at once. A line that a crash cut short costs no other: the
-next one starts on a line of its own.
+Any number of readers, tabs and processes may write to it at once. A line truncated by a crash affects no other: the
+next one starts on a new line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Predicted facts that nobody has judged, the best first: from the rules, within some seconds."""
+"""Predicted facts that nobody has judged yet, the best first, found within a time limit."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def review_queue(
 ) -> ReviewQueue:
     """Return the `top` best facts that no split states and no standing verdict covers, of one relation or of all.
 
-    High scores are searched first, and the search ends once there are enough facts, or after about so many seconds.
+    High scores are searched first, and the search ends once there are enough facts, or after about this many seconds.
     """
     checking.whole("top", top, 1, checking.MOST_KEPT)
     if not 0 <= min_score <= 1:

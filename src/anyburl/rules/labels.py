@@ -1,4 +1,4 @@
-"""Which labels the text of a rule can carry, and how to escape the others.
+"""Which labels the text of a rule can represent, and how to escape the others.
 
 Text has no quotes: `h(X,Paris (Texas)) <= b(X,A)`. A label can be read back if its parentheses are balanced
 and it does not look like a part of a rule. `escape_label` writes what cannot be carried as %28 and the like.

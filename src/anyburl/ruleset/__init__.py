@@ -1,4 +1,4 @@
-"""Sets of rules as columns, and their files."""
+"""Rule sets as columns, and their files."""
 
 from __future__ import annotations
 

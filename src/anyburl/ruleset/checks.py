@@ -1,6 +1,6 @@
-"""What columns of rules must hold. Kernels use ids and counts without a look, so they are checked once: here.
+"""Checks columns of rules, once, because kernels use ids and counts unchecked.
 
-A few passes over each column, about 10 ms for a million rules.
+This takes a few passes over each column, about 10 ms for a million rules.
 """
 
 from __future__ import annotations

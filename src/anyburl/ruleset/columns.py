@@ -1,6 +1,7 @@
-"""Rules as columns: tens of millions of them, never as objects. The data only, checked once when made.
+"""Rules as columns: tens of millions of them, never as objects.
 
-Everything else of this stage imports this file, and this file only what checks and measures columns.
+The data only, checked once on creation. Everything else in this stage imports this file, which itself imports only what
+checks and measures columns.
 """
 
 from __future__ import annotations

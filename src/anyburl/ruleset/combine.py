@@ -1,4 +1,4 @@
-"""Joining sets of rules, and moving them to another vocabulary."""
+"""Joins rule sets, and moves them to another vocabulary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two sets of rules side by side: which are gone, which are new, whose counts changed."""
+"""Compares two rule sets: gone, new and changed rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count again what rules predict and support, on any graph."""
+"""Recounts what rules predict and support, on any graph."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def counting_limits(object_identity: bool, budget: int | None, *, pca: bool) -> 
 def count_rules(
     rules: RuleSet, graph: GraphArrays, limits: Limits, threads: int | None = None, progress: Progress | None = None
 ) -> Counts:
-    """Count predictions and support of rules on a graph; `progress` is told how many rules were done."""
+    """Count predictions and support of rules on a graph; `progress` is called with the number of rules done."""
     n_rules, n_threads = len(rules), checking.threads(threads) or available_cores()
     counts = Counts(
         np.zeros(n_rules, np.int64),

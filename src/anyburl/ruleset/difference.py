@@ -1,4 +1,4 @@
-"""`diff`: what became of one set of rules in another."""
+"""`diff`: how two rule sets differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for the eye: one rule as an object, and tables of the first few."""
+"""Rules for display: one rule as an object, and tables of the first few."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames with labels back into columns of rules, checking what people may have put there."""
+"""Turns frames with labels back into columns of rules, and checks them."""
 
 from __future__ import annotations
 

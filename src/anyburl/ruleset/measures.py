@@ -1,4 +1,4 @@
-"""What the counts of rules say about them."""
+"""Measures computed from the counts of rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures of rules beyond what they were learned with: PCA confidence, head coverage, lift."""
+"""Further measures of rules: PCA confidence, head coverage, lift."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`RuleSet`: columns of rules with what people do with them."""
+"""`RuleSet`: columns of rules, and the operations people use."""
 
 from __future__ import annotations
 

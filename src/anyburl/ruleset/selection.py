@@ -1,4 +1,4 @@
-"""Choosing rules: by what they are, and the best of them."""
+"""Filters rules, and finds the best."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Entities and relations by what people type: an id or a name, in part, in any case, with typing errors."""
+"""Finds entities and relations from what people type: an id or a name, parts of it, in any case, with typos."""

@@ -1,4 +1,4 @@
-"""What counts as the same text: in lower case, without accents, words parted by one space."""
+"""Text folding for search: lower case, no accents, single spaces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anyburl.search.arrays import END_OF_TEXT
 from anyburl.search.kernel_grams import fold_texts
 
 LONGEST = 200
-"""Of a text, so many characters are searched."""
+"""The number of characters of a text that are searched."""
 
 SPELT_OUT = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "\u0131": "i"}
 

@@ -1,4 +1,4 @@
-"""Build an index of labels and names, and look texts up in it."""
+"""Builds an index of labels and names, and looks up texts in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LABELS_AT_A_TIME = 1 << 18
 MOST_BLOCKS = 2048  # read in one search
 GRAMS_OF_AN_EDIT = 4  # groups that differ where two characters are swapped; fewer, if one is changed
 RAREST = 4  # of a query's groups are enough to find texts that hold all of them
-COMMON = 8  # groups in more than a part of so many of all blocks say little
+COMMON = 8  # groups in more than one in this many blocks say little
 
 Ints = NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""Graphs made up for tests and benchmarks: power-law degrees, typed relations, rules of known confidence."""
+"""Generated graphs for tests and benchmarks: power-law degrees, typed relations, rules of known confidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in, integers out: vocabularies, tables of triples, their files, and data sets.
+"""Text in, integers out: vocabularies, triple tables, their files, and data sets.
 
 Names are imported when they are used: the command line takes options from here, and its help needs no data frames.
 """

@@ -23,7 +23,7 @@ from anyburl.triples.sources import Source
 
 PIECE = 1 << 20  # triples at a time
 Progress = Callable[[str, int], None]
-"""Is told what is being done, and with how many lines or triples."""
+"""Called with the current step and the number of lines or triples."""
 
 
 class Written(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which columns of a table hold the triples."""
+"""Finds the columns of a table that hold the triples."""
 
 from __future__ import annotations
 

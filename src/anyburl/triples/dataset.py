@@ -103,7 +103,7 @@ DataLike = str | os.PathLike[str] | Dataset | TripleTable | TriplesLike
 
 
 Read = Callable[[int], None]
-"""Is told how many triples have been read so far."""
+"""Called with the number of triples read so far."""
 
 
 def load_dataset(

@@ -94,7 +94,7 @@ def _fetch_checked(file: RemoteFile, partial: Path, received: Callable[[int, int
 
 
 def _stamp(file: RemoteFile, path: Path) -> dict[str, Any]:
-    """Return what `checked.json` says about a file that was checked, and has not been changed since."""
+    """Return what `checked.json` says about a file that was checked and is unchanged since."""
     return {"blob": file.blob, "sha256": file.sha256, "columns": [*file.columns], "bytes": path.stat().st_size}
 
 

@@ -123,7 +123,7 @@ def _number_of_first(conditions: list[pl.Expr]) -> pl.Expr:
 
 
 def _is_statement() -> pl.Expr:
-    """Whether three terms and a full stop may be a statement; whoever wants literals has to look closer."""
+    """Whether three terms and a full stop may be a statement; literals need a closer look."""
     starts = pl.col("subject").str.starts_with("<") | pl.col("subject").str.starts_with("_:")
     return starts & pl.col("relation").str.starts_with("<") & pl.col("object").str.ends_with(".")
 

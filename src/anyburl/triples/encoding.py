@@ -1,4 +1,4 @@
-"""From labels to ids, batch by batch: no more than one batch of labels is in memory besides the distinct ones."""
+"""Turns labels into ids, batch by batch: besides the distinct labels, only one batch is in memory."""
 
 from __future__ import annotations
 

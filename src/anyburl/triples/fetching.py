@@ -1,4 +1,4 @@
-"""One file over HTTP: resumed where it broke off, tried again after a pause, never waited for without end."""
+"""Fetches one file over HTTP: resumes after a break, retries after a pause, and never waits forever."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORTH_ANOTHER_TRY = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def fetch(url: str, partial: Path, received: Received) -> None:
-    """Download a file to `partial`, going on from what is there. What arrived stays there, whatever happens."""
+    """Download a file to `partial`, resuming from what is there. What has arrived stays there, whatever happens."""
     for n_failures in range(RETRIES + 1):
         try:
             _fetch_once(url, partial, received)

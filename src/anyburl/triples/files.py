@@ -1,4 +1,4 @@
-"""Files of triples: three labels a line, separated by tabs or by blanks."""
+"""Triple files: three labels per line, separated by tabs or spaces."""
 
 from __future__ import annotations
 

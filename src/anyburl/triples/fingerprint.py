@@ -1,4 +1,4 @@
-"""What tells one data set from another."""
+"""The fingerprint that identifies a data set."""
 
 from __future__ import annotations
 

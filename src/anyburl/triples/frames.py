@@ -1,6 +1,6 @@
-"""Whatever people hold triples in, as a Polars frame of labels.
+"""Turns whatever holds triples into a Polars frame of labels.
 
-What comes from other packages is recognised by what it can do, so that none of them need be installed.
+Objects of other packages are recognised by what they can do, so none of them need be installed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""KGX: a file of edges and one of nodes, which have names and categories; with tabs or as lines of JSON."""
+"""KGX: an edge file and a node file with names and categories, tab-separated or as JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs of NetworkX, RDFLib and PyKEEN, recognised by what they can do: none of them need be installed."""
+"""NetworkX, RDFLib and PyKEEN graphs, recognised by what they can do, so none of them need be installed."""
 
 from __future__ import annotations
 

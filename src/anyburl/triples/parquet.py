@@ -1,4 +1,4 @@
-"""Parquet files of triples: three columns of labels."""
+"""Parquet files with three columns of labels."""
 
 from __future__ import annotations
 

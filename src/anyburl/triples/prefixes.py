@@ -39,7 +39,7 @@ WELL_KNOWN: Mapping[str, str] = MappingProxyType(
         "dbp": "http://dbpedia.org/property/",
     }
 )
-"""Prefixes that need not be declared; whoever declares one of them otherwise is believed."""
+"""Prefixes that need not be declared; declarations take precedence."""
 
 
 class Prefixes:

@@ -1,4 +1,4 @@
-"""Numbers and dates in RDF as ranges: every relation's values are cut where a tenth of them lies below."""
+"""Turns RDF numbers and dates into ranges: the values of each relation are cut at every tenth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of RDF (extra `rdf`): their formats, and the statements in them as Oxigraph's parser reads them."""
+"""RDF files (extra `rdf`): their formats, and their statements as parsed by Oxigraph."""
 
 from __future__ import annotations
 

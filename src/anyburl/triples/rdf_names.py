@@ -1,4 +1,4 @@
-"""Readable names in RDF: what the literals of rdfs:label and the like say in the language wanted."""
+"""Readable names in RDF: literals of rdfs:label and the like, in the preferred language."""
 
 from __future__ import annotations
 

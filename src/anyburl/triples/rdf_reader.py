@@ -1,4 +1,4 @@
-"""Statements of RDF as triples of labels: literals, graphs and names as the options say."""
+"""Turns RDF statements into triples of labels, treating literals, graphs and names as the options say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triples as statements of RDF, one a line: N-Triples, N-Quads, and Turtle and TriG with prefixes."""
+"""Writes triples as RDF, one statement per line: N-Triples, N-Quads, and Turtle and TriG with prefixes."""
 
 from __future__ import annotations
 

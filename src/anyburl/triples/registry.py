@@ -1,4 +1,4 @@
-"""Data sets by name: what there is to know about them, and where they are.
+"""Data sets by name: their descriptions and locations.
 
 Entries come from `datasets.toml` and `addresses.toml` of this package and, on top, from the file `datasets.toml` in the
 folder that $ANYBURL_DATA names.

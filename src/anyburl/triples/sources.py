@@ -1,4 +1,4 @@
-"""Where DATA is: the files or the index behind a name or a path."""
+"""Finds DATA: the files or the index behind a name or a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Divide a graph without splits into train, valid and test."""
+"""Splits a graph into train, valid and test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of triples in the folder of an index, memory-mapped by whoever opens it.
+"""Tables of triples in the folder of an index, memory-mapped when opened.
 
 index.json                        format, version, name, source, fingerprint, counts; written last
 entities.arrow, relations.arrow   the labels, sorted: Arrow IPC, one column `label`

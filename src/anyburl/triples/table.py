@@ -1,4 +1,4 @@
-"""A table of triples: integers, and the vocabulary that says what they mean."""
+"""A table of triples: integers, and the vocabulary that gives them meaning."""
 
 from __future__ import annotations
 

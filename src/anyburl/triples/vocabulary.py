@@ -1,7 +1,4 @@
-"""Labels and ids.
-
-Labels are sorted, so that an id depends on the data and not on the order in which a file happens to list it.
-"""
+"""Labels and ids. Labels are sorted, so ids depend on the data and not on its order in a file."""
 
 from __future__ import annotations
 
@@ -20,10 +17,10 @@ SELF_TOKEN = "me_myself_i"
 """How the token `self` is written in the text of a rule. It has an id, but is no entity and has no label."""
 
 MOST_COMPARED = 5000
-"""At most so many labels are compared with an unknown one to find names that are like it."""
+"""At most this many labels are compared with an unknown one to find similar names."""
 
 FEW = 2
-"""Labels are searched for if there are so many times as many known ones: to make a dictionary of these takes longer."""
+"""Labels are searched for if there are this many times as many known ones: building a dictionary takes longer."""
 
 _TOKEN = pl.Series([SELF_TOKEN], dtype=pl.String)
 _NOWHERE = pl.Series([-1], dtype=pl.Int32)

@@ -1,4 +1,4 @@
-"""What a kept model must hold: kernels walk its trees without a look. What does not fit raises a ValueError."""
+"""Checks of stored models, whose trees kernels walk unchecked. Invalid models raise ValueError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What speaks for each of the best candidates of a query, as rows of numbers that a model decides on."""
+"""The evidence for each of the best candidates of a query, as rows of features for a model."""
 
 from __future__ import annotations
 

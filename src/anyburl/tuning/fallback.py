@@ -67,7 +67,7 @@ class Fallback:
         return scores
 
     def columns(self, entities: Ints, relations: Ints, questions: NDArray[np.int64], candidates: Ints) -> Floats:
-        """Return what a model is told of each candidate of a question: the numbers behind its score, and its likeness
+        """Return the features of each candidate of a question: the numbers behind its score, and its likeness
         to other answers.
         """
         offsets = np.searchsorted(questions, np.arange(len(entities) + 1)).astype(np.int64)

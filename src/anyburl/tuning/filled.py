@@ -1,4 +1,4 @@
-"""`FilledReranker`: a fixed aggregation, and behind the candidates of the rules those that fit without one."""
+"""`FilledReranker`: a fixed aggregation, followed by candidates that fit without a rule."""
 
 from __future__ import annotations
 

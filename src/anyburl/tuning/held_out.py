@@ -1,4 +1,4 @@
-"""The questions that a model learns from: those of the valid split, and of facts of train that are hidden for it."""
+"""The questions that a model learns from: those of the valid split, and hidden facts of train."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model learns from: some of the candidates of each list, and how well they are put in order."""
+"""Training data: some of the candidates of each list, and how well they are ordered."""
 
 from __future__ import annotations
 

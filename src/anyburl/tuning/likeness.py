@@ -1,4 +1,4 @@
-"""Candidates as seen by entities that are like the question's: who shares facts, shares more of them."""
+"""Similarity of candidates and entities, by the facts they share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anyburl.graph.arrays import GraphArrays
 from anyburl.tuning.kernel_likeness import N_COLUMNS, FactArrays, LikenessArrays, fill_lengths, fill_likeness
 from anyburl.tuning.sharing import share_questions
 
-MOST_TOLD = 20_000  # entities that a fact is told of, and answers of a relation: with more, they say little
+MOST_TOLD = 20_000  # entities per fact, and answers per relation: with more, they say little
 LEAST_LENGTH = 1e-3
 
 Floats = NDArray[np.float32]
@@ -38,7 +38,7 @@ class Likeness:
         return FactArrays(weights, lengths)
 
     def columns(self, entities: Ints, relations: Ints, offsets: NDArray[np.int64], candidates: Ints) -> Floats:
-        """Return what a model is told of each candidate of the questions (entity, directed relation, ?)."""
+        """Return the features of each candidate of the questions (entity, directed relation, ?)."""
         told, facts = np.empty((len(candidates), N_COLUMNS), np.float32), self.facts
         asked = entities.astype(np.int32), relations.astype(np.int32), offsets, candidates.astype(np.int32)
 

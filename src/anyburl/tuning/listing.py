@@ -1,4 +1,4 @@
-"""Candidates of some queries, with all that a model is told of them."""
+"""The candidates of queries, with all their features."""
 
 from __future__ import annotations
 

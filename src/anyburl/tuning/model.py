@@ -1,4 +1,4 @@
-"""A small gradient-boosted ranker over the evidence of rules: trained by LightGBM, applied without it."""
+"""A small gradient-boosted ranker over the evidence of rules, trained with LightGBM, applied without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scored answers to questions of a split: what the split states is known, so scores can be compared with it."""
+"""Scored answers to questions of a split, to compare scores with what the split states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What another model says of every entity, as more candidates and more columns for the model that decides."""
+"""The scores of another model for every entity, as further candidates and features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anyburl.ranking.ready import ReadyRules
 from anyburl.tuning.evidence import Floats, Lists
 
 MORE_CANDIDATES = 50  # of the other model, beside those of the rules
-LEAST = np.float32(-30.0)  # the lowest log-probability that is told apart
+LEAST = np.float32(-30.0)  # the lowest log-probability that is distinguished
 RANK_COLUMN = 1  # minus the logarithm of 1 + the number of better entities
 
 

@@ -1,4 +1,4 @@
-"""A model puts the best candidates of each query in a new order; what comes after them keeps its place."""
+"""Reorders the best candidates of each query with a model; the rest keep their places."""
 
 from __future__ import annotations
 

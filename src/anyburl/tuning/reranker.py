@@ -1,4 +1,4 @@
-"""`TunedReranker`: puts candidates in the order of the model that tuning chose."""
+"""`TunedReranker`: orders candidates by the model that tuning chose."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TunedReranker:
     """Lists candidates by the best fixed aggregation and puts them in the order of the model, if there is one."""
 
     tuning: Tuning
-    groups: NDArray[np.uint8]  # the group of each rule, which evidence is told by
+    groups: NDArray[np.uint8]  # the group of each rule, by which evidence is grouped
     other: OtherModel | None = None  # whose candidates and scores the model knows as well
     _fallbacks: dict[int, Fallback] = field(default_factory=dict, repr=False, compare=False)
 

@@ -1,4 +1,4 @@
-"""`ScoredAnswers`: what any other model says, from a table of questions, candidates and scores."""
+"""`ScoredAnswers`: another model's scores, from a table of questions, candidates and scores."""
 
 from __future__ import annotations
 

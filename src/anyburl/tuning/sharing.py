@@ -1,4 +1,4 @@
-"""Questions shared among threads."""
+"""Divides questions among threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tuned model in a run folder, with what it was trained on."""
+"""A tuned model in a run folder, with a record of what it was trained on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose and train an aggregation on facts that are held out."""
+"""Chooses and trains an aggregation on held-out facts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def tune(
 ) -> Tuning:
     """Train a model on lists of the best noisy-or-top, and keep it or the best fixed aggregation: whichever is better.
 
-    `groups` are those of the rules, which evidence is told by. An `other` model adds candidates, and says what it
+    `groups` are those of the rules, by which evidence is grouped. An `other` model adds candidates, and says what it
     thinks of all of them.
 
     Only train and valid are looked at, see `held_out_questions`. The model's own MRR comes from three folds of

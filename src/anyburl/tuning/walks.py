@@ -1,4 +1,4 @@
-"""How near candidates are to the entity of their question."""
+"""How near candidates are to the question's entity."""
 
 from __future__ import annotations
 

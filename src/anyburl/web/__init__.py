@@ -1,1 +1,1 @@
-"""The explorer: what was learned, questions and their reasons in a browser (extra `web`)."""
+"""The explorer: rules, questions and reasons in a browser (extra `web`)."""

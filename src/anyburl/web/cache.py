@@ -1,4 +1,4 @@
-"""Finished answers, kept by address: rules and data do not change while they are served."""
+"""A cache of responses by address; rules and data do not change while they are served."""
 
 from __future__ import annotations
 

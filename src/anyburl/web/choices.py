@@ -1,4 +1,4 @@
-"""Which rules an address asks for: the same fields on the page and in the API."""
+"""The rule filters of an address, shared by pages and the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The desk of those who review: facts that wait for a verdict, a stack at a time."""
+"""The review desk: facts that wait for a verdict, a stack at a time."""
 
 from __future__ import annotations
 

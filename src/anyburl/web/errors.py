@@ -1,4 +1,4 @@
-"""What readers see when something is wrong: a page of ours or JSON, never a traceback."""
+"""Error responses: a page or JSON, never a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Explorer`: what is served, and what is kept ready between requests."""
+"""`Explorer`: what is served, and what is kept between requests."""
 
 from __future__ import annotations
 

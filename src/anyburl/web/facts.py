@@ -1,4 +1,4 @@
-"""What the data says about an entity or a relation, in parts that fit a page."""
+"""Facts about an entity or relation, in pieces that fit a page."""
 
 from __future__ import annotations
 

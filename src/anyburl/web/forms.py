@@ -1,4 +1,4 @@
-"""Forms that only our own pages can send: a token in the form and in a cookie that other sites' requests lack."""
+"""Form protection: a token in the form and in a cookie, which requests from other sites lack."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Pieces of pages that occur over and over: labels, facts and rules as links. Written once, then kept.
+"""Frequent pieces of pages, such as links to labels, facts and rules, rendered once and cached.
 
-Macros of the templates would do the same, but a page of answers holds hundreds of these pieces.
+Template macros could do the same, but a page of answers has hundreds of these pieces.
 """
 
 from __future__ import annotations

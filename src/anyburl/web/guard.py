@@ -1,4 +1,4 @@
-"""Who is let in: the Host header, the token, the origin of writes, the size of bodies; and what browsers are told."""
+"""Access control: the Host header, the token, the origin of writes, the size of bodies, and security headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads for what takes time, so that one heavy question does not stop the others."""
+"""Threads for slow work, so that one heavy question does not block the others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BusyError(Exception):
 
 
 class Lane:
-    """A few threads; what does not get through in time is refused, not queued for ever."""
+    """A few threads; what does not get through in time is refused rather than queued forever."""
 
     def __init__(self, name: str, threads: int, most_waiting: int, seconds: float) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"anyburl-{name}")

@@ -1,4 +1,4 @@
-"""How the explorer is served. Imports no web library, so the command line takes its defaults from here."""
+"""How to serve the explorer. Imports no web library, so the command line can take its defaults from here."""
 
 from __future__ import annotations
 

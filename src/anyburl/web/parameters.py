@@ -1,4 +1,4 @@
-"""What addresses may hold; the empty fields of a form count as left out."""
+"""Address parameters; empty form fields count as absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as its page shows it: figures, charts, snapshots; all from the folder, the run itself is not asked."""
+"""The page of a run: figures, charts and snapshots, read from its folder without contacting the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why, and why not: an explanation as pages show it."""
+"""Explanations as pages show them: why, and why not."""
 
 from __future__ import annotations
 

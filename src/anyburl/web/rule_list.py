@@ -1,4 +1,4 @@
-"""Rules chosen and put in order, millions of them: each choice is made once."""
+"""Filtered and sorted lists of millions of rules; each is computed once."""
 
 from __future__ import annotations
 

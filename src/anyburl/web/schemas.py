@@ -1,4 +1,4 @@
-"""What the API sends and takes; its OpenAPI document is made of these."""
+"""The types that the API sends and accepts; its OpenAPI document is made from them."""
 
 from __future__ import annotations
 

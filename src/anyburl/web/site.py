@@ -1,4 +1,4 @@
-"""`Site`: what every page is made with; and how a page or an answer is sent."""
+"""`Site`: what every page is rendered with, and how responses are sent."""
 
 from __future__ import annotations
 

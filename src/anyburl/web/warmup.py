@@ -1,4 +1,4 @@
-"""Compile the kernels of all pages before anyone waits for one."""
+"""Compiles the kernels of all pages before anyone waits for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels and rules in words that people read: short, and never without what stands behind them."""
+"""Labels and rules in readable words, always with the labels behind them."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_a_missing_label_is_refused_with_its_row(fill: Fill, value: str | None, 
 
 def test_an_address_without_a_table_lists_the_tables(fill: Fill) -> None:
     address = fill("facts", COLUMNS, FACTS)
-    assert "which table? Add #TABLE to the address (there are facts)" in refusal(address)
+    assert "no table named; add #TABLE to the address (there are facts)" in refusal(address)
 
 
 def test_an_unknown_table_is_refused(fill: Fill) -> None:

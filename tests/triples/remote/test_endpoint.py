@@ -83,7 +83,7 @@ def test_a_query_without_the_three_variables_is_refused(endpoint: SparqlServer) 
     endpoint.fill(triples(2))
     assert "got one without ?p" in refusal(endpoint, query="SELECT ?s ?o WHERE { ?s ?x ?o }")
     assert "expected a SELECT query" in refusal(endpoint, query="ASK { ?s ?p ?o }")
-    assert "answered 400" in refusal(endpoint, query="SELECT ?s ?p ?o WHERE { ?s ?p }")
+    assert "responded with 400" in refusal(endpoint, query="SELECT ?s ?p ?o WHERE { ?s ?p }")
 
 
 @pytest.mark.parametrize("codes", [[500], [503, 502], [429, 504, 408]])
@@ -96,9 +96,9 @@ def test_what_may_pass_is_tried_again(endpoint: SparqlServer, codes: list[int]) 
 def test_what_does_not_pass_is_told(endpoint: SparqlServer) -> None:
     endpoint.fill(triples(3))
     endpoint.refusals = [503] * 4
-    assert refusal(endpoint) == f"{endpoint.url} answered 503 (Service Unavailable)"
+    assert refusal(endpoint) == f"{endpoint.url} responded with 503 (Service Unavailable)"
     endpoint.refusals = [404]
-    assert refusal(endpoint) == f"{endpoint.url} answered 404 (Not Found)"
+    assert refusal(endpoint) == f"{endpoint.url} responded with 404 (Not Found)"
     assert len(endpoint.asked) == 5
 
 

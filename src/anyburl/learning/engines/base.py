@@ -1,4 +1,4 @@
-"""What an engine does: run one time span on some cores."""
+"""The engine protocol: run one time span on some cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules on their way from a worker: sent while a span runs, a parcel at a time, in as few bytes as is cheap.
+"""Sends rules from a worker during a span, a parcel at a time, in few bytes.
 
 A body gives many rules in a row, so most columns hold long runs of one number; the others hold small numbers.
 """

@@ -1,7 +1,7 @@
 """The cores of a cluster: Ray workers that own bodies by hash, so that none repeats the work of another.
 
 Workers share nothing but the graph. The driver knows what they have harvested, so losing or gaining a worker costs no
-more than the current span: bodies are divided again, and every worker is told what is known.
+more than the current span: bodies are divided again, and every worker learns what is known.
 """
 
 from __future__ import annotations

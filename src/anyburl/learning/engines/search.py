@@ -1,4 +1,4 @@
-"""What every worker of a run reads: flat, frozen arrays, which threads share and an object store maps."""
+"""What every worker of a run reads: flat, frozen arrays that threads and an object store can share."""
 
 from __future__ import annotations
 

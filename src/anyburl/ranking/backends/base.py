@@ -1,4 +1,4 @@
-"""What answers queries: the cores of this machine, or of many."""
+"""The backend protocol: what answers queries, on this machine or many."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Wanted:
     """What the answers are to be: ranks by `aggregation`, and the `top_k` best candidates of each query.
 
     With `keep_known`, answers that the graph states are not blocked where connected pairs are. If `groups` puts every
-    rule into a group, the evidence for each of the best is told as well.
+    rule into a group, the evidence for each of the best is returned as well.
     """
 
     aggregation: Aggregation

@@ -1,1 +1,1 @@
-"""Files of rules: who reads and who writes which. All of it imports the columns, never the reverse."""
+"""Rule files: readers and writers. They import the columns, never the reverse."""

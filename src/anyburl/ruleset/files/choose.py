@@ -1,4 +1,4 @@
-"""Which format: by the suffix when writing, by the contents when reading."""
+"""Chooses the format: by suffix when writing, by contents when reading."""
 
 from __future__ import annotations
 

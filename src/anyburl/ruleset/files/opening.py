@@ -1,4 +1,4 @@
-"""How a file of rules starts, its lines, or why it cannot be read."""
+"""Reads the start or the lines of a rule file, or says why it cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of reading a file of rules."""
+"""The outcome of reading a rule file."""
 
 from __future__ import annotations
 

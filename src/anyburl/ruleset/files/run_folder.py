@@ -9,9 +9,9 @@
     parts/              rules found since `rules.parquet` was written, one file every few seconds
     rules-<s>.parquet   the rules after s seconds
     rules.parquet       all rules, written when the run ends
-    .lock               locked by whoever is learning into the folder: it has one writer at a time
+    .lock               locked by the process that learns into the folder: it has one writer at a time
 
-A run that was killed opens all the same: its rules are `rules.parquet`, if there is one, and the parts. Of a folder
+A killed run can still be opened: its rules are `rules.parquet`, if there is one, and the parts. Of a folder
 that is damaged, what is whole is read; `run_parts` has the parts.
 """
 
@@ -232,7 +232,7 @@ def _read_snapshot(folder: Path, at: str) -> RuleColumns:
     rules, damaged = read_run(folder)
     if damaged or len(rules) < n_rules:
         reason = damaged[0] if damaged else f"{len(rules):,} of its {n_rules:,} rules were saved"
-        raise RunError(f"{folder} no longer has a snapshot at {at} seconds: {reason}")
+        raise RunError(f"{folder} has no snapshot at {at} seconds: {reason}")
     return rules.slice(0, n_rules)
 
 

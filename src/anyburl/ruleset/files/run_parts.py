@@ -1,6 +1,6 @@
 """The parts of a run folder: rules as ids, one array after the other, in numbered files.
 
-Written every few seconds while a run goes on, and removed when `rules.parquet` holds all rules.
+Written every few seconds during a run, and removed when `rules.parquet` holds all rules.
 """
 
 from __future__ import annotations

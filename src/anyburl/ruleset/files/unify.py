@@ -1,4 +1,4 @@
-"""Bringing the parts of a file under one vocabulary."""
+"""Brings the parts of a file under one vocabulary."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Graphs that live elsewhere: SPARQL endpoints and SQL databases, by their addresses."""
+"""Remote graphs: SPARQL endpoints and SQL databases, by address."""

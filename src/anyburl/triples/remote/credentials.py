@@ -1,4 +1,4 @@
-"""Names and passwords: from the environment, or given by someone who was asked; kept in memory only."""
+"""User names and passwords, from the environment or a prompt, kept in memory only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triples in a SQL database: a table, or what a query gives, with three columns."""
+"""Reads triples from a SQL database: a table, or a query with three columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three databases, and what differs between them. They are opened for reading unless told otherwise."""
+"""The three databases, and how they differ. They are opened read-only by default."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def connected(address: Address, *, timeout: float, writing: bool = False) -> Ite
 
 
 def _check_file(address: Address, *, writing: bool) -> None:
-    """Refuse a database in a file that is not there; whoever writes makes one."""
+    """Refuse a missing database file; writing creates one."""
     file = address.file
     if file is None or file.is_file():
         return

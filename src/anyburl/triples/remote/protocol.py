@@ -1,4 +1,4 @@
-"""The SPARQL protocol: one request, asked again after a pause if that may help, and answered whole or not at all."""
+"""The SPARQL protocol: one request, retried after a pause if that may help, with a complete response or none."""
 
 from __future__ import annotations
 

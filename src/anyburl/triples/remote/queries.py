@@ -1,4 +1,4 @@
-"""What an endpoint is asked: numbers of triples, and pages of them. Triples in several graphs count once."""
+"""The queries sent to an endpoint: triple counts, and pages of triples. Triples in several graphs count once."""
 
 from __future__ import annotations
 

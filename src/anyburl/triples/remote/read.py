@@ -1,4 +1,4 @@
-"""Whatever an address stands for, read as labels."""
+"""Reads whatever an address refers to, as labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of SPARQL results as triples of labels: literals and names as the options say, as in files of RDF."""
+"""Turns SPARQL results into triples of labels, treating literals and names like RDF files."""
 
 from __future__ import annotations
 

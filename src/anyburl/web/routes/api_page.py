@@ -1,4 +1,4 @@
-"""What the API offers, as a page: made of its OpenAPI document."""
+"""The API as a page, made from its OpenAPI document."""
 
 from __future__ import annotations
 

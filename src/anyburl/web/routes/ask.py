@@ -1,4 +1,4 @@
-"""A question and its answers, in an order that can be changed."""
+"""A question and its answers, with a choice of aggregation and smoothing."""
 
 from __future__ import annotations
 

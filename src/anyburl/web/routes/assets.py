@@ -1,4 +1,4 @@
-"""Style and scripts, from the package; nothing else can be read."""
+"""Styles and scripts from the package; no other file can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first page, and search."""
+"""The home page and search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The token, asked for once, then kept in a cookie."""
+"""Asks for the token once and keeps it in a cookie."""
 
 from __future__ import annotations
 

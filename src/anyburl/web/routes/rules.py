@@ -1,4 +1,4 @@
-"""Rules by what they are, and one rule with what it does."""
+"""The list of rules, and the page of a rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the rules were learned, also while they are."""
+"""How the rules were learned, or are being learned."""
 
 from __future__ import annotations
 
