@@ -63,7 +63,7 @@ def _fetch_once(url: str, partial: Path, received: Received) -> None:
 
 
 def _goes_on(response: HTTPResponse, n_there: int) -> bool:
-    """Tell whether the server sends the rest only; one that cannot do that sends everything."""
+    """Return whether the server sends the rest only; one that cannot do that sends everything."""
     if response.status != HTTPStatus.PARTIAL_CONTENT:
         return False
     if not response.headers.get("Content-Range", "").startswith(f"bytes {n_there}-"):
@@ -98,7 +98,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def may_pass(error: OSError | HTTPException) -> bool:
-    """Tell whether the same request may succeed a little later."""
+    """Return whether the same request may succeed a little later."""
     if isinstance(error, HTTPError):
         return error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in WORTH_ANOTHER_TRY
     reason = error.reason if isinstance(error, URLError) else error
