@@ -123,7 +123,7 @@ def _asked(text: str) -> float | None:
 
 def _failure(url: str, partial: Path, error: OSError | HTTPException) -> str:
     if isinstance(error, HTTPError):
-        return f"{url} cannot be downloaded: the server answered {error.code} ({error.reason})"
+        return f"{url} cannot be downloaded: the server responded with {error.code} ({error.reason})"
     n_there = partial.stat().st_size if partial.exists() else 0
     kept = f"; {n_there:,} bytes are kept, and the next attempt resumes there" if n_there else ""
     return f"{url} cannot be downloaded: {reason_of(error, SECONDS_TO_WAIT)}{kept}"
