@@ -88,7 +88,7 @@ def test_a_name_that_nothing_has_is_refused_with_what_there_is() -> None:
     assert refusal("goe") == "no data set, folder or file 'goe'; did you mean geo?"
     assert refusal("mine") == (
         "no data set, folder or file 'mine': `anyburl datasets` lists the names that are known; "
-        "a folder contains train and, if there are any, valid and test, each .txt, .tsv or .csv, "
+        "a folder contains train and, optionally, valid and test, each .txt, .tsv or .csv, "
         "also .gz or .zst, or .parquet"
     )
 
