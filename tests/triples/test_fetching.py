@@ -106,7 +106,7 @@ def test_a_server_that_falls_silent_is_given_up(
     monkeypatch.setattr(fetching, "RETRIES", 1)
     server.pause = 60
     sentence = refusal(server, partial)
-    assert sentence.startswith(" cannot be downloaded: the server did not answer for 0.2 seconds; ")
+    assert sentence.startswith(" cannot be downloaded: the server did not respond for 0.2 seconds; ")
     assert server.ranges == [None, f"bytes={HALF}-"]
 
 

@@ -133,5 +133,5 @@ def reason_of(error: OSError | HTTPException, seconds: float) -> str:
     """Return why there was no answer, after waiting for `seconds` at most."""
     reason = error.reason if isinstance(error, URLError) else error
     if isinstance(reason, TimeoutError):
-        return f"the server did not answer for {seconds:g} seconds"
+        return f"the server did not respond for {seconds:g} seconds"
     return str(getattr(reason, "strerror", None) or reason) or type(reason).__name__
