@@ -179,7 +179,7 @@ def _reason(refusal: Exception, folder: Path) -> str | None:
 
 
 def _is_full(folder: Path) -> bool:
-    """Tell whether there is next to no room: NumPy says how many bytes it wrote, but not why they are too few."""
+    """Return whether there is next to no room: NumPy says how many bytes it wrote, but not why they are too few."""
     try:
         return shutil.disk_usage(folder).free < 1 << 20
     except OSError:

@@ -102,7 +102,7 @@ def test_the_page_shows_every_section_beside_the_published_figures(paper: Any, t
         assert any(line.startswith("## ") and heading in line for line in page.splitlines()), heading
     assert "| the paper's AnyBURL 1000s |  | 45.69 | 57.67 | 0.492 |" in page
     assert "MRR +0.078, better" in page  # 0.57 on WN18RR against the paper's 0.492
-    assert "Of 8 comparisons 8 are significant" in page
+    assert "Of 8 comparisons, 8 are significant" in page
     assert "10.0 % of the rules remain (the paper: 10.7 %)" in page
     assert "WN18 are as in the paper." in page
     pictures = {file.stem for file in (tmp_path / "docs" / "results").glob("*.svg")}
@@ -142,7 +142,7 @@ def test_welch_gives_the_p_value_of_the_books(
 def test_tables_say_where_a_sample_was_ranked_and_ablations_show_every_way(paper: Any, tmp_path: Path) -> None:
     tuned = paper("page.tuned")
     assert tuned.sample_note({"1": {"rules": 5}}) == []
-    assert "2,500 triples drawn at random" in tuned.sample_note({"1": {"sample": 2500}})[0]
+    assert "2,500 test triples, drawn at random" in tuned.sample_note({"1": {"sample": 2500}})[0]
     stored = {"A": {"all of it": {"mrr": 0.5}}, "B": {"all of it": {"mrr": 0.4}, "less": {"mrr": 0.3}}}
     path = tmp_path / "ablation.json"
     path.write_text(json.dumps({"command": "bench", "machine": MACHINE, "results": stored}), "utf-8")

@@ -53,7 +53,7 @@ def test_without_valid_and_test_facts_are_held_out_of_train(run: Any, run_json: 
     assert found["calibrated_on"]["split"] == "train"
     assert found["calibrated_on"]["facts"] == 60
     assert found["checked_on"]["cross_fitted"]
-    assert "each half with what was fitted to the other" in run("calibrate", tmp_path / "run").stdout
+    assert "each half with a map fitted to the other" in run("calibrate", tmp_path / "run").stdout
 
 
 def test_with_nothing_to_hold_out_it_says_so_in_one_sentence(run: Any, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_facts_are_judged_by_the_rules_of_a_run(run: Any, run_json: Any, geo_run
     assert told["rules"] > 0
     assert max(len(finding["examples"]) for finding in told["findings"] if finding["check"] != "degrees") <= 3
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
-    assert f"the page is in {page}" in run("doctor", "geo", "--no-rules", "--html", page).stdout
+    assert f"page written to {page}" in run("doctor", "geo", "--no-rules", "--html", page).stdout
 
 
 def test_rules_are_learned_for_a_moment(run_json: Any, folder: Path) -> None:

@@ -60,7 +60,7 @@ def test_without_any_rule_it_says_so(run: Any, paper: list[object]) -> None:
 
 def test_a_page_is_written(run: Any, run_json: Any, geo_run: Path, tmp_path: Path) -> None:
     result = run("explain", geo_run, *AALBORG, "--html", tmp_path / "why.html")
-    assert result.stdout.endswith(f"the page is in {tmp_path / 'why.html'}\n")
+    assert result.stdout.endswith(f"page written to {tmp_path / 'why.html'}\n")
     page = (tmp_path / "why.html").read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert "<svg" in page

@@ -102,7 +102,7 @@ def test_filters_understand_readable_names(run: Any, run_json: Any, foreign: Pat
     several = run("rules", foreign, "--contains", "is in", "--names", names, code=2)
     assert "the relation 'is in' is ambiguous; it could be born, lives" in several.stderr
     both = run("rules", foreign, "--contains", "The Netherlands", "--names", names, code=2)
-    assert "it may mean the relation lang or the entity holland" in both.stderr
+    assert "it could be the relation lang or the entity holland" in both.stderr
     assert (
         "unknown relation 'language'"
         in run("rules", foreign, "--relation", "language", "--names", names, code=2).stderr

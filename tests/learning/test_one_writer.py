@@ -82,7 +82,7 @@ def test_a_run_on_changed_data_is_locked_until_it_is_replaced(run: RunDirectory,
 
 def test_what_fails_lets_go_of_the_folder(run: RunDirectory, dataset: Dataset, tmp_path: Path) -> None:
     other = Dataset.from_triples([("a", "r", "b")])
-    with pytest.raises(RunError, match="other data"):
+    with pytest.raises(RunError, match="data other than"):
         resume(run, other)
     claim_run(run.path).release()
 

@@ -62,7 +62,7 @@ def test_a_ranker_refuses_the_graph_of_another_vocabulary(learned: RuleSet, othe
 
 def test_a_ranker_does_not_evaluate_other_data(learned: RuleSet, data: Dataset, other: Dataset) -> None:
     ranker = make_ranker(graph_of(data.train), learned, RankOptions(), block_connected=False)
-    with pytest.raises(DataError, match="the ranker was made with other data than others"):
+    with pytest.raises(DataError, match="the ranker was made with data other than others"):
         evaluate_split(ranker, other, "test", {})
 
 

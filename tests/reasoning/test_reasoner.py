@@ -119,7 +119,7 @@ def test_a_reasoner_and_options_of_its_own_are_refused_together(data: Dataset, c
 
 
 def test_options_and_keywords_are_refused_together(data: Dataset, tmp_path: Path) -> None:
-    rules, sentence = make_rules(RULES), r"give either options or keywords \(smoothing, top_k\), not both"
+    rules, sentence = make_rules(RULES), r"pass either options or keywords \(smoothing, top_k\), not both"
     for call in (Reasoner, anyburl.evaluate):
         with pytest.raises(OptionError, match=sentence):
             call(rules, data, options=RankOptions(), smoothing=1.0, top_k=3)

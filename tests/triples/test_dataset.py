@@ -88,7 +88,7 @@ def test_a_name_that_nothing_has_is_refused_with_what_there_is() -> None:
     assert refusal("goe") == "no data set, folder or file 'goe'; did you mean geo?"
     assert refusal("mine") == (
         "no data set, folder or file 'mine': `anyburl datasets` lists the names that are known; "
-        "a folder holds train and, if there are any, valid and test, each .txt, .tsv or .csv, "
+        "a folder contains train and, optionally, valid and test, each .txt, .tsv or .csv, "
         "also .gz or .zst, or .parquet"
     )
 
@@ -96,10 +96,10 @@ def test_a_name_that_nothing_has_is_refused_with_what_there_is() -> None:
 def test_a_folder_without_train_is_refused_with_what_it_holds(folder: Path) -> None:
     (folder / "train.txt").rename(folder / "training.txt")
     sentence = refusal(folder)
-    assert "there is no train file, got test.txt.zst, training.txt, valid.tsv.gz; a folder holds train" in sentence
+    assert "no train file, got test.txt.zst, training.txt, valid.tsv.gz; a folder contains train" in sentence
     empty = folder / "empty"
     empty.mkdir()
-    assert "there is no train file, got an empty folder" in refusal(empty)
+    assert "no train file, got an empty folder" in refusal(empty)
 
 
 @pytest.mark.parametrize(

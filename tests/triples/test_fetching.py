@@ -106,7 +106,7 @@ def test_a_server_that_falls_silent_is_given_up(
     monkeypatch.setattr(fetching, "RETRIES", 1)
     server.pause = 60
     sentence = refusal(server, partial)
-    assert sentence.startswith(" cannot be downloaded: the server did not answer for 0.2 seconds; ")
+    assert sentence.startswith(" cannot be downloaded: the server did not respond for 0.2 seconds; ")
     assert server.ranges == [None, f"bytes={HALF}-"]
 
 
@@ -123,7 +123,7 @@ def test_a_server_in_trouble_is_asked_again(server: FileServer, partial: Path, c
     assert fetched(server, partial) == CONTENT
     server.refusals = [code] * (fetching.RETRIES + 1)
     partial.unlink()
-    assert f"the server answered {code}" in refusal(server, partial)
+    assert f"the server responded with {code}" in refusal(server, partial)
 
 
 def test_a_name_that_no_machine_has_is_not_asked_for_again(

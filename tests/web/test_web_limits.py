@@ -50,7 +50,7 @@ def test_a_slow_question_is_answered_with_a_friendly_page(serve: Any, explorer: 
         answered = client.get("/rules?length=1")
         assert answered.status_code == 503
         assert int(answered.headers["retry-after"]) > 0
-        assert "Busy just now" in answered.text
+        assert "Busy right now" in answered.text
         assert client.get("/api/rules").status_code == 503
         assert client.get("/entity?label=France").status_code == 200
     finally:

@@ -197,7 +197,7 @@ def _fail(sentence: str, code: int, cause: BaseException) -> None:
 
 
 def _is_control(error: Exception) -> bool:
-    """Tell whether Typer raised it to end the command, or for wrong usage."""
+    """Return whether Typer raised it to end the command, or for wrong usage."""
     return isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "format_message")
 
 

@@ -96,7 +96,7 @@ def _print(report: CalibrationReport, top: int, names: Names) -> None:
         f"expected calibration error {_figure(report.expected_calibration_error)}, "
         f"{_figure(report.uncalibrated_error)} without calibration"
     )
-    how = "each half with what was fitted to the other" if checked.get("cross_fitted") else _answers(checked)
+    how = "each half with a map fitted to the other" if checked.get("cross_fitted") else _answers(checked)
     out.say(f"calibrated on {_answers(fitted)}; checked on {how}", "dim")
 
 

@@ -115,6 +115,6 @@ def _print(report: Report, html: Path | None, failed: tuple[str, ...]) -> None:
     print_whole(report)
     out = result_console()
     if html is not None:
-        out.say(f"the page is in {html}", "dim")
+        out.say(f"page written to {html}", "dim")
     if failed:
         out.say(f"failed: {', '.join(failed)}", "bold red")

@@ -70,4 +70,4 @@ def _print_tree(found: Explanation, names: NamesByLabel, html: Path | None) -> N
     if not found.n_reasons and found.near_miss is None:
         out.say("no rule lacks only one fact, either")
     if html is not None:
-        out.say(f"the page is in {html}", "dim")
+        out.say(f"page written to {html}", "dim")

@@ -73,7 +73,7 @@ def command(
     paths: Annotated[
         int | None, _option("Sample this many paths instead; with a seed, the rules are always the same.", BUDGET)
     ] = LearnOptions.paths,
-    snapshots: Annotated[str, _option("Save the rules found after these seconds.", BUDGET)] = SNAPSHOTS,
+    snapshots: Annotated[str, _option("Save a snapshot of the rules after these seconds.", BUDGET)] = SNAPSHOTS,
     max_rules: Annotated[
         int | None, _option("Keep at most this many rules, dropping the least valuable.", BUDGET)
     ] = LearnOptions.max_rules,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 N_REJECTED_SHOWN = 5
 INSTEAD = {
-    "literals": "`--literals keep` makes entities of them, `--literals ranges` ranges of numbers and dates",
+    "literals": "`--literals keep` turns them into entities, `--literals ranges` turns numbers and dates into ranges",
     "exact numbers and dates": "ranges take their place",
 }
 """What else is to be said of what was left out."""

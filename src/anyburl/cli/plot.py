@@ -126,7 +126,7 @@ class Plots:
         return draw
 
     def can_rank(self) -> bool:
-        """Tell whether there are triples to ask for; say what is left out if not."""
+        """Return whether there are triples to ask for; say what is left out if not."""
         dataset = self._source(self.runs[0]).dataset
         if len(dataset.split(self.split)):
             return True

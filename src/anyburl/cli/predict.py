@@ -242,5 +242,5 @@ def _remarks(query: Query, answers: Answers, answering: _Answering) -> str:
         verb = "is" if answers.n_known == 1 else "are"
         parts.append(f"{counted(answers.n_known, 'known answer')} {verb} left out (see --include-known)")
     if reasoner.ranker.block_connected:
-        parts.append(f"entities connected with {given} were left out (see --block-connected)")
+        parts.append(f"entities connected with {given} are left out (see --block-connected)")
     return "; ".join(parts)

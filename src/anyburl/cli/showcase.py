@@ -108,7 +108,7 @@ def show(showcase: Showcase | None, n_facts: int, out: PlainConsole) -> None:
     if showcase is None:
         return
     out.say("")
-    out.say("How good are the rules? They are asked for the subject and the object", "bold")
+    out.say("How good are the rules? We ask them for the subject and the object", "bold")
     out.say(f"of {n_facts:,} facts that were not used for learning. hits@1 is the share of right answers at rank 1.")
     print_whole(results_table(list(showcase.metrics.items()), "scores by"))
     out.say(

@@ -39,7 +39,7 @@ def outlook_table(found: Sequence[Outlook]) -> Table:
     """Return what was seen of each profile, and what more time would bring."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("profile")
-    for name in ("core-seconds", "bodies", "seen", "new rules a core-second"):
+    for name in ("core-seconds", "bodies", "seen", "new rules per core-second"):
         table.add_column(name, justify="right")
     for entry in found:
         table.add_row(

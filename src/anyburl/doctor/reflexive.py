@@ -27,6 +27,6 @@ def check_reflexive(facts: Facts, top: int) -> list[Finding]:
         }
     )
     examples = table.sort(pl.col("reflexive facts") / pl.col("facts"), "relation").head(top)
-    words, relations_of = counted(len(own), "fact joins", "facts join"), counted(len(relations), "relation")
-    sentence = f"{words} an entity with itself ({share(len(own), len(triples))}), by {relations_of}"
+    words, relations_of = counted(len(own), "fact relates", "facts relate"), counted(len(relations), "relation")
+    sentence = f"{words} an entity to itself ({share(len(own), len(triples))}), in {relations_of}"
     return [Finding.of("reflexive", Severity.WARNING, sentence, len(own), examples)]

@@ -74,7 +74,7 @@ def _duplicate(facts: Facts, found: pl.DataFrame, top: int) -> list[Finding]:
         return []
     kind = pl.when(pl.col("least") >= SAME).then(pl.lit("duplicate")).otherwise(pl.lit("nearly duplicate"))
     examples = _rows(facts, found, top).with_columns(found.head(top).select(kind.alias("kind")).to_series())
-    pairs = counted(len(found), "pair of relations says", "pairs of relations say")
+    pairs = counted(len(found), "pair of relations states", "pairs of relations state")
     return [Finding.of("duplicate", Severity.WARNING, f"{pairs} the same, or nearly so", len(found), examples)]
 
 

@@ -23,7 +23,7 @@ def calibrate_ranker(ranker: Ranker, dataset: Dataset, seed: int, front: Front) 
     with front.watch("asking about the test split", "asked about the test split"):
         test = observe_test(ranker, dataset)
     fitted = fit_and_check(held_out, test, dataset.vocabulary.n_relations)
-    with front.watch("counting the facts that are missing", "counted the facts that are missing"):
+    with front.watch("counting missing facts", "counted missing facts"):
         facts = _count(ranker, dataset, fitted)
     if len(dataset.valid):
         closed = fit_closed_world(facts, fitted.calibration)

@@ -40,7 +40,7 @@ def entity_fault(label: str) -> str | None:
 
 
 def looks_like_terms(label: str) -> bool:
-    """Tell whether a label starts or ends like a variable beside another term: `Y,Z` is no entity."""
+    """Return whether a label starts or ends like a variable beside another term: `Y,Z` is no entity."""
     return _looks_like_terms.search(label) is not None
 
 

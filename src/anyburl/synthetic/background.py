@@ -32,7 +32,7 @@ class Relation:
         return int(FULLEST * self.subject.size * self.object.size)
 
     def suits(self, n: int) -> bool:
-        """Tell whether n triples fit well."""
+        """Return whether n triples fit well."""
         return n <= min(self.room, BUSIEST * max(self.subject.size, self.object.size))
 
 

@@ -17,7 +17,7 @@ CHOOSE = "choose with --columns A,B,C, or by number if there is no header"
 
 
 def by_number(chosen: Sequence[str] | None) -> bool:
-    """Tell whether columns are chosen by their numbers, from 1 on: then a file of text has no header."""
+    """Return whether columns are chosen by their numbers, from 1 on: then a file of text has no header."""
     return chosen is not None and all(name.isdecimal() for name in chosen)
 
 
@@ -35,7 +35,7 @@ def choose_columns(found: Sequence[str], chosen: Sequence[str] | None, where: ob
 
 
 def has_usual_names(found: Sequence[str]) -> bool:
-    """Tell whether one column each has a usual name for subject, relation and object."""
+    """Return whether one column each has a usual name for subject, relation and object."""
     return all(len(place) == 1 for place in _usual_places(found))
 
 

@@ -52,7 +52,7 @@ def download(entry: DatasetEntry, progress: Progress = quiet) -> Path:
 
 
 def is_downloaded(entry: DatasetEntry) -> bool:
-    """Tell whether all files of a data set are there."""
+    """Return whether all files of a data set are there."""
     folder = download_folder() / entry.name
     return all(_is_there(folder, split, file) for split, file in entry.files.items())
 

@@ -63,7 +63,7 @@ def _fetch_once(url: str, partial: Path, received: Received) -> None:
 
 
 def _goes_on(response: HTTPResponse, n_there: int) -> bool:
-    """Tell whether the server sends the rest only; one that cannot do that sends everything."""
+    """Return whether the server sends the rest only; one that cannot do that sends everything."""
     if response.status != HTTPStatus.PARTIAL_CONTENT:
         return False
     if not response.headers.get("Content-Range", "").startswith(f"bytes {n_there}-"):
@@ -98,7 +98,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def may_pass(error: OSError | HTTPException) -> bool:
-    """Tell whether the same request may succeed a little later."""
+    """Return whether the same request may succeed a little later."""
     if isinstance(error, HTTPError):
         return error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in WORTH_ANOTHER_TRY
     reason = error.reason if isinstance(error, URLError) else error
@@ -123,7 +123,7 @@ def _asked(text: str) -> float | None:
 
 def _failure(url: str, partial: Path, error: OSError | HTTPException) -> str:
     if isinstance(error, HTTPError):
-        return f"{url} cannot be downloaded: the server answered {error.code} ({error.reason})"
+        return f"{url} cannot be downloaded: the server responded with {error.code} ({error.reason})"
     n_there = partial.stat().st_size if partial.exists() else 0
     kept = f"; {n_there:,} bytes are kept, and the next attempt resumes there" if n_there else ""
     return f"{url} cannot be downloaded: {reason_of(error, SECONDS_TO_WAIT)}{kept}"
@@ -133,5 +133,5 @@ def reason_of(error: OSError | HTTPException, seconds: float) -> str:
     """Return why there was no answer, after waiting for `seconds` at most."""
     reason = error.reason if isinstance(error, URLError) else error
     if isinstance(reason, TimeoutError):
-        return f"the server did not answer for {seconds:g} seconds"
+        return f"the server did not respond for {seconds:g} seconds"
     return str(getattr(reason, "strerror", None) or reason) or type(reason).__name__

@@ -128,7 +128,7 @@ class _Sorting:
         return self._unnamed[name]
 
     def _is_kept(self, label: str, relation: str, object: Any) -> bool:
-        """Tell whether a statement, whose object is no IRI, becomes a triple; if not, see to what becomes of it."""
+        """Return whether a statement, whose object is no IRI, becomes a triple; if not, see to what becomes of it."""
         if type(object) is self._literal:
             return self._is_kept_literal(label, relation, object)
         if type(object) is self._triple:

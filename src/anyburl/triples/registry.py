@@ -84,12 +84,12 @@ def find_folder(name: str, *, downloaded: bool = True) -> Path | None:
 
 
 def has_train(folder: Path) -> bool:
-    """Tell whether a folder holds a data set."""
+    """Return whether a folder holds a data set."""
     return is_index(folder) or any((folder / f"train{suffix}").exists() for suffix in SUFFIXES)
 
 
 def is_index(folder: Path) -> bool:
-    """Tell whether a folder holds what `anyburl index` wrote."""
+    """Return whether a folder holds what `anyburl index` wrote."""
     return (folder / INDEX).is_file()
 
 

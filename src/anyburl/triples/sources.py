@@ -26,7 +26,7 @@ from anyburl.triples.remote.addresses import Address, find_address
 from anyburl.triples.remote.read import read_remote
 
 FOLDER_HOLDS = (
-    "a folder holds train and, if there are any, valid and test, each .txt, .tsv or .csv, also .gz or .zst, or .parquet"
+    "a folder contains train and, optionally, valid and test, each .txt, .tsv or .csv, also .gz or .zst, or .parquet"
 )
 RUN = "options.json"  # what tells the folder of a run, which holds train.parquet
 

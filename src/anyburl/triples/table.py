@@ -154,7 +154,7 @@ def _checked_ids(ids: ArrayLike, vocabulary: Vocabulary) -> Ids:
 
 
 def _is_ascending(triples: Ids) -> bool:
-    """Tell whether each triple comes after the one before it."""
+    """Return whether each triple comes after the one before it."""
     later = np.zeros(max(0, len(triples) - 1), np.bool_)
     for column in triples.T[::-1]:
         later &= column[1:] == column[:-1]
@@ -174,7 +174,7 @@ def sorted_unique(columns: Sequence[Ids], n_entities: int, n_relations: int) -> 
 
 
 def fits_one_number(n_entities: int, n_relations: int) -> bool:
-    """Tell whether a triple can be packed into 64 bits: one number sorts several times as fast as three."""
+    """Return whether a triple can be packed into 64 bits: one number sorts several times as fast as three."""
     return n_entities * n_relations * n_entities < 2**63
 
 

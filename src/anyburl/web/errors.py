@@ -19,15 +19,15 @@ from anyburl.web.site import JSON, Site, to_json
 log = logging.getLogger("anyburl.web")
 
 TITLES = {
-    400: "That request cannot be read",
-    401: "A token is needed",
-    403: "That is not allowed",
+    400: "Bad request",
+    401: "Token required",
+    403: "Not allowed",
     404: "Not found",
-    405: "That cannot be done here",
-    413: "That is too large",
-    422: "That does not work",
+    405: "Method not allowed",
+    413: "Request too large",
+    422: "Invalid request",
     500: "Something went wrong",
-    503: "Busy just now",
+    503: "Busy right now",
 }
 SECONDS_TO_RETRY, N_LIKE = 3, 6
 

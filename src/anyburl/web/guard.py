@@ -123,7 +123,7 @@ class Guard:
         return counted
 
     def _too_large(self) -> str:
-        return f"a request may hold {self._options.largest_body:,} bytes"
+        return f"requests are limited to {self._options.largest_body:,} bytes"
 
 
 def _ask_for_token(request: Request) -> Response:

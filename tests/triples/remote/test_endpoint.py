@@ -155,7 +155,7 @@ def test_a_silent_server_is_not_waited_for(endpoint: SparqlServer) -> None:
     endpoint.fill(triples(3))
     endpoint.pause = 30.0
     started = time.monotonic()
-    assert "did not answer for 0.2 seconds" in refusal(endpoint, timeout=0.2)
+    assert "did not respond for 0.2 seconds" in refusal(endpoint, timeout=0.2)
     endpoint.is_over.set()
     assert time.monotonic() - started < 10
 
@@ -228,7 +228,7 @@ def test_a_token_is_a_credential(endpoint: SparqlServer, monkeypatch: pytest.Mon
     assert "asks for credentials: set ANYBURL_SPARQL_USER" in refusal(endpoint)
     monkeypatch.setenv("ANYBURL_SPARQL_TOKEN", "hunter3")
     told = refusal(endpoint)
-    assert "refuses the credentials" in told
+    assert "rejects the credentials" in told
     assert "hunter" not in told
     monkeypatch.setenv("ANYBURL_SPARQL_TOKEN", "hunter2")
     assert read(endpoint) == labels(triples(3))

@@ -139,7 +139,7 @@ def read_trace(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def is_whole_span(line: dict[str, Any]) -> bool:
-    """Tell whether a line of the trace has what a run needs to go on."""
+    """Return whether a line of the trace has what a run needs to go on."""
     numbers = (line.get(name) for name in ("number", "elapsed", "rules", "dropped", "paths", "bodies"))
     profiles = line.get("profiles")
     return (

@@ -86,7 +86,7 @@ def _refusal(url: str, error: OSError | HTTPException, timeout: float, *, tried:
     if not isinstance(error, HTTPError):
         return DataError(f"{url} does not respond: {reason_of(error, timeout)}")
     if error.code == HTTPStatus.UNAUTHORIZED:
-        refused = "refuses the credentials that it was given" if tried else "asks for credentials"
+        refused = "rejects the credentials" if tried else "asks for credentials"
         return UnauthorizedError(f"{url} {refused}: {FROM_ENVIRONMENT[ENDPOINT]}")
     if error.code in (301, 302, 303, 307, 308):
         return DataError(f"{url} has moved: the server points to {error.headers.get('Location')!r}")

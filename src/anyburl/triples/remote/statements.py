@@ -42,7 +42,7 @@ class Statements:
             yield self._values.triples(self._gathered)
 
     def _is_kept(self, row: Row) -> bool:
-        """Tell whether a row with a literal becomes a triple as it is; if not, see to what becomes of it."""
+        """Return whether a row with a literal becomes a triple as it is; if not, see to what becomes of it."""
         literal = LiteralTerm.of(row["o"])
         subject, relation = label(row["s"]), label(row["p"])
         if relation in NAMING:
