@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import TypeGuard
 
 from anyburl.errors import AnyburlError
+
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of UTF-16: JSON can escape one, UTF-8 holds none
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Whether a value from a file of JSON is text that a column of labels can hold."""
+    return isinstance(value, str) and (value.isascii() or not HALF_CHARACTER.search(value))
 
 
 def first_bytes(path: Path, content: str, error: type[AnyburlError]) -> bytes:
