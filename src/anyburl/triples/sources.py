@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -124,20 +124,20 @@ def _built_in() -> dict[str, Traversable]:
 def _in_folder(folder: Path, name: str, source: str) -> Source:
     if (folder / RUN).is_file():
         raise DataError(f"{folder} is a run folder, which holds rules: give the data that they were learned on")
-    files = {split: _split_file(folder, split) for split in SPLITS}
+    found = sorted(entry.name for entry in folder.iterdir())
+    files = {split: _split_file(folder, split, found) for split in SPLITS}
     if files["train"] is None and is_index(folder):
         return Source(name, source, {}, folder)
     if files["train"] is None:
         files["train"] = folder if is_ogb(folder) else find_edges(folder)
     if files["train"] is None:
-        found = sorted(entry.name for entry in folder.iterdir())
         listed = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "") if found else "an empty folder"
         raise DataError(f"{folder}: there is no train file, got {listed}; {FOLDER_HOLDS}")
     return Source(name, source, files)
 
 
-def _split_file(folder: Path, split: str) -> Path | None:
-    found = [split + suffix for suffix in SUFFIXES if (folder / (split + suffix)).exists()]
+def _split_file(folder: Path, split: str, names: Sequence[str]) -> Path | None:
+    found = [split + suffix for suffix in SUFFIXES if split + suffix in names]
     if len(found) > 1:
         raise DataError(f"{folder}: expected one {split} file, got {' and '.join(found)}; keep one of them")
     return folder / found[0] if found else None
