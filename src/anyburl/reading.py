@@ -1,7 +1,8 @@
-"""How a file starts, what its lines are, or why it cannot be read."""
+"""Where a file is, how it starts, what its lines are, or why it cannot be read."""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TypeGuard
@@ -14,6 +15,11 @@ HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of UTF-16: JSON can escape one
 def is_text(value: object) -> TypeGuard[str]:
     """Whether a value from a file of JSON is text that a column of labels can hold."""
     return isinstance(value, str) and (value.isascii() or not HALF_CHARACTER.search(value))
+
+
+def at_home(path: str | os.PathLike[str]) -> Path:
+    """Return a path with `~` written out; where there is no such user it stays, and is a file that is not there."""
+    return Path(os.path.expanduser(path))
 
 
 def first_bytes(path: Path, content: str, error: type[AnyburlError]) -> bytes:

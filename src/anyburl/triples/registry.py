@@ -18,6 +18,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from anyburl.errors import DataError
+from anyburl.reading import at_home
 from anyburl.triples.entries import SUFFIXES, DatasetEntry, read_entry
 
 FILE, ADDRESSES = "datasets.toml", "addresses.toml"
@@ -32,7 +33,7 @@ def plain_name(name: str) -> str:
 def data_home() -> Path | None:
     """Return the folder that $ANYBURL_DATA names."""
     home = os.environ.get("ANYBURL_DATA")
-    return Path(home).expanduser() if home else None
+    return at_home(home) if home else None
 
 
 def download_folder() -> Path:

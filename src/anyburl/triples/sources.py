@@ -14,6 +14,7 @@ from typing import NoReturn
 import polars as pl
 
 from anyburl.errors import DataError
+from anyburl.reading import at_home
 from anyburl.triples.download import Progress, download, quiet
 from anyburl.triples.entries import SPLITS, SUFFIXES
 from anyburl.triples.files import read_batches
@@ -85,7 +86,7 @@ def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterato
             raise DataError(f"{address.text}: there is no such file")
         yield Source(address.name, address.text, {"train": address.file}, address=address)
         return
-    path = Path(data).expanduser()
+    path = at_home(data)
     home = data_home()
     if not path.exists() and home and (home / path).exists():
         path = home / path
