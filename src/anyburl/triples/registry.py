@@ -104,6 +104,7 @@ def names_like(name: str) -> list[str]:
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     try:
         found = tomllib.loads(path.read_text("utf-8"))
+        repr(found)  # errors show what was given, and a number of thousands of digits cannot be shown
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read as TOML: {error}") from error
     for name, fields in found.items():
