@@ -11,11 +11,12 @@ from typing import Any
 import polars as pl
 
 from anyburl.errors import DataError
-from anyburl.polars_unstable import first_lines, frame_batches, line_batches
+from anyburl.polars_unstable import frame_batches, line_batches
 from anyburl.reading import is_text
 from anyburl.triples.columns import COLUMNS
 from anyburl.triples.delimited import read_delimited
 from anyburl.triples.gathered import Gathered
+from anyburl.triples.lines import MARK, read_blocks
 from anyburl.triples.read_options import ReadOptions
 
 EDGES = re.compile(r"(?:.*[_.-])?edges\.(tsv|jsonl)(\.gz|\.zst)?", re.IGNORECASE)
@@ -32,16 +33,13 @@ def find_edges(folder: Path) -> Path | None:
     return found[0] if found else None
 
 
-def is_kgx(path: Path) -> bool:
+def is_kgx(path: Path, start: bytes) -> bool:
     """Whether a file holds edges as KGX writes them: its name says so and, if there are tabs, its first line does."""
     named = EDGES.fullmatch(path.name)
     if not named or named[1].lower() == "jsonl":
         return named is not None
-    try:
-        header = first_lines(path, 1)
-    except pl.exceptions.PolarsError:
-        return False
-    return bool(header) and {*FIELDS} <= {*header[0].removeprefix("\ufeff").rstrip("\r").split("\t")}
+    header = next(read_blocks(path, start, 1), b"").removeprefix(MARK).rstrip(b"\r\n")
+    return {name.encode() for name in FIELDS} <= {*header.split(b"\t")}
 
 
 def read_kgx(path: Path, start: bytes, gathered: Gathered, size: int) -> Iterator[pl.DataFrame]:
