@@ -29,7 +29,10 @@ def find_target() -> Iterator[Callable[[str], Any]]:
 
 
 @pytest.mark.parametrize("path", INPUTS, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_what_was_found_is_refused_or_read(find_target: Callable[[str], Any], tmp_path: Path, path: Path) -> None:
+def test_what_was_found_is_refused_or_read(
+    find_target: Callable[[str], Any], tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANYBURL_DATA", str(tmp_path))  # which a target sets for good
     find_target(path.parent.name).check(tmp_path, path.read_bytes())
 
 

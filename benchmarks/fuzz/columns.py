@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import random
+import zipfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -44,6 +46,7 @@ RULE_SCHEMA: dict[str, Any] = {
     "support": pl.Int64,
     "exact": pl.Boolean,
 }
+WITHIN = 64  # the bit of the first byte that tells to damage what is in an archive
 N_FEATURES = 2  # columns that the kept model asks for
 SCORES = [("nl", "lang", "object", "dutch", 1.5), ("dutch", "speaks", "subject", "ed", -2.0)]
 FACTS = {
@@ -152,9 +155,13 @@ def _embedding(folder: Path) -> bytes:
 
 
 def tuned(folder: Path, data: bytes) -> None:
-    """A tuned model and a calibration, as run folders keep them; what cannot be used is told, not raised."""
-    path, whole, kept_is_model = _kept(folder)[(data[0] if data else 0) & 1]
-    path.write_bytes(damaged([whole], data[1:])[1])
+    """A tuned model and a calibration, as run folders keep them; what cannot be used is told, not raised.
+
+    The archive is damaged, or one of its arrays within an archive that is whole: checksums tell the former.
+    """
+    first = data[0] if data else 0
+    path, whole, kept_is_model = _kept(folder)[first & 1]
+    path.write_bytes(_archive(whole, data[1:]) if first & WITHIN else damaged([whole], data[1:])[1])
     if kept_is_model:
         found = load_tuning(folder, tuning_key("rules", "data", {}), 1)
         if isinstance(found, Tuning) and found.model is not None:
@@ -165,6 +172,23 @@ def tuned(folder: Path, data: bytes) -> None:
             stored.probabilities(np.array([0, 2], np.int32), np.array([0.1, 0.9]))
             stored.closed_world(np.array([0, 2], np.int32), np.array([0.1, 0.9]))
             stored.least_scores(0.5)
+
+
+def _archive(whole: bytes, data: bytes) -> bytes:
+    """Return an archive in which one file is damaged."""
+    names, contents = _files(whole)
+    number, other = damaged(contents, data)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as files:
+        for place, name in enumerate(names):
+            files.writestr(name, other if place == number else contents[place])
+    return archive.getvalue()
+
+
+@cache
+def _files(archive: bytes) -> tuple[list[str], list[bytes]]:
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        return files.namelist(), [files.read(name) for name in files.namelist()]
 
 
 @cache
@@ -201,5 +225,10 @@ TARGETS = (
     ),
     _target("facts-parquet", "facts in Parquet", pl.DataFrame(FACTS), read_facts),
     Target("embedding", "embeddings (safetensors)", embedding, (b"\0", b"\0\x10\0\0\1x")),
-    Target("tuned", "kept tuned models and calibrations", tuned, (b"\0\0", b"\1\0", b"\0\0\x10\0\0\1x")),
+    Target(
+        "tuned",
+        "kept tuned models and calibrations",
+        tuned,
+        (b"\0\0", b"\1\0", b"\0\0\x10\0\0\1x", b"\x40\1\x88\0\0\1x", b"\x41\1\x88\0\0\1x"),
+    ),
 )

@@ -38,6 +38,7 @@ COMMAND = "python benchmarks/fuzz/run.py --all"
 SECONDS, RUNS = 1200, 1_000_000
 HANG = 3600  # seconds for one input: measurements of others may stop us for a while
 MEMORY = 3000  # megabytes
+SHORTEST, LONGEST = 512, 8192  # bytes of the longest input: four times the longest seed, within these
 STATUS = re.compile(r"^#(\d+)\s.*?cov: (\d+) ft: (\d+) corp: (\d+)", re.MULTILINE)
 DONE = re.compile(r"^stat::number_of_executed_units: (\d+)", re.MULTILINE)
 RAISED = re.compile(r"^(?: === Uncaught Python exception: ===\n(.*)|==\d+== ?ERROR: libFuzzer: (.*))$", re.MULTILINE)
@@ -85,7 +86,8 @@ def fuzz(name: str, runs: int) -> None:
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         scratch = Path(folder)
         options = [f"-runs={runs}", f"-timeout={HANG}", f"-rss_limit_mb={MEMORY}"]
-        kept = ["-max_len=8192", f"-artifact_prefix={work / 'found'}/", "-print_final_stats=1", "-reload=0"]
+        longest = min(LONGEST, max(SHORTEST, 4 * max(map(len, target.seeds))))
+        kept = [f"-max_len={longest}", f"-artifact_prefix={work / 'found'}/", "-print_final_stats=1", "-reload=0"]
         atheris.Setup(
             [sys.argv[0], *options, *kept, str(work / "corpus"), str(work / "seeds")],
             lambda data: target.check(scratch, data),

@@ -43,7 +43,7 @@ def real(option: str, value: Any, least: float, most: float | None = None) -> fl
 
 def above_zero(option: str, value: Any, requirement: str = "more than 0") -> float:
     """Return a finite number above 0."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < float("inf"):
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < float("inf"):  # type: ignore[operator]
         raise InvalidOptionError(option, requirement, value)
     return value if isinstance(value, int) else float(value)
 

@@ -64,7 +64,10 @@ def load_kept(folder: Path, key: KeptKey) -> Kept | str:
                 return "the rules have changed"
             if about["data"] != key.data:
                 return "the data has changed"
-            return Kept(about, {name: stored[name] for name in stored.files if name != "about"})
+            arrays = {name: stored[name] for name in stored.files if name != "about"}
+            if odd := [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]:
+                raise ValueError(f"{odd[0]} is no array")
+            return Kept(about, arrays)
     except Exception as error:  # archives and arrays have no one kind of error
         return damaged(path, error)
 

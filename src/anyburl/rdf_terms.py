@@ -7,6 +7,7 @@ own, which is that label again when it is read.
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -58,7 +59,11 @@ def literal_text(escaped: str) -> str:
 
 
 def _character(escape: str) -> str:
-    return chr(int(escape[1:], 16)) if len(escape) > 1 else escape
+    """Return the character of an escape; what is no character is the one that stands for such."""
+    if len(escape) == 1:
+        return escape
+    code = int(escape[1:], 16)
+    return "\ufffd" if 0xD800 <= code < 0xE000 or code > sys.maxunicode else chr(code)
 
 
 def own_label(iri: str) -> str:

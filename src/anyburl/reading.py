@@ -1,10 +1,25 @@
-"""Reads the start or the lines of a file, or says why it cannot be read."""
+"""Finds a file, reads its start or its lines, or says why it cannot be read."""
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
+from typing import TypeGuard
 
 from anyburl.errors import AnyburlError
+
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of UTF-16: JSON can escape one, UTF-8 holds none
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Whether a value from a file of JSON is text that a column of labels can hold."""
+    return isinstance(value, str) and (value.isascii() or not HALF_CHARACTER.search(value))
+
+
+def at_home(path: str | os.PathLike[str]) -> Path:
+    """Return a path with `~` written out; where there is no such user it stays, and is a file that is not there."""
+    return Path(os.path.expanduser(path))
 
 
 def first_bytes(path: Path, content: str, error: type[AnyburlError]) -> bytes:

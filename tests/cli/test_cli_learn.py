@@ -141,6 +141,7 @@ def test_data_without_a_rule_is_no_error(run: Any, tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (["nowhere"], "no data set, folder or file 'nowhere'"),
+        (["~nobody/data"], "no data set, folder or file '~nobody/data'"),
         (["{tmp}/empty.txt"], "empty.txt: expected lines with a subject, a relation and an object"),
         (["{tmp}/bad.txt"], "bad.txt:2: expected 3 blank-separated fields, got 2"),
         (["{tmp}"], "no train file"),

@@ -150,6 +150,15 @@ def write_another_card(run: Path) -> None:
     (run / "prepared" / CARD).write_text("[1, 2]")
 
 
+def nest_the_card(run: Path) -> None:
+    (run / "prepared" / CARD).write_text("[" * 3000)
+
+
+def count_without_end(run: Path) -> None:
+    card = json.loads((run / "prepared" / CARD).read_text())
+    (run / "prepared" / CARD).write_text(json.dumps({**card, "rules": {**card["rules"], "left_out": float("inf")}}))
+
+
 def change_format(run: Path) -> None:
     card = json.loads((run / "prepared" / CARD).read_text())
     (run / "prepared" / CARD).write_text(json.dumps({**card, "format": 0, "anyburl": "0.0.1"}))
@@ -170,6 +179,8 @@ DAMAGES: dict[Callable[[Path], None], str] = {
     delete_the_data: "are damaged (",
     write_garbage: "are damaged (",
     write_another_card: "are damaged (",
+    nest_the_card: "are damaged (",
+    count_without_end: "are damaged (",
     change_format: "it was prepared by anyburl 0.0.1 in another format",
     change_layout: "in another format",
 }

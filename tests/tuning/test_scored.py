@@ -66,6 +66,18 @@ def test_tables_that_do_not_fit_are_refused(data: Dataset, row: tuple[Any, ...],
         ScoredAnswers.of(table([*ROWS, row]), data)
 
 
+def test_columns_of_other_types_are_refused(data: Dataset) -> None:
+    with pytest.raises(DataError, match="expected labels in the column 'candidate', got Duration"):
+        ScoredAnswers.of(table(ROWS).with_columns(candidate=pl.duration(days=1)), data)
+    with pytest.raises(DataError, match="expected finite numbers in the column 'score', got Float64"):
+        ScoredAnswers.of(table(ROWS).with_columns(score=pl.lit(1e300)), data)  # too large for what is kept
+
+
+def test_scores_may_be_decimal_numbers(data: Dataset) -> None:
+    decimal = table(ROWS).with_columns(pl.col("score").cast(pl.Decimal(10, 2)))
+    assert ScoredAnswers.of(decimal, data).digest == ScoredAnswers.of(table(ROWS), data).digest
+
+
 def test_files_that_are_no_such_table_are_refused(data: Dataset, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("entity relation")
     table(ROWS).drop("asked").write_parquet(tmp_path / "fewer")

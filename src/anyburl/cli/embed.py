@@ -16,6 +16,7 @@ from anyburl.cli.interrupts import Interrupts
 from anyburl.cli.loading import load_data_argument, recorded_data
 from anyburl.embedding.options import DEVICES, EmbedOptions
 from anyburl.errors import OptionError
+from anyburl.reading import at_home
 
 if TYPE_CHECKING:
     from anyburl.embedding.training import Epoch
@@ -114,5 +115,5 @@ def _train(dataset: Dataset, out: Path, options: EmbedOptions, resume: bool, not
             progress.update(task, completed=epoch.number, description=f"training: loss {epoch.loss:.3f}{mrr}")
 
         return train_embedding(
-            dataset, out.expanduser(), options, resume=resume, on_epoch=show, stop=lambda: interrupts.was_interrupted
+            dataset, at_home(out), options, resume=resume, on_epoch=show, stop=lambda: interrupts.was_interrupted
         )[1]

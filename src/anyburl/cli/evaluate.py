@@ -18,6 +18,7 @@ from anyburl.cli.reading import SPLIT_HINT
 from anyburl.cli.reasoning import Source
 from anyburl.errors import DataError, InvalidOptionError, OptionError
 from anyburl.ranking.options import PROTOCOLS, RankOptions
+from anyburl.reading import at_home
 
 if TYPE_CHECKING:
     from anyburl.evaluation.metrics import Metrics
@@ -100,7 +101,7 @@ def _check_snapshots(rules: str, moments: list[float]) -> None:
     """Refuse moments without a snapshot before the first one is evaluated."""
     from anyburl.learning.run import RunDirectory
 
-    path = Path(rules).expanduser()
+    path = at_home(rules)
     if not moments or not path.exists():
         return
     if not path.is_dir():

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, TextIO
 
@@ -23,6 +22,7 @@ import typer
 from anyburl import __version__
 from anyburl.cli.memory import resident_bytes
 from anyburl.errors import AnyburlError, OptionError
+from anyburl.reading import at_home
 
 STANDARD_OUTPUT = "-"
 SECONDS_BETWEEN = 1.0  # events of progress
@@ -133,7 +133,7 @@ def _opened(out: str, given: dict[str, Any]) -> Iterator[TextIO]:
         yield sys.stdout
         return
     try:
-        file = Path(out).expanduser().open("a", encoding="utf-8")
+        file = at_home(out).open("a", encoding="utf-8")
     except OSError as refusal:
         raise OptionError(f"{out}: the log cannot be written ({refusal.strerror or refusal})") from refusal
     with file:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +16,7 @@ from anyburl.cli.measuring import Measuring, learned_under_identity
 from anyburl.cli.notes import Slow
 from anyburl.errors import OptionError
 from anyburl.export.options import LANGUAGES, ExportOptions, options_for
+from anyburl.reading import at_home
 
 if TYPE_CHECKING:
     from anyburl.export.export import ExportReport
@@ -128,7 +128,7 @@ def _write(rules: RuleSet, file: str, options: ExportOptions, notes: PlainConsol
         return write_rules(rules, sys.stdout, options)
     n_rules = counted(len(rules), "rule")
     slow = Slow(notes, f"writing {n_rules}", f"wrote {n_rules}", total=len(rules))
-    with open_export(Path(file).expanduser()) as out, slow:
+    with open_export(at_home(file)) as out, slow:
         return write_rules(rules, out, options, slow.advance)
 
 

@@ -18,6 +18,7 @@ from anyburl.cli.notes import SECONDS_UNTIL_SAID
 from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import peak_bytes
 from anyburl.cli.unlocking import unlock
+from anyburl.reading import at_home
 
 if TYPE_CHECKING:
     from anyburl.triples.stored import IndexCard
@@ -48,7 +49,7 @@ def command(
     from anyburl.graph.dataset_index import check_index_output, write_index
 
     notes = note_console(quiet=quiet)
-    check_index_output(out.expanduser())
+    check_index_output(at_home(out))
     download_data_argument(data, notes)
     unlock(data)
     started = time.monotonic()
@@ -91,7 +92,7 @@ class Steps:
 
 
 def _described(card: IndexCard, out: Path, seconds: float) -> dict[str, Any]:
-    n_bytes = sum(file.stat().st_size for file in out.expanduser().rglob("*") if file.is_file())
+    n_bytes = sum(file.stat().st_size for file in at_home(out).rglob("*") if file.is_file())
     return {
         "out": str(out),
         "name": card.name,

@@ -12,6 +12,7 @@ from anyburl.cli.consoles import PlainConsole, counted
 from anyburl.cli.notes import Slow, SlowDownload
 from anyburl.cli.unlocking import unlock
 from anyburl.errors import DataError, OptionError, RuleError, RunError
+from anyburl.reading import at_home
 
 if TYPE_CHECKING:
     from anyburl.ruleset.files.report import ReadReport
@@ -31,7 +32,7 @@ INSTEAD = {
 
 def existing_rules(rules: str) -> Path:
     """Return the path of RULES; what is not there is refused, with what is beside it and like it."""
-    path = Path(rules).expanduser()
+    path = at_home(rules)
     if not path.exists():
         raise RuleError(f"no run folder or rule file at {rules!r}{_names_beside(path)}")
     if path.is_dir() and not (path / "options.json").exists():
@@ -116,7 +117,7 @@ def load_data_argument(
                 lambda n: slow.change(f"reading {data}", f"read {data}", counted(n, "triple")),
             )
     except DataError as error:
-        path = Path(data).expanduser()
+        path = at_home(data)
         is_known = path.exists() or ADDRESS.match(data) or "did you mean" in str(error)
         hint = "" if is_known else _names_beside(path)
         raise DataError(f"{error}{hint}") from error
@@ -157,7 +158,7 @@ def read_names_argument(path: Path | None, *rules: str) -> Names:
     from anyburl.ruleset.files import run_folder
     from anyburl.triples.names import Names, read_names
 
-    folders = [folder for given in rules if ((folder := Path(given).expanduser()) / run_folder.OPTIONS).is_file()]
+    folders = [folder for given in rules if ((folder := at_home(given)) / run_folder.OPTIONS).is_file()]
     found = [run_folder.read_names(folder) for folder in folders]
     found += [] if path is None else [read_names(path)]
     named = [dict(names) for names in (found if path is None else found[-1:])]
@@ -178,7 +179,7 @@ def data_of_rules(rules: str, data: str | None) -> tuple[str, ReadOptions | None
     """Return the DATA to use with RULES, and how a run folder has read its own."""
     if data is not None:
         return data, None
-    path = Path(rules).expanduser()
+    path = at_home(rules)
     if not path.is_dir():
         raise OptionError(f"--data is missing: only a run folder remembers its data, and {rules!r} is not one")
     from anyburl.ruleset.files.run_folder import described_run

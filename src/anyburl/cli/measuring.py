@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anyburl.cli.consoles import PlainConsole, counted
@@ -12,6 +11,7 @@ from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels
 from anyburl.errors import DataError
 from anyburl.learning.options import LearnOptions
+from anyburl.reading import at_home
 
 if TYPE_CHECKING:
     from anyburl.ruleset.ruleset import RuleSet
@@ -61,6 +61,6 @@ def learned_under_identity(rules: str) -> bool:
     """Whether RULES were learned under object identity: a run folder says so."""
     from anyburl.ruleset.files.run_folder import described_run
 
-    folder = Path(rules).expanduser()
+    folder = at_home(rules)
     options = described_run(folder)["options"] if folder.is_dir() else {}
     return bool(options.get("object_identity", LearnOptions.object_identity))

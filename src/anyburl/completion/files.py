@@ -16,6 +16,7 @@ from anyburl.completion.rdf import RdfText
 from anyburl.completion.texts import to_json_lines, to_tab_separated
 from anyburl.errors import DataError, InvalidOptionError, OptionError
 from anyburl.locks import Lock
+from anyburl.reading import at_home
 from anyburl.triples.rdf import rdf_format
 from anyburl.triples.remote.addresses import find_address
 from anyburl.writing import replacing
@@ -136,7 +137,7 @@ def open_facts(out: str, provenance: str = PROVENANCES[0]) -> FactFile | FactStr
         raise InvalidOptionError("provenance", f"one of {', '.join(PROVENANCES)}", provenance)
     if provenance != PROVENANCES[0] and not out.lower().removesuffix(".gz").endswith(RDF):
         raise OptionError(f"--provenance needs an RDF file ({', '.join(RDF)}), got {out!r}")
-    return FactStream() if out == STANDARD_OUTPUT else FactFile(Path(out).expanduser(), provenance)
+    return FactStream() if out == STANDARD_OUTPUT else FactFile(at_home(out), provenance)
 
 
 def _write_texts(frames: Iterator[pl.DataFrame], to_text: ToText, file: IO[bytes] | gzip.GzipFile) -> None:

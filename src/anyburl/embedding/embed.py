@@ -14,6 +14,7 @@ from anyburl.embedding.options import EmbedKeywords, EmbedOptions
 from anyburl.embedding.stored import CHECKPOINT, read_arrays, save_embedding, write_arrays
 from anyburl.embedding.training import Epoch, Trainer
 from anyburl.errors import RunError
+from anyburl.reading import at_home
 from anyburl.ruleset.files.run_folder import OPTIONS, described_run
 from anyburl.triples.dataset import DataLike, Dataset, load_dataset
 
@@ -33,7 +34,7 @@ def embed(
     `options` are the fields of `EmbedOptions`. Every minute the state is saved; with `resume`, training continues from
     there. On Ctrl-C, what is best so far is kept and returned.
     """
-    dataset, folder = load_dataset(data), Path(out).expanduser()
+    dataset, folder = load_dataset(data), at_home(out)
     return train_embedding(dataset, folder, from_keywords(EmbedOptions, options), resume=resume, on_epoch=on_epoch)[0]
 
 

@@ -22,6 +22,7 @@ from anyburl.export.shacl import ShaclWriter
 from anyburl.export.sparql import sparql_writer
 from anyburl.export.sql import SqlWriter
 from anyburl.export.writer import Writer
+from anyburl.reading import at_home
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.writing import replacing
 
@@ -60,7 +61,7 @@ def export_rules(
     """
     if isinstance(file, str | os.PathLike):
         chosen = options_for(file, to, **options)
-        with open_export(Path(file).expanduser()) as out:
+        with open_export(at_home(file)) as out:
             return write_rules(rules, out, chosen, progress)
     if to is None:
         raise OptionError(f"an open file does not tell the language: set to, one of {', '.join(LANGUAGES)}")

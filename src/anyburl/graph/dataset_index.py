@@ -12,6 +12,7 @@ from anyburl.errors import DataError
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import GRAPH, store_graph
 from anyburl.mapped import save_record
+from anyburl.reading import at_home
 from anyburl.triples.building import Progress, write_tables
 from anyburl.triples.dataset import SPLITS, Dataset, load_dataset
 from anyburl.triples.fingerprint import PIECE, fingerprint_of
@@ -40,7 +41,7 @@ def build_index(
     current step and the number of lines or triples. An interrupted build leaves nothing behind.
     """
     write_index(data, out, progress, options)
-    return load_dataset(Path(out).expanduser())
+    return load_dataset(at_home(out))
 
 
 def write_index(
@@ -50,7 +51,7 @@ def write_index(
     options: ReadOptions | None = None,
 ) -> IndexCard:
     """Build an index and return what it says of itself; unlike in `build_index`, labels need not fit into memory."""
-    target = Path(out).expanduser()
+    target = at_home(out)
     check_index_output(target)
     with located(data) as source, replacing_folder(target) as folder:
         if source.index is not None:

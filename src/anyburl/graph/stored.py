@@ -60,7 +60,7 @@ def open_graph(folder: Path, table: TripleTable, open_one: Callable[[Path], NDAr
     """Map the arrays of a stored graph; they are read as they are used. Only their sizes are looked at."""
     try:
         return _checked(open_record(GraphArrays, folder, open_one), table)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise DataError(f"{folder}: the graph that `anyburl index` wrote is missing or damaged") from error
 
 

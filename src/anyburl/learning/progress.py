@@ -10,8 +10,10 @@ from typing import Any
 
 import polars as pl
 
+from anyburl.checking import MOST
 from anyburl.errors import RunError
 from anyburl.polars_unstable import UNREADABLE
+from anyburl.reading import is_text
 from anyburl.ruleset.files import run_folder
 from anyburl.ruleset.files.run_folder import RULES, described_run, read_trace
 from anyburl.ruleset.files.run_parts import part_files
@@ -120,7 +122,9 @@ def _is_span(line: Mapping[str, Any]) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """Return a number that a column can hold, else None; JSON as Python reads it has infinite ones, too."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) < MOST else None
 
 
 def _chosen(line: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +133,7 @@ def _chosen(line: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any
     for name, kind in schema.items():
         value = line.get(name)
         if kind == pl.String:
-            row[name] = str(value)
+            row[name] = str(value) if is_text(str(value)) else None
         else:
             number = _number(value)
             row[name] = number if number is None or kind == pl.Float64 else int(number)
@@ -144,13 +148,13 @@ def _listed(line: Mapping[str, Any], name: str) -> list[Any]:
 def _types(lines: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Return the rules found in each span by type and length; the length is that of the path profile."""
     rows = [
-        {"elapsed": line["elapsed"], "type": kind, "length": int(length), "new_rules": n}
+        {"elapsed": line["elapsed"], "type": kind, "length": int(length), "new_rules": int(n)}
         for line in lines
         for entry in _listed(line, "profiles")
         if isinstance(entry, dict) and isinstance(entry.get("new_by_type"), dict)
         for length in str(entry.get("profile")).split()[-1:]
         for kind, n in entry["new_by_type"].items()
-        if length.isdecimal() and isinstance(n, int)
+        if length.isdecimal() and len(length) < 10 and is_text(kind) and _number(n) is not None
     ]
     found = pl.DataFrame(rows, schema=TYPE).group_by("elapsed", "type", "length", maintain_order=True).sum()
     return found.with_columns(rules=pl.col("new_rules").cum_sum().over("type", "length"))

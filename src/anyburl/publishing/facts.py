@@ -76,7 +76,10 @@ def _is_provenance() -> pl.Expr:
 
 def _column(column: pl.Series) -> pl.Series:
     if column.dtype == pl.List:
-        told = [None if reason is None else json.dumps(reason, ensure_ascii=False) for reason in column.to_list()]
+        told = [
+            None if reason is None else json.dumps(reason, ensure_ascii=False, default=str)
+            for reason in column.to_list()
+        ]
         return pl.Series(column.name, told, dtype=pl.String)
     return column.cast(TYPES.get(column.name, pl.String))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import polars as pl
 
@@ -12,6 +11,7 @@ from anyburl.publishing.endpoint import EndpointPlan
 from anyburl.publishing.facts import check_facts, read_facts
 from anyburl.publishing.options import PublishOptions
 from anyburl.publishing.table import TablePlan
+from anyburl.reading import at_home
 from anyburl.triples.remote.addresses import ENDPOINT, find_address
 
 Plan = EndpointPlan | TablePlan
@@ -43,6 +43,6 @@ def plan_publishing(
             f"expected the address of a SPARQL endpoint (sparql:http://HOST/PATH) or of a table "
             f"(postgresql://HOST/DB#TABLE, duckdb:PATH#TABLE, sqlite:PATH#TABLE), got {destination!r}"
         )
-    found = check_facts(facts) if isinstance(facts, pl.DataFrame) else read_facts(Path(facts).expanduser())
+    found = check_facts(facts) if isinstance(facts, pl.DataFrame) else read_facts(at_home(facts))
     kind = EndpointPlan if address.kind == ENDPOINT else TablePlan
     return kind(found, address, options or PublishOptions())

@@ -134,7 +134,9 @@ def open_prepared(run: Path) -> Prepared:
             rules_digest=card["rules"]["digest"],
             n_left_out=int(card["rules"]["left_out"]),
         )
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError, DataError) as error:
+    except NotPreparedError:
+        raise
+    except Exception as error:  # JSON and arrays that are damaged have no one kind of error
         raise NotPreparedError(f"the prepared files are damaged ({' '.join(str(error).split())[:200]})") from error
     if any(refreshed) and os.access(folder, os.W_OK):
         replace_text(folder / CARD, json.dumps(card, indent=1))

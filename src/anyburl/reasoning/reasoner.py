@@ -29,6 +29,7 @@ from anyburl.graph.lookup import split_names
 from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Ranker
+from anyburl.reading import at_home
 from anyburl.reasoning.answers import Answer, Answers
 from anyburl.reasoning.calibrating import calibrate_ranker
 from anyburl.reasoning.opening import Engine, Front, Opened, key_of_calibration, open_rules, open_run
@@ -98,7 +99,7 @@ class Reasoner:
         Otherwise the run is prepared now, unless `prepare` is false. With other `data`, only the tuned model is kept,
         which is trained on the run's own data.
         """
-        folder, chosen, told = Path(run).expanduser(), choose_options(options, keywords), front or Front()
+        folder, chosen, told = at_home(run), choose_options(options, keywords), front or Front()
         engine_chosen, seed = Engine(name=engine, address=address), whole("seed", seed, 0)
         described = described_run(folder)["data"]
 
@@ -326,7 +327,7 @@ class Reasoner:
 
 def _run_folder(rules: RuleSet | PathLike) -> Path | None:
     """Return the run folder that rules are given by, if they are."""
-    folder = None if isinstance(rules, RuleSet) else Path(rules).expanduser()
+    folder = None if isinstance(rules, RuleSet) else at_home(rules)
     return folder if folder and folder.is_dir() else None
 
 

@@ -14,6 +14,7 @@ from threading import Lock
 
 from anyburl.errors import AnyburlError, RunError
 from anyburl.locks import alone
+from anyburl.reading import at_home
 from anyburl.review.export import write_facts
 from anyburl.review.review import Fact, Review
 
@@ -25,7 +26,7 @@ class ReviewLog:
     """The verdicts in one file; it need not exist yet."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).expanduser()
+        self.path = at_home(path)
         self._mutex = Lock()
         self._forget()
 

@@ -16,6 +16,7 @@ from anyburl.triples.rdf import RDF_SUFFIXES
 SPLITS = ("train", "valid", "test")
 TEXT_SUFFIXES = tuple(kind + packed for kind in (".txt", ".tsv") for packed in ("", ".gz", ".zst"))
 SUFFIXES = (*TEXT_SUFFIXES, *CSV_SUFFIXES, PARQUET, *RDF_SUFFIXES)
+KINDS = {**dict.fromkeys(("about", "licence", "citation", "source"), str), "entities": int, "relations": int}
 DIGITS = {"blob": 40, "sha256": 64}  # how many hexadecimal digits a checksum has
 
 
@@ -61,6 +62,10 @@ def read_entry(name: str, fields: Mapping[str, Any], where: str, before: Dataset
     unknown = fields.keys() - DatasetEntry.__dataclass_fields__.keys()
     if unknown:
         raise DataError(f"{where}: [{name}] has unknown fields: {', '.join(sorted(unknown))}")
+    for field_name, kind in KINDS.items():
+        if field_name in fields and type(fields[field_name]) is not kind:
+            wanted = "text" if kind is str else "a number"
+            raise DataError(f"{where}: [{name}] {field_name} must be {wanted}, got {fields[field_name]!r}")
     stated = {**fields, "name": name}
     if "triples" in fields:
         stated["triples"] = _counts(name, fields["triples"], where)

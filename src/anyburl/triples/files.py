@@ -72,7 +72,7 @@ def read_batches(
     try:
         if is_csv(path) or options.columns is not None:
             yield from read_delimited(path, start, options, size)
-        elif is_kgx(path):
+        elif is_kgx(path, start):
             yield from read_kgx(path, start, gathered, size)
         else:
             yield from _read_lines(path, start, size)

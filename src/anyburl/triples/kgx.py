@@ -11,10 +11,12 @@ from typing import Any
 import polars as pl
 
 from anyburl.errors import DataError
-from anyburl.polars_unstable import first_lines, frame_batches, line_batches
+from anyburl.polars_unstable import frame_batches, line_batches
+from anyburl.reading import is_text
 from anyburl.triples.columns import COLUMNS
 from anyburl.triples.delimited import read_delimited
 from anyburl.triples.gathered import Gathered
+from anyburl.triples.lines import MARK, read_blocks
 from anyburl.triples.read_options import ReadOptions
 
 EDGES = re.compile(r"(?:.*[_.-])?edges\.(tsv|jsonl)(\.gz|\.zst)?", re.IGNORECASE)
@@ -31,16 +33,13 @@ def find_edges(folder: Path) -> Path | None:
     return found[0] if found else None
 
 
-def is_kgx(path: Path) -> bool:
+def is_kgx(path: Path, start: bytes) -> bool:
     """Whether a file holds edges as KGX writes them: its name says so and, if there are tabs, its first line does."""
     named = EDGES.fullmatch(path.name)
     if not named or named[1].lower() == "jsonl":
         return named is not None
-    try:
-        header = first_lines(path, 1)
-    except pl.exceptions.PolarsError:
-        return False
-    return bool(header) and {*FIELDS} <= {*header[0].removeprefix("\ufeff").rstrip("\r").split("\t")}
+    header = next(read_blocks(path, start, 1), b"").removeprefix(MARK).rstrip(b"\r\n")
+    return {name.encode() for name in FIELDS} <= {*header.split(b"\t")}
 
 
 def read_kgx(path: Path, start: bytes, gathered: Gathered, size: int) -> Iterator[pl.DataFrame]:
@@ -89,7 +88,7 @@ def _json_edges(path: Path) -> Iterator[pl.DataFrame]:
 
 def _labels(path: Path, number: int, edge: dict[str, Any]) -> tuple[str, ...]:
     labels = tuple(edge.get(name) for name in FIELDS)
-    if not all(isinstance(label, str) and label for label in labels):
+    if not all(is_text(label) and label for label in labels):
         raise DataError(f"{path}:{number}: expected an edge with subject, predicate and object, got {str(edge)[:80]!r}")
     return labels  # type: ignore[return-value]
 
@@ -104,10 +103,10 @@ def _json_nodes(path: Path) -> Iterator[pl.DataFrame]:
 
 def _node(path: Path, number: int, node: dict[str, Any]) -> tuple[str, str | None, list[str]]:
     identifier, name, category = (node.get(field) for field in ("id", "name", "category"))
-    if not isinstance(identifier, str) or not identifier:
+    if not is_text(identifier) or not identifier:
         raise DataError(f"{path}:{number}: expected a node with an id, got {str(node)[:80]!r}")
     listed = category if isinstance(category, list) else [category]
-    return identifier, name if isinstance(name, str) else None, [kind for kind in listed if isinstance(kind, str)]
+    return identifier, name if is_text(name) else None, [kind for kind in listed if is_text(kind)]
 
 
 def _json_lines(path: Path) -> Iterator[list[tuple[int, dict[str, Any]]]]:
@@ -122,7 +121,7 @@ def _json_lines(path: Path) -> Iterator[list[tuple[int, dict[str, Any]]]]:
 def _parsed(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         found = json.loads(line.removeprefix("\ufeff"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}:{number}: expected a line of JSON, got {line[:80]!r}") from error
     if not isinstance(found, dict):
         raise DataError(f"{path}:{number}: expected an object, got {line[:80]!r}")

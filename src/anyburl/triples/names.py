@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -116,7 +117,7 @@ class Names(Mapping[str, str]):
 
 
 def _contains(known: pl.Series, label: str) -> bool:
-    row = int(known.search_sorted(label))
+    row = bisect_left(known, label)
     return row < len(known) and known[row] == label
 
 

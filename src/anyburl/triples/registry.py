@@ -18,6 +18,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from anyburl.errors import DataError
+from anyburl.reading import at_home
 from anyburl.triples.entries import SUFFIXES, DatasetEntry, read_entry
 
 FILE, ADDRESSES = "datasets.toml", "addresses.toml"
@@ -32,7 +33,7 @@ def plain_name(name: str) -> str:
 def data_home() -> Path | None:
     """Return the folder that $ANYBURL_DATA names."""
     home = os.environ.get("ANYBURL_DATA")
-    return Path(home).expanduser() if home else None
+    return at_home(home) if home else None
 
 
 def download_folder() -> Path:
@@ -103,7 +104,8 @@ def names_like(name: str) -> list[str]:
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     try:
         found = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+        repr(found)  # errors show what was given, and a number with thousands of digits cannot be shown
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is not valid TOML: {error}") from error
     for name, fields in found.items():
         if not isinstance(fields, dict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -14,6 +14,7 @@ from typing import NoReturn
 import polars as pl
 
 from anyburl.errors import DataError
+from anyburl.reading import at_home
 from anyburl.triples.download import Progress, download, quiet
 from anyburl.triples.entries import SPLITS, SUFFIXES
 from anyburl.triples.files import read_batches
@@ -85,7 +86,7 @@ def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterato
             raise DataError(f"{address.text}: no such file")
         yield Source(address.name, address.text, {"train": address.file}, address=address)
         return
-    path = Path(data).expanduser()
+    path = at_home(data)
     home = data_home()
     if not path.exists() and home and (home / path).exists():
         path = home / path
@@ -124,20 +125,20 @@ def _built_in() -> dict[str, Traversable]:
 def _in_folder(folder: Path, name: str, source: str) -> Source:
     if (folder / RUN).is_file():
         raise DataError(f"{folder} is a run folder, which contains rules: pass the data they were learned from")
-    files = {split: _split_file(folder, split) for split in SPLITS}
+    found = sorted(entry.name for entry in folder.iterdir())
+    files = {split: _split_file(folder, split, found) for split in SPLITS}
     if files["train"] is None and is_index(folder):
         return Source(name, source, {}, folder)
     if files["train"] is None:
         files["train"] = folder if is_ogb(folder) else find_edges(folder)
     if files["train"] is None:
-        found = sorted(entry.name for entry in folder.iterdir())
         listed = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "") if found else "an empty folder"
         raise DataError(f"{folder}: no train file, got {listed}; {FOLDER_HOLDS}")
     return Source(name, source, files)
 
 
-def _split_file(folder: Path, split: str) -> Path | None:
-    found = [split + suffix for suffix in SUFFIXES if (folder / (split + suffix)).exists()]
+def _split_file(folder: Path, split: str, names: Sequence[str]) -> Path | None:
+    found = [split + suffix for suffix in SUFFIXES if split + suffix in names]
     if len(found) > 1:
         raise DataError(f"{folder}: expected one {split} file, got {' and '.join(found)}; keep one of them")
     return folder / found[0] if found else None

@@ -63,7 +63,7 @@ class IndexCard:
             written = described.pop("format"), described.pop("anyburl")
             if written[0] == FORMAT:
                 return cls(**described)
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise DataError(f"{folder / INDEX}: not written by `anyburl index`") from error
         raise DataError(
             f"{folder} was written by anyburl {written[1]} in format {written[0]}, expected format {FORMAT}: build "

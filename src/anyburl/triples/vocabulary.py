@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -182,7 +183,7 @@ def _search(labels: pl.Series, known: pl.Series) -> NDArray[np.int32]:
 
 def _find(labels: pl.Series, kind: str, label: str) -> int:
     if isinstance(label, str):
-        row = int(labels.search_sorted(label))
+        row = bisect_left(labels, label)  # Polars takes many times as long for one label
         if row < len(labels) and labels[row] == label:
             return row
     raise UnknownLabelError(kind, str(label), _suggestions(labels, str(label)))

@@ -92,9 +92,10 @@ class ScoredAnswers:
 
 def _numbers(table: pl.DataFrame, source: str) -> Floats:
     column = table["score"]
-    if not column.dtype.is_numeric() or column.null_count() or not column.is_finite().all():
+    numbers = column.cast(pl.Float32) if column.dtype.is_numeric() else None
+    if numbers is None or numbers.null_count() or not numbers.is_finite().all():
         raise DataError(f"{source}: expected finite numbers in the column 'score', got {column.dtype}")
-    return column.cast(pl.Float32).to_numpy().copy()
+    return numbers.to_numpy().copy()
 
 
 def _ids(encode: Callable[[pl.Series], Ints], table: pl.DataFrame, name: str, source: str) -> Ints:
@@ -108,6 +109,6 @@ def _ids(encode: Callable[[pl.Series], Ints], table: pl.DataFrame, name: str, so
 
 def _texts(table: pl.DataFrame, name: str, source: str) -> pl.Series:
     column = table[name]
-    if column.dtype.is_nested() or column.dtype == pl.Binary:
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Duration):
         raise DataError(f"{source}: expected labels in the column {name!r}, got {column.dtype}")
     return column.cast(pl.String)

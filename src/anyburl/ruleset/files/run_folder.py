@@ -74,6 +74,8 @@ def described_run(folder: Path) -> dict[str, Any]:
     for name, kind in _DATA.items():
         if name in parts["data"] and not isinstance(parts["data"][name], kind):
             raise RunError(f"{path} does not describe a run: the {name} of its data cannot be {parts['data'][name]!r}")
+    if not all(isinstance(iri, str) for iri in parts["data"].get("prefixes", {}).values()):
+        raise RunError(f"{path} does not describe a run: the prefixes of its data must stand for IRIs")
     return parts
 
 

@@ -74,8 +74,8 @@ def find_address(data: str | os.PathLike[str]) -> Address | None:
 def _in_file(kind: str, rest: str) -> Address:
     path, _, table = rest.partition("#")
     path = path.removeprefix("///")  # as other tools write it
-    if not path:
-        raise DataError(f"expected {kind}:PATH or {kind}:PATH#TABLE, got no path")
+    if not path or "\0" in path:
+        raise DataError(f"expected {kind}:PATH or {kind}:PATH#TABLE, got {rest!r}")
     return Address(kind, os.path.abspath(os.path.expanduser(path)), table or None)
 
 

@@ -9,11 +9,14 @@ from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from anyburl.errors import DataError
+from anyburl.reading import is_text
 from anyburl.triples.remote.protocol import Answer, send
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]')
 ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+
+TERM = ("type", "value", "xml:lang", "datatype")
 
 Row = Mapping[str, Mapping[str, Any]]
 
@@ -37,11 +40,15 @@ def _rows(url: str, answer: Answer) -> list[Row]:
         )
     try:
         rows: list[Row] = json.loads(answer.content)["results"]["bindings"]
-        if all(isinstance(term["value"], str) for row in rows for term in row.values()):
+        if all(_is_term(term) for row in rows for term in row.values()):
             return rows
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise HTTPException(f"the results are damaged or truncated ({error})") from error
     raise HTTPException("the results are damaged: expected text values")
+
+
+def _is_term(term: Mapping[str, Any]) -> bool:
+    return "value" in term and all(is_text(term[name]) for name in TERM if name in term)
 
 
 class LiteralTerm(NamedTuple):
