@@ -101,7 +101,7 @@ def mutate(name: str, most: int | None) -> dict[str, Any]:
             preload(json.loads(imported.read_text("utf-8")))
         forget_compiled(source)
     before = source.read_text("utf-8")
-    mutants = list(mutants_of(before))
+    mutants = [mutant for mutant in mutants_of(before) if is_python(mutated(before, mutant))]
     drawn = mutants if most is None else random.Random(1).sample(mutants, min(most, len(mutants)))
     survivors = []
     for number, mutant in enumerate(drawn):
@@ -130,6 +130,15 @@ def mutants_of(code: str) -> Iterator[Mutant]:
         for occurrence, (start, _) in enumerate(places):
             if not any(first <= start < last for first, last in spans):
                 yield Mutant(operator, occurrence, start[0])
+
+
+def is_python(code: str) -> bool:
+    """Whether a mutant is a program: without that it would be killed whatever the tests."""
+    try:
+        ast.parse(code)
+    except SyntaxError:
+        return False
+    return True
 
 
 def annotation_spans(code: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
@@ -172,7 +181,8 @@ def _run_tests(tree: Path, tests: list[str], seconds: float, imported: Path | No
         import pytest
 
         plugins = [word for name in ("xdist", "cacheprovider", "cov") for word in ("-p", f"no:{name}")]
-        options = ["-x", "-q", "-o", "addopts=", *plugins, "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        options = ["-x", "-q", "-o", "addopts=", "--hypothesis-profile=unshrunk", *plugins]
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
         code = int(pytest.main([*options, *tests]))
         if imported:
             foreign = [name for name, module in sys.modules.items() if _is_foreign(name, module)]

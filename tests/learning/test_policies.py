@@ -132,6 +132,14 @@ def test_greedy_takes_the_first_of_equals() -> None:
     assert EpsilonGreedy(0.0).allocate(valued(values), list(values), 2, rng()) == [CYCLIC[0]] * 2
 
 
+def test_cores_beyond_the_profiles_without_a_value_go_to_the_best_or_else_to_the_shortest() -> None:
+    profiles = [CYCLIC[0], ACYCLIC[0], CYCLIC[1]]
+    assert EpsilonGreedy(0.0).allocate([], profiles, 5, rng()) == [*profiles, CYCLIC[0], CYCLIC[0]]
+    history = valued({CYCLIC[0]: 1.0, CYCLIC[1]: 2.0})
+    assert EpsilonGreedy(0.0).allocate(history, profiles, 1, rng()) == [ACYCLIC[0]]
+    assert EpsilonGreedy(0.0).allocate(history, profiles, 3, rng()) == [ACYCLIC[0], CYCLIC[1], CYCLIC[1]]
+
+
 def test_values_are_rewards_per_core() -> None:
     """cyclic 1: 12 over 4 cores is 3; acyclic 1: 5 over 1 core is 5, so it is better."""
     history = history_of([spent(CYCLIC[0], 12.0, cores=4), spent(ACYCLIC[0], 5.0)])
@@ -227,6 +235,17 @@ def test_weights_of_exhausted_profiles_go_to_the_others() -> None:
     assert chi_square(drawn, [CYCLIC[1], ACYCLIC[0]], [2 / 3, 1 / 3]) < CHI_SQUARE[1]
 
 
+def test_cores_beyond_the_profiles_without_a_value_go_by_the_values_that_are_known() -> None:
+    """Untried profiles come first and have no weight after that; with nothing known, all have the same."""
+    profiles = [CYCLIC[0], ACYCLIC[0], CYCLIC[1]]
+    drawn = Weighted(0.0).allocate(valued({CYCLIC[0]: 1.0, CYCLIC[1]: 3.0}), profiles, 20_001, rng(9))
+    assert drawn[0] == ACYCLIC[0]
+    assert chi_square(drawn[1:], profiles, [1 / 4, 0, 3 / 4]) < CHI_SQUARE[1]
+    drawn = Weighted(0.0).allocate([], profiles, 30_003, rng(10))
+    assert drawn[:3] == profiles
+    assert chi_square(drawn[3:], profiles, [1 / 3] * 3) < CHI_SQUARE[2]
+
+
 # Random.
 
 
@@ -311,6 +330,12 @@ def test_a_length_exhausted_with_the_help_of_other_cores_is_passed_over() -> Non
     assert Saturation(0.99).current_length(history, cyclic=True) == 4
 
 
+def test_help_from_other_cores_saturates_nothing() -> None:
+    helped = ProfileSpan(CYCLIC[0], cores=0, known_rules=100)
+    assert helped.saturation == 1.0
+    assert Saturation(0.99).current_length(history_of([helped]), cyclic=True) == 1
+
+
 # Names.
 
 
@@ -327,10 +352,22 @@ def test_a_policy_is_made_by_its_name(name: str, expected: Policy) -> None:
     assert make_policy(name, epsilon=0.2, saturation=0.9) == expected
 
 
+def test_options_of_a_policy_go_by_their_names() -> None:
+    with pytest.raises(TypeError, match="positional argument"):
+        make_policy("greedy", 0.2)  # type: ignore[misc]
+
+
 def test_one_core_in_ten_explores_unless_said_otherwise() -> None:
     assert Weighted() == Weighted(0.1, same_lengths=False)
     assert EpsilonGreedy() == EpsilonGreedy(0.1, relative=False)
     assert Saturation() == Saturation(0.99)
+
+
+def test_on_large_graphs_values_are_relative_and_lengths_have_the_same_share() -> None:
+    assert make_policy("weighted", large=True) == Weighted(0.1, same_lengths=True)
+    assert make_policy("greedy", large=True) == EpsilonGreedy(0.1, relative=True)
+    assert make_policy("random", large=True) == EpsilonGreedy(1.0, relative=False)
+    assert make_policy("saturation", large=True) == Saturation(0.99)
 
 
 def test_an_unknown_policy_is_refused_with_the_names_there_are() -> None:
