@@ -34,12 +34,17 @@ WORK, RESULTS = ROOT / "build" / "mutation", ROOT / "benchmarks" / "results" / "
 SECONDS = 300  # of a processor, for the tests of one module
 GIVE_UP = 3600  # seconds: tests that wait for something without end
 
+SLOW = (
+    "long many_ways length_3 in_any_company right_on_average same_sample need_the_support wanted_head visiting".split()
+)
+"""Tests of harvests that take seconds each where kernels are interpreted."""
+
 MODULES = {
     "measures": ("ruleset/measures.py", ["tests/ruleset/test_measures.py", "-k", "not short_run"]),
     "rewards": ("learning/reward.py", ["tests/learning/test_rewards.py"]),
     "policies": ("learning/policy.py", ["tests/learning/test_policies.py"]),
     "aggregation": ("ranking/aggregation.py", ["tests/ranking/test_aggregations.py"]),
-    "ranks": ("ranking/ranks.py", ["tests/ranking/test_ranks.py", "tests/ranking/test_answers.py"]),
+    "ranks": ("ranking/ranks.py", ["tests/ranking/test_ranks.py"]),
     "metrics": (
         "evaluation/metrics.py",
         ["tests/evaluation/test_metrics.py", "tests/evaluation/test_metrics_shown.py"],
@@ -48,8 +53,13 @@ MODULES = {
     "thresholds": ("calibration/thresholds.py", ["tests/calibration/test_thresholds.py"]),
     "scoring": (
         "bodies/kernel.py",
-        [f"tests/bodies/test_{name}.py" for name in ("rule_scores", "pca", "harvest_bounded", "harvest")],
+        [
+            *(f"tests/bodies/test_{name}.py" for name in ("harvest_by_hand", "rule_scores", "pca", "harvest")),
+            *(f"tests/bodies/test_{name}.py" for name in ("harvest_bounded", "harvest_limits")),
+            *("-k", f"not ({' or '.join(SLOW)})"),
+        ],
     ),
+    "reach": ("bodies/kernel_reach.py", ["tests/bodies/test_reach.py"]),
 }
 
 
