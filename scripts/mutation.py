@@ -35,7 +35,8 @@ SECONDS = 300  # of a processor, for the tests of one module
 GIVE_UP = 3600  # seconds: tests that wait for something without end
 
 SLOW = (
-    "long many_ways length_3 in_any_company right_on_average same_sample need_the_support wanted_head visiting".split()
+    *("long", "many_ways", "length_3", "in_any_company", "right_on_average"),
+    *("same_sample", "need_the_support", "wanted_head", "visiting"),
 )
 """Tests of harvests that take seconds each where kernels are interpreted."""
 
