@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -369,6 +371,15 @@ def test_on_large_graphs_values_are_relative_and_lengths_have_the_same_share() -
     assert make_policy("greedy", large=True) == EpsilonGreedy(0.1, relative=True)
     assert make_policy("random", large=True) == EpsilonGreedy(1.0, relative=False)
     assert make_policy("saturation", large=True) == Saturation(0.99)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_policies_are_values_that_nothing_changes(name: str) -> None:
+    policy = make_policy(name)
+    assert {policy, make_policy(name)} == {policy}
+    field = "boundary" if name == "saturation" else "epsilon"
+    with pytest.raises(FrozenInstanceError):
+        setattr(policy, field, 0.5)
 
 
 def test_an_unknown_policy_is_refused_with_the_names_there_are() -> None:
