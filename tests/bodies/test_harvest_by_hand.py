@@ -267,3 +267,17 @@ def test_scoring_ends_where_its_work_does() -> None:
         assert out.supports.tolist() == [1, 0, 0]
         assert out.exact.tolist() == [True] * 3
         assert out.margins.tolist() == [0.0] * 3
+
+
+def test_members_that_a_head_cannot_predict_do_not_count_against_it() -> None:
+    """Of the four who are b of 6, 0 is the constant of the head: it predicts three, two of them right."""
+    arrays = arrays_of((7, 2, [*((x, 0, 6) for x in range(4)), (1, 1, 0), (2, 1, 0)]))
+    found = harvested(arrays, body(arrays, CONSTANT, (0,), 6), limits(2, 0.6))
+    assert found == {Rule("Uc", 1, 0, (0,), 6): (3, 2, True)}
+
+
+def test_members_with_no_way_around_the_constant_of_a_head_do_not_count_against_it() -> None:
+    """0 and 1 are b of 5 alone, 2 and 3 of others: of the head with 5, only those two are predicted."""
+    arrays = arrays_of((8, 2, [(0, 0, 5), (1, 0, 5), (2, 0, 6), (3, 0, 7), (2, 1, 5), (3, 1, 5)]))
+    found = harvested(arrays, body(arrays, DANGLING, (0,)), limits(2, 0.9))
+    assert found == {Rule("Ud", 1, 5, (0,), None): (2, 2, True)}
