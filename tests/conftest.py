@@ -8,13 +8,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from clock import TickingClock, install
 from kernels import examples
 
 # Interpreted kernels are slow and compiled ones pay their compilation in the first example: no deadlines. Examples are
-# the same in every run, so that a failure is due to a change; with ANYBURL_RANDOM=1 they are new ones.
+# the same in every run, so that a failure is due to a change; with ANYBURL_RANDOM=1 they are new ones. Where it is
+# enough that a test fails (scripts/mutation.py), nothing is shrunk.
 settings.register_profile(
     "anyburl",
     deadline=None,
@@ -22,6 +23,7 @@ settings.register_profile(
     derandomize=not os.environ.get("ANYBURL_RANDOM"),
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("unshrunk", settings.get_profile("anyburl"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("anyburl")
 
 # Polars warns of what it may change; only from `anyburl.polars_unstable` is that not an error (see pyproject.toml).

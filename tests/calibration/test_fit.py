@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -117,6 +119,12 @@ def test_answers_are_counted_by_relation_and_bin() -> None:
     assert counts.answers.tolist() == [[1, 0], [0, 2.75], [0, 0.75], [0, 0]]
     assert counts.stated.tolist() == [[0, 0], [0, 2], [0, 1], [0, 0]]
     assert count_answers(found, np.array([0.5]), 4).answers.sum() == 5
+
+
+def test_counts_cannot_be_replaced() -> None:
+    counts = Counts(np.ones((1, 1)), np.ones((1, 1)))
+    with pytest.raises(FrozenInstanceError):
+        counts.stated = np.zeros((1, 1))  # type: ignore[misc]
 
 
 def test_the_whole_adds_half_an_answer_on_either_side_of_each_block() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,12 @@ def test_what_too_few_answers_promise_is_no_promise() -> None:
     found = fit_and_check(HeldOut("valid", many, 4 * n), None, 1)
     assert found.thresholds["0.9"].score == 0.9
     assert found.checked_on is found.fitted_on
+
+
+def test_thresholds_are_values_that_nothing_changes() -> None:
+    assert {Threshold(0.5, facts=3), Threshold(0.5, facts=3)} == {Threshold(0.5, facts=3)}
+    with pytest.raises(FrozenInstanceError):
+        Threshold(0.5).score = 0.4  # type: ignore[misc]
 
 
 def threshold_of(n: int, promised: float, n_checked: int = 0) -> Threshold:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -133,3 +134,9 @@ def test_metrics_as_plain_values(seconds: float, rate: float | None) -> None:
         "seconds": {"rank": seconds},
         "queries_per_second": rate,
     }
+
+
+def test_metrics_cannot_be_replaced() -> None:
+    metrics = metrics_of(Ranks(np.array([1]), np.array([1])))
+    with pytest.raises(FrozenInstanceError):
+        metrics.metrics = {}  # type: ignore[misc]

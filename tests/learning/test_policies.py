@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from anyburl.learning.history import ProfileSpan, SpanRecord, last_values
 from anyburl.learning.options import POLICIES
 from anyburl.learning.policy import EpsilonGreedy, Policy, Saturation, Weighted, make_policy
 from anyburl.paths.profile import PathProfile
+from kernels import examples
 from reference import search
 
 CYCLIC = [PathProfile(True, length) for length in (1, 2, 3)]
@@ -69,7 +72,7 @@ available = st.lists(st.sampled_from(PROFILES), unique=True, min_size=1).map(
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=40)
+@settings(max_examples=examples(120, 8))
 @given(histories, available, st.integers(1, 24), st.integers(0, 2**32))
 def test_every_core_gets_a_profile_that_is_not_exhausted(
     name: str, history: list[SpanRecord], profiles: list[PathProfile], cores: int, seed: int
@@ -80,7 +83,7 @@ def test_every_core_gets_a_profile_that_is_not_exhausted(
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=40)
+@settings(max_examples=examples(120, 8))
 @given(histories, available, st.integers(1, 24), st.integers(0, 2**32))
 def test_the_same_random_numbers_give_the_same_allocation(
     name: str, history: list[SpanRecord], profiles: list[PathProfile], cores: int, seed: int
@@ -90,7 +93,7 @@ def test_the_same_random_numbers_give_the_same_allocation(
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=40)
+@settings(max_examples=examples(120, 8))
 @given(histories, available, st.integers(1, 8))
 def test_an_allocation_leaves_history_and_profiles_alone(
     name: str, history: list[SpanRecord], profiles: list[PathProfile], cores: int
@@ -101,7 +104,7 @@ def test_an_allocation_leaves_history_and_profiles_alone(
 
 
 @pytest.mark.parametrize("name", ["weighted", "greedy"])
-@settings(max_examples=40)
+@settings(max_examples=examples(120, 8))
 @given(histories, available, st.integers(1, 24), st.integers(0, 2**32))
 def test_profiles_without_a_value_come_first(
     name: str, history: list[SpanRecord], profiles: list[PathProfile], cores: int, seed: int
@@ -130,6 +133,14 @@ def test_greedy_gives_all_cores_to_the_profile_with_the_highest_value() -> None:
 def test_greedy_takes_the_first_of_equals() -> None:
     values = {CYCLIC[0]: 3.0, CYCLIC[1]: 1.0, ACYCLIC[0]: 3.0}
     assert EpsilonGreedy(0.0).allocate(valued(values), list(values), 2, rng()) == [CYCLIC[0]] * 2
+
+
+def test_cores_beyond_the_profiles_without_a_value_go_to_the_best_or_else_to_the_shortest() -> None:
+    profiles = [CYCLIC[0], ACYCLIC[0], CYCLIC[1]]
+    assert EpsilonGreedy(0.0).allocate([], profiles, 5, rng()) == [*profiles, CYCLIC[0], CYCLIC[0]]
+    history = valued({CYCLIC[0]: 1.0, CYCLIC[1]: 2.0})
+    assert EpsilonGreedy(0.0).allocate(history, profiles, 1, rng()) == [ACYCLIC[0]]
+    assert EpsilonGreedy(0.0).allocate(history, profiles, 3, rng()) == [ACYCLIC[0], CYCLIC[1], CYCLIC[1]]
 
 
 def test_values_are_rewards_per_core() -> None:
@@ -164,10 +175,10 @@ def test_relative_values_are_divided_by_all_that_a_profile_has_yielded() -> None
 def test_lengths_get_the_same_share_where_that_is_asked_for() -> None:
     """cyclic 1 and acyclic 1 divide theirs 3 to 1; cyclic 3 was in vain the last time."""
     values = {CYCLIC[0]: 30.0, ACYCLIC[0]: 10.0, CYCLIC[1]: 0.01, CYCLIC[2]: 0.0}
-    drawn = Weighted(0.0, same_lengths=True).allocate(valued(values), list(values), 30_000, rng(8))
+    drawn = Weighted(0.0, same_lengths=True).allocate(valued(values), list(values), 9_000, rng(8))
     assert chi_square(drawn, list(values)[:3], [3 / 8, 1 / 8, 1 / 2]) < 14
     nothing = dict.fromkeys(values, 0.0)
-    drawn = Weighted(0.0, same_lengths=True).allocate(valued(nothing), list(values), 30_000, rng(8))
+    drawn = Weighted(0.0, same_lengths=True).allocate(valued(nothing), list(values), 9_000, rng(8))
     assert chi_square(drawn, list(values), [1 / 4] * 4) < 17
 
 
@@ -198,7 +209,7 @@ def test_greedy_cores_are_random_with_probability_epsilon(epsilon: float) -> Non
 def test_weighted_policy_gives_cores_in_proportion_to_value(epsilon: float) -> None:
     """Values 6, 3, 1, 0 give 0.6, 0.3, 0.1, 0; with epsilon 0.1, 0.9 of each and 0.1 / 4 = 0.025 more."""
     values = dict(zip(PROFILES[:4], [6.0, 3.0, 1.0, 0.0], strict=True))
-    drawn = Weighted(epsilon).allocate(valued(values), list(values), 40_000, rng(2))
+    drawn = Weighted(epsilon).allocate(valued(values), list(values), 8_000, rng(2))
     shares = search.weighted_core_probabilities(list(values.values()), epsilon)
     if epsilon == 0.1:
         assert shares == pytest.approx([0.565, 0.295, 0.115, 0.025])
@@ -209,13 +220,13 @@ def test_weighted_policy_goes_by_reward_per_core() -> None:
     """8 over 4 cores and 6 over 1: values 2 and 6, shares 1/4 and 3/4."""
     history = history_of([spent(CYCLIC[0], 8.0, cores=4), spent(ACYCLIC[0], 6.0)])
     profiles = [CYCLIC[0], ACYCLIC[0]]
-    drawn = Weighted(0.0).allocate(history, profiles, 20_000, rng(3))
+    drawn = Weighted(0.0).allocate(history, profiles, 8_000, rng(3))
     assert chi_square(drawn, profiles, [0.25, 0.75]) < CHI_SQUARE[1]
 
 
 def test_where_no_profile_has_any_value_all_are_equally_likely() -> None:
     values = dict.fromkeys(PROFILES[:3], 0.0)
-    drawn = Weighted(0.0).allocate(valued(values), list(values), 30_000, rng(4))
+    drawn = Weighted(0.0).allocate(valued(values), list(values), 9_000, rng(4))
     shares = search.weighted_probabilities([0.0] * 3)
     assert chi_square(drawn, list(values), shares) < CHI_SQUARE[2]
 
@@ -223,8 +234,19 @@ def test_where_no_profile_has_any_value_all_are_equally_likely() -> None:
 def test_weights_of_exhausted_profiles_go_to_the_others() -> None:
     """Values 90, 2, 1, the first exhausted: 2/3 and 1/3."""
     values = {CYCLIC[0]: 90.0, CYCLIC[1]: 2.0, ACYCLIC[0]: 1.0}
-    drawn = Weighted(0.0).allocate(valued(values), [CYCLIC[1], ACYCLIC[0]], 30_000, rng(5))
+    drawn = Weighted(0.0).allocate(valued(values), [CYCLIC[1], ACYCLIC[0]], 9_000, rng(5))
     assert chi_square(drawn, [CYCLIC[1], ACYCLIC[0]], [2 / 3, 1 / 3]) < CHI_SQUARE[1]
+
+
+def test_cores_beyond_the_profiles_without_a_value_go_by_the_values_that_are_known() -> None:
+    """Untried profiles come first and have no weight after that; with nothing known, all have the same."""
+    profiles = [CYCLIC[0], ACYCLIC[0], CYCLIC[1]]
+    drawn = Weighted(0.0).allocate(valued({CYCLIC[0]: 1.0, CYCLIC[1]: 3.0}), profiles, 6_001, rng(9))
+    assert drawn[0] == ACYCLIC[0]
+    assert chi_square(drawn[1:], profiles, [1 / 4, 0, 3 / 4]) < CHI_SQUARE[1]
+    drawn = Weighted(0.0).allocate([], profiles, 6_003, rng(10))
+    assert drawn[:3] == profiles
+    assert chi_square(drawn[3:], profiles, [1 / 3] * 3) < CHI_SQUARE[2]
 
 
 # Random.
@@ -311,6 +333,12 @@ def test_a_length_exhausted_with_the_help_of_other_cores_is_passed_over() -> Non
     assert Saturation(0.99).current_length(history, cyclic=True) == 4
 
 
+def test_help_from_other_cores_saturates_nothing() -> None:
+    helped = ProfileSpan(CYCLIC[0], cores=0, known_rules=100)
+    assert helped.saturation == 1.0
+    assert Saturation(0.99).current_length(history_of([helped]), cyclic=True) == 1
+
+
 # Names.
 
 
@@ -327,10 +355,31 @@ def test_a_policy_is_made_by_its_name(name: str, expected: Policy) -> None:
     assert make_policy(name, epsilon=0.2, saturation=0.9) == expected
 
 
+def test_options_of_a_policy_go_by_their_names() -> None:
+    with pytest.raises(TypeError, match="positional argument"):
+        make_policy("greedy", 0.2)  # type: ignore[misc]
+
+
 def test_one_core_in_ten_explores_unless_said_otherwise() -> None:
     assert Weighted() == Weighted(0.1, same_lengths=False)
     assert EpsilonGreedy() == EpsilonGreedy(0.1, relative=False)
     assert Saturation() == Saturation(0.99)
+
+
+def test_on_large_graphs_values_are_relative_and_lengths_have_the_same_share() -> None:
+    assert make_policy("weighted", large=True) == Weighted(0.1, same_lengths=True)
+    assert make_policy("greedy", large=True) == EpsilonGreedy(0.1, relative=True)
+    assert make_policy("random", large=True) == EpsilonGreedy(1.0, relative=False)
+    assert make_policy("saturation", large=True) == Saturation(0.99)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_policies_are_values_that_nothing_changes(name: str) -> None:
+    policy = make_policy(name)
+    assert {policy, make_policy(name)} == {policy}
+    field = "boundary" if name == "saturation" else "epsilon"
+    with pytest.raises(FrozenInstanceError):
+        setattr(policy, field, 0.5)
 
 
 def test_an_unknown_policy_is_refused_with_the_names_there_are() -> None:

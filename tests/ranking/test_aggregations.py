@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import get_type_hints
 
 import numpy as np
@@ -174,6 +174,15 @@ def test_every_aggregation_describes_itself(kind: type[Aggregation]) -> None:
     assert kind.help
     assert kind.__doc__
     assert RankOptions(aggregation=kind.example).aggregation == kind.example
+
+
+@pytest.mark.parametrize("kind", AGGREGATIONS)
+def test_aggregations_are_values_that_nothing_changes(kind: type[Aggregation]) -> None:
+    made = parse_aggregation(kind.example)
+    assert {made, parse_aggregation(kind.example)} == {made}
+    assert made != parse_aggregation("max" if kind.example != "max" else "noisy-or")
+    with pytest.raises(FrozenInstanceError):
+        made.breaks_ties = False  # type: ignore[misc]
 
 
 def test_no_name_is_that_of_two_aggregations(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
 from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
+import pytest
 
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.ranks import Ranks, target_ranks
@@ -41,3 +43,9 @@ def test_ranks_are_told_for_each_treatment_of_ties_and_in_any_order() -> None:
     assert {ranks.of(ties).dtype for ties in ("optimistic", "pessimistic", "realistic")} == {np.dtype(np.float64)}
     turned = ranks.at(np.array([2, 0]))
     assert (turned.optimistic.tolist(), turned.pessimistic.tolist()) == ([5, 1], [6, 4])
+
+
+def test_ranks_cannot_be_replaced() -> None:
+    ranks = Ranks(np.array([1]), np.array([4]))
+    with pytest.raises(FrozenInstanceError):
+        ranks.optimistic = np.array([2])  # type: ignore[misc]

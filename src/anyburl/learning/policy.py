@@ -51,8 +51,6 @@ class EpsilonGreedy:
         if self.epsilon >= 1:
             return [profiles[i] for i in rng.integers(len(profiles), size=cores)]
         chosen, values = _untried_first(history, profiles, cores, self.relative)
-        if len(chosen) == cores:
-            return chosen
         best = max(values, key=lambda profile: values[profile]) if values else profiles[0]
         for _ in range(cores - len(chosen)):
             explore = rng.random() < self.epsilon
@@ -101,14 +99,13 @@ class Saturation:
 
     def allocate(self, history: History, profiles: Profiles, cores: int, rng: Generator) -> list[PathProfile]:
         """Return the same profile for all cores."""
-        cyclic_turn = len(history) % 2 == 0
-        for cyclic in (cyclic_turn, not cyclic_turn):
-            lengths = [profile.rule_length for profile in profiles if profile.cyclic == cyclic]
-            if lengths:
-                wanted = self.current_length(history, cyclic)
-                length = min((n for n in lengths if n >= wanted), default=max(lengths))
-                return [PathProfile(cyclic, length)] * cores
-        return [profiles[0]] * cores
+        cyclic = len(history) % 2 == 0
+        if all(profile.cyclic != cyclic for profile in profiles):
+            cyclic = not cyclic
+        lengths = [profile.rule_length for profile in profiles if profile.cyclic == cyclic]
+        wanted = self.current_length(history, cyclic)
+        length = min((n for n in lengths if n >= wanted), default=max(lengths))
+        return [PathProfile(cyclic, length)] * cores
 
     def current_length(self, history: History, cyclic: bool) -> int:
         """Return the length reached by the spans so far, skipping lengths that have no body left."""
