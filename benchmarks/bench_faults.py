@@ -17,8 +17,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import TypeVar
 
 from common import HERE, save, shared
 from faults.jobs import JOBS, Job, copy_base, make_base, make_second
@@ -29,6 +32,7 @@ from faults.page import render
 from faults.summary import read_trials, summarise
 from faults.trial import Trial, keep
 
+T = TypeVar("T")
 LATE = (("nations", "tourism"), ("umls", "affects"), ("CoDEx-S", "P106"))  # data, and the relation to learn rules for
 
 
@@ -43,7 +47,7 @@ def kills(work: Path, numbers: range, workers: int, only: str | None) -> list[Tr
             for number in numbers
             for place, job in enumerate(jobs)
         ]
-        return [say(keep(task.result(), log)) for task in as_completed(tasks)]
+        return [say(keep(trial, log)) for trial in results(tasks)]
 
 
 def late(work: Path, numbers: range, workers: int) -> list[Trial]:
@@ -51,7 +55,7 @@ def late(work: Path, numbers: range, workers: int) -> list[Trial]:
     data = [(shared() / "data" / name, relations) for name, relations in LATE]
     with ThreadPoolExecutor(workers) as pool:
         tasks = [pool.submit(kill_late, *data[n % len(data)], work / f"late-{n}", n) for n in numbers]
-        return [say(keep(trial, work / "late.jsonl")) for task in as_completed(tasks) for trial in task.result()]
+        return [say(keep(trial, work / "late.jsonl")) for pair in results(tasks) for trial in pair]
 
 
 def others(work: Path, numbers: range, workers: int, only: str | None) -> list[Trial]:
@@ -65,7 +69,16 @@ def others(work: Path, numbers: range, workers: int, only: str | None) -> list[T
             for place, job in enumerate(JOBS)
             if only in (None, job.name, fault)
         ]
-        return [say(keep(task.result(), work / "others.jsonl")) for task in as_completed(tasks)]
+        return [say(keep(trial, work / "others.jsonl")) for trial in results(tasks)]
+
+
+def results(tasks: list[Future[T]]) -> Iterator[T]:
+    """Give what came of each task as soon as it is done; where the harness itself fails, print why and carry on."""
+    for task in as_completed(tasks):
+        if error := task.exception():
+            traceback.print_exception(error)
+        else:
+            yield task.result()
 
 
 def bases_in(work: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from faults.jobs import Job
-from faults.trial import PATIENCE, Place, Trial, check_files, check_words, do_again
+from faults.trial import Place, Trial, check_files, check_words, do_again, ended
 
 Started = subprocess.Popen[bytes]
 CODES = (0, 1, 2)
@@ -120,9 +120,8 @@ def inject(fault: str, job: Job, bases: list[Path], folder: Path, number: int) -
 
 def _look(trial: Trial, job: Job, place: Place, process: Started) -> None:
     for started in (process, *place.others):
-        code = started.wait(PATIENCE)
-        if code not in CODES:
-            trial.problems.append(f"exit code {code}: {place.said()[-600:]}")
+        if ended(trial, started) and started.returncode not in CODES:
+            trial.problems.append(f"exit code {started.returncode}: {place.said()[-600:]}")
     trial.code, trial.said = process.returncode, place.said()[-300:]
     check_words(trial, place.said())
     if trial.fault == "read-only folder":
