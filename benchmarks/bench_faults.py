@@ -40,8 +40,8 @@ def kills(work: Path, numbers: range, workers: int, only: str | None) -> list[Tr
     """Kill every command some times, several at a time."""
     bases, log = bases_in(work), work / "kills.jsonl"
     jobs = [job for job in JOBS if only in (None, job.name)]
-    lengths = [length(job, bases[0], work) for job in jobs]
     with ThreadPoolExecutor(workers) as pool:
+        lengths = list(pool.map(lambda job: length(job, bases[0], work / "timed"), jobs))
         tasks = [
             pool.submit(kill, job, bases, work / f"kill-{place}", number, lengths[place])
             for number in numbers
@@ -91,17 +91,16 @@ def bases_in(work: Path) -> list[Path]:
     return bases
 
 
-def length(job: Job, base: Path, work: Path) -> float:
+def length(job: Job, base: Path, timed: Path) -> float:
     """Return how many seconds of a processor a command takes undisturbed."""
-    file = work / "lengths.json"
-    known = json.loads(file.read_text("utf-8")) if file.exists() else {}
-    if job.name not in known:
-        copy_base(base, work / "timed" / job.name)
-        before = os.times()
-        subprocess.run(job.command(), cwd=work / "timed" / job.name, check=True, stdout=subprocess.DEVNULL)
-        known[job.name] = round(sum(os.times()[2:4]) - sum(before[2:4]), 2)
-        file.write_text(json.dumps(known), "utf-8")
-    return float(known[job.name])
+    file = timed / f"{job.name}.json"
+    if not file.exists():
+        copy_base(base, timed / job.name)
+        process = subprocess.Popen(job.command(), cwd=timed / job.name, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        assert status == 0, f"{job.name} failed undisturbed"
+        file.write_text(json.dumps(round(used.ru_utime + used.ru_stime, 2)), "utf-8")
+    return float(json.loads(file.read_text("utf-8")))
 
 
 def say(trial: Trial) -> Trial:

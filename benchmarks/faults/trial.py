@@ -22,7 +22,12 @@ LEFTOVER = re.compile(r"\..*\.(part|old)[0-9a-f]+")
 AGE = 120  # seconds: what is older than a minute is nobody's
 PATIENCE = 900  # seconds for a command, counted while the harness itself is running
 TICK = 0.25
-WRONG_WORDS = ("Traceback", "bug in anyburl", "Exception ignored", "Fatal Python error", "panicked")
+WRONG_WORDS = ("Traceback", "bug in anyburl", "Exception ignored", "Fatal Python error")
+AFTER_PANIC = (
+    "error: Polars cannot",
+    "error: not enough memory",
+    "memory allocation of",
+)  # Polars prints its own lines
 SAID = {signal.SIGINT: (130, 0, -signal.SIGINT), signal.SIGTERM: (130, 0), signal.SIGKILL: (-9, 0)}
 
 
@@ -94,7 +99,8 @@ def ended(trial: Trial, process: subprocess.Popen[bytes]) -> bool:
 
 def check_words(trial: Trial, said: str) -> None:
     """Note what no command should ever say."""
-    wrong = [line for line in said.splitlines() if any(word in line for word in WRONG_WORDS)]
+    words = WRONG_WORDS if any(words in said for words in AFTER_PANIC) else (*WRONG_WORDS, "panicked")
+    wrong = [line for line in said.splitlines() if any(word in line for word in words)]
     if wrong and not is_before_us(said):
         trial.problems.append(f"said: {wrong[0]} ... {said.strip()[-1500:]}")
 
