@@ -17,8 +17,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import TypeVar
 
 from common import HERE, save, shared
 from faults.jobs import JOBS, Job, copy_base, make_base, make_second
@@ -29,6 +32,7 @@ from faults.page import render
 from faults.summary import read_trials, summarise
 from faults.trial import Trial, keep
 
+T = TypeVar("T")
 LATE = (("nations", "tourism"), ("umls", "affects"), ("CoDEx-S", "P106"))  # data, and the relation to learn rules for
 
 
@@ -36,14 +40,14 @@ def kills(work: Path, numbers: range, workers: int, only: str | None) -> list[Tr
     """Kill every command some times, several at a time."""
     bases, log = bases_in(work), work / "kills.jsonl"
     jobs = [job for job in JOBS if only in (None, job.name)]
-    lengths = [length(job, bases[0], work) for job in jobs]
     with ThreadPoolExecutor(workers) as pool:
+        lengths = list(pool.map(lambda job: length(job, bases[0], work / "timed"), jobs))
         tasks = [
             pool.submit(kill, job, bases, work / f"kill-{place}", number, lengths[place])
             for number in numbers
             for place, job in enumerate(jobs)
         ]
-        return [say(keep(task.result(), log)) for task in as_completed(tasks)]
+        return [say(keep(trial, log)) for trial in results(tasks)]
 
 
 def late(work: Path, numbers: range, workers: int) -> list[Trial]:
@@ -51,7 +55,7 @@ def late(work: Path, numbers: range, workers: int) -> list[Trial]:
     data = [(shared() / "data" / name, relations) for name, relations in LATE]
     with ThreadPoolExecutor(workers) as pool:
         tasks = [pool.submit(kill_late, *data[n % len(data)], work / f"late-{n}", n) for n in numbers]
-        return [say(keep(trial, work / "late.jsonl")) for task in as_completed(tasks) for trial in task.result()]
+        return [say(keep(trial, work / "late.jsonl")) for pair in results(tasks) for trial in pair]
 
 
 def others(work: Path, numbers: range, workers: int, only: str | None) -> list[Trial]:
@@ -65,7 +69,16 @@ def others(work: Path, numbers: range, workers: int, only: str | None) -> list[T
             for place, job in enumerate(JOBS)
             if only in (None, job.name, fault)
         ]
-        return [say(keep(task.result(), work / "others.jsonl")) for task in as_completed(tasks)]
+        return [say(keep(trial, work / "others.jsonl")) for trial in results(tasks)]
+
+
+def results(tasks: list[Future[T]]) -> Iterator[T]:
+    """Give what came of each task as soon as it is done; where the harness itself fails, print why and carry on."""
+    for task in as_completed(tasks):
+        if error := task.exception():
+            traceback.print_exception(error)
+        else:
+            yield task.result()
 
 
 def bases_in(work: Path) -> list[Path]:
@@ -78,17 +91,16 @@ def bases_in(work: Path) -> list[Path]:
     return bases
 
 
-def length(job: Job, base: Path, work: Path) -> float:
+def length(job: Job, base: Path, timed: Path) -> float:
     """Return how many seconds of a processor a command takes undisturbed."""
-    file = work / "lengths.json"
-    known = json.loads(file.read_text("utf-8")) if file.exists() else {}
-    if job.name not in known:
-        copy_base(base, work / "timed" / job.name)
-        before = os.times()
-        subprocess.run(job.command(), cwd=work / "timed" / job.name, check=True, stdout=subprocess.DEVNULL)
-        known[job.name] = round(sum(os.times()[2:4]) - sum(before[2:4]), 2)
-        file.write_text(json.dumps(known), "utf-8")
-    return float(known[job.name])
+    file = timed / f"{job.name}.json"
+    if not file.exists():
+        copy_base(base, timed / job.name)
+        process = subprocess.Popen(job.command(), cwd=timed / job.name, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        assert status == 0, f"{job.name} failed undisturbed"
+        file.write_text(json.dumps(round(used.ru_utime + used.ru_stime, 2)), "utf-8")
+    return float(json.loads(file.read_text("utf-8")))
 
 
 def say(trial: Trial) -> Trial:

@@ -19,7 +19,7 @@ from anyburl import writing
 from anyburl.errors import DataError, RuleError
 from anyburl.locks import Lock
 from anyburl.polars_unstable import sink_frames
-from anyburl.writing import replacing, replacing_folder, sweep
+from anyburl.writing import append_line, put_in_place, replacing, replacing_folder, sweep
 from ruleset.samples import make_rules
 
 FULL = {
@@ -116,6 +116,31 @@ def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path: Path) -> None:
     with replacing(target) as unfinished:
         unfinished.write_text("new")
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_finished_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done, fsync, replace = list[str](), os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (done.append("sync"), fsync(descriptor)))
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("replace"), replace(*names)))
+    (tmp_path / "new").write_text("whole", "utf-8")
+    put_in_place(tmp_path / "new", tmp_path / "named")
+    assert done[:2] == ["sync", "replace"]
+    assert (tmp_path / "named").read_text("utf-8") == "whole"
+
+
+def test_a_line_is_appended_after_the_end_of_one_that_was_cut_short(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    for line in (b"one", b"two"):
+        append_line(log, line)
+    log.write_bytes(log.read_bytes()[:-2])
+    append_line(log, b"three", synced=True)
+    assert log.read_bytes() == b"one\ntw\nthree\n"
+
+
+def test_a_line_that_the_disk_takes_only_in_part_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "write", lambda descriptor, content: len(content) - 1)
+    with pytest.raises(OSError, match=r"No space left on device: '.*log'"):
+        append_line(tmp_path / "log", b"one")
 
 
 def test_others_are_left_alone(tmp_path: Path) -> None:

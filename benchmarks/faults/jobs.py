@@ -66,7 +66,7 @@ JOBS = (
         "evaluate",
         "evaluate run --rankings rankings.txt --json",
         rankings_txt=opening.text,
-        run__metrics_jsonl=opening.lines,
+        run__metrics_jsonl=opening.metrics,
     ),
     _job("tune", "tune run --json", run__tuned=opening.arrays),
     _job(

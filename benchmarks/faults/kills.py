@@ -13,7 +13,6 @@ from soak.processes import cpu_seconds
 
 from faults.jobs import Job
 from faults.trial import (
-    PATIENCE,
     SAID,
     Place,
     Trial,
@@ -21,6 +20,7 @@ from faults.trial import (
     check_learned,
     check_words,
     do_again,
+    ended,
     is_before_us,
     parts_of,
     run_folder_of,
@@ -46,7 +46,7 @@ def kill(job: Job, bases: list[Path], folder: Path, number: int, length: float) 
             _wait(process, rng.uniform(0.02, 0.98) * length * 0.8**attempt)
         run = run_folder_of(job, place)
         before = parts_of(run) if run else set()
-        if process.poll() is None:
+        if process.poll() is None or attempt == MOST_TRIES - 1:
             break
         place.remove()
         writing = False  # it was over too soon
@@ -74,13 +74,9 @@ def look(
     again: bool = True,
 ) -> None:
     """Look at what is there after a signal, and go on."""
-    try:
-        trial.code = process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        trial.problems.append(f"still running after {PATIENCE} s")
+    if not ended(trial, process):
         return
-    said = place.said()
+    trial.code, said = process.returncode, place.said()
     trial.said = said[-300:]
     check_words(trial, said)
     early = trial.code == -sent and (not said or is_before_us(said))

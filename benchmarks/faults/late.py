@@ -17,7 +17,8 @@ from faults.kills import look
 from faults.trial import Place, Trial, parts_of
 
 LEARN = "--threads 1 --max-cyclic 5 --min-support 20 --snapshots 5,10,15,20,25,30,35,40,45,50,55,60 --json"
-GIVE_UP = 400  # seconds
+GIVE_UP = 900  # seconds
+TICK = 0.2
 
 
 def kill_late(data: Path, relations: str, folder: Path, number: int) -> list[Trial]:
@@ -34,7 +35,7 @@ def kill_late(data: Path, relations: str, folder: Path, number: int) -> list[Tri
         sent = rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM))
         trial = Trial(name, sent.name)
         process = place.start(job.command())
-        wait_until(place.folder / "run", begun + rng.uniform(15.2, 26), process)
+        wait_until(place.folder / "run", begun, rng.uniform(15.2, 26), process)
         trial.moment = round(elapsed(place.folder / "run") - begun, 2)
         before = parts_of(place.folder / "run")
         process.send_signal(sent)
@@ -51,11 +52,17 @@ def elapsed(run: Path) -> float:
     return float(max((line.get("elapsed", 0.0) for line in read_trace(run)), default=0.0))
 
 
-def wait_until(run: Path, seconds: float, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a run has been learning for so long."""
-    deadline = time.monotonic() + GIVE_UP
-    while elapsed(run) < seconds and time.monotonic() < deadline:
-        time.sleep(0.2)
+def wait_until(run: Path, begun: float, seconds: float, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a run has been learning for that many seconds since `begun`.
+
+    By its trace, and by what is counted here: time during which the machine suspends both does not count.
+    """
+    awake = 0.0
+    for _ in range(int(GIVE_UP / TICK)):
+        if min(elapsed(run) - begun, awake) >= seconds:
+            return
+        time.sleep(TICK)
+        awake += TICK if elapsed(run) > begun else 0.0
         if process.poll() is not None:
             print(json.dumps({"ended": process.poll()}), file=sys.stderr)
             return

@@ -11,6 +11,7 @@ import polars as pl
 
 from anyburl import RuleSet, load_dataset
 from anyburl.embedding.stored import read_arrays
+from anyburl.evaluation.kept_metrics import read_metrics
 from anyburl.reasoning.prepared import open_prepared
 from anyburl.ruleset.files.run_folder import read_run, read_trace
 
@@ -87,7 +88,6 @@ def database(path: Path) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def lines(path: Path) -> None:
-    """Read lines of JSON: each one is whole."""
-    for line in path.read_text("utf-8").splitlines():
-        json.loads(line)
+def metrics(path: Path) -> None:
+    """Read the metrics beside a run: a line that was cut short costs no other."""
+    assert read_metrics(path.parent) or not path.read_bytes().endswith(b"}\n")

@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from faults.jobs import Job
-from faults.trial import PATIENCE, Place, Trial, check_files, check_words, do_again
+from faults.trial import Place, Trial, check_files, check_words, do_again, ended
 
 Started = subprocess.Popen[bytes]
 CODES = (0, 1, 2)
+OF_MEMORY = (*CODES, -signal.SIGABRT)  # what Polars and LLVM do when an allocation fails
 SPARE = 64 << 20  # bytes for what a command writes when it is done again
 ROOM = 150_000  # bytes left on a disk that is about to be full
 JUMPING = """
@@ -119,10 +121,10 @@ def inject(fault: str, job: Job, bases: list[Path], folder: Path, number: int) -
 
 
 def _look(trial: Trial, job: Job, place: Place, process: Started) -> None:
+    allowed = OF_MEMORY if trial.fault == "too little memory" else CODES
     for started in (process, *place.others):
-        code = started.wait(PATIENCE)
-        if code not in CODES:
-            trial.problems.append(f"exit code {code}: {place.said()[-600:]}")
+        if ended(trial, started) and started.returncode not in allowed:
+            trial.problems.append(f"exit code {started.returncode}: {place.said()[-600:]}")
     trial.code, trial.said = process.returncode, place.said()[-300:]
     check_words(trial, place.said())
     if trial.fault == "read-only folder":

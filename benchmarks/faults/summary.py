@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 LATE = 15.0  # seconds
+AFTER = re.compile("next command|not swept")  # what is said of a command that was to recover
 
 Row = dict[str, Any]
 
@@ -29,7 +31,7 @@ def summarise(trials: list[Row]) -> dict[str, Any]:
         "by_fault": grouped(trials, "fault"),
         "problems": [
             {name: trial[name] for name in ("command", "fault", "moment", "code")}
-            | {"problems": [problem.splitlines()[0][:100] for problem in trial["problems"]]}
+            | {"problems": [problem.splitlines()[0][:200] for problem in trial["problems"]]}
             for trial in trials
             if trial["problems"]
         ],
@@ -60,5 +62,6 @@ def told(group: list[Row]) -> Row:
         "found": dict(Counter(trial["found"] for trial in group if trial["found"])),
         "leftovers": sum(trial["leftovers"] for trial in group),
         "lost_seconds": max(lost, default=None),
+        "recovered": sum(not any(AFTER.search(problem) for problem in trial["problems"]) for trial in group),
         "problems": sum(bool(trial["problems"]) for trial in group),
     }

@@ -8,10 +8,11 @@ from typing import Any
 
 MUTATION = """## Mutation
 
-Is a wrong program noticed? cosmic-ray changes one place of a module after another (an operator, a number, a condition,
-a decorator), and the tests named here are run on each of these mutants, kernels interpreted. *Score* is the share at
-which a test fails; mutants of annotations, which are never evaluated, are left out. Where there are many mutants, some
-were drawn at random, as `python scripts/mutation.py --most N` does: where few were tested, the score says little.
+Would the tests notice a mistake? cosmic-ray changes one place of a module at a time (an operator, a number, a
+condition, a decorator), and the module's tests are run on each of these mutants, with kernels interpreted. The
+*score* is the share of mutants that make a test fail; mutants of annotations, which are never evaluated, do not
+count. Modules with many mutants are sampled at random (`python scripts/mutation.py --most N`): where few were tested,
+the score says little.
 """
 
 
@@ -20,7 +21,7 @@ def mutation_section(results: Path) -> str:
     found = json.loads((results / "mutation.json").read_text("utf-8"))["results"]
     file = results / "mutation-survivors.json"
     reasons = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    lines = ["| module | mutants | tested | score | survivors | of these explained |", "| --- " * 6 + "|"]
+    lines = ["| module | mutants | tested | score | survivors | explained |", "| --- " * 6 + "|"]
     explained = list[str]()
     for name, module in sorted(found.items()):
         survivors, known = module["survivors"], reasons.get(name, [])
@@ -31,7 +32,7 @@ def mutation_section(results: Path) -> str:
             f"| {len(survivors)} | {n_explained} |"
         )
         explained += [f"- `{module['module']}`, {len(ones)}: {why}" for why, ones in groups.items() if ones]
-    why = "Why survivors stay:\n\n" + "\n".join(explained) + "\n" if explained else ""
+    why = "Why mutants survive:\n\n" + "\n".join(explained) + "\n" if explained else ""
     return f"{MUTATION}\n" + "\n".join(lines) + f"\n\n{why}"
 
 
@@ -47,6 +48,6 @@ def coverage_section(results: Path) -> str:
     found = stored["results"]
     return (
         f"## Coverage\n\n{found['lines_covered']:,} of {found['lines']:,} lines and {found['branches_covered']:,} of "
-        f"{found['branches']:,} branches of the package are run by tests, kernels interpreted: "
-        f"{found['percent']:.1f} % together ({stored['date']}, commit {stored['commit']}, `scripts/coverage`).\n"
+        f"{found['branches']:,} branches of the package are covered by tests, with kernels interpreted: "
+        f"{found['percent']:.1f} % overall ({stored['date']}, commit {stored['commit']}, `scripts/coverage`).\n"
     )

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,14 @@ from faults.jobs import Job, copy_base
 
 LEFTOVER = re.compile(r"\..*\.(part|old)[0-9a-f]+")
 AGE = 120  # seconds: what is older than a minute is nobody's
-PATIENCE = 300  # seconds for a command
-WRONG_WORDS = ("Traceback", "bug in anyburl", "Exception ignored", "Fatal Python error", "panicked")
+PATIENCE = 900  # seconds for a command, counted while the harness itself is running
+TICK = 0.25
+WRONG_WORDS = ("Traceback", "bug in anyburl", "Exception ignored", "Fatal Python error")
+AFTER_PANIC = (
+    "error: Polars cannot",
+    "error: not enough memory",
+    "memory allocation of",
+)  # Polars prints its own lines
 SAID = {signal.SIGINT: (130, 0, -signal.SIGINT), signal.SIGTERM: (130, 0), signal.SIGKILL: (-9, 0)}
 
 
@@ -74,10 +81,28 @@ class Place:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def ended(trial: Trial, process: subprocess.Popen[bytes]) -> bool:
+    """Wait for a process to end; note it and end it if it does not.
+
+    Time is counted in short waits, so that a machine that suspends both processes for a while is not mistaken for a
+    command that hangs.
+    """
+    for _ in range(int(PATIENCE / TICK)):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(TICK)
+            return True
+    process.kill()
+    process.wait()
+    trial.problems.append(f"still running after {PATIENCE} s")
+    return False
+
+
 def check_words(trial: Trial, said: str) -> None:
     """Note what no command should ever say."""
-    if any(word in said for word in WRONG_WORDS) and not is_before_us(said):
-        trial.problems.append(f"said: {said[-1500:]}")
+    words = WRONG_WORDS if any(words in said for words in AFTER_PANIC) else (*WRONG_WORDS, "panicked")
+    wrong = [line for line in said.splitlines() if any(word in line for word in words)]
+    if wrong and not is_before_us(said):
+        trial.problems.append(f"said: {wrong[0]} ... {said.strip()[-1500:]}")
 
 
 def is_before_us(said: str) -> bool:
@@ -131,8 +156,9 @@ def do_again(trial: Trial, job: Job, place: Place, *, swept: bool = True) -> Non
     for path in found:
         os.utime(path, (then, then))
     process = place.start(job.command(again=True, folder=place.folder))
-    code = process.wait(PATIENCE)
-    said = place.said()
+    if not ended(trial, process):
+        return
+    code, said = process.returncode, place.said()
     check_words(trial, said)
     is_there = "already contains" in said  # a new folder that was finished after all
     if code != 0 and not is_there:

@@ -9,13 +9,13 @@ from typing import Any
 ENOUGH_SECONDS, ENOUGH_RUNS = 1200, 1_000_000
 INTRODUCTION = """## Fuzzing
 
-Every parser was given inputs that atheris changes at random, guided by the lines of anyburl that they reach: arbitrary
-bytes for text, damaged bytes and odd columns for Parquet, one damaged file in a folder. The answer has to be right, or
-an error of ours; another exception, more than 10 seconds of processor time or 3 GB of memory is a finding. Where it
-makes sense, what was read is written and read again, and has to be the same. A run ends after 20 minutes of a
-processor, a million executions, or at a finding, and starts again when that is fixed. Processor time is counted since
-2026-11-17; what was executed before is counted, the time that it took is not. A parser that is marked *short* has had
-neither, and is not yet shown to be sound. Each finding is an input in `tests/corpus`, which the tests replay.
+Every parser was fed inputs mutated by atheris, guided by which lines of anyburl they reach: arbitrary bytes for text,
+damaged bytes and odd columns for Parquet, one damaged file in a folder. The parser must return the right answer or
+raise one of anyburl's own errors; any other exception, more than 10 seconds of processor time or more than 3 GB of
+memory is a finding. Where it makes sense, what was read is written and read back, and must be unchanged. A run ends
+after 20 minutes of processor time, after a million executions or at a finding, and is repeated once the finding is
+fixed. Processor time has been recorded since 2026-11-17; earlier executions are counted without it. A parser marked
+*short* has reached neither limit yet. Every finding is kept as an input in `tests/corpus`, which the tests replay.
 """
 
 
@@ -28,12 +28,12 @@ def fuzz_section(results: Path, abouts: dict[str, str]) -> str:
     total = sum(found["executions"] for found in stored["results"].values())
     table = "\n".join(
         [
-            "| parser | executions | minutes of a processor | edges reached | findings, all fixed |",
+            "| parser | executions | processor minutes | edges reached | findings, all fixed |",
             "| --- | --: | --: | --: | --: |",
             *rows,
         ]
     )
-    end = f"\n\n{total:,} executions in all, until {stored['date']} (UTC), by `{stored['command']}`.\n"
+    end = f"\n\n{total:,} executions in all, the last on {stored['date']} (UTC), by `{stored['command']}`.\n"
     return f"{INTRODUCTION}\n{table}{end}"
 
 

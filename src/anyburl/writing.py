@@ -7,6 +7,7 @@ it has not been touched for a minute.
 from __future__ import annotations
 
 import ctypes
+import errno
 import glob
 import os
 import re
@@ -109,6 +110,31 @@ def replace_text(path: Path, text: str, error: type[AnyburlError] = DataError) -
     """Write a small file of text."""
     with replacing(path, error) as unfinished:
         unfinished.write_text(text, "utf-8")
+
+
+def put_in_place(finished: Path, path: Path) -> None:
+    """Give a finished file its name; its contents are on the disk before."""
+    _sync(finished)
+    os.replace(finished, path)
+    _sync_folder(path.parent)
+
+
+def append_line(path: Path, line: bytes, *, synced: bool = False) -> None:
+    """Append a line in one piece, so that those of two processes do not mix; one that was cut short is ended first.
+
+    Raises OSError if the disk does not take all of it.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        end = os.lseek(descriptor, 0, os.SEEK_END)
+        os.lseek(descriptor, max(end - 1, 0), os.SEEK_SET)
+        whole = (b"" if os.read(descriptor, 1) in (b"", b"\n") else b"\n") + line + b"\n"
+        if os.write(descriptor, whole) < len(whole):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        if synced:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sweep(path: Path) -> None:

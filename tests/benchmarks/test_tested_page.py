@@ -29,7 +29,7 @@ def test_scores_and_explained_survivors_are_told(tmp_path: Path) -> None:
     section = mutation_section(tmp_path)
     assert "| `x.py` | 20 | 10 | 80.0 % | 2 | 1 |" in section
     assert "- `x.py`, 1: the same" in section
-    assert "never\n" not in section.partition("Why survivors stay")[2]
+    assert "never\n" not in section.partition("Why mutants survive")[2]
 
 
 def test_coverage_is_told(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +81,28 @@ def test_a_panic_of_polars_is_a_sentence(run: Any, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("anyburl.triples.dataset.load_dataset", panic)
     result = run("learn", "geo", "--out", tmp_path / "run", code=1)
     assert result.stderr == "error: Polars failed: Os { code: 24, kind: TooManyOpenFiles }\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("can't start new thread"),
+        ImportError("libpolars.so: failed to map segment from shared object"),
+        OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
+        PanicException("failed to spawn cleaner thread: Os { code: 11, kind: WouldBlock }"),
+        OSError("Could not find/load shared object file 'libllvmlite.so': cannot allocate memory"),
+    ],
+)
+def test_a_lack_of_memory_is_no_bug_however_it_is_worded(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: BaseException
+) -> None:
+    def refuse(*given: object) -> None:
+        raise error
+
+    monkeypatch.setattr("anyburl.triples.dataset.load_dataset", refuse)
+    result = run("learn", "geo", "--out", tmp_path / "run", code=1)
+    assert result.stderr == "error: not enough memory (or the system allows no more threads)\n"
 
 
 def test_a_keyboard_interrupt_gives_code_130(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -32,5 +32,11 @@ def test_lines_that_are_not_whole_are_left_out(reasoner: Reasoner, tmp_path: Pat
     assert len(read_metrics(tmp_path)) == 1
 
 
+def test_figures_after_a_line_that_was_cut_short_are_read(reasoner: Reasoner, tmp_path: Path) -> None:
+    (tmp_path / METRICS).write_bytes(b'{"at": nu')
+    keep_metrics(tmp_path, reasoner.evaluate("valid"), None)
+    assert len(read_metrics(tmp_path)) == 1
+
+
 def test_without_a_file_there_are_none(tmp_path: Path) -> None:
     assert read_metrics(tmp_path) == []

@@ -46,6 +46,7 @@ from anyburl.cli import (
 from anyburl.cli.consoles import print_error
 from anyburl.cli.early import handle_signals, leave
 from anyburl.cli.events import logged
+from anyburl.cli.exhausted import NO_MEMORY, lacks_memory
 from anyburl.cli.interrupts import forget_interrupt, raise_again
 from anyburl.errors import AnyburlError, InvalidOptionError
 
@@ -69,18 +70,22 @@ class AnyburlGroup(TyperGroup):
             _let_go_of_output()
             raise typer.Exit(0) from error
         except OSError as error:
+            if lacks_memory(error):
+                _fail(NO_MEMORY, INTERNAL_ERROR, error)
             what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             _fail(what, WRONG_INPUT, error)
-        except MemoryError as error:
-            _fail("not enough memory", INTERNAL_ERROR, error)
         except Exception as error:
             if _is_control(error):
                 raise
+            if lacks_memory(error):
+                _fail(NO_MEMORY, INTERNAL_ERROR, error)
             traceback.print_exc()
             _fail("this is a bug in anyburl: please report it with the traceback above", INTERNAL_ERROR, error)
         except BaseException as error:
             if type(error).__name__ != "PanicException":
                 raise
+            if lacks_memory(error):
+                _fail(NO_MEMORY, INTERNAL_ERROR, error)
             _fail(f"Polars failed: {' '.join(str(error).split())[:300]}", INTERNAL_ERROR, error)
 
     def main(

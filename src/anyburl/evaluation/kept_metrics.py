@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from anyburl.evaluation.metrics import Metrics
+from anyburl.writing import append_line
 
 METRICS = "metrics.jsonl"
 PROTOCOL = ("split", "aggregation", "smoothing", "block_connected", "rules")
@@ -22,8 +22,7 @@ def keep_metrics(run: Path, metrics: Metrics, at: float | None) -> None:
         **{name: told["protocol"][name] for name in PROTOCOL},
         **{name: told["metrics"][name] for name in FIGURES},
     }
-    with (run / METRICS).open("ab") as file:
-        os.write(file.fileno(), json.dumps(line).encode() + b"\n")  # one write: lines of two processes do not mix
+    append_line(run / METRICS, json.dumps(line).encode())
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset, load_recorded
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
-from anyburl.writing import replace_text
+from anyburl.writing import append_line, replace_text
 
 
 @dataclass(frozen=True)
@@ -132,11 +132,7 @@ class RunDirectory:
         """Append one line to trace.jsonl, after completing a line that a kill truncated."""
         path = self.path / run_folder.TRACE
         try:
-            with open(path, "a+b") as file:
-                end = file.seek(0, os.SEEK_END)
-                file.seek(max(end - 1, 0))
-                cut_short = file.read(1) not in (b"", b"\n")
-                file.write((b"\n" if cut_short else b"") + json.dumps(line).encode() + b"\n")
+            append_line(path, json.dumps(line).encode())
         except OSError as refusal:
             raise RunError(f"{path}: the file cannot be written ({refusal.strerror or refusal})") from refusal
 

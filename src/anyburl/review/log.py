@@ -17,6 +17,7 @@ from anyburl.locks import alone
 from anyburl.reading import at_home
 from anyburl.review.export import write_facts
 from anyburl.review.review import Fact, Review
+from anyburl.writing import append_line
 
 FILE = "reviews.jsonl"
 """What the log of a run folder is called."""
@@ -38,10 +39,10 @@ class ReviewLog:
     def record(self, triple: Fact, verdict: str, note: str = "", reader: str = "") -> Review:
         """Append a verdict ("accepted", "rejected", "withdrawn"); it is on disk when this returns."""
         review = Review(triple, verdict, note, reader)
-        line = json.dumps(review.to_json(), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+        line = json.dumps(review.to_json(), ensure_ascii=False).encode("utf-8", "backslashreplace")
         try:
             with alone(self.path.with_name(f".{self.path.name}.lock")):
-                _append(self.path, line)
+                append_line(self.path, line, synced=True)
         except OSError as refusal:
             raise RunError(f"{self.path}: cannot write the review ({refusal.strerror or refusal})") from refusal
         return review
@@ -114,18 +115,3 @@ class ReviewLog:
             return
         self._latest.pop(review.triple, None)
         self._latest[review.triple] = review
-
-
-def _append(path: Path, line: bytes) -> None:
-    """Write one line in one piece, after the end of one that was cut short."""
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        end = os.lseek(descriptor, 0, os.SEEK_END)
-        if end:
-            os.lseek(descriptor, end - 1, os.SEEK_SET)
-            line = line if os.read(descriptor, 1) == b"\n" else b"\n" + line
-        if os.write(descriptor, line) < len(line):
-            raise OSError("the disk is full")
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +19,7 @@ from anyburl.triples.fetching import fetch
 from anyburl.triples.files import read_triples, write_triples
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.registry import download_folder
-from anyburl.writing import replace_text
+from anyburl.writing import put_in_place, replace_text
 
 CHECKED, LOCK = "checked.json", ".lock"
 
@@ -68,7 +67,7 @@ def _get(name: str, folder: Path, split: str, file: RemoteFile, progress: Progre
     partial = folder / f"{path.name}.part"
     _fetch_checked(file, partial, lambda n, total: progress(f"{name}/{path.name}", n, total or file.bytes))
     if file.columns == COLUMNS:
-        os.replace(partial, path)
+        put_in_place(partial, path)
     else:
         write_triples(read_triples(partial).rename(dict(zip(COLUMNS, file.columns, strict=True))), path)
         partial.unlink()
