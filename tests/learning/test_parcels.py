@@ -66,7 +66,7 @@ def test_rules_are_sent_when_they_are_many_or_the_span_is_over(rules: RuleSet, m
         for _ in range(5):
             outbox.put(PROFILE, rules)  # waits if two are there
         is_over.set()
-        outbox.end()
+        outbox.wake()
 
     thread = Thread(target=run_span)
     thread.start()

@@ -89,15 +89,17 @@ class Outbox:
             self._n_rules += len(rules)
             self._changed.notify_all()
 
-    def end(self) -> None:
-        """Wake up who waits for rules: `is_over` says that there are no more."""
+    def wake(self) -> None:
+        """Wake up whoever waits for rules: the span is over, or there is something else to say."""
         with self._changed:
             self._changed.notify_all()
 
-    def take(self, is_over: Callable[[], bool]) -> tuple[list[PackedRules], bool]:
-        """Return what has come together, once it is a parcel or the span is over; and whether that was all."""
+    def take(
+        self, is_over: Callable[[], bool], is_urgent: Callable[[], bool] = lambda: False
+    ) -> tuple[list[PackedRules], bool]:
+        """Return what has come together, once it is a parcel, urgent or the span is over; and whether that was all."""
         with self._changed:
-            self._changed.wait_for(lambda: self._n_rules >= PARCEL or is_over())
+            self._changed.wait_for(lambda: self._n_rules >= PARCEL or is_urgent() or is_over())
             was_over = is_over()  # asked before rules are taken: none can come between
             taken, self._waiting, self._n_rules = self._waiting, [], 0
             self._changed.notify_all()
