@@ -191,8 +191,7 @@ class RayEngine(Stoppable):
             keys, counts = reply.harvested
             self._harvested.append((keys.copy(), counts.copy()))
             counts_paths = with_seconds or place == 0  # with a path budget, all have sampled the same
-            nothing = {} if counts_paths else {"attempts": 0, "paths": 0, "entered": 0, "known_rules": 0}
-            cores += (replace(core, **nothing) for core in reply.cores)
+            cores += reply.cores if counts_paths else map(_without_paths, reply.cores)
         if is_whole:
             self._exhausted |= frozenset.intersection(*(reply.exhausted for reply in replies))
             self._n_listed = {} if with_seconds else dict(replies[0].n_listed)
@@ -220,6 +219,11 @@ class RayEngine(Stoppable):
     def close(self) -> None:
         """Stop the workers, and Ray if it was started here."""
         self._crew.close()
+
+
+def _without_paths(core: CoreSpan) -> CoreSpan:
+    """Return what was harvested, but not what was met on paths that another worker reports."""
+    return replace(core, attempts=0, paths=0, entered=0, known_rules=0)
 
 
 def counted(n_workers: int) -> str:
