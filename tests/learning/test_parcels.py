@@ -52,6 +52,9 @@ def test_rules_are_the_same_when_they_are_unpacked_and_take_less_room_before(rul
     assert found.bodies.tolist() == rules.bodies.tolist()
     for name in COLUMN_TYPES:
         assert getattr(found, name).tolist() == getattr(rules, name).tolist(), name
+        assert not getattr(found, name).flags.writeable, name
+    assert (found.margin is None) == (rules.margin is None)
+    assert found.measures == rules.measures
     n_bytes = sum(column.values.nbytes for column in packed.columns.values())
     n_bytes += sum(column.lengths.nbytes for column in packed.columns.values() if column.lengths is not None)
     assert n_bytes < 15 * len(rules)  # of 30

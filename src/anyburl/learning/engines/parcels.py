@@ -46,9 +46,11 @@ def pack_rules(profile: PathProfile, rules: RuleSet) -> PackedRules:
 
 
 def unpack_rules(packed: PackedRules, vocabulary: Vocabulary) -> RuleSet:
-    """Return the rules, in memory of their own."""
-    columns = {name: unpack(column) for name, column in packed.columns.items()}
-    return RuleSet(vocabulary=vocabulary, bodies=packed.bodies.copy(), **columns)
+    """Return the rules, in memory of their own. They were checked where they were packed."""
+    columns = {"bodies": packed.bodies.copy(), **{name: unpack(column) for name, column in packed.columns.items()}}
+    for column in columns.values():
+        column.flags.writeable = False
+    return RuleSet.checked_before(vocabulary, columns)
 
 
 def pack(column: NDArray[Any]) -> Packed:
