@@ -29,7 +29,8 @@ CASES = (("threads", 1), ("threads", 2), ("ray", 1), ("ray", 2))
 
 @contextmanager
 def simulated_nodes(n_nodes: int) -> Iterator[None]:
-    """Nodes with a core each, on this machine."""
+    """Nodes with a core each, on this machine. Their workers have the priority of threads, which Ray would lower."""
+    os.environ.setdefault("RAY_worker_niceness", "0")
     ray = import_ray()
     from ray.cluster_utils import Cluster
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from learned import ENOUGH, counted
+from numpy.typing import NDArray
 
 from anyburl import (
     Learner,
@@ -29,6 +31,7 @@ from anyburl import (
 )
 from anyburl.learning.engines.ray import RayEngine
 from anyburl.learning.learner import Span
+from anyburl.learning.share import Handout
 from anyburl.ranking.backends.ray import RayBackend
 from anyburl.ranking.queries import make_queries
 from anyburl.tuning.evidence import rule_groups
@@ -167,6 +170,47 @@ def test_a_lost_worker_does_not_change_the_rules_of_a_path_budget(nodes: Nodes) 
     assert len(spans) > 4
 
 
+def test_a_worker_lost_with_pieces_in_hand_or_joining_later_does_not_change_the_rules_of_a_path_budget(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+
+    lossy = make(RANDOM, "ray", paths=150_000, seed=3)
+    engine = lossy.engine
+    assert isinstance(engine, RayEngine)
+    hand_out, handed = engine._hand_out, list[int]()
+
+    def hand_out_and_lose(handout: Handout, number: int) -> NDArray[np.int64]:
+        handed.append(number)
+        if len(handed) == 6:
+            ray.kill(engine._crew.workers[number])
+        return hand_out(handout, number)
+
+    def wait_for_another(span: Span) -> None:
+        while span.number == 2 and len(engine._crew.workers) < 2:
+            time.sleep(0.1)
+            engine._crew.refresh()
+
+    monkeypatch.setattr(engine, "_hand_out", hand_out_and_lose)
+    spans = assert_same(make(RANDOM, "threads", paths=150_000, seed=3), lossy, wait_for_another)
+    assert any("lost 1 Ray worker in span 1: its share of the span is done again" in note for note in spans[0].notes)
+    assert len(spans) > 4
+    assert len(set(handed)) == 3
+
+
+def test_pieces_of_the_bodies_go_to_all_workers_of_a_path_budget(nodes: Nodes) -> None:
+    learner = make(WIDE, "ray", paths=100_000, seed=3)
+    engine = learner.engine
+    assert isinstance(engine, RayEngine)
+
+    def look(span: Span) -> None:
+        owned = np.array([*engine._owned.values()])
+        assert (owned.sum(axis=0) == 1).all()
+        assert (owned.mean(axis=1) > 0.2).all()
+
+    assert run(learner, look)
+
+
 # With seconds.
 
 
@@ -184,14 +228,15 @@ def test_a_run_ends_at_its_seconds_and_takes_snapshots(engine: str) -> None:
     assert sum(entry.cores for entry in spans[0].profiles) == 2
 
 
-def test_stop_ends_a_run_soon_and_keeps_what_was_found(engine: str) -> None:
-    learner = make(WIDE, engine, seconds=600, span=600)
+@pytest.mark.parametrize("budget", [{"seconds": 600, "span": 600}, {"paths": ENOUGH}], ids=["seconds", "paths"])
+def test_stop_ends_a_run_soon_and_keeps_what_was_found(engine: str, budget: dict[str, Any]) -> None:
+    learner = make(WIDE, engine, **budget)
     threading.Timer(0.5, learner.stop).start()
     spans = run(learner)
     assert learner.elapsed < 600
     assert learner.stopped_by == "interrupt"
-    assert len(spans) == 1
-    assert len(counted(learner.rules())) == spans[0].n_rules > 0
+    assert len(counted(learner.rules())) == spans[-1].n_rules > 0
+    assert spans[-1].n_rules == sum(span.new_rules for span in spans)
 
 
 def test_a_node_that_dies_in_a_span_and_a_larger_one_that_joins_cost_nothing_that_was_reported(nodes: Nodes) -> None:

@@ -52,6 +52,9 @@ def test_rules_are_the_same_when_they_are_unpacked_and_take_less_room_before(rul
     assert found.bodies.tolist() == rules.bodies.tolist()
     for name in COLUMN_TYPES:
         assert getattr(found, name).tolist() == getattr(rules, name).tolist(), name
+        assert not getattr(found, name).flags.writeable, name
+    assert (found.margin is None) == (rules.margin is None)
+    assert found.measures == rules.measures
     n_bytes = sum(column.values.nbytes for column in packed.columns.values())
     n_bytes += sum(column.lengths.nbytes for column in packed.columns.values() if column.lengths is not None)
     assert n_bytes < 15 * len(rules)  # of 30
@@ -66,7 +69,7 @@ def test_rules_are_sent_when_they_are_many_or_the_span_is_over(rules: RuleSet, m
         for _ in range(5):
             outbox.put(PROFILE, rules)  # waits if two are there
         is_over.set()
-        outbox.end()
+        outbox.wake()
 
     thread = Thread(target=run_span)
     thread.start()

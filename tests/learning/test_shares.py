@@ -1,14 +1,15 @@
-"""Bodies are owned by hash: every one by exactly one worker, and about equally many by each."""
+"""Bodies are divided by hash: every one goes to exactly one worker, and about equally many to each."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from anyburl import LearnOptions, PathProfile
 from anyburl.bodies.arrays import BodyArrays
 from anyburl.learning.engines.search import search_arrays
-from anyburl.learning.share import ALL_SHARDS, N_SHARDS, WHOLE, Share, divide, shards_of
+from anyburl.learning.share import ALL_SHARDS, LEAST, N_SHARDS, WHOLE, Handout, Share, divide, shards_of
 from anyburl.learning.source import BodySource
 from anyburl.rng import batch_state
 from kernels import random_graph, table_of
@@ -40,6 +41,41 @@ def test_some_of_the_shards_can_be_divided() -> None:
     assert (np.sum(divide(some, 3), axis=0) == some).all()
 
 
+def pieces_of(shards: NDArray[np.bool_], n_workers: int) -> list[list[int]]:
+    handout = Handout(shards, n_workers)
+    return list(iter(lambda: handout.next_piece().tolist(), []))
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3, 7, 5000])
+def test_shards_are_handed_out_without_rest_nor_overlap_in_pieces_that_become_smaller(n_workers: int) -> None:
+    some = np.arange(N_SHARDS) % 5 != 0
+    pieces = pieces_of(some, n_workers)
+    assert np.array_equal(np.concatenate(pieces), np.flatnonzero(some))
+    sizes = [len(piece) for piece in pieces]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] <= max(some.sum() / (2 * n_workers), 1)
+    assert sizes[-1] <= max(N_SHARDS / (LEAST * n_workers), 1)
+
+
+def test_whoever_is_fast_gets_more_pieces_and_nobody_waits_long_at_the_end() -> None:
+    handout, busy_until, speeds = Handout(ALL_SHARDS, 2), [0.0, 0.0], (1.0, 3.0)
+    while len(piece := handout.next_piece()):
+        idle = int(np.argmin(busy_until))
+        busy_until[idle] += len(piece) / speeds[idle]
+    assert max(busy_until) < 1.05 * N_SHARDS / sum(speeds)
+
+
+def test_all_that_is_queued_can_be_taken_at_once() -> None:
+    source = make_source(PathProfile(True, 2))
+    bodies, _, _ = draw(source)
+    assert source.take_all() is None
+    source.put(bodies)
+    taken = source.take_all()
+    assert taken is not None
+    assert np.array_equal(taken.keys, bodies.keys)
+    assert source.take() is None
+
+
 def test_bodies_are_spread_evenly() -> None:
     keys = np.arange(400_000, dtype=np.uint64) * np.uint64(7)
     sizes = np.bincount(shards_of(keys), minlength=N_SHARDS)
@@ -54,12 +90,13 @@ def test_workers_find_together_what_one_finds_alone(profile: PathProfile) -> Non
     parts = [draw(make_source(profile, Share(owned))) for owned in divide(ALL_SHARDS, 3)]
     assert np.array_equal(np.sort(np.concatenate([bodies.keys for bodies, _, _ in parts])), np.sort(whole.keys))
     assert all(0 < len(bodies.keys) < len(whole.keys) for bodies, _, _ in parts)
-    assert {(made, found) for _, made, found in parts} == {(attempts, paths)}
+    assert sum(made for _, made, _ in parts) == pytest.approx(attempts, abs=3)
+    assert sum(found for _, _, found in parts) == pytest.approx(paths, abs=3)
 
 
 def test_workers_that_sample_for_themselves_count_their_part_of_the_paths() -> None:
     _, attempts, paths = draw(make_source(PathProfile(True, 2)))
-    _, made, found = draw(make_source(PathProfile(True, 2), Share(divide(ALL_SHARDS, 4)[0], 0.25)))
+    _, made, found = draw(make_source(PathProfile(True, 2), Share(divide(ALL_SHARDS, 4)[0])))
     assert (made, found) == (attempts // 4, round(paths / 4))
 
 

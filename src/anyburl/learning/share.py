@@ -1,4 +1,7 @@
-"""Which worker owns which bodies: workers that share nothing divide them by a hash of their keys."""
+"""Which worker harvests which bodies: workers that share nothing divide them by a hash of their keys, the shard.
+
+With seconds, every worker owns some of the shards. With a path budget, shards are handed out while a span runs.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from anyburl.bodies.arrays import BodyArrays
 
 N_SHARDS = 4096
 ALL_SHARDS = np.ones(N_SHARDS, np.bool_)
+LEAST = 32  # of a worker's share of all shards, this part is the smallest piece that is handed out
 
 
 def shards_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -32,16 +36,31 @@ def divide(shards: NDArray[np.bool_], n_workers: int) -> list[NDArray[np.bool_]]
     return parts
 
 
+class Handout:
+    """Shards handed out piece by piece, in pieces that become smaller, so that all workers finish at about the same
+    time: bodies differ in their work, and cores in their speed.
+    """
+
+    def __init__(self, shards: NDArray[np.bool_], n_workers: int) -> None:
+        self._left = np.flatnonzero(shards)
+        self._n_workers = n_workers
+
+    def next_piece(self) -> NDArray[np.int64]:
+        """Return the numbers of the next shards; none if all were handed out."""
+        size = max(len(self._left) // (2 * self._n_workers), N_SHARDS // (LEAST * self._n_workers), 1)
+        piece, self._left = self._left[:size], self._left[size:]
+        return piece
+
+
 @dataclass(frozen=True)
 class Share:
     """One worker's part of all bodies.
 
-    Workers that all sample the same paths count them in full (`weight` 1), and the engine counts them once. Those that
-    sample independently drop the bodies of others, so each path counts in proportion to their share of the bodies.
+    Workers sample independently and drop the bodies of others, so each path counts in proportion to their share of the
+    bodies.
     """
 
     owned: NDArray[np.bool_] | None = None  # shard -> whether its bodies are kept; None: all are
-    weight: float = 1.0
 
     def owns(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Mark the bodies that this worker owns."""
@@ -52,7 +71,8 @@ class Share:
         if self.owned is None:
             return bodies, attempts, paths
         own = bodies.take(np.flatnonzero(self.owns(bodies.keys)))
-        return own, round(attempts * self.weight), round(paths * self.weight)
+        weight = float(self.owned.mean())
+        return own, round(attempts * weight), round(paths * weight)
 
 
 WHOLE = Share()

@@ -174,6 +174,11 @@ class BodySource:
         with self._lock:
             self._n_held -= 1
 
+    def take_all(self) -> BodyArrays | None:
+        """Return all bodies to be harvested, or None."""
+        pieces, self._pending = self._pending, deque()
+        return BodyArrays(*(np.concatenate(columns) for columns in zip(*pieces, strict=True))) if pieces else None
+
     def take(self) -> BodyArrays | None:
         """Return bodies to be harvested, or None."""
         try:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
 from threading import Event
 
 import numpy as np
@@ -19,7 +20,7 @@ from anyburl.learning.engines.search import SearchArrays
 from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.engines.worker import Worker
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
-from anyburl.learning.share import Share
+from anyburl.learning.share import Share, shards_of
 from anyburl.learning.source import BodySource
 from anyburl.paths.profile import PathProfile
 from anyburl.triples.vocabulary import Vocabulary
@@ -40,9 +41,12 @@ class SpanOrder:
 
 @dataclass(frozen=True)
 class Division:
-    """The bodies that one worker owns from now on, and how far each profile was listed before."""
+    """The bodies that one worker owns from now on, and how far each profile was listed before.
 
-    owned: NDArray[np.bool_]
+    With a path budget, every worker finds all bodies (`owned` is None), and harvests those that are handed out to it.
+    """
+
+    owned: NDArray[np.bool_] | None
     n_listed: Mapping[PathProfile, int]
 
 
@@ -62,6 +66,7 @@ class Delivery:
 
     rules: list[PackedRules]
     reply: SpanReply | None
+    wants_piece: bool  # of the bodies, to harvest them next
 
 
 class _LoggedBodies(SeenBodies):
@@ -103,6 +108,8 @@ class RayWorker:
         self._span: Future[SpanReply]
         self._seen = _LoggedBodies()
         self._sources: dict[PathProfile, BodySource] = {}
+        self._pieces: SimpleQueue[NDArray[np.int64]] = SimpleQueue()  # numbers of shards: handed out, not yet begun
+        self._wants_piece = Event()
         self._stop = Event()
 
     def ready(self) -> str:
@@ -112,20 +119,38 @@ class RayWorker:
     def start_span(self, order: SpanOrder, number: int, division: Division | None, known: Harvested | None) -> Delivery:
         """Begin a span as worker `number`, and return its first rules.
 
-        After a new division, `known` are the bodies that any worker has harvested.
+        `known` are the bodies that any worker has harvested: after a new division all, with a path budget those of the
+        last span.
         """
+        if order.seconds is None:
+            self._wants_piece.set()
         self._span = self._thread.submit(self._run, order, number, division, known)
-        self._span.add_done_callback(lambda span: self._outbox.end())
+        self._span.add_done_callback(lambda span: self._outbox.wake())
         return self.fetch()
 
-    def fetch(self) -> Delivery:
-        """Return the next rules of the span."""
-        rules, is_last = self._outbox.take(self._span.done)
-        return Delivery(rules, self._span.result() if is_last else None)
+    def fetch(self, piece: NDArray[np.int64] | None = None) -> Delivery:
+        """Take in a piece of the shards, if it was wanted (an empty one says that no more are left); return the next
+        rules of the span.
+        """
+        if piece is not None:
+            self._wants_piece.clear()
+            self._pieces.put(piece)
+        rules, is_last = self._outbox.take(self._span.done, self._wants_piece.is_set)
+        return Delivery(rules, self._span.result() if is_last else None, self._wants_piece.is_set())
+
+    def _next_piece(self) -> NDArray[np.int64]:
+        """Return the next piece, and ask for the one after it: it should be there in time."""
+        piece = self._pieces.get()
+        if len(piece):
+            self._wants_piece.set()
+            self._outbox.wake()
+        return piece
 
     def _run(self, order: SpanOrder, number: int, division: Division | None, known: Harvested | None) -> SpanReply:
         if division is not None and known is not None:
             self._begin(division, known)
+        elif known is not None:
+            self._note(known)
         self._worker.floor = order.floor
         for profile in order.sweeping:
             self._sources[profile].start_sweep()
@@ -143,14 +168,13 @@ class RayWorker:
 
     def _begin(self, division: Division, known: Harvested) -> None:
         """Forget everything except what was harvested, and switch to another share of the bodies."""
-        weight = 1.0 if self._options.seconds is None else float(division.owned.mean())
-        share = Share(division.owned, weight)
+        share = Share(division.owned)
         self._worker.forget()
         self._seen = _LoggedBodies()
         keys, counts = known
         own = np.flatnonzero(share.owns(keys))
         self._seen.enter(keys[own], 0)
-        SeenBodies.record(self._seen, keys[own], counts[own].astype(np.int64))
+        self._note((keys[own], counts[own]))
         graph, triples, follows = self._search.graph, self._search.triples, self._search.follows
         self._sources = {
             profile: BodySource(graph, triples, profile, self._options, share, follows)
@@ -161,14 +185,30 @@ class RayWorker:
                 self._sources[profile].start_sweep()
                 self._sources[profile].skip(n_listed)
 
+    def _note(self, known: Harvested) -> None:
+        """Note how many rules bodies gave that were harvested earlier, here or elsewhere."""
+        keys, counts = known
+        SeenBodies.record(self._seen, keys, counts.astype(np.int64))
+
     def _work_paths(self, order: SpanOrder) -> list[CoreSpan]:
-        """Sample the paths of all cores, as every worker does, and harvest this worker's share of the bodies."""
+        """Sample the paths of all cores, as every worker does, and harvest the bodies that are handed out."""
+        stopped: Callable[[], bool] = self._stop.is_set
         for profile, source in self._sources.items():
             source.before_span(order.allocation.count(profile) * PATHS_PER_CORE)
-        return [
-            self._worker.work_paths(self._sources[profile], self._seen, (order.number, core), self._stop.is_set)
+        found = [
+            self._worker.find_paths(self._sources[profile], self._seen, (order.number, core), stopped)
             for core, profile in enumerate(order.allocation)
         ]
+        new = [(source, bodies) for source in self._sources.values() if (bodies := source.take_all()) is not None]
+        shards = [shards_of(bodies.keys) for _, bodies in new]
+        while len(piece := self._next_piece()) and not stopped():
+            for (source, bodies), shard in zip(new, shards, strict=True):
+                source.put(bodies.take(np.flatnonzero(np.isin(shard, piece))))
+                found.append(self._worker.help_with(source, self._seen, stopped))
+        if stopped():  # some were not harvested: their profiles are not exhausted
+            for source, bodies in new:
+                source.put(bodies)
+        return found
 
     def _work_until(self, order: SpanOrder, seconds: float, number: int) -> list[CoreSpan]:
         """Give each profile its part of the span: a worker must work on all of them, since nobody else has its bodies.

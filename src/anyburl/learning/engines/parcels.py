@@ -46,9 +46,11 @@ def pack_rules(profile: PathProfile, rules: RuleSet) -> PackedRules:
 
 
 def unpack_rules(packed: PackedRules, vocabulary: Vocabulary) -> RuleSet:
-    """Return the rules, in memory of their own."""
-    columns = {name: unpack(column) for name, column in packed.columns.items()}
-    return RuleSet(vocabulary=vocabulary, bodies=packed.bodies.copy(), **columns)
+    """Return the rules, in memory of their own. They were checked where they were packed."""
+    columns = {"bodies": packed.bodies.copy(), **{name: unpack(column) for name, column in packed.columns.items()}}
+    for column in columns.values():
+        column.flags.writeable = False
+    return RuleSet.checked_before(vocabulary, columns)
 
 
 def pack(column: NDArray[Any]) -> Packed:
@@ -89,15 +91,17 @@ class Outbox:
             self._n_rules += len(rules)
             self._changed.notify_all()
 
-    def end(self) -> None:
-        """Wake up who waits for rules: `is_over` says that there are no more."""
+    def wake(self) -> None:
+        """Wake up whoever waits for rules: the span is over, or there is something else to say."""
         with self._changed:
             self._changed.notify_all()
 
-    def take(self, is_over: Callable[[], bool]) -> tuple[list[PackedRules], bool]:
-        """Return what has come together, once it is a parcel or the span is over; and whether that was all."""
+    def take(
+        self, is_over: Callable[[], bool], is_urgent: Callable[[], bool] = lambda: False
+    ) -> tuple[list[PackedRules], bool]:
+        """Return what has come together, once it is a parcel, urgent or the span is over; and whether that was all."""
         with self._changed:
-            self._changed.wait_for(lambda: self._n_rules >= PARCEL or is_over())
+            self._changed.wait_for(lambda: self._n_rules >= PARCEL or is_urgent() or is_over())
             was_over = is_over()  # asked before rules are taken: none can come between
             taken, self._waiting, self._n_rules = self._waiting, [], 0
             self._changed.notify_all()

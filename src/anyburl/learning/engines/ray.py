@@ -1,7 +1,8 @@
-"""The cores of a cluster: Ray workers that own bodies by hash, so that none repeats the work of another.
+"""The cores of a cluster: Ray workers that divide bodies by hash, so that none repeats the work of another.
 
-Workers share nothing but the graph. The driver knows what they have harvested, so losing or gaining a worker costs no
-more than the current span: bodies are divided again, and every worker learns what is known.
+Workers share nothing but the graph. With seconds, each owns its part of the bodies. With a path budget, all of them
+find the same bodies, and the driver hands those out, piece by piece. It knows what they have harvested, so losing or
+gaining a worker costs no more than the current span: bodies are divided again, and every worker learns what is known.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.history import ProfileSpan
 from anyburl.learning.known import known_keys
 from anyburl.learning.options import LearnOptions
-from anyburl.learning.share import ALL_SHARDS, divide
+from anyburl.learning.share import ALL_SHARDS, N_SHARDS, Handout, divide
 from anyburl.learning.source import is_fruitless
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
@@ -66,7 +67,8 @@ class RayEngine(Stoppable):
         self._sweeping: set[PathProfile] = set()
         self._exhausted: set[PathProfile] = set()
         self._n_listed: dict[PathProfile, int] = {}
-        self._divided = ALL_SHARDS  # the shards that were last divided,
+        self._n_told = 0  # of those: workers know of them
+        self._divided = ALL_SHARDS  # the shards that were last divided or handed out,
         self._owned: dict[int, NDArray[np.bool_]] = {}  # and which of them each worker has
         search = search_arrays(table, options)
         warm_up(options, search.graph.n_relations)  # so that workers on this machine find compiled kernels
@@ -115,7 +117,8 @@ class RayEngine(Stoppable):
     def _run(self, order: SpanOrder, shards: NDArray[np.bool_]) -> dict[int, _Found]:
         """Let all workers run a span, each for its part of `shards`; return what those found that were not lost."""
         workers = dict(self._crew.workers)
-        divisions, known = self._divide(shards)
+        divisions, known = self._divide(shards), self._news()
+        handout = Handout(shards, len(workers))
         calls = {
             worker.start_span.remote(order, number, divisions.get(number), known): number
             for number, worker in workers.items()
@@ -129,8 +132,10 @@ class RayEngine(Stoppable):
                     self._crew.collect(calls, deliveries, at_least=1)
                 for number in list(deliveries):
                     found[number].add(deliveries[number], self._vocabulary)
-                    if deliveries.pop(number).reply is None:
-                        calls[workers[number].fetch.remote()] = number
+                    delivery = deliveries.pop(number)
+                    if delivery.reply is None:
+                        piece = self._hand_out(handout, number) if delivery.wants_piece else None
+                        calls[workers[number].fetch.remote(piece)] = number
             except KeyboardInterrupt:
                 if self.stopped:
                     raise
@@ -145,18 +150,37 @@ class RayEngine(Stoppable):
             self._notes.append(f"lost {counted(n_lost)} in span {order.number}: {cost}, {len(whole)} left")
         return whole
 
-    def _divide(self, shards: NDArray[np.bool_]) -> tuple[dict[int, Division], Any]:
-        """Divide `shards` between the workers, unless it was done before; return the divisions, and all that was
-        harvested.
-        """
+    def _divide(self, shards: NDArray[np.bool_]) -> dict[int, Division]:
+        """Divide `shards` between the workers, unless it was done before; with a path budget, nobody owns any yet."""
         numbers = sorted(self._crew.workers)
-        if shards is self._divided and self._owned.keys() == set(numbers):
-            return {}, None
-        self._divided = shards
-        self._owned = dict(zip(numbers, divide(shards, len(numbers)), strict=True)) if numbers else {}
-        self._harvested = [join_harvested(self._harvested)]
-        divisions = {number: Division(owned, self._n_listed) for number, owned in self._owned.items()}
-        return divisions, self._crew.put(self._harvested[0])
+        is_new = shards is not self._divided or self._owned.keys() != set(numbers)
+        hands_out = self._options.seconds is None
+        if hands_out or not numbers:
+            self._owned = {number: np.zeros(N_SHARDS, np.bool_) for number in numbers}
+        elif is_new:
+            self._owned = dict(zip(numbers, divide(shards, len(numbers)), strict=True))
+        if not is_new:
+            return {}
+        self._divided, self._n_told = shards, 0
+        return {number: Division(None if hands_out else owned, self._n_listed) for number, owned in self._owned.items()}
+
+    def _news(self) -> Any:
+        """Return the harvested bodies that workers do not know of: all, after a division; later, with seconds, none,
+        since each knows its own.
+        """
+        if self._n_told and self._options.seconds is not None:
+            return None
+        news = join_harvested(self._harvested[self._n_told :])
+        if not self._n_told:
+            self._harvested = [news]
+        self._n_told = len(self._harvested)
+        return self._crew.put(news)
+
+    def _hand_out(self, handout: Handout, number: int) -> NDArray[np.int64]:
+        """Return more shards for a worker, and note that it has them."""
+        piece = handout.next_piece()
+        self._owned[number][piece] = True
+        return piece
 
     def _take(self, found: Sequence[_Found], *, is_whole: bool) -> list[CoreSpan]:
         """Record what was found, and copy it out of the object store."""
@@ -167,7 +191,7 @@ class RayEngine(Stoppable):
             keys, counts = reply.harvested
             self._harvested.append((keys.copy(), counts.copy()))
             counts_paths = with_seconds or place == 0  # with a path budget, all have sampled the same
-            cores += reply.cores if counts_paths else (replace(core, attempts=0, paths=0) for core in reply.cores)
+            cores += reply.cores if counts_paths else map(_without_paths, reply.cores)
         if is_whole:
             self._exhausted |= frozenset.intersection(*(reply.exhausted for reply in replies))
             self._n_listed = {} if with_seconds else dict(replies[0].n_listed)
@@ -195,6 +219,11 @@ class RayEngine(Stoppable):
     def close(self) -> None:
         """Stop the workers, and Ray if it was started here."""
         self._crew.close()
+
+
+def _without_paths(core: CoreSpan) -> CoreSpan:
+    """Return what was harvested, but not what was met on paths that another worker reports."""
+    return replace(core, attempts=0, paths=0, entered=0, known_rules=0)
 
 
 def counted(n_workers: int) -> str:

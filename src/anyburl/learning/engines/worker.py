@@ -88,11 +88,16 @@ class Worker:
 
     def work_paths(self, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]) -> CoreSpan:
         """Sample a fixed number of paths of one profile, then harvest: idle cores can help with that."""
+        found = self.find_paths(source, seen, key, stopped)
+        self._drain(source, seen, found, stopped)
+        return found
+
+    def find_paths(self, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]) -> CoreSpan:
+        """Sample a fixed number of paths of one profile, and queue the new bodies."""
         found = CoreSpan(source.profile)
         batch = 0
         while found.attempts < PATHS_PER_CORE and not stopped() and self._find(source, seen, found, key, batch):
             batch += 1
-        self._drain(source, seen, found, stopped)
         return found
 
     def help_with(self, source: BodySource, seen: SeenBodies, stopped: Callable[[], bool]) -> CoreSpan:
