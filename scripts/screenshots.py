@@ -53,6 +53,8 @@ def take(chromium: str, address: str) -> None:
         for name, (path, scheme) in PICTURES.items():
             page = browser.new_page(viewport=SIZE, color_scheme="dark" if scheme == "dark" else "light")
             page.goto(address + path)
+            if name == "review":
+                page.wait_for_selector(".review-card")
             page.screenshot(path=IMAGES / f"explorer-{name}.png")
             page.close()
         browser.close()

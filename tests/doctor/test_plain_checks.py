@@ -112,7 +112,7 @@ def test_plain_labels_have_no_fault() -> None:
 
 def test_labels_that_look_alike_are_grouped() -> None:
     by_unicode, by_case = check_labels(facts_of([("\u00e9", "r", "e\u0301"), ("Paris", "r", "PARIS")]), 10)
-    assert by_unicode.sentence == "1 group of entities with labels that differ only by the way Unicode writes them"
+    assert by_unicode.sentence == "1 group of entities with labels that differ only by Unicode normalization"
     assert by_case.sentence == "1 group of entities with labels that differ only by upper and lower case"
     assert rows_of(by_case) == [{"label": "PARIS | Paris"}]
 

@@ -112,7 +112,7 @@ def test_strong_rules_contradict_a_fact_of_a_functional_relation() -> None:
     first = report.suspects(1).row(0)
     assert first[:3] == ("c7", "capital", "k9")
     finding = next(finding for finding in report.findings if finding.check == "suspects")
-    assert "rules say k7 instead" in str(rows_of(finding)[0]["why"])
+    assert "rules predict k7 instead" in str(rows_of(finding)[0]["why"])
 
 
 def test_an_examination_depends_on_its_seed_only() -> None:

@@ -113,7 +113,7 @@ def test_quotes_mean_nothing_where_tabs_separate(tmp_path: Path) -> None:
         ("s,p,o\n", "train.csv: expected lines with a subject, a relation and an object, got none"),
         ("", "train.csv: expected lines with a subject, a relation and an object, got none"),
         ("\n\n", "train.csv: expected lines with a subject, a relation and an object, got none"),
-        ("\n\ns,p\na,b\n", "train.csv:3: expected three columns, got the columns s, p; say which"),
+        ("\n\ns,p\na,b\n", "train.csv:3: expected three columns, got the columns s, p; choose with"),
     ],
 )
 def test_what_is_wrong_with_a_csv_file_is_said(tmp_path: Path, text: str, sentence: str) -> None:

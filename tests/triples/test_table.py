@@ -92,7 +92,7 @@ def test_frames_give_named_columns_or_else_the_three_they_have(make: Any) -> Non
 @pytest.mark.parametrize("make", [pl.DataFrame, pandas_frame])
 def test_a_fourth_column_is_not_guessed(make: Any) -> None:
     frame = make({"head": ["a"], "r": ["b"], "tail": ["c"], "weight": [0.5]})
-    with pytest.raises(DataError, match="expected three columns, got the columns head, r, tail, weight; say which"):
+    with pytest.raises(DataError, match="expected three columns, got the columns head, r, tail, weight; choose with"):
         TripleTable.from_frame(frame)
 
 
