@@ -81,3 +81,13 @@ def test_rules_are_sent_when_they_are_many_or_the_span_is_over(rules: RuleSet, m
     thread.join()
     assert sum(sent) == 5
     assert max(sent) == 2
+
+
+def test_few_rules_wait_where_something_else_is_urgent(rules: RuleSet) -> None:
+    outbox, is_over = Outbox(), Event()
+    outbox.put(PROFILE, rules)
+    assert outbox.take(is_over.is_set, is_urgent=lambda: True) == ([], False)
+    is_over.set()
+    [packed], was_over = outbox.take(is_over.is_set, is_urgent=lambda: True)
+    assert was_over
+    assert len(unpack_rules(packed, rules.vocabulary)) == len(rules)

@@ -99,10 +99,14 @@ class Outbox:
     def take(
         self, is_over: Callable[[], bool], is_urgent: Callable[[], bool] = lambda: False
     ) -> tuple[list[PackedRules], bool]:
-        """Return what has come together, once it is a parcel, urgent or the span is over; and whether that was all."""
+        """Return what has come together, once it is a parcel or the span is over; and whether that was all. If anything
+        else is urgent, return no rules: they wait for the next call.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._n_rules >= PARCEL or is_urgent() or is_over())
             was_over = is_over()  # asked before rules are taken: none can come between
+            if self._n_rules < PARCEL and not was_over:
+                return [], False
             taken, self._waiting, self._n_rules = self._waiting, [], 0
             self._changed.notify_all()
         return [pack_rules(profile, rules) for profile, rules in taken], was_over
