@@ -40,6 +40,15 @@ def test_a_run_that_has_just_begun_has_no_rules(folder: Path, rules: RuleSet) ->
     assert RuleSet.load(folder).vocabulary == rules.vocabulary
 
 
+def test_rules_that_are_gone_from_a_run_are_noticed_by_its_trace(folder: Path, rules: RuleSet) -> None:
+    (folder / run_folder.TRACE).write_text(SPAN)
+    assert RuleSet.read(folder)[1].remarks == [
+        "it holds no rules, but found 4: they were not saved yet, or rules.parquet was removed"
+    ]
+    write_part(folder, rules)
+    assert RuleSet.read(folder)[1].remarks == []
+
+
 def test_a_finished_run_is_its_file(folder: Path, rules: RuleSet) -> None:
     rules.save(folder / run_folder.RULES)
     assert_same(RuleSet.load(folder), rules)

@@ -14,7 +14,7 @@ from anyburl.ruleset.files.anyburl_writer import write_text
 from anyburl.ruleset.files.opening import PathLike, first_bytes
 from anyburl.ruleset.files.parquet import read_parquet, write_parquet
 from anyburl.ruleset.files.report import ReadReport
-from anyburl.ruleset.files.run_folder import read_run
+from anyburl.ruleset.files.run_folder import missing_rules, read_run
 from anyburl.triples.vocabulary import Vocabulary
 
 PARQUET = ".parquet"
@@ -54,7 +54,8 @@ def read_rules(
     if Path(path).is_dir():
         rules, damaged = read_run(Path(path), at)
         known, n_unknown = (rules, 0) if vocabulary is None else reencode(rules, vocabulary)
-        return known, ReadReport(len(known), n_unknown=n_unknown, damaged=damaged)
+        remarks = [] if len(rules) or at is not None else missing_rules(Path(path))
+        return known, ReadReport(len(known), n_unknown=n_unknown, damaged=damaged, remarks=remarks)
     if at is not None:
         raise OptionError(f"at needs a run folder with snapshots, got the file {os.fspath(path)!r}")
     if first_bytes(path) == b"PAR1" or os.fspath(path).lower().endswith(PARQUET):

@@ -140,6 +140,14 @@ def read_trace(folder: Path) -> Iterator[dict[str, Any]]:
                     yield found
 
 
+def missing_rules(folder: Path) -> list[str]:
+    """Return a remark on a run that holds no rules, if its trace tells of some."""
+    n_found = max((line["rules"] for line in read_trace(folder) if is_whole_span(line)), default=0)
+    if not n_found:
+        return []
+    return [f"it holds no rules, but found {n_found:,}: they were not saved yet, or {RULES} was removed"]
+
+
 def is_whole_span(line: dict[str, Any]) -> bool:
     """Return whether a line of the trace has what a run needs to go on."""
     numbers = (line.get(name) for name in ("number", "elapsed", "rules", "dropped", "paths", "bodies"))
