@@ -65,7 +65,7 @@ def test_rules_are_counted_as_they_were_learned(triples: list[Triple]) -> None:
 
 @pytest.mark.parametrize("nothing", [[], pl.DataFrame(schema=["subject", "relation", "object"]), np.empty((0, 3), str)])
 def test_nothing_is_no_data_set(nothing: object) -> None:
-    with pytest.raises(DataError, match="no triple"):
+    with pytest.raises(DataError, match="at least one triple"):
         load_dataset(nothing)
 
 

@@ -31,7 +31,7 @@ def test_an_entity_shows_facts_predictions_and_a_graph(open_page: Any) -> None:
     page = open_page("/entity?label=France")
     assert page.get_by_text("official language").first.is_visible()
     page.get_by_role("link", name="Predicted facts").click()
-    page.get_by_text("New facts about it").wait_for()
+    page.get_by_text("New facts that rules predict about it").wait_for()
     page.get_by_role("link", name="Graph", exact=True).click()
     page.locator("svg.drawing .edge.prediction").first.wait_for(state="attached")
     page.locator("svg.drawing a", has_text="Germany").first.click()
@@ -56,7 +56,7 @@ def test_the_order_of_answers_changes_with_the_aggregation(open_page: Any) -> No
 def test_a_prediction_is_explained_drawn_and_downloaded(open_page: Any) -> None:
     page = open_page(f"/ask?{urlencode({'subject': 'France', 'relation': 'official_language', 'new': 'true'})}")
     page.get_by_role("link", name=re.compile("Why")).first.click()
-    page.get_by_role("heading", name="The rules that fire").wait_for()
+    page.get_by_role("heading", name="Rules that fire").wait_for()
     assert page.locator("svg.drawing .edge.prediction").first.is_visible()
     page.get_by_text("Proof graph of this rule").first.click()
     with page.expect_download() as download:

@@ -45,7 +45,7 @@ def test_a_file_gives_the_same_vectors_and_refuses_other_data(tmp_path: Path) ->
     again = load_embedding(tmp_path, geo)
     assert again.digest == embedding.digest
     other = Dataset.from_triples([("a", "r", "b")])
-    with pytest.raises(RunError, match="other data"):
+    with pytest.raises(RunError, match="data other than"):
         load_embedding(tmp_path, other)
 
 
@@ -118,7 +118,7 @@ class TestTraining:
         from anyburl.embedding.embed import embed
 
         learn([("a", "r", "b"), ("b", "r", "a")], paths=100, out=tmp_path)
-        with pytest.raises(RunError, match="other data"):
+        with pytest.raises(RunError, match="data other than"):
             embed("geo", out=tmp_path, **TINY)  # type: ignore[arg-type]
 
 

@@ -33,7 +33,7 @@ def test_an_old_span_whose_rules_were_dropped_refuses() -> None:
     learner = make_learner(GRAPH, **OPTIONS, max_rules=150)
     spans = list(learner.spans())
     assert spans[0].n_dropped < learner.store.n_dropped
-    with pytest.raises(RunError, match=r"the rules of span 1 are no longer there: max_rules has dropped some since"):
+    with pytest.raises(RunError, match=r"the rules of span 1 are gone, because max_rules has dropped some since"):
         spans[0].rules  # noqa: B018
     assert len(learner.rules()) == 150
 
