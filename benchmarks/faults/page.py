@@ -36,7 +36,7 @@ undisturbed: it must succeed and leave nothing unfinished behind.
   seconds are checked at the end of each span, and writing takes time: on a slow machine, more than that can be lost.
 - *Recovered*: how often the next command succeeded and cleaned up.
 - *Any file, early*: the first trials of changed and vanished input picked a file at random, often one that the command
-  does not read, and touched it before it could have been read. They say little, and were repeated.
+  does not read, and touched it before it could have been read. They say little.
 
 A signal in the first few milliseconds, before Python reaches anyburl's own code, ends the process as it would end any
 Python program: by the signal itself (-2, -15), for SIGINT with Python's own traceback. anyburl imports only its two
