@@ -6,10 +6,7 @@ import random
 import signal
 import subprocess
 import time
-from contextlib import suppress
 from pathlib import Path
-
-from soak.processes import cpu_seconds
 
 from faults.jobs import Job
 from faults.trial import (
@@ -24,6 +21,7 @@ from faults.trial import (
     is_before_us,
     parts_of,
     run_folder_of,
+    wait_for_work,
 )
 
 MOST_TRIES = 6
@@ -43,7 +41,7 @@ def kill(job: Job, bases: list[Path], folder: Path, number: int, length: float) 
         if writing:
             _wait_for_file(process, place, rng)
         else:
-            _wait(process, rng.uniform(0.02, 0.98) * length * 0.8**attempt)
+            wait_for_work(process, rng.uniform(0.02, 0.98) * length * 0.8**attempt)
         run = run_folder_of(job, place)
         before = parts_of(run) if run else set()
         if process.poll() is None or attempt == MOST_TRIES - 1:
@@ -87,13 +85,6 @@ def look(
         check_learned(trial, run, before, said)
     if again:
         do_again(trial, job, place)
-
-
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
-    """Wait until a process has used so much of a processor: on a busy machine, the clock says little."""
-    with suppress(OSError):
-        while process.poll() is None and cpu_seconds(process.pid) < seconds:
-            time.sleep(0.01)
 
 
 def _wait_for_file(process: subprocess.Popen[bytes], place: Place, rng: random.Random) -> None:

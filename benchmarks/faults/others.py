@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from faults.jobs import Job
-from faults.trial import Place, Trial, check_files, check_words, do_again, ended
+from faults.trial import Place, Trial, check_files, check_words, do_again, ended, wait_for_work
 
 Started = subprocess.Popen[bytes]
 CODES = (0, 1, 2)
@@ -39,10 +39,10 @@ def read_only(job: Job, place: Place, rng: random.Random) -> Started:
 
 
 def vanished(job: Job, place: Place, rng: random.Random) -> Started:
-    """Remove one of the files it reads, at some moment."""
+    """Remove one of the files it reads, at some moment of its work."""
+    victim = rng.choice(_inputs(job, place))
     process = place.start(job.command())
-    time.sleep(rng.uniform(0, 2.5))
-    victim = rng.choice(_inputs(place))
+    wait_for_work(process, rng.uniform(0.1, 2))
     (place.folder / "away").mkdir()
     victim.rename(place.folder / "away" / victim.name)
     place.undo = lambda: (place.folder / "away" / victim.name).rename(victim)
@@ -50,13 +50,13 @@ def vanished(job: Job, place: Place, rng: random.Random) -> Started:
 
 
 def changing(job: Job, place: Place, rng: random.Random) -> Started:
-    """Cut one of the files it reads, and put other bytes there, at some moment."""
-    victim = rng.choice(_inputs(place))
+    """Cut one of the files it reads, and put other bytes there, at some moment of its work."""
+    victim = rng.choice(_inputs(job, place))
     content = victim.read_bytes()
     victim.unlink()  # which it shares with the base
     victim.write_bytes(content)
     process = place.start(job.command())
-    time.sleep(rng.uniform(0, 2.5))
+    wait_for_work(process, rng.uniform(0.1, 2))
     victim.write_bytes(content[: rng.randrange(len(content))] + rng.randbytes(rng.randrange(100)))
     place.undo = lambda: victim.write_bytes(content)
     return process
@@ -99,6 +99,17 @@ FAULTS: dict[str, Callable[[Job, Place, random.Random], Started]] = {
     "clock jumps": clock_jumps,
     "two processes at once": two_at_once,
 }
+INPUTS = (
+    "data/train.txt.gz",
+    "changed/train.txt.gz",
+    "run/rules.parquet",
+    "run/train.parquet",
+    "run/vocabulary.parquet",
+    "graph/train.tsv",
+    "facts.tsv",
+    "rules.txt",
+    "queries.tsv",
+)
 MOUNTED = ("full disk", "read-only folder")
 
 
@@ -136,9 +147,10 @@ def _look(trial: Trial, job: Job, place: Place, process: Started) -> None:
     do_again(trial, job, place)
 
 
-def _inputs(place: Place) -> list[Path]:
-    names = ("data/train.txt.gz", "run/rules.parquet", "run/train.parquet", "graph/train.tsv", "facts.tsv", "rules.txt")
-    return [place.folder / name for name in names]
+def _inputs(job: Job, place: Place) -> list[Path]:
+    """Return the files that a command is given to read, or that lie in a folder it is given."""
+    read = [name for name in INPUTS if name.partition("/")[0] in job.arguments]
+    return [place.folder / name for name in read or INPUTS[:1]]  # `generate` reads nothing
 
 
 def _fill(folder: Path, room: int) -> None:

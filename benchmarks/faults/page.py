@@ -9,7 +9,6 @@ from typing import Any
 from fuzz.all import abouts
 from fuzz.page import fuzz_section
 
-from faults.others import FAULTS
 from faults.tested import coverage_section, mutation_section
 
 HEAD = """# Reliability
@@ -28,11 +27,16 @@ the rules it had announced were counted, its output was searched for tracebacks,
 undisturbed: it must succeed and leave nothing unfinished behind.
 
 - *Exit codes*: 0 done, 1 out of memory or another failure of the system, 2 refused with a one-sentence error,
-  130 interrupted; a negative number is the signal that ended the process.
+  130 interrupted; a negative number is the signal that ended the process. -6 is SIGABRT, by which Polars and LLVM end
+  the process themselves when an allocation fails; it is accepted under too little memory only. So are the lines that
+  Polars prints when it panics, provided that one of anyburl's sentences follows.
 - *Files afterwards*: what was there before the command was run again. *Missing* is what an interrupted command leaves
   if it had nothing to replace.
-- *Learning lost*: the longest stretch of learning before a kill whose rules were not yet on the disk.
+- *Learning lost*: the longest stretch of learning before a kill whose rules were not yet on the disk. The four
+  seconds are checked at the end of each span, and writing takes time: on a slow machine, more than that can be lost.
 - *Recovered*: how often the next command succeeded and cleaned up.
+- *Any file, early*: the first trials of changed and vanished input picked a file at random, often one that the command
+  does not read, and touched it before it could have been read. They say little.
 
 A signal in the first few milliseconds, before Python reaches anyburl's own code, ends the process as it would end any
 Python program: by the signal itself (-2, -15), for SIGINT with Python's own traceback. anyburl imports only its two
@@ -90,7 +94,7 @@ def faults_section(stored: dict[str, Any], remarks: list[dict[str, str]]) -> str
             "## Faults\n",
             about_trials(found, machine),
             table(["fault", *HEADER], rows(found["by_fault"])),
-            table(["command", *HEADER], rows(found["by_command"])),
+            table(["command", *HEADER], rows(found["by_command"], "`{}`")),
             problems(found["problems"], remarks),
         ]
     )
@@ -99,18 +103,19 @@ def faults_section(stored: dict[str, Any], remarks: list[dict[str, str]]) -> str
 def about_trials(found: dict[str, Any], machine: dict[str, Any]) -> str:
     """Return what was done and how it was checked."""
     return (
-        f"{found['trials']} trials, the last on {machine['date'][:10]} at commit {machine['commit']}, on nations, umls,"
-        f" CoDEx-S and generated graphs.\n{found['signals']} of them are signals (SIGINT, SIGINT twice, SIGTERM, "
-        "SIGKILL), sent at a random moment or as soon as the command starts to write a file;\n"
-        f"{found['late_signals']} arrived more than 15 s into a run. {ABOUT}"
+        f"{found['trials']} trials until {machine['date'][:10]}, on nations, umls, CoDEx-S and generated graphs,\n"
+        f"while the problems they found were being fixed; the last at commit {machine['commit']}. "
+        f"{found['signals']} of them are signals\n(SIGINT, SIGINT twice, SIGTERM, SIGKILL), sent at a random moment or "
+        f"as soon as the command starts to write a file;\n{found['late_signals']} arrived more than 15 s into a run. "
+        f"{ABOUT}"
     )
 
 
-def rows(groups: dict[str, dict[str, Any]]) -> list[list[object]]:
+def rows(groups: dict[str, dict[str, Any]], form: str = "{}") -> list[list[object]]:
     """Return the rows of a table of faults or commands."""
     return [
         [
-            name if name.startswith("SIG") or name in FAULTS else f"`{name}`",
+            form.format(name),
             row["trials"],
             row["late_signals"],
             counted(row["codes"]),

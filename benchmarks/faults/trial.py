@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from soak.processes import cpu_seconds
+
 from anyburl.ruleset.files.run_folder import read_run, read_trace
 from faults.jobs import Job, copy_base
 
@@ -95,6 +97,13 @@ def ended(trial: Trial, process: subprocess.Popen[bytes]) -> bool:
     process.wait()
     trial.problems.append(f"still running after {PATIENCE} s")
     return False
+
+
+def wait_for_work(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Wait until a process has used that many seconds of a processor: on a busy machine, the clock says little."""
+    with suppress(OSError):
+        while process.poll() is None and cpu_seconds(process.pid) < seconds:
+            time.sleep(0.01)
 
 
 def check_words(trial: Trial, said: str) -> None:

@@ -91,6 +91,7 @@ def test_a_panic_of_polars_is_a_sentence(run: Any, monkeypatch: pytest.MonkeyPat
         ImportError("libpolars.so: failed to map segment from shared object"),
         OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
         PanicException("failed to spawn cleaner thread: Os { code: 11, kind: WouldBlock }"),
+        PanicException("could not spawn threads: ThreadPoolBuildError"),
         OSError("Could not find/load shared object file 'libllvmlite.so': cannot allocate memory"),
     ],
 )

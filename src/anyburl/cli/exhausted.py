@@ -8,6 +8,7 @@ NO_MEMORY = "not enough memory (or the system allows no more threads)"
 WORDS = (
     "can't start new thread",
     "failed to spawn",
+    "could not spawn threads",
     "failed to map segment",
     "annot allocate memory",
     "nable to allocate",
