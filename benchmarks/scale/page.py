@@ -227,7 +227,7 @@ def recount_section(sizes: list[Size]) -> str:
         "## Estimates, recounted\n\nOn graphs of more than 5 million triples, binary bodies are counted until the "
         "confidences of their rules are known, each within its margin (column `margin`) with 95 % certainty. Of the "
         "estimated binary rules that were learned, up to 1 000 drawn at random were counted to the end, as far as "
-        "two and a half minutes went.\n\n" + table(header, rows)
+        "ten minutes went.\n\n" + table(header, rows)
     )
 
 
