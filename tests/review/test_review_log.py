@@ -116,6 +116,7 @@ def test_a_whole_line_without_its_end_counts_once_another_follows(log: ReviewLog
 def test_lines_that_are_no_reviews_are_counted(log: ReviewLog) -> None:
     good = json.dumps(Review(A, "accepted").to_json())
     bad = ["{}", "[1]", "null", "\xff", good.replace("accepted", "maybe"), good.replace('"r"', "3"), "[" * 100_000]
+    bad.append(good.replace('"r"', '"\\ud800"'))  # half a character, which no file of facts can hold
     log.path.write_text("\n".join(["", good, *bad]) + "\n", "latin-1")
     assert list(log.latest()) == [A]
     assert log.n_skipped == len(bad)

@@ -9,6 +9,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 from anyburl.errors import DataError, InvalidOptionError
+from anyburl.reading import is_text
 
 VERDICTS = ("accepted", "rejected", "withdrawn")
 LONGEST_NOTE = 10_000
@@ -37,8 +38,8 @@ class Review:
         texts = (*self.triple, self.verdict, self.note, self.reader, self.time, self.id)
         if len(self.triple) != 3 or not all(isinstance(text, str) for text in texts):
             raise DataError(f"expected a review of a subject, a relation and an object, got {self.triple!r:.200}")
-        if not all(0 < len(label) <= LONGEST_LABEL for label in self.triple):
-            raise DataError("expected a review of a fact with labels, got one that is empty or far too long")
+        if not all(0 < len(label) <= LONGEST_LABEL and is_text(label) for label in self.triple):
+            raise DataError("expected a review of a fact with labels, got one that is empty, far too long or no text")
         if self.verdict not in VERDICTS:
             raise InvalidOptionError("verdict", f"one of {', '.join(VERDICTS)}", self.verdict)
         for name in ("note", "reader"):
