@@ -92,11 +92,13 @@ def main() -> None:
     for name in arguments.modules or MODULES:
         if name not in MODULES:
             sys.exit(f"there is no module {name!r}: expected one of {', '.join(MODULES)}")
-        print(json.dumps({name: keep(name, mutate(name, arguments.most))}), flush=True)
+        for found in mutate(name, arguments.most):
+            kept = keep(name, found)
+        print(json.dumps({name: kept}), flush=True)
 
 
-def mutate(name: str, most: int | None) -> dict[str, Any]:
-    """Run the tests of a module on its mutants; return what became of them."""
+def mutate(name: str, most: int | None) -> Iterator[dict[str, Any]]:
+    """Run the tests of a module on its mutants; yield what became of them, now and then and in the end."""
     module, tests = MODULES[name]
     tree = WORK / name
     shutil.rmtree(tree, ignore_errors=True)
@@ -116,27 +118,25 @@ def mutate(name: str, most: int | None) -> dict[str, Any]:
         forget_compiled(source)
     before = source.read_text("utf-8")
     mutants = list(mutants_of(before))
-    if most is not None:
-        random.Random(1).shuffle(mutants)
-    survivors: list[dict[str, Any]] = []
-    tested = unparsed = 0
+    random.Random(1).shuffle(mutants)
+    found: dict[str, Any] = {"module": module, "tests": tests, "mutants": len(mutants), "tested": 0, "survivors": []}
     for mutant in mutants:
         text = mutated(before, mutant)
         if not is_python(text):
-            unparsed += 1
+            found["mutants"] -= 1
             continue
         source.write_text(text, "utf-8")
-        if not outcome_of(tree, tests, 10 + 4 * unchanged.seconds).status:
-            survivors.append(described(mutant, before, text))
-        tested += 1
-        if tested % 20 == 1:
-            state = f"{tested} of {len(mutants)}, {len(survivors)} survive, tests take {unchanged.seconds:.1f} s"
+        if not outcome_of(tree, tests, 5 + 3 * unchanged.seconds).status:
+            found["survivors"].append(described(mutant, before, text))
+        found["tested"] += 1
+        if found["tested"] % 20 == 0:
+            state = f"{found['tested']} tested, {len(found['survivors'])} survive, tests take {unchanged.seconds:.1f} s"
             print(f"{name}: {state}", file=sys.stderr, flush=True)
-        if tested == most:
+            yield found
+        if found["tested"] == most:
             break
     source.write_text(before, "utf-8")
-    n_mutants = len(mutants) - unparsed
-    return {"module": module, "tests": tests, "mutants": n_mutants, "tested": tested, "survivors": survivors}
+    yield found
 
 
 def mutants_of(code: str) -> Iterator[Mutant]:

@@ -57,6 +57,7 @@ def test_what_too_few_answers_promise_is_no_promise() -> None:
 
 def test_thresholds_are_values_that_nothing_changes() -> None:
     assert {Threshold(0.5, facts=3), Threshold(0.5, facts=3)} == {Threshold(0.5, facts=3)}
+    assert Threshold(None).answers == 0
     with pytest.raises(FrozenInstanceError):
         Threshold(0.5).score = 0.4  # type: ignore[misc]
 

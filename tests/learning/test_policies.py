@@ -263,6 +263,12 @@ def test_random_policy_does_not_favour_profiles_without_a_value() -> None:
     assert chi_square(drawn, PROFILES, [0.2] * 5) < CHI_SQUARE[4]
 
 
+def test_random_policy_may_leave_out_profiles_without_a_value() -> None:
+    """Two cores, two profiles that were never tried: all four allocations are drawn."""
+    drawn = {tuple(make_policy("random").allocate([], PROFILES[:2], 2, rng(seed))) for seed in range(40)}
+    assert len(drawn) == 4
+
+
 # Saturation.
 
 

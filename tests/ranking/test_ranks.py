@@ -17,7 +17,7 @@ def test_ranks_follow_from_the_counts_of_answers() -> None:
     """Ten entities; the first query has two targets, the second has one, the third none, the fourth one.
 
     Of the first two, one is predicted, with three candidates before it and two beside it. The other comes after the
-    four candidates that are no target, and ties with all of the seven that are neither a target nor excluded. More
+    five candidates that are no target, and ties with all of the seven that are neither a target nor excluded. More
     candidates than that may be left where some are known by other tables only, as in the second query. The last target
     is first, alone.
     """
@@ -26,13 +26,13 @@ def test_ranks_follow_from_the_counts_of_answers() -> None:
         fired=np.array([True, False, False, True]),
         better=np.array([3, 0, 0, 0]),
         equal=np.array([2, 0, 0, 0]),
-        n_candidates=np.array([5, 9, 1, 1]),
+        n_candidates=np.array([6, 9, 1, 1]),
         n_excluded=np.array([1, 8, 0, 0]),
     )
     ranks = target_ranks(cast(QueryArrays, queries), cast(AnswerArrays, answers), 10)
-    assert ranks.optimistic.tolist() == [4, 5, 10, 1]
+    assert ranks.optimistic.tolist() == [4, 6, 10, 1]
     assert ranks.pessimistic.tolist() == [6, 8, 10, 1]
-    assert ranks.realistic.tolist() == [5, 6.5, 10, 1]
+    assert ranks.realistic.tolist() == [5, 7, 10, 1]
 
 
 def test_ranks_are_told_for_each_treatment_of_ties_and_in_any_order() -> None:
