@@ -87,5 +87,5 @@ def hide(ranker: Ranker, train: TripleTable, chosen: NDArray[np.bool_], groups: 
 
 
 def take_groups(groups: Groups, rows: NDArray[np.int64]) -> Groups:
-    """Return the groups of some rules, and one of no rule: there are as many groups as before."""
-    return np.append(groups[rows], groups.max(initial=0)).astype(np.uint8)
+    """Return the groups of some rules, and one of no rule: there are as many groups as before, none without rules."""
+    return np.append(groups[rows], groups.max()).astype(np.uint8) if len(groups) else groups
