@@ -224,6 +224,13 @@ def test_weighted_policy_goes_by_reward_per_core() -> None:
     assert chi_square(drawn, profiles, [0.25, 0.75]) < CHI_SQUARE[1]
 
 
+def test_small_values_have_the_same_shares_as_large_ones() -> None:
+    """0.3 and 0.1: three quarters and one."""
+    values = {CYCLIC[0]: 0.3, ACYCLIC[0]: 0.1}
+    drawn = Weighted(0.0).allocate(valued(values), list(values), 4_000, rng(11))
+    assert chi_square(drawn, list(values), [3 / 4, 1 / 4]) < CHI_SQUARE[1]
+
+
 def test_where_no_profile_has_any_value_all_are_equally_likely() -> None:
     values = dict.fromkeys(PROFILES[:3], 0.0)
     drawn = Weighted(0.0).allocate(valued(values), list(values), 9_000, rng(4))
