@@ -169,3 +169,15 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_the_command_is_done_changes_nothing(number: signal.Signals) -> None:
+    """While Python shuts down, it ends by a signal that nobody ignores."""
+    code = (
+        f"import atexit, os, sys; atexit.register(os.kill, os.getpid(), {number:d}); "
+        "sys.argv = ['anyburl', '--version']; from anyburl.cli.start import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip()

@@ -24,6 +24,12 @@ def handle_signals(handler: Callable[[int, FrameType | None], object]) -> None:
         _signal.signal(number, handler)
 
 
+def ignore_signals() -> None:
+    """Let the process end as it is, when all is done: while Python shuts down, a signal would end it as if it failed."""
+    for number in SIGNALS:
+        _signal.signal(number, _signal.SIG_IGN)
+
+
 def leave(number: int, frame: FrameType | None) -> None:
     """End the process at once: for moments when nothing is under way that could be lost, and no handler would catch an
     exception.
