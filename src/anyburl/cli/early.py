@@ -25,7 +25,7 @@ def handle_signals(handler: Callable[[int, FrameType | None], object]) -> None:
 
 
 def ignore_signals() -> None:
-    """Let the process end as it is, when all is done: while Python shuts down, a signal would end it as if it failed."""
+    """Let the process end as it is, when all is done: while Python shuts down, a signal would look like a failure."""
     for number in SIGNALS:
         _signal.signal(number, _signal.SIG_IGN)
 
