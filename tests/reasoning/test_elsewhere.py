@@ -120,7 +120,7 @@ def test_without_a_valid_split_facts_of_train_are_hidden(second: Dataset) -> Non
 def test_groups_of_some_rules_are_as_many_as_before() -> None:
     groups = np.array([0, 3, 1, 2], np.uint8)
     assert take_groups(groups, np.array([0, 2])).tolist() == [0, 1, 3]
-    assert take_groups(np.empty(0, np.uint8), np.empty(0, np.int64)).tolist() == [0]
+    assert take_groups(np.empty(0, np.uint8), np.empty(0, np.int64)).tolist() == []
 
 
 def test_with_a_fallback_what_no_rule_predicts_has_an_order(second: Dataset) -> None:
