@@ -137,14 +137,15 @@ def _pair(graph: GraphArrays, partners: Ints) -> None:
 
 def _freeze(graph: GraphArrays) -> GraphArrays:
     """Make every array read-only, as memory maps and object stores provide them: Numba types them differently."""
-    fields: list[Any] = [_frozen(field) if isinstance(field, np.ndarray) else field for field in graph]
+    fields: list[Any] = [frozen(field) if isinstance(field, np.ndarray) else field for field in graph]
     return GraphArrays(*fields)
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    frozen = np.asarray(array).view()
-    frozen.setflags(write=False)
-    return frozen
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view of an array."""
+    view = np.asarray(array).view()
+    view.setflags(write=False)
+    return view
 
 
 def segment_entities(graph: GraphArrays, segments: NDArray[np.int64]) -> NDArray[np.int32]:

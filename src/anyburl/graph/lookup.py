@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.graph.build import frozen
 from anyburl.graph.kernel_lookup import fill_held, fill_segments
 from anyburl.triples.dataset import SPLITS, Dataset
 
@@ -98,7 +99,7 @@ def held_by(dataset: Dataset, triples: Ints) -> NDArray[np.uint8]:
     wanted, bits = np.array(triples, np.int32, order="C").reshape(-1, 3), np.zeros(len(triples), np.uint8)
     for place, split in enumerate(SPLITS):
         held = np.empty(len(wanted), np.bool_)
-        fill_held(_frozen(dataset.split(split).triples), wanted, held)
+        fill_held(_in_one_piece(dataset.split(split).triples), wanted, held)
         bits |= held.astype(np.uint8) << place
     return bits
 
@@ -113,11 +114,9 @@ def holding_splits(dataset: Dataset, triple: Ids) -> tuple[str, ...]:
     return split_names(int(held_by(dataset, np.array([triple], np.int32))[0]))
 
 
-def _frozen(triples: Ints) -> Ints:
+def _in_one_piece(triples: Ints) -> Ints:
     """Return the triples read-only and in one piece, whatever table they are of: one compilation serves all."""
-    frozen = np.ascontiguousarray(triples, np.int32).view()
-    frozen.setflags(write=False)
-    return frozen
+    return frozen(np.ascontiguousarray(triples, np.int32))
 
 
 def _spell_out_self(graph: GraphArrays, entity: int | Ints, found: Ints) -> Ints:

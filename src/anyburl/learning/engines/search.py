@@ -49,6 +49,4 @@ def search_arrays(table: TripleTable, options: LearnOptions) -> SearchArrays:
 def _head_triples(table: TripleTable, graph: GraphArrays, heads: HeadArrays, options: LearnOptions) -> HeadTriples:
     if heads.wanted.all():
         return heads_of_graph(graph) if is_large(2 * len(table), options) else listed_heads(table.triples)
-    triples = table.triples[heads.wanted[table.triples[:, 1]]]
-    triples.setflags(write=False)
-    return listed_heads(triples)
+    return listed_heads(table.triples[heads.wanted[table.triples[:, 1]]])
