@@ -77,6 +77,9 @@ def fuzz(name: str, runs: int) -> None:
 
     with atheris.instrument_imports(include=["anyburl"], exclude=_compiled_modules()):
         target = find_target(name)
+        from fuzz.trials import shared_trials
+
+    shared_trials()
     work = WORK / name
     (work / "seeds").mkdir(parents=True, exist_ok=True)
     (work / "corpus").mkdir(exist_ok=True)

@@ -17,6 +17,7 @@ from anyburl.completion.texts import to_json_lines, to_tab_separated
 from anyburl.errors import DataError, InvalidOptionError, OptionError
 from anyburl.locks import Lock
 from anyburl.reading import at_home
+from anyburl.sealed import seal
 from anyburl.triples.rdf import rdf_format
 from anyburl.triples.remote.addresses import find_address
 from anyburl.writing import replacing
@@ -100,6 +101,7 @@ class FactFile:
         parts = [self._folder / f"{number:06}{PARQUET}" for number in range(self.n_parts)]
         if self._suffix == PARQUET:
             pl.scan_parquet(parts).sink_parquet(unfinished, compression="zstd")
+            seal(unfinished)
             return
         with gzip.open(unfinished, "wb") if self._packed else unfinished.open("wb") as file:
             _write_texts((pl.read_parquet(part) for part in parts), self._to_text(), file)

@@ -17,6 +17,7 @@ from anyburl.reading import is_text
 from anyburl.ruleset.files import run_folder
 from anyburl.ruleset.files.run_folder import RULES, described_run, read_trace
 from anyburl.ruleset.files.run_parts import part_files
+from anyburl.sealed import scan_parquet
 
 SPAN = {
     "number": pl.Int64,
@@ -105,9 +106,10 @@ def count_rules(folder: str | os.PathLike[str], at: str | None = None) -> dict[s
     file = path / (RULES if at is None else f"rules-{at}.parquet")
     if at is None and not _is_finished(path):
         return run_folder.read_run(path)[0].counts_by_length()
-    kinds = pl.scan_parquet(file).select(pl.col("type").cast(pl.String), pl.col("body").list.len().alias("length"))
+    kind, length = pl.col("type").cast(pl.String), pl.col("body").list.len().alias("length")
     try:
-        counted = kinds.group_by("type", "length").len().sort("type", "length").collect(engine="streaming")
+        kinds = scan_parquet(file).select(kind, length).group_by("type", "length").len()
+        counted = kinds.sort("type", "length").collect(engine="streaming")
     except UNREADABLE as error:
         raise RunError(f"{file} is damaged ({' '.join(str(error).split())[:200]})") from error
     return {f"{kind} {length}": n for kind, length, n in counted.iter_rows()}

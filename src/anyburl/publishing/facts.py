@@ -15,6 +15,7 @@ from anyburl.errors import DataError
 from anyburl.polars_unstable import UNREADABLE
 from anyburl.rdf_terms import OWN
 from anyburl.reading import first_bytes
+from anyburl.sealed import scan_parquet
 from anyburl.triples.files import read_triples
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.lines import GZIP
@@ -58,7 +59,7 @@ def check_facts(facts: pl.DataFrame) -> pl.DataFrame:
 
 def _read(path: Path, suffix: str, *, packed: bool) -> pl.DataFrame:
     if suffix == PARQUET:
-        return pl.read_parquet(path)
+        return scan_parquet(path).collect()
     if suffix not in (".tsv", ".jsonl"):
         return read_triples(path, ReadOptions(literals="keep")).filter(~_is_provenance())
     text = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()

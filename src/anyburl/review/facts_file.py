@@ -12,6 +12,7 @@ from anyburl.errors import DataError
 from anyburl.polars_unstable import UNREADABLE
 from anyburl.review.log import ReviewLog
 from anyburl.review.queue import QueuedFact, ReviewQueue
+from anyburl.sealed import scan_parquet
 from anyburl.triples.frames import COLUMNS
 
 SCHEMA = {
@@ -55,7 +56,7 @@ def _scan(path: Path) -> pl.LazyFrame:
         raise DataError(f"{path}: no such file")
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(".parquet"):
-        return pl.scan_parquet(path)
+        return scan_parquet(path)
     if name.endswith(".tsv"):
         return pl.scan_csv(path, separator="\t", quote_char=None, infer_schema=False)
     if name.endswith(".jsonl"):

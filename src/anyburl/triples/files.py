@@ -12,6 +12,7 @@ import polars as pl
 
 from anyburl.errors import DataError
 from anyburl.reading import first_bytes
+from anyburl.sealed import seal
 from anyburl.triples.delimited import is_csv, read_delimited
 from anyburl.triples.dump_reader import read_dump
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
@@ -102,6 +103,7 @@ def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[st
     if is_parquet(path):
         with replacing(path) as unfinished:
             frame.write_parquet(unfinished)
+            seal(unfinished)
         return
     quoted = is_csv(path)
     if quoted:

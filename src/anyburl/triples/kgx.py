@@ -81,9 +81,13 @@ def _table_nodes(path: Path) -> Iterator[pl.DataFrame]:
 
 
 def _json_edges(path: Path) -> Iterator[pl.DataFrame]:
+    n_read = 0
     for batch in _json_lines(path):
         rows = [_labels(path, number, edge) for number, edge in batch]
         yield pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+        n_read += len(rows)
+    if not n_read:
+        raise DataError(f"{path}: expected edges with subject, predicate and object, got an empty file")
 
 
 def _labels(path: Path, number: int, edge: dict[str, Any]) -> tuple[str, ...]:

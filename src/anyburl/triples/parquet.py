@@ -9,6 +9,7 @@ import polars as pl
 
 from anyburl.errors import DataError
 from anyburl.polars_unstable import UNREADABLE, frame_batches
+from anyburl.sealed import scan_parquet
 from anyburl.triples.columns import choose_columns
 from anyburl.triples.frames import label_frame
 from anyburl.triples.read_options import ReadOptions
@@ -25,7 +26,7 @@ def read_parquet(path: Path, options: ReadOptions, rows: int) -> Iterator[pl.Dat
     """Yield the labels in the chosen columns, about `rows` rows at a time."""
     n_read = 0
     try:
-        table = pl.scan_parquet(path, glob=False)
+        table = scan_parquet(path)
         names = table.collect_schema().names()
         chosen = table.select(names[place] for place in choose_columns(names, options.columns, path))
         for batch in frame_batches(chosen, rows):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from anyburl.errors import DataError
 from anyburl.polars_unstable import UNREADABLE
+from anyburl.sealed import scan_parquet
 from anyburl.triples.dataset import Dataset
 
 COLUMNS = ("entity", "relation", "asked", "candidate", "score")
@@ -43,7 +44,7 @@ class ScoredAnswers:
         capital, subject, France) scores France as that to (?, capital, Paris).
         """
         try:
-            table = pl.read_parquet(path, columns=list(COLUMNS), glob=False)
+            table = scan_parquet(path).select(COLUMNS).collect()
         except UNREADABLE as error:
             reason = " ".join(str(error).split())[:200]
             raise DataError(

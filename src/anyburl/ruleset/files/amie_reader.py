@@ -32,7 +32,8 @@ COLUMNS = ("Positive Examples", "Body size")
 PLACES = (4, 5)
 """Where these columns are if no header says so."""
 
-MOST = np.iinfo(np.int32).max
+MOST_SUPPORT = np.iinfo(np.int32).max
+MOST_PREDICTIONS = np.iinfo(np.int64).max
 
 
 class Scored(NamedTuple):
@@ -88,8 +89,8 @@ def _parse_line(line: str, places: tuple[int, int]) -> Scored:
     support, predictions = (_count(fields, place, name) for place, name in zip(places, COLUMNS, strict=True))
     if not 0 <= support <= predictions:
         raise RuleError(f"expected 0 <= positive examples <= body size, got {support} and {predictions}")
-    if support > MOST:
-        raise RuleError(f"the number of positive examples {support} is too large")
+    if support > MOST_SUPPORT or predictions > MOST_PREDICTIONS:
+        raise RuleError(f"counts are too large: {support} positive examples, body size {predictions}")
     body, _, head = text.rpartition(ARROW)
     heads = _atoms(head)
     if len(heads) != 1:

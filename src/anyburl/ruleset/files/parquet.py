@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import polars as pl
-
 from anyburl.errors import RuleError
 from anyburl.polars_unstable import UNREADABLE, frame_batches, sink_frames
 from anyburl.ruleset.columns import RuleColumns
@@ -16,6 +14,7 @@ from anyburl.ruleset.files.report import ReadReport
 from anyburl.ruleset.files.unify import unify
 from anyburl.ruleset.frame_reader import FrameReader
 from anyburl.ruleset.frame_writer import SLICE_ROWS, FrameWriter, labels_for_files
+from anyburl.sealed import scan_parquet, seal
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replacing
 
@@ -31,13 +30,14 @@ def write_parquet(rules: RuleColumns, path: PathLike) -> None:
                 unfinished, compression="zstd", compression_level=1, row_group_size=SLICE_ROWS
             ),
         )
+        seal(unfinished)
 
 
 def read_parquet(path: PathLike, vocabulary: Vocabulary | None = None) -> tuple[RuleColumns, ReadReport]:
     """Read rules row group by row group."""
     first_bytes(path)
     try:
-        reader = FrameReader(pl.scan_parquet(Path(path), glob=False), os.fspath(path))
+        reader = FrameReader(scan_parquet(path), os.fspath(path))
         batches = frame_batches(reader.frames, SLICE_ROWS)
         parts = unify((reader.read(frame) for frame in batches if len(frame)), vocabulary)
     except UNREADABLE as error:

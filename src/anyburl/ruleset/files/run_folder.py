@@ -34,6 +34,7 @@ from anyburl.ruleset.combine import concatenate, merge
 from anyburl.ruleset.files.parquet import read_parquet
 from anyburl.ruleset.files.run_parts import PARTS as PARTS
 from anyburl.ruleset.files.run_parts import part_files, read_part
+from anyburl.sealed import scan_parquet, seal
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.names import Names
 from anyburl.triples.table import TripleTable
@@ -165,6 +166,7 @@ def write_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
     frames = [found.to_frame("label").select(pl.lit(kind).alias("kind"), "label") for kind, found in labels.items()]
     with replacing(folder / VOCABULARY, RunError) as unfinished:
         pl.concat(frames).write_parquet(unfinished)
+        seal(unfinished)
 
 
 def read_vocabulary(folder: Path) -> Vocabulary:
@@ -181,6 +183,7 @@ def write_names(folder: Path, names: Names) -> None:
     """Keep readable names; the prefixes of IRIs are in options.json."""
     with replacing(folder / NAMES, RunError) as unfinished:
         pl.DataFrame({"label": list(names), "name": list(names.values())}, schema=_NAMES).write_parquet(unfinished)
+        seal(unfinished)
 
 
 def read_names(folder: Path) -> Names:
@@ -194,6 +197,7 @@ def write_train(folder: Path, table: TripleTable) -> None:
     """Keep the triples that rules are counted on: their files may change, and an update needs to know how."""
     with replacing(folder / TRAIN, RunError) as unfinished:
         pl.DataFrame(table.triples, schema=list(COLUMNS)).write_parquet(unfinished)
+        seal(unfinished)
 
 
 def read_train(folder: Path) -> TripleTable | None:
@@ -225,7 +229,7 @@ def snapshots_in_parts(folder: Path) -> dict[str, int]:
 
 def _count_rows(path: Path) -> int | None:
     try:
-        return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+        return int(scan_parquet(path).select(pl.len()).collect().item())
     except UNREADABLE:
         return None
 
@@ -256,7 +260,7 @@ def _is_number(text: str) -> bool:
 def _read_frame(path: Path, schema: dict[str, Any]) -> pl.DataFrame:
     """Read a file of the folder; if it is missing, damaged or another one, say so."""
     try:
-        frame = pl.read_parquet(path, glob=False)
+        frame = scan_parquet(path).collect()
     except FileNotFoundError:
         raise RunError(f"{path} is missing") from None
     except UNREADABLE as error:

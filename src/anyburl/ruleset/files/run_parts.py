@@ -11,11 +11,13 @@ import numpy as np
 
 from anyburl.errors import RunError
 from anyburl.ruleset.columns import COLUMN_TYPES, RuleColumns
+from anyburl.sealed import is_sealed, seal
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replacing
 
 PARTS = "parts"
 SUFFIX = ".columns"
+ARRAY = b"\x93"  # with which every array begins
 
 _STORED = ("bodies", *COLUMN_TYPES)
 """What a part holds, one array after the other; then the margins, if some are known."""
@@ -34,14 +36,19 @@ def write_part(folder: Path, rules: RuleColumns) -> None:
     with replacing(target, RunError) as unfinished, open(unfinished, "wb") as file:
         for name in (*_STORED, *(["margin"] if rules.margin is not None else [])):
             np.save(file, getattr(rules, name))
+        file.flush()
+        seal(unfinished)
 
 
 def read_part(file: Path, vocabulary: Vocabulary) -> RuleColumns:
     """Return the rules of a part; what is not whole, or does not fit the vocabulary, is refused."""
     try:
+        has_seal = is_sealed(file)  # else it is of an earlier version
         with open(file, "rb") as stored:
             columns = {name: np.lib.format.read_array(stored, allow_pickle=False) for name in _STORED}
-            margin = np.lib.format.read_array(stored, allow_pickle=False) if stored.peek(1) else None
+            margin = np.lib.format.read_array(stored, allow_pickle=False) if stored.peek(1)[:1] == ARRAY else None
+            if stored.read() and not has_seal:
+                raise ValueError("it ends in the middle of its checksum")
         return RuleColumns(vocabulary=vocabulary, **columns, margin=margin)
     except Exception as error:  # NumPy has no one kind of error for a header that it cannot read
         reason = " ".join(str(error).split())[:200]
