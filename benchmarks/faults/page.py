@@ -22,8 +22,8 @@ exchanged with its predecessor in a single step. Whatever a killed process leave
 process that writes to the same place. A run folder has one writer at a time, guarded by a lock that ends with its
 process. While learning, rules are saved every four seconds and at every snapshot.
 
-Files of rules, facts and triples in Parquet and the files of a run folder carry a checksum, so a flipped bit on the disk
-is an error, not a wrong number.
+Files of rules, facts and triples in Parquet and the files of a run folder carry a checksum, so a flipped bit on the
+disk is an error, not a wrong number.
 """
 ABOUT = """After each fault, every file the command writes was opened (it must be absent or complete),
 the rules it had announced were counted, its output was searched for tracebacks, and then the command was run again
