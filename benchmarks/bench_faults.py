@@ -2,7 +2,7 @@
 
 python benchmarks/bench_faults.py kills [--trials 12] [--only NAME]    signals at random moments of every command
 python benchmarks/bench_faults.py late [--trials 32]                   signals more than 15 s into learning
-python benchmarks/bench_faults.py others --trials 1 [--fault "full disk"] [--only NAME]   full disks and the like (as root)
+python benchmarks/bench_faults.py others --trials 1 [--fault "full disk"] [--only NAME]  full disks and so on, as root
 python benchmarks/bench_faults.py collect --logs WORK/*.jsonl [--add]  sum up: benchmarks/results/faults.json
 python benchmarks/bench_faults.py page                                 write docs/reliability.md
 

@@ -222,4 +222,3 @@ def _is_control(error: Exception) -> bool:
 def _help_of(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     return f"{context.command_path if context else 'anyburl'} --help"
-
