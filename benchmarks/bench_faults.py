@@ -2,11 +2,12 @@
 
 python benchmarks/bench_faults.py kills [--trials 12] [--only NAME]    signals at random moments of every command
 python benchmarks/bench_faults.py late [--trials 32]                   signals more than 15 s into learning
-python benchmarks/bench_faults.py others [--trials 1]                  full disks and the like (as root)
-python benchmarks/bench_faults.py collect --logs WORK/*.jsonl          sum up: benchmarks/results/faults.json
+python benchmarks/bench_faults.py others --trials 1 [--fault "full disk"] [--only NAME]  full disks and so on, as root
+python benchmarks/bench_faults.py collect --logs WORK/*.jsonl [--add]  sum up: benchmarks/results/faults.json
 python benchmarks/bench_faults.py page                                 write docs/reliability.md
 
-With --first N, the first trial has that number: its signals come at other moments.
+With --first N, the first trial has that number: its signals come at other moments. --only and --fault may be repeated.
+With --add, trials are added to those that were summed up before.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ from faults.kills import kill
 from faults.late import kill_late
 from faults.others import FAULTS, inject
 from faults.page import render
-from faults.summary import read_trials, summarise
+from faults.summary import added, read_trials, summarise
 from faults.trial import Trial, keep
 
 T = TypeVar("T")
 LATE = (("nations", "tourism"), ("umls", "affects"), ("CoDEx-S", "P106"))  # data, and the relation to learn rules for
 
 
-def kills(work: Path, numbers: range, workers: int, only: str | None) -> list[Trial]:
+def kills(work: Path, numbers: range, workers: int, only: list[str]) -> list[Trial]:
     """Kill every command some times, several at a time."""
     bases, log = bases_in(work), work / "kills.jsonl"
-    jobs = [job for job in JOBS if only in (None, job.name)]
+    jobs = [job for job in JOBS if not only or job.name in only]
     with ThreadPoolExecutor(workers) as pool:
         lengths = list(pool.map(lambda job: length(job, bases[0], work / "timed"), jobs))
         tasks = [
@@ -58,8 +59,8 @@ def late(work: Path, numbers: range, workers: int) -> list[Trial]:
         return [say(keep(trial, work / "late.jsonl")) for pair in results(tasks) for trial in pair]
 
 
-def others(work: Path, numbers: range, workers: int, only: str | None) -> list[Trial]:
-    """Do everything else to every command."""
+def others(work: Path, numbers: range, workers: int, only: list[str], faults: list[str]) -> list[Trial]:
+    """Do everything else to every command, or the faults and commands that were chosen."""
     bases = bases_in(work)
     with ThreadPoolExecutor(workers) as pool:
         tasks = [
@@ -67,7 +68,7 @@ def others(work: Path, numbers: range, workers: int, only: str | None) -> list[T
             for number in numbers
             for kind, fault in enumerate(FAULTS)
             for place, job in enumerate(JOBS)
-            if only in (None, job.name, fault)
+            if (not only or job.name in only) and (not faults or fault in faults)
         ]
         return [say(keep(trial, work / "others.jsonl")) for trial in results(tasks)]
 
@@ -120,12 +121,17 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--first", type=int, default=0, help="the number of the first trial: others are other moments")
     parser.add_argument("--workers", type=int, default=3)
-    parser.add_argument("--only")
+    parser.add_argument("--only", action="append", default=[], choices=[job.name for job in JOBS])
+    parser.add_argument("--fault", action="append", default=[], choices=list(FAULTS))
     parser.add_argument("--work", type=Path)
     parser.add_argument("--logs", type=Path, nargs="*", default=[])
+    parser.add_argument("--add", action="store_true", help="add to what was summed up before")
     chosen = parser.parse_args()
     if chosen.part == "collect":
-        save("faults", summarise(read_trials(chosen.logs)), "python benchmarks/bench_faults.py kills, late and others")
+        found = summarise(read_trials(chosen.logs))
+        if chosen.add:
+            found = added(json.loads((HERE / "results" / "faults.json").read_text("utf-8"))["results"], found)
+        save("faults", found, "python benchmarks/bench_faults.py kills, late and others")
         return
     if chosen.part == "page":
         print(render(HERE / "results", HERE.parent / "docs"))
@@ -135,7 +141,7 @@ def main() -> None:
         if chosen.part == "kills":
             trials = kills(work, numbers, chosen.workers, chosen.only)
         elif chosen.part == "others":
-            trials = others(work, numbers, chosen.workers, chosen.only)
+            trials = others(work, numbers, chosen.workers, chosen.only, chosen.fault)
         else:
             trials = late(work, numbers, chosen.workers)
     print(json.dumps({"trials": len(trials), "problems": sum(bool(trial.problems) for trial in trials)}))

@@ -18,7 +18,7 @@ Started = subprocess.Popen[bytes]
 CODES = (0, 1, 2)
 OF_MEMORY = (*CODES, -signal.SIGABRT)  # what Polars and LLVM do when an allocation fails
 SPARE = 64 << 20  # bytes for what a command writes when it is done again
-ROOM = 150_000  # bytes left on a disk that is about to be full
+ROOMS = (0, 4_000, 150_000)  # bytes left on a disk that is about to be full, at most
 JUMPING = """
 import random, time
 first, really = time.time(), time.time
@@ -28,7 +28,7 @@ time.time = lambda: really() + random.choice((0, 0, 0, -86400, 86400, 3.2e7))
 
 def full_disk(job: Job, place: Place, rng: random.Random) -> Started:
     """Leave next to no room, on a file system of its own."""
-    _fill(place.folder, rng.randrange(0, ROOM))
+    _fill(place.folder, rng.randint(0, rng.choice(ROOMS)))
     return place.start(job.command())
 
 

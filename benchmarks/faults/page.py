@@ -31,8 +31,8 @@ undisturbed: it must succeed and leave nothing unfinished behind.
 
 - *Exit codes*: 0 done, 1 out of memory or another failure of the system, 2 refused with a one-sentence error,
   130 interrupted; a negative number is the signal that ended the process. -6 is SIGABRT, by which Polars and LLVM end
-  the process themselves when an allocation fails; it is accepted under too little memory only. So are the lines that
-  Polars prints when it panics, provided that one of anyburl's sentences follows.
+  the process themselves when an allocation fails; it is accepted under too little memory only. The lines that Polars
+  prints when it panics are accepted, provided that one of anyburl's sentences about memory or open files follows.
 - *Files afterwards*: what was there before the command was run again. *Missing* is what an interrupted command leaves
   if it had nothing to replace.
 - *Learning lost*: the longest stretch of learning before a kill whose rules were not yet on the disk. The four

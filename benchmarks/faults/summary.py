@@ -65,3 +65,28 @@ def told(group: list[Row]) -> Row:
         "recovered": sum(not any(AFTER.search(problem) for problem in trial["problems"]) for trial in group),
         "problems": sum(bool(trial["problems"]) for trial in group),
     }
+
+
+def added(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return two summaries as one: the trials of the first are no longer there one by one."""
+    numbers = {name: before[name] + more[name] for name in ("trials", "signals", "late_signals")}
+    groups = {name: _added_groups(before[name], more[name]) for name in ("by_command", "by_fault")}
+    return {**numbers, **groups, "problems": [*before["problems"], *more["problems"]]}
+
+
+def _added_groups(before: dict[str, Row], more: dict[str, Row]) -> dict[str, Row]:
+    names = sorted({*before, *more})
+    return {name: _added_rows([groups[name] for groups in (before, more) if name in groups]) for name in names}
+
+
+def _added_rows(rows: list[Row]) -> Row:
+    lost = [row["lost_seconds"] for row in rows if row["lost_seconds"] is not None]
+    counts = {name: sum((Counter(row[name]) for row in rows), Counter[str]()) for name in ("codes", "found")}
+    sums = ("trials", "signals", "late_signals", "leftovers", "recovered", "problems")
+    return {
+        **rows[0],
+        **{name: sum(row[name] for row in rows) for name in sums},
+        "codes": dict(sorted(counts["codes"].items())),
+        "found": dict(counts["found"]),
+        "lost_seconds": max(lost, default=None),
+    }

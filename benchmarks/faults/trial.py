@@ -28,6 +28,7 @@ WRONG_WORDS = ("Traceback", "bug in anyburl", "Exception ignored", "Fatal Python
 AFTER_PANIC = (
     "error: Polars cannot",
     "error: not enough memory",
+    "error: too many open files",
     "memory allocation of",
 )  # Polars prints its own lines
 SAID = {signal.SIGINT: (130, 0, -signal.SIGINT), signal.SIGTERM: (130, 0), signal.SIGKILL: (-9, 0)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from polars.exceptions import PanicException
 
 import anyburl
 from anyburl.cli.app import app
+from anyburl.errors import DataError
 
 COMMANDS = [str(command.name) for command in app.registered_commands]
 
@@ -73,14 +75,39 @@ def test_a_bug_shows_its_traceback_and_gives_code_1(run: Any, monkeypatch: pytes
 
 
 def test_a_panic_of_polars_is_a_sentence(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where there are too few file descriptors, for one; it is no Exception."""
+    """It is no Exception."""
 
     def panic(*given: object) -> None:
-        raise PanicException("Os { code: 24,\n kind: TooManyOpenFiles }")
+        raise PanicException("index out of\n bounds")
 
     monkeypatch.setattr("anyburl.triples.dataset.load_dataset", panic)
     result = run("learn", "geo", "--out", tmp_path / "run", code=1)
-    assert result.stderr == "error: Polars failed: Os { code: 24, kind: TooManyOpenFiles }\n"
+    assert result.stderr == "error: Polars failed: index out of bounds\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PanicException("Os { code: 24,\n kind: TooManyOpenFiles }"),
+        OSError(errno.EMFILE, os.strerror(errno.EMFILE), "train.txt"),
+        OSError(errno.ENFILE, os.strerror(errno.ENFILE)),
+        ImportError("libgomp.so: cannot open shared object file: Too many open files"),
+        DataError("rules.parquet: the file cannot be read as Parquet (Too many open files (os error 24))"),
+    ],
+)
+def test_a_lack_of_file_descriptors_is_said_as_such(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: BaseException
+) -> None:
+    """Files that cannot be opened for that reason are not called damaged."""
+
+    def refuse(*given: object) -> None:
+        raise error
+
+    log = tmp_path / "log.jsonl"
+    monkeypatch.setattr("anyburl.triples.dataset.load_dataset", refuse)
+    result = run("learn", "geo", "--out", tmp_path / "run", "--log-json", log, code=1)
+    assert result.stderr == "error: too many open files: allow this process more of them (ulimit -n)\n"
+    assert json.loads(log.read_text("utf-8").splitlines()[-1])["code"] == 1
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ interrupted. Wrong input is reported in one sentence. Commands import what they 
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import traceback
@@ -46,8 +45,9 @@ from anyburl.cli import (
 from anyburl.cli.consoles import print_error
 from anyburl.cli.early import handle_signals, leave
 from anyburl.cli.events import logged
-from anyburl.cli.exhausted import NO_MEMORY, lacks_memory
+from anyburl.cli.exhausted import exhausted
 from anyburl.cli.interrupts import forget_interrupt, raise_again
+from anyburl.cli.streams import STANDARD_OUTPUT, let_go_of_output, prepare_streams
 from anyburl.errors import AnyburlError, InvalidOptionError
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
@@ -63,29 +63,22 @@ class AnyburlGroup(TyperGroup):
         except InvalidOptionError as error:
             _fail(error.worded(_flag), WRONG_INPUT, error)
         except AnyburlError as error:
+            _fail_if_exhausted(error)
             _fail(str(error), WRONG_INPUT, error)
         except KeyboardInterrupt as interrupt:
             _fail("interrupted", INTERRUPTED, interrupt)
-        except BrokenPipeError as error:
-            _let_go_of_output()
-            raise typer.Exit(0) from error
         except OSError as error:
-            if lacks_memory(error):
-                _fail(NO_MEMORY, INTERNAL_ERROR, error)
-            what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            _fail(what, WRONG_INPUT, error)
+            raise typer.Exit(_report(error)) from error
         except Exception as error:
             if _is_control(error):
                 raise
-            if lacks_memory(error):
-                _fail(NO_MEMORY, INTERNAL_ERROR, error)
+            _fail_if_exhausted(error)
             traceback.print_exc()
             _fail("this is a bug in anyburl: please report it with the traceback above", INTERNAL_ERROR, error)
         except BaseException as error:
             if type(error).__name__ != "PanicException":
                 raise
-            if lacks_memory(error):
-                _fail(NO_MEMORY, INTERNAL_ERROR, error)
+            _fail_if_exhausted(error)
             _fail(f"Polars failed: {' '.join(str(error).split())[:300]}", INTERNAL_ERROR, error)
 
     def main(
@@ -103,6 +96,8 @@ class AnyburlGroup(TyperGroup):
         except typer.Abort:
             print_error("interrupted")
             code = INTERRUPTED
+        except OSError as error:  # of --help, for one, which is no command
+            code = _report(error)
         except Exception as error:
             if not hasattr(error, "format_message"):
                 raise
@@ -174,8 +169,7 @@ def _start(
 
 def main() -> None:
     """Run the command line: the entry point `anyburl`."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    prepare_streams()
     handle_signals(leave)
     command = typer.main.get_command(app)
     sys.unraisablehook = raise_again
@@ -201,6 +195,25 @@ def _fail(sentence: str, code: int, cause: BaseException) -> None:
     raise typer.Exit(code) from cause
 
 
+def _fail_if_exhausted(error: BaseException) -> None:
+    if (sentence := exhausted(error)) is not None:
+        _fail(sentence, INTERNAL_ERROR, error)
+
+
+def _report(error: OSError) -> int:
+    """Say what the system refused, and return the exit code; a reader of our output that left early is no error."""
+    if isinstance(error, BrokenPipeError):
+        let_go_of_output()
+        return 0
+    if (sentence := exhausted(error)) is not None:
+        print_error(sentence)
+        return INTERNAL_ERROR
+    if error.filename == STANDARD_OUTPUT:
+        let_go_of_output()
+    print_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    return WRONG_INPUT
+
+
 def _is_control(error: Exception) -> bool:
     """Return whether Typer raised it to end the command, or for wrong usage."""
     return isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "format_message")
@@ -209,9 +222,3 @@ def _is_control(error: Exception) -> bool:
 def _help_of(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     return f"{context.command_path if context else 'anyburl'} --help"
-
-
-def _let_go_of_output() -> None:
-    """Whoever read our output has gone: what is still buffered must not fail again when Python ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())

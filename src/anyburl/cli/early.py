@@ -34,5 +34,7 @@ def leave(number: int, frame: FrameType | None) -> None:
     """End the process at once: for moments when nothing is under way that could be lost, and no handler would catch an
     exception.
     """
-    os.write(STANDARD_ERROR, b"error: interrupted\n")
-    os._exit(130)
+    try:
+        os.write(STANDARD_ERROR, b"error: interrupted\n")
+    finally:  # also where standard error is closed, or on a full disk
+        os._exit(130)

@@ -20,6 +20,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from anyburl import __version__
+from anyburl.cli.exhausted import exhausted
 from anyburl.cli.memory import resident_bytes
 from anyburl.errors import AnyburlError, OptionError
 from anyburl.reading import at_home
@@ -118,8 +119,10 @@ def _logging(out: str | None, name: str, given: dict[str, Any]) -> Iterator[None
 def _tell_end(error: BaseException) -> None:
     code = getattr(error, "exit_code", None)
     if code is None:
-        code = 130 if isinstance(error, KeyboardInterrupt) else 2 if isinstance(error, AnyburlError | OSError) else 1
-        tell("error", message="interrupted" if code == 130 else str(error) or type(error).__name__)
+        lacking = exhausted(error)
+        is_wrong_input = isinstance(error, AnyburlError | OSError) and lacking is None
+        code = 130 if isinstance(error, KeyboardInterrupt) else 2 if is_wrong_input else 1
+        tell("error", message="interrupted" if code == 130 else lacking or str(error) or type(error).__name__)
     tell("end", code=code)
 
 

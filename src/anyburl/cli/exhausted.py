@@ -1,10 +1,14 @@
-"""Whether the system has run out of memory: libraries word it in ways of their own."""
+"""Whether the system has run out of memory or of file descriptors: libraries word it in ways of their own."""
 
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+
+from anyburl.errors import AnyburlError
 
 NO_MEMORY = "not enough memory (or the system allows no more threads)"
+NO_FILES = "too many open files: allow this process more of them (ulimit -n)"
 WORDS = (
     "can't start new thread",
     "failed to spawn",
@@ -13,14 +17,33 @@ WORDS = (
     "annot allocate memory",
     "nable to allocate",
 )
+WORDS_FOR_FILES = ("Too many open files", "TooManyOpenFiles")
 
 
-def lacks_memory(error: BaseException | None) -> bool:
-    """Tell whether an error, or one that it came from, is for want of memory."""
+def exhausted(error: BaseException) -> str | None:
+    """Return a sentence about what the system has run out of, if that is why an error was raised.
+
+    A file that could not be opened for want of descriptors is reported as such, not as damaged.
+    """
+    if any(_lacks_files(one) for one in _causes(error)):
+        return NO_FILES
+    if not isinstance(error, AnyburlError) and any(_lacks_memory(one) for one in _causes(error)):
+        return NO_MEMORY
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Give an error, and those that it came from."""
     while error is not None:
-        if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-            return True
-        if any(words in str(error) for words in WORDS):
-            return True
+        yield error
         error = error.__cause__ or error.__context__
-    return False
+
+
+def _lacks_files(error: BaseException) -> bool:
+    is_told = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
+    return is_told or any(words in str(error) for words in WORDS_FOR_FILES)
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    is_told = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    return is_told or any(words in str(error) for words in WORDS)

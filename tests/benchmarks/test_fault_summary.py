@@ -1,0 +1,31 @@
+"""Summaries of fault trials, from made-up trials."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "faults"]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def trial(command: str, fault: str, code: int, lost: float | None = None, problem: str = "") -> dict[str, Any]:
+    told = {"moment": 20.0, "found": "whole", "leftovers": 1, "late": True, "problems": [problem] if problem else []}
+    return {"command": command, "fault": fault, "code": code, "lost_seconds": lost, **told}
+
+
+def test_added_trials_count_as_if_they_had_been_summed_up_together() -> None:
+    from faults.summary import added, summarise
+
+    first = [trial("learn", "SIGKILL", -9, 1.5), trial("plot", "full disk", 2)]
+    second = [trial("learn", "SIGKILL", -9, 3.0), trial("plot", "SIGINT", 130, problem="not swept: x")]
+    assert added(summarise(first), summarise(second)) == summarise([*first, *second])
