@@ -22,7 +22,7 @@ def term(label: str) -> str:
     return rdf_term(label, is_object=False)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)  # half a second each
 @given(case=exports(max_rules=3))
 def test_a_shape_adds_what_a_rule_predicts(rdflib: Any, case: Exported) -> None:
     import pyshacl

@@ -30,7 +30,7 @@ def results(data: Dataset, seed: int) -> dict[str, Any]:
     return {
         "data": data.fingerprint,
         "rules": rules_of(rules),
-        "metrics": {name: metrics_of(rules, data, name) for name in AGGREGATIONS},
+        "metrics": {name: metrics_of(reasoner, name) for name in AGGREGATIONS},
         "explanation": explanation_of(reasoner, data),
         "completion": completion_of(reasoner),
     }
@@ -48,8 +48,8 @@ def rules_of(rules: RuleSet) -> dict[str, Any]:
     }
 
 
-def metrics_of(rules: RuleSet, data: Dataset, aggregation: str) -> dict[str, float]:
-    found = anyburl.evaluate(rules, data, aggregation=aggregation).metrics
+def metrics_of(reasoner: Reasoner, aggregation: str) -> dict[str, float]:
+    found = reasoner.with_aggregation(aggregation).evaluate().metrics  # on the same index
     return {name: round(found[name], 6) for name in ("hits@1", "hits@3", "hits@10", "mrr")}
 
 

@@ -4,6 +4,7 @@ from itertools import product
 
 from hypothesis import given, settings
 
+from kernels import examples
 from reference.scoring import (
     Rule,
     all_rules,
@@ -51,7 +52,7 @@ def by_definition(graph: SmallGraph, rule: RuleTuple, object_identity: bool) -> 
 
 
 @given(graphs_and_rules())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_score_is_the_definition_of_the_paper(drawn: tuple[SmallGraph, RuleTuple]) -> None:
     graph, rule = drawn
     n_entities, n_relations, triples = graph

@@ -9,12 +9,13 @@ from anyburl.errors import RuleError
 from anyburl.rules.labels import escape_label, unescape_label, unwritable_labels
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
 from anyburl.rules.syntax import format_rule, parse_rule
+from kernels import examples
 from rules.strategies import labels, rules, writable_entities, writable_relations
 
 X, Y, A = map(Variable, "XYA")
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(rules(writable_entities, writable_relations))
 def test_a_rule_with_writable_labels_is_read_as_it_was_written(rule: Rule) -> None:
     assert parse_rule(format_rule(rule)) == rule

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from anyburl.errors import DataError
 from anyburl.triples import COLUMNS, TripleTable, read_triples, write_triples
 from anyburl.triples.files import read_batches
+from kernels import examples
 
 ROWS = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch")]
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -143,7 +144,7 @@ odd_texts = st.lists(
 ).map("".join)
 
 
-@settings(in_one_folder, max_examples=400)
+@settings(in_one_folder, max_examples=examples(400))
 @given(odd_texts)
 @example("a\tb\tc\r\r\n")
 @example("a\tb\tc\n\r\r\n")
@@ -175,7 +176,7 @@ def read_whole(path: Path) -> list[tuple[str, ...]] | str:
         return str(error)
 
 
-@settings(in_one_folder, max_examples=200)
+@settings(in_one_folder, max_examples=examples(200))
 @given(odd_texts, st.integers(1, 12), st.sampled_from(["plain", "gzip", "zstd"]))
 @example("a r b\n\ta\tb\tc\n", 1, "plain")
 @example("\n\n\na\tr\tb\nx^a\tr\tb\n\ufeffa\tr\tb\n", 1, "plain")
