@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -48,13 +49,19 @@ from anyburl.cli.early import handle_signals, leave
 from anyburl.cli.events import logged
 from anyburl.cli.exhausted import NO_MEMORY, lacks_memory
 from anyburl.cli.interrupts import forget_interrupt, raise_again
-from anyburl.errors import AnyburlError, InvalidOptionError
+from anyburl.errors import AnyburlError, InvalidOptionError, OptionError
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
 
 class AnyburlGroup(TyperGroup):
     """The commands; turns what they raise into a sentence and an exit code."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; an output without a name would be taken for the current folder."""
+        if "--out=" in args or ("--out", "") in pairwise(args):
+            raise OptionError("--out must be a path, got an empty one: is a variable of the shell not set?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -174,6 +181,7 @@ def _start(
 
 def main() -> None:
     """Run the command line: the entry point `anyburl`."""
+    _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     handle_signals(leave)
@@ -190,6 +198,14 @@ def main() -> None:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
+
+
+def _open_standard_streams() -> None:
+    """Let what was closed lead nowhere: the next file to be opened would get its number, and our messages."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
 
 
 def _flag(option: str) -> str:
