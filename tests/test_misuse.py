@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 import anyburl
-from anyburl import Dataset, Reasoner, RuleSet
-from anyburl.errors import AnyburlError, OptionError
+from anyburl import Dataset, Reasoner, RuleSet, TripleTable, Vocabulary
+from anyburl.errors import AnyburlError, DataError, OptionError
 from anyburl.learning.options import LearnOptions
 from anyburl.synthetic.options import GraphOptions
 
 NAN, INFINITE, HUGE = float("nan"), float("inf"), 2**70
+VAST = 10**5000  # more than a float holds, and more digits than Python prints
+NUMBERS = np.array([1, 2])
 TRAIN = [("ed", "lives", "nl"), ("lisa", "lives", "nl"), ("nl", "lang", "dutch"), ("ed", "speaks", "dutch")]
 TRIPLE = ("lisa", "speaks", "dutch")
 
@@ -46,11 +48,11 @@ def world() -> World:
 Wrong = dict[str, list[Any]]
 
 LEARN: Wrong = {
-    "threads": [10**6, 0, -1, 1.5, "2", True, NAN],
+    "threads": [VAST, 10**6, 0, -1, 1.5, "2", True, NAN],
     "seed": [1.5, "1", -1, HUGE, None],
-    "seconds": ["3", INFINITE, NAN, -1, True, 1e12],
+    "seconds": [VAST, "3", INFINITE, NAN, -1, True, 1e12],
     "paths": [HUGE, 0, "5", 1.5],
-    "snapshots": [5, "10", [None], [INFINITE], [0], None],
+    "snapshots": [b"x", [VAST], 5, "10", [None], [INFINITE], [0], None],
     "budget": [HUGE, 0, 1.5, None],
     "relations": ["accusation", [], [1], 5],
     "object_identity": ["no", 1, None],
@@ -70,12 +72,13 @@ LEARN: Wrong = {
 }
 RANK: Wrong = {
     "aggregation": ["noisy-or-top:99999999999999999999", "noisy-or-top:0", None, 5, "noisy-or-top:" + "9" * 5000, ""],
-    "smoothing": [INFINITE, NAN, -1, "5", None, True],
+    "smoothing": [VAST, INFINITE, NAN, -1, "5", None, True],
     "weights": [None, {"Q": 1}, {"B": "x"}, {"B": 2}, {"B": NAN}, ["B"]],
     "block_connected": [True, None, "maybe"],
     "object_identity": ["no", None, 1],
     "top_k": [0, 1.5, "5", HUGE, None],
     "threads": [10**6, 0, "2", 1.5],
+    "fallback": ["no", None, 1],
     "aggregate": ["max"],
 }
 COUNT: Wrong = {
@@ -84,13 +87,14 @@ COUNT: Wrong = {
     "object_identity": ["no", None],
 }
 COMPLETE: Wrong = {
-    "min_score": ["x", 2, NAN],
+    "min_score": [VAST, True, "x", 2, NAN],
     "min_probability": [2, -1],
     "top": [1.5, 0, "x"],
     "per": [None, "year"],
-    "relations": ["abc", 5, [1]],
+    "relations": [NUMBERS, "abc", 5, [1]],
     "subjects": [5, "ed"],
-    "functional": [5, "ed"],
+    "functional": [5, "ed", NUMBERS],
+    "types": [5, ["lives"]],
     "reasons": ["no"],
     "score": [1],
 }
@@ -108,18 +112,20 @@ READ: Wrong = {
     "literals": [None, "all"],
     "split_seed": ["x", -1, 1.5],
     "page_size": ["x", 0],
-    "timeout": ["x", 0, INFINITE, NAN],
+    "timeout": ["x", 0, INFINITE, NAN, VAST, 1e12],
     "language": [5, ""],
     "graphs": [5, "g"],
-    "prefixes": [5],
+    "prefixes": [5, {"a": 1}],
     "query": [5, " "],
 }
-PUBLISH: Wrong = {"graph": [5, "no iri"], "batch_size": ["x", 0], "timeout": ["x", 0, NAN]}
+PUBLISH: Wrong = {"graph": [5, "no iri"], "batch_size": ["x", 0], "timeout": ["x", 0, NAN, 1e12]}
 GENERATE: Wrong = {"triples": ["x", 1, None, HUGE], "entities": [1.5, 1], "relations": [-1, "x"], "seed": [None, -1]}
 EXPORT: Wrong = {"to": [5, "basic"], "object_identity_": [True], "columns": ["abc", ("a", "b")]}
 SEED: Wrong = {"seed": [1.5, "1", -1, None, True, HUGE]}
 PROFILE: Wrong = {"cyclic": ["no", 1, None], "rule_length": [0, -1, 1.5, "2", None, True]}
-TOP = [-1, 1.5, "x", None, HUGE]
+TOP = [-1, 1.5, "x", None, HUGE, VAST]
+TOP_K = [0, -1, 1.5, "x", HUGE]
+FLAG = ["no", 1, None]
 FILTER: Wrong = {
     "min_confidence": ["x", NAN, -1],
     "min_support": ["x", 1.5, -1],
@@ -135,10 +141,18 @@ NO_DATA: list[Any] = [None, 5, "nowhere", [], [("a", "b")], {}, Something(), [1,
 Call = Callable[[World], Any]
 
 
+def named(value: object) -> str:
+    """Return a value as the name of a test shows it."""
+    try:
+        return f"{value!r:.40}"
+    except ValueError:  # too long
+        return f"vast {type(value).__name__}"
+
+
 def per_value(what: str, wrong: Wrong, call: Callable[[World, dict[str, Any]], Any]) -> Iterator[tuple[str, Call]]:
     for name, values in wrong.items():
         for value in values:
-            yield f"{what} {name}={value!r:.40}", lambda world, name=name, value=value: call(world, {name: value})
+            yield f"{what} {name}={named(value)}", lambda world, name=name, value=value: call(world, {name: value})
 
 
 def options() -> Iterator[tuple[str, Call]]:
@@ -165,12 +179,27 @@ def options() -> Iterator[tuple[str, Call]]:
 
 def arguments() -> Iterator[tuple[str, Call]]:
     for top in (0, *TOP):
-        yield f"predict top={top!r}", lambda world, top=top: world.reasoner.predict("lisa", "speaks", None, top=top)
-        yield f"explain top={top!r}", lambda world, top=top: world.reasoner.explain(TRIPLE, top=top)
+        yield (
+            f"predict top={named(top)}",
+            lambda world, top=top: world.reasoner.predict("lisa", "speaks", None, top=top),
+        )
+        yield f"explain top={named(top)}", lambda world, top=top: world.reasoner.explain(TRIPLE, top=top)
     for top in TOP:
-        yield f"groundings={top!r}", lambda world, top=top: world.reasoner.explain(TRIPLE, groundings=top)
-        yield f"best rules={top!r}", lambda world, top=top: world.rules.top(top)
-        yield f"hits at {top!r}", lambda world, top=top: world.reasoner.evaluate().hits(top)
+        yield f"groundings={named(top)}", lambda world, top=top: world.reasoner.explain(TRIPLE, groundings=top)
+        yield f"best rules={named(top)}", lambda world, top=top: world.rules.top(top)
+        yield f"hits at {named(top)}", lambda world, top=top: world.reasoner.evaluate().hits(top)
+        if top is not None:
+            yield f"changed {named(top)}", lambda world, top=top: anyburl.diff(world.rules, world.rules).changed(top)
+    for top_k in TOP_K:
+        yield f"rank top_k={top_k!r}", lambda world, top_k=top_k: world.reasoner.rank(top_k=top_k)
+        yield f"rankings top_k={top_k!r}", lambda world, top_k=top_k: world.reasoner.save_rankings("x", top_k=top_k)
+    for flag in FLAG:
+        yield (
+            f"predict include_known={flag!r}",
+            lambda world, flag=flag: world.reasoner.predict("lisa", "speaks", None, include_known=flag),
+        )
+        yield f"open prepare={flag!r}", lambda world, flag=flag: Reasoner.open("run", prepare=flag)
+        yield f"save escaped={flag!r}", lambda world, flag=flag: world.rules.save("x.txt", escaped=flag)
     for query in ((None, None, None), ("lisa", None, None), (5, "speaks", None), ("lisa", "no", None), TRIPLE):
         yield f"predict {query}", lambda world, query=query: world.reasoner.predict(*query)
     for triple in (None, ("a",), TRIPLE[:2], (*TRIPLE[:2], None), 5, "abc", (*TRIPLE[:2], "nobody")):
@@ -178,8 +207,10 @@ def arguments() -> Iterator[tuple[str, Call]]:
     for split in (None, "all", 5):
         yield f"split {split}", lambda world, split=split: world.reasoner.evaluate(split)
     yield "sorted by luck", lambda world: world.rules.top(3, by="luck")
-    for smoothing in ("x", INFINITE, NAN, -1):
-        yield f"smoothing {smoothing}", lambda world, value=smoothing: world.rules.top(3, smoothing=value)
+    yield "sorted by a list", lambda world: world.rules.top(3, by=[])
+    for smoothing in ("x", INFINITE, NAN, -1, None, VAST):
+        yield f"confidence {named(smoothing)}", lambda world, value=smoothing: world.rules.confidence(value)
+        yield f"smoothing {named(smoothing)}", lambda world, value=smoothing: world.rules.top(3, smoothing=value)
     for only in ("lift", [3], 5):
         yield f"measure {only}", lambda world, only=only: anyburl.measure(world.rules, world.data.train, only=only)
 
@@ -201,7 +232,41 @@ def objects() -> Iterator[tuple[str, Call]]:
         yield f"reason on {name}", lambda world, wrong=wrong: Reasoner(world.rules, wrong)
         yield f"count on {name}", lambda world, wrong=wrong: anyburl.rescore(world.rules, wrong)
         yield f"examine {name}", lambda world, wrong=wrong: anyburl.examine(wrong)
+    for wrong in (5, [1, 2], Something()):
+        name = f"{wrong!r}"
+        yield f"options {name}", lambda world, wrong=wrong: Reasoner(world.rules, world.data, wrong)
+        yield f"names {name}", lambda world, wrong=wrong: Reasoner(world.rules, world.data, names=wrong)
+        yield f"other {name}", lambda world, wrong=wrong: Reasoner(world.rules, world.data, other=wrong)
+        yield f"complete {name}", lambda world, wrong=wrong: list(world.reasoner.complete(wrong))
+        yield f"reasoner {name}", lambda world, wrong=wrong: anyburl.evaluate(world.rules, world.data, reasoner=wrong)
+        yield f"read with {name}", lambda world, wrong=wrong: world.rules.with_vocabulary(wrong)
+        yield f"merge with {name}", lambda world, wrong=wrong: world.rules.merge(wrong)
+        yield f"join {name}", lambda world, wrong=wrong: RuleSet.concat(wrong)
+        yield f"format {name}", lambda world, wrong=wrong: anyburl.format_rule(wrong)
+        yield f"table over {name}", lambda world, wrong=wrong: TripleTable(wrong, world.data.train.triples)
+        yield f"queries {name}", lambda world, wrong=wrong: world.reasoner.predict([wrong])
+        yield f"data set called {name}", lambda world, wrong=wrong: Dataset.from_triples(TRAIN, name=wrong)
+        yield f"data set of {name}", lambda world, wrong=wrong: Dataset("x", wrong, world.data.valid, world.data.test)
+    for wrong in (5, "abc", None):
+        yield f"labels {wrong!r}", lambda world, wrong=wrong: Vocabulary.from_labels(wrong, ["r"])
+        yield f"columns {wrong!r}", lambda world, wrong=wrong: TripleTable.from_labels(wrong, ["r"], ["b"])
+    for wrong in (5, b"run", [], "", "a\0b"):
+        name = f"{wrong!r}"
+        yield f"open {name}", lambda world, wrong=wrong: Reasoner.open(wrong)
+        yield f"learn into {name}", lambda world, wrong=wrong: anyburl.learn(world.data, paths=1, out=wrong)
+        yield f"run folder {name}", lambda world, wrong=wrong: anyburl.RunDirectory(wrong)
+        yield f"export to {name}", lambda world, wrong=wrong: anyburl.export_rules(world.rules, wrong, to="sql")
+        yield f"index into {name}", lambda world, wrong=wrong: anyburl.build_index(TRAIN, wrong)
+        yield f"review in {name}", lambda world, wrong=wrong: anyburl.ReviewLog(wrong)
+        yield f"rankings into {name}", lambda world, wrong=wrong: world.reasoner.save_rankings(wrong)
+    for at in ([], b"10", -1, NAN):
+        yield f"snapshot at {at!r}", lambda world, at=at: at_snapshot(world, at)
     yield "count on a data set", lambda world: anyburl.rescore(world.rules, world.data)  # type: ignore[arg-type]
+
+
+def at_snapshot(world: World, at: Any) -> RuleSet:
+    anyburl.learn(world.data, paths=10, out="run", threads=1)
+    return RuleSet.load("run", at=at)
 
 
 MISUSES = dict((*options(), *arguments(), *objects()))
@@ -230,3 +295,22 @@ def test_numbers_of_numpy_are_plain_numbers_in_options() -> None:
     options = LearnOptions(seed=np.int64(3), seconds=np.float32(2), snapshots=(np.float64(1),), threads=np.int32(1))  # type: ignore[arg-type]
     assert json.loads(json.dumps(options.to_json()))["seed"] == 3
     assert [type(value) for value in (options.seed, options.seconds, *options.snapshots)] == [int, float, float]
+
+
+def test_what_is_quoted_is_short_and_in_one_line() -> None:
+    assert str(DataError("a\nb\x1b[2J: no such file")) == "a\\nb\\x1b[2J: no such file"
+    with pytest.raises(OptionError, match=r"^top must be a whole number, got \[0, 0, .{180,200}\.\.\.$"):
+        anyburl.DoctorOptions(top=[0] * 10_000)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="got a value of type int that cannot be printed"):
+        anyburl.DoctorOptions(top=VAST)
+
+
+def test_a_folder_in_the_home_is_the_same_for_whoever_writes_and_reads(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    anyburl.learn(world.data, paths=10, threads=1, out="~/run")
+    world.rules.save("~/rules.txt")
+    world.reasoner.save_rankings("~/ranked.txt")
+    assert {path.name for path in tmp_path.iterdir()} >= {"run", "rules.txt", "ranked.txt"}
+    assert len(RuleSet.load("~/rules.txt")) == len(world.rules)

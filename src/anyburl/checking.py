@@ -7,9 +7,9 @@ JSON can represent, and a confidence of 0 becomes 0.0.
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from math import isfinite
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from anyburl.errors import InvalidOptionError, OptionError
 Options = TypeVar("Options")
 
 MOST = 2**62  # whole numbers that kernels count with
+MOST_REAL = sys.float_info.max
 MOST_KEPT = 2**31 - 1  # candidates, rules or reasons of one question
 MOST_SECONDS = 1e9  # 30 years
 MOST_THREADS = 1024
@@ -36,21 +37,33 @@ def real(option: str, value: Any, least: float, most: float | None = None) -> fl
     if not isinstance(value, Real) or isinstance(value, bool):
         raise InvalidOptionError(option, "a number", value)
     _check_range(option, value, least, most)
-    if not isfinite(value):
+    if not value <= MOST_REAL:
         raise InvalidOptionError(option, "a finite number", value)
     return float(value)  # kernels would be compiled anew for a whole number
 
 
-def above_zero(option: str, value: Any, requirement: str = "more than 0") -> float:
+def above_zero(option: str, value: Any, requirement: str = "more than 0", most: float = MOST_REAL) -> float:
     """Return a finite number above 0."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < float("inf"):  # type: ignore[operator]
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value <= most:  # type: ignore[operator]
         raise InvalidOptionError(option, requirement, value)
     return value if isinstance(value, int) else float(value)
+
+
+def share(option: str, value: Any) -> float:
+    """Return a number from 0 to 1."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value <= 1:  # type: ignore[operator]
+        raise InvalidOptionError(option, "from 0 to 1", value)
+    return float(value)
 
 
 def threads(value: Any) -> int | None:
     """Return a number of threads, None for one per core."""
     return None if value is None else whole("threads", value, 1, MOST_THREADS)
+
+
+def waiting(option: str, value: Any) -> float:
+    """Return how many seconds to wait, as sockets take it."""
+    return above_zero(option, value, f"a number of seconds above 0, at most {MOST_SECONDS:g}", MOST_SECONDS)
 
 
 def flag(option: str, value: Any) -> bool:

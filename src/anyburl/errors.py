@@ -18,9 +18,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+MOST_QUOTED = 200  # characters of a value in a message
+
 
 class AnyburlError(Exception):
     """Base class of all errors that anyburl raises on purpose."""
+
+    def __str__(self) -> str:
+        """Return the sentence in one line: a label or path may contain line breaks and codes for the terminal."""
+        return printable(super().__str__())
 
 
 class DataError(AnyburlError):
@@ -59,7 +65,7 @@ class InvalidOptionError(OptionError):
     def worded(self, name: Callable[[str], str]) -> str:
         """Return the sentence, with `name` turning options into the words of a front end."""
         requirement = re.sub(r"\{(\w+)\}", lambda found: name(found[1]), self.requirement)
-        return f"{name(self.option)} must be {requirement}, got {self.value!r}"
+        return f"{name(self.option)} must be {requirement}, got {quoted(self.value)}"
 
 
 class RunError(AnyburlError):
@@ -71,3 +77,18 @@ class MissingExtraError(AnyburlError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an extra: pip install 'anyburl[{extra}]'")
+
+
+def printable(text: str) -> str:
+    """Return text with everything that is not printed, such as line breaks, written as Python writes it."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def quoted(value: object) -> str:
+    """Return a value as messages quote it: short, in one line, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # Python does not print whole numbers of more than 4300 digits; others may fail as they like
+        return f"a value of type {type(value).__name__} that cannot be printed"
+    text = " ".join(text.split()) if "\n" in text else text
+    return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}..."

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TypeGuard
 
-from anyburl.errors import AnyburlError
+from anyburl.errors import AnyburlError, OptionError
 
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of UTF-16: JSON can escape one, UTF-8 holds none
 
@@ -19,7 +19,12 @@ def is_text(value: object) -> TypeGuard[str]:
 
 def at_home(path: str | os.PathLike[str]) -> Path:
     """Return a path with `~` written out; where there is no such user it stays, and is a file that is not there."""
-    return Path(os.path.expanduser(path))
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise OptionError(f"expected a path, got {type(path).__name__}")
+    given = os.fspath(path)
+    if not given or "\0" in given:
+        raise OptionError(f"expected a path, got {'an empty one' if not given else repr(given)}")
+    return Path(os.path.expanduser(given))
 
 
 def first_bytes(path: Path, content: str, error: type[AnyburlError]) -> bytes:

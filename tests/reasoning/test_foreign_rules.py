@@ -66,6 +66,21 @@ def test_a_ranker_does_not_evaluate_other_data(learned: RuleSet, data: Dataset, 
         evaluate_split(ranker, other, "test", {})
 
 
+def test_a_reasoner_does_not_answer_from_other_data(learned: RuleSet, data: Dataset, other: Dataset) -> None:
+    reasoner = Reasoner(learned, data)
+    subject, relation, object = other.train.to_polars().row(0)
+    reasoner.dataset = other
+    for ask in (
+        lambda: reasoner.predict(subject, relation, None),
+        lambda: reasoner.explain((subject, relation, object)),
+        lambda: list(reasoner.complete(min_score=0.1)),
+        reasoner.rank,
+        reasoner.calibrate,
+    ):
+        with pytest.raises(DataError, match="vocabularies differ"):
+            ask()
+
+
 def test_a_learner_refuses_known_rules_of_another_vocabulary(read: RuleSet, data: Dataset) -> None:
     with pytest.raises(RuleError, match="different vocabularies"):
         Learner(data.train, LearnOptions(paths=100, threads=1), known=read)

@@ -179,3 +179,13 @@ def test_a_set_does_not_change_with_the_arrays_that_it_was_made_of(rules: RuleSe
 
 def test_arrays_that_nobody_can_write_to_are_not_copied(rules: RuleSet) -> None:
     assert np.shares_memory(rules.replace(exact=[True] * 3).support, rules.support)
+
+
+def test_a_read_only_view_of_what_can_be_written_to_is_copied(rules: RuleSet) -> None:
+    support = rules.support.copy()
+    view = support.view()
+    view.flags.writeable = False  # as pandas gives its columns
+    changed = rules.replace(support=view)
+    support[0] = 10**9
+    assert changed.support.tolist() == rules.support.tolist()
+    assert changed[:1].replace().support.base is changed.support  # a part of a set shares its arrays

@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -48,13 +49,19 @@ from anyburl.cli.events import logged
 from anyburl.cli.exhausted import exhausted
 from anyburl.cli.interrupts import forget_interrupt, raise_again
 from anyburl.cli.streams import STANDARD_OUTPUT, let_go_of_output, prepare_streams
-from anyburl.errors import AnyburlError, InvalidOptionError
+from anyburl.errors import AnyburlError, InvalidOptionError, OptionError
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
 
 class AnyburlGroup(TyperGroup):
     """The commands; turns what they raise into a sentence and an exit code."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; an output without a name would be taken for the current folder."""
+        if "--out=" in args or ("--out", "") in pairwise(args):
+            raise OptionError("--out must be a path, got an empty one: is a variable of the shell not set?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""

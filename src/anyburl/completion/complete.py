@@ -43,6 +43,7 @@ def complete_graph(
 
     `progress` is called with the number of entities asked about.
     """
+    ranker.check_data(dataset)
     least = _least_scores(dataset.vocabulary, options, names or Names(), calibration)
     frames = _Frames(ranker, names, calibration, with_reasons=options.reasons)
     find = _finding(ranker, dataset, options, names or Names(), progress)

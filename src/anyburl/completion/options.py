@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import TypedDict
 
 from anyburl import checking
@@ -43,17 +42,19 @@ class CompleteOptions:
     def __post_init__(self) -> None:
         for name in ("min_score", "min_probability"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and 0 <= float(value) <= 1):
-                raise InvalidOptionError(name, "from 0 to 1", value)
+            if value is not None:
+                checking.share(name, value)
         if self.top is not None:
             checking.whole("top", self.top, 1)
         checking.choice("per", self.per, PER_CHOICES)
         checking.flag("reasons", self.reasons)
+        if self.types is not None and not isinstance(self.types, str):
+            raise InvalidOptionError("types", "the label of a relation", self.types)
         for name in ("relations", "subjects", "functional"):
             value = getattr(self, name)
             if isinstance(value, str) and (name, value) != ("functional", AUTO):
                 raise OptionError(f"{name} must be a list of labels, got the string {value!r}")
-            if value is not None and value != AUTO:
+            if value is not None and not isinstance(value, str):
                 object.__setattr__(self, name, checking.texts(name, value, "a list of labels"))
 
     @property

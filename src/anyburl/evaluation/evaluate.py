@@ -40,8 +40,7 @@ def evaluate_split(
     `protocol` says against whom answers are ranked, see `protocol.py`.
     """
     check_protocol(protocol)
-    if not ranker.vocabulary.same_labels(dataset.vocabulary):
-        raise DataError(f"the ranker was made with data other than {dataset.name}: their vocabularies differ")
+    ranker.check_data(dataset)
     table = dataset.split(split)
     if not len(table):
         raise DataError(f"{dataset.name} has no triples in its {split} split")

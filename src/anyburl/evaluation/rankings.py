@@ -16,13 +16,13 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from anyburl import checking
 from anyburl.errors import DataError
 from anyburl.polars_unstable import sink_frames
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
@@ -30,6 +30,7 @@ from anyburl.ranking.queries import make_queries
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranks import target_ranks
 from anyburl.ranking.scores import shown_scores
+from anyburl.reading import at_home
 from anyburl.triples.dataset import SPLITS, Dataset
 from anyburl.writing import replacing
 
@@ -62,8 +63,9 @@ def write_rankings(
     """
     if not len(dataset.split(split)):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
-    target = Path(path)
-    frames = ranking_frames(ranker, dataset, split, top_k or ranker.options.top_k, progress)
+    target = at_home(path)
+    chosen = ranker.options.top_k if top_k is None else top_k
+    frames = ranking_frames(ranker, dataset, split, chosen, progress)
     with replacing(target) as unfinished:
         if target.suffix == ".parquet":
             sink_frames(SCHEMA, lambda: frames, lambda lazy: lazy.sink_parquet(unfinished))
@@ -78,6 +80,8 @@ def ranking_frames(
     ranker: Ranker, dataset: Dataset, split: str, top_k: int, progress: Callable[[int], None] | None = None
 ) -> Iterator[pl.DataFrame]:
     """Yield frames of rankings: of a number of triples the queries (s, r, ?), then the queries (?, r, o)."""
+    ranker.check_data(dataset)
+    checking.whole("top_k", top_k, 1, checking.MOST_KEPT)
     triples, vocabulary = dataset.split(split).triples, dataset.vocabulary
     known = [dataset.split(name).triples for name in SPLITS]
     for start in range(0, len(triples), TRIPLES_AT_A_TIME):

@@ -26,6 +26,7 @@ def explain_triple(ranker: Ranker, dataset: Dataset, triple: Fact, *, top: int =
     The `top` best rules are given, each with up to `groundings` ways in which facts of the train split make it fire.
     If none fires, `near_miss` is the strongest rule that lacks one fact.
     """
+    ranker.check_data(dataset)
     checking.whole("top", top, 1, checking.MOST_KEPT)
     checking.whole("groundings", groundings, 0, checking.MOST_KEPT)
     ids = triple_ids(dataset.vocabulary, triple)

@@ -65,6 +65,8 @@ def export_rules(
             return write_rules(rules, out, chosen, progress)
     if to is None:
         raise OptionError(f"an open file does not tell the language: set to, one of {', '.join(LANGUAGES)}")
+    if not hasattr(file, "write"):
+        raise OptionError(f"expected a path or an open text file, got {type(file).__name__}")
     return write_rules(rules, file, from_keywords(ExportOptions, {"to": to, **options}), progress)
 
 

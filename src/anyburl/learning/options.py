@@ -163,7 +163,7 @@ class LearnOptions:
 
 
 def _moments(snapshots: Any) -> tuple[float, ...]:
-    if isinstance(snapshots, str) or not isinstance(snapshots, Iterable):
+    if isinstance(snapshots, str | bytes) or not isinstance(snapshots, Iterable):
         raise InvalidOptionError("snapshots", "seconds above 0", snapshots)
     moments = tuple(snapshots)
     try:

@@ -21,6 +21,7 @@ from anyburl.errors import AnyburlError, OptionError, RunError
 from anyburl.learning.claim import claim_run
 from anyburl.learning.learner import Span
 from anyburl.learning.options import LearnOptions
+from anyburl.reading import at_home
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.files import run_folder
 from anyburl.ruleset.files.run_parts import write_part
@@ -37,10 +38,13 @@ class RunDirectory:
 
     path: Path
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", at_home(self.path))
+
     @classmethod
     def create(cls, path: str | os.PathLike[str], dataset: Dataset, options: LearnOptions) -> RunDirectory:
         """Create a run folder; refuse one that already contains a run."""
-        run = cls(Path(path))
+        run = cls(at_home(path))
         run._check_is_new()
         try:
             run.parts.mkdir(parents=True, exist_ok=True)
@@ -62,7 +66,7 @@ class RunDirectory:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> RunDirectory:
         """Open a run folder, finished or not."""
-        run = cls(Path(path))
+        run = cls(at_home(path))
         run_folder.check_run_folder(run.path)
         return run
 

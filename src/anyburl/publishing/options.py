@@ -27,4 +27,4 @@ class PublishOptions:
         if self.graph is not None and not (isinstance(self.graph, str) and IRI.fullmatch(self.graph)):
             raise InvalidOptionError("graph", "an IRI, such as http://example.org/predicted", self.graph)
         checking.whole("batch_size", self.batch_size, 1)
-        checking.above_zero("timeout", self.timeout, "a number of seconds above 0")
+        checking.waiting("timeout", self.timeout)

@@ -6,7 +6,7 @@ import os
 
 import polars as pl
 
-from anyburl.errors import DataError
+from anyburl.errors import DataError, quoted
 from anyburl.publishing.endpoint import EndpointPlan
 from anyburl.publishing.facts import check_facts, read_facts
 from anyburl.publishing.options import PublishOptions
@@ -41,7 +41,7 @@ def plan_publishing(
     if address is None:
         raise DataError(
             f"expected the address of a SPARQL endpoint (sparql:http://HOST/PATH) or of a table "
-            f"(postgresql://HOST/DB#TABLE, duckdb:PATH#TABLE, sqlite:PATH#TABLE), got {destination!r}"
+            f"(postgresql://HOST/DB#TABLE, duckdb:PATH#TABLE, sqlite:PATH#TABLE), got {quoted(destination)}"
         )
     found = check_facts(facts) if isinstance(facts, pl.DataFrame) else read_facts(at_home(facts))
     kind = EndpointPlan if address.kind == ENDPOINT else TablePlan

@@ -42,6 +42,7 @@ class RankOptions:
         checking.real("smoothing", self.smoothing, 0)
         checking.choice("block_connected", self.block_connected, BLOCK_CHOICES)
         checking.flag("object_identity", self.object_identity)
+        checking.flag("fallback", self.fallback)
         checking.whole("top_k", self.top_k, 1, checking.MOST_KEPT)
         checking.threads(self.threads)
         if not isinstance(self.weights, Mapping):

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import RuleError
+from anyburl.errors import DataError, RuleError
 from anyburl.graph.arrays import GraphArrays
 from anyburl.ranking.aggregation import Aggregation, parse_aggregation
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays, RuleIndex
@@ -19,6 +19,7 @@ from anyburl.ranking.ready import ReadyRules
 from anyburl.ranking.rule_index import build_rule_index, longest_body, with_scores
 from anyburl.ranking.scores import count_confidences, to_scores
 from anyburl.ruleset.ruleset import RuleSet
+from anyburl.triples.dataset import Dataset
 from anyburl.triples.vocabulary import Vocabulary
 
 
@@ -59,6 +60,11 @@ class Ranker:
     @property
     def vocabulary(self) -> Vocabulary:
         return self.rules.vocabulary
+
+    def check_data(self, dataset: Dataset) -> None:
+        """Refuse data whose ids mean something else than those of the rules."""
+        if not self.vocabulary.same_labels(dataset.vocabulary):
+            raise DataError(f"the ranker was made with data other than {dataset.name}: their vocabularies differ")
 
     @property
     def block_connected(self) -> bool:

@@ -17,6 +17,7 @@ from anyburl.triples.dataset import Dataset
 
 def calibrate_ranker(ranker: Ranker, dataset: Dataset, seed: int, front: Front) -> CalibrationReport:
     """Calibrate on the valid split, or on facts held out of train, and check on test, or by cross-fitting."""
+    ranker.check_data(dataset)
     split = "valid" if len(dataset.valid) else "train"
     with front.watch(f"asking about the {split} split", f"asked about the {split} split"):
         held_out = hold_out(ranker, dataset, seed)

@@ -258,6 +258,8 @@ def _other_model(
     options: RankOptions, dataset: Dataset, run: Path | None, other: OtherModel | None
 ) -> OtherModel | None:
     """Return the model that is asked besides the rules: the given one or, for hybrid, the embedding of the run."""
+    if other is not None and not (hasattr(other, "scores") and hasattr(other, "digest")):
+        raise OptionError(f"expected a model with scores and a digest as `other`, got {type(other).__name__}")
     if other is not None or not parse_aggregation(options.aggregation).needs_embedding:
         return other
     if run is None:

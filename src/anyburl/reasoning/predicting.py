@@ -59,7 +59,9 @@ def answer_columns(
 
     Answers that the train split states are left out unless `include_known`.
     """
+    ranker.check_data(dataset)
     checking.whole("top", top, 1, checking.MOST_KEPT)
+    checking.flag("include_known", include_known)
     size = min(max(ANSWERS_AT_A_TIME // top, FEWEST_QUESTIONS), MOST_QUESTIONS)
     for start in range(0, len(questions), size):
         part = questions.part(start, start + size)

@@ -121,7 +121,7 @@ def _query_frame(queries: Any) -> pl.DataFrame:
         chosen = queries[list(COLUMNS)].astype(object)
         queries = chosen.where(chosen.notna(), None).itertuples(index=False)
     if isinstance(queries, Iterable):
-        rows = [tuple(query) for query in queries]
+        rows = [tuple(query) if isinstance(query, Iterable) and not isinstance(query, str) else () for query in queries]
         if any(len(row) != 3 for row in rows):
             raise DataError(
                 "expected queries with three parts: subject, relation and object, with None for the part asked for"

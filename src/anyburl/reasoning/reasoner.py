@@ -14,7 +14,7 @@ import polars as pl
 from anyburl.calibration.calibration import Calibration
 from anyburl.calibration.report import CalibrationReport
 from anyburl.calibration.stored import save_calibration
-from anyburl.checking import from_keywords, whole
+from anyburl.checking import flag, from_keywords, whole
 from anyburl.completion.complete import complete_graph
 from anyburl.completion.options import CompleteKeywords, CompleteOptions
 from anyburl.errors import DataError, OptionError, RunError
@@ -101,6 +101,7 @@ class Reasoner:
         """
         folder, chosen, told = at_home(run), choose_options(options, keywords), front or Front()
         engine_chosen, seed = Engine(name=engine, address=address), whole("seed", seed, 0)
+        prepare = flag("prepare", prepare)
         described = described_run(folder)["data"]
 
         def load() -> tuple[RuleSet, Dataset]:
@@ -125,6 +126,8 @@ class Reasoner:
         return made
 
     def _set(self, opened: Opened, names: Names | None) -> None:
+        if names is not None and not isinstance(names, Names):
+            raise OptionError(f"expected names as Names, got {type(names).__name__}")
         self.ranker: Ranker = opened.ranker
         self.dataset: Dataset = opened.dataset
         self.seconds: dict[str, float] = opened.seconds
@@ -229,7 +232,8 @@ class Reasoner:
         self, split: str = "test", *, top_k: int | None = None, progress: Progress | None = None
     ) -> Iterator[pl.DataFrame]:
         """Yield what `rank` returns in frames; `progress` is called with the number of triples ranked."""
-        yield from ranking_frames(self.ranker, self.dataset, split, top_k or self.options.top_k, progress)
+        chosen = self.options.top_k if top_k is None else top_k
+        yield from ranking_frames(self.ranker, self.dataset, split, chosen, progress)
 
     def save_rankings(
         self, path: PathLike, split: str = "test", *, top_k: int | None = None, progress: Progress | None = None
@@ -293,6 +297,8 @@ class Reasoner:
         """
         if options is not None and keywords:
             raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
+        if options is not None and not isinstance(options, CompleteOptions):
+            raise OptionError(f"expected options as CompleteOptions, got {type(options).__name__}")
         wanted = options or from_keywords(CompleteOptions, keywords)
         return complete_graph(
             self.ranker, self.dataset, wanted, names=self.names, calibration=self.calibration, progress=progress
@@ -335,4 +341,6 @@ def choose_options(options: RankOptions | None, keywords: RankKeywords) -> RankO
     """Return the options of ranking, given as one object or as keywords, not both."""
     if options is not None and keywords:
         raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
+    if options is not None and not isinstance(options, RankOptions):
+        raise OptionError(f"expected options as RankOptions, got {type(options).__name__}")
     return options or from_keywords(RankOptions, keywords)

@@ -87,6 +87,8 @@ def _reasoner(
     """Return the reasoner that was given, if it has these rules and data, or a new one."""
     if reasoner is None:
         return Reasoner(rules, data, options, engine=engine, address=address, seed=seed, **keywords)
+    if not isinstance(reasoner, Reasoner):
+        raise OptionError(f"expected a Reasoner, got {type(reasoner).__name__}")
     if options is not None or keywords or engine != "threads" or address is not None:
         raise OptionError("a reasoner has its own options and engine: pass either a reasoner or options, not both")
     if data is not reasoner.dataset:

@@ -41,6 +41,8 @@ def parse_rule(text: str, *, escaped: bool = False) -> Rule:
 
 def format_rule(rule: Rule, *, escaped: bool = False) -> str:
     """Write a rule as text. `parse_rule` reads it back if its labels are writable, or with `escaped` on both sides."""
+    if not isinstance(rule, Rule):
+        raise RuleError(f"expected a Rule, got {type(rule).__name__}")
     if not escaped:
         return str(rule)
     body = ", ".join(_format_atom(atom) for atom in rule.body)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from anyburl.errors import RuleError
 from anyburl.rules.rule import MAX_BODY_ATOMS
 from anyburl.rules.types import RuleType
+from anyburl.triples.table import can_change
 from anyburl.triples.vocabulary import Vocabulary
 
 Columns = Mapping[str, NDArray[Any]]
@@ -23,19 +24,18 @@ Mask = NDArray[np.bool_]
 
 
 def owned_column(name: str, column: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
-    """Return a column as a read-only array of its type, which the caller cannot change: what can be written to is
-    copied. Numbers that the type cannot hold are refused.
+    """Return a column as a read-only array of its type, which the caller cannot change: what can be written to, or is a
+    view of such an array, is copied. Numbers that the type cannot hold are refused.
     """
     given = np.asarray(column)
     if given.dtype.kind not in "biuf":
         raise RuleError(f"expected numbers in the column {name!r}, got {given.dtype}")
     if given.dtype != dtype:
         given = _converted(name, given, dtype)
-    elif given.flags.writeable:
+    elif can_change(given):
         given = given.copy()
-    view = given.view()
-    view.flags.writeable = False
-    return view
+    given.flags.writeable = False
+    return given
 
 
 def check_columns(vocabulary: Vocabulary, columns: Columns) -> None:

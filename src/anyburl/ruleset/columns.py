@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anyburl import checking
 from anyburl.rules.types import RuleType
 from anyburl.ruleset import measures
 from anyburl.ruleset.checks import check_columns, owned_column
@@ -129,7 +130,7 @@ class RuleColumns:
 
     def confidence(self, smoothing: float = 0) -> NDArray[np.float64]:
         """Return support / (predictions + smoothing), 0 where there are no predictions."""
-        return measures.confidence(self.support, self.predictions, smoothing)
+        return measures.confidence(self.support, self.predictions, checking.real("smoothing", smoothing, 0))
 
     def take(self, index: ArrayLike) -> Self:
         """Return the rules at some rows, in that order, or the rules that a mask marks."""
@@ -180,7 +181,6 @@ class RuleColumns:
 
 
 def _read_only(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view."""
-    view = np.asarray(column).view()
-    view.flags.writeable = False
-    return view
+    """Return the column, read-only from now on."""
+    column.flags.writeable = False
+    return np.asarray(column)

@@ -22,6 +22,9 @@ Ints = NDArray[np.int32]
 
 def concatenate(sets: Sequence[Rules], *, on_disk: bool = False) -> Rules:
     """Put sets over one vocabulary after each other; `on_disk`, their columns are temporary files, memory-mapped."""
+    for rules in sets:
+        if not isinstance(rules, RuleColumns):
+            raise RuleError(f"expected rule sets to join, got {type(rules).__name__}")
     if not sets:
         raise RuleError("expected at least one rule set to join, got none")
     first = sets[0]

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.errors import InvalidOptionError
+from anyburl import checking
 from anyburl.ruleset import measures
 from anyburl.ruleset.comparison import Rows, changed_pairs, match_rules
 from anyburl.ruleset.ruleset import RuleSet
@@ -100,8 +100,7 @@ def _confidence(rules: RuleSet, rows: Rows) -> NDArray[np.float64]:
 
 def _largest(values: NDArray[np.float64], k: int) -> Rows:
     """Return the places of the k largest values, the largest first."""
-    if k < 0:
-        raise InvalidOptionError("top", "at least 0", k)
+    checking.whole("top", k, 0)
     places = np.arange(len(values))
     if k < len(values):
         places = np.argpartition(-values, k)[:k]

@@ -13,8 +13,10 @@ import polars as pl
 from numpy.typing import NDArray
 from rich.table import Table
 
+from anyburl import checking
 from anyburl.errors import MissingExtraError, RuleError
 from anyburl.forks import check_not_forked
+from anyburl.reading import at_home
 from anyburl.rules.rule import Rule
 from anyburl.rules.types import RuleType
 from anyburl.ruleset import display, selection
@@ -26,7 +28,7 @@ from anyburl.ruleset.frame_reader import FrameReader
 from anyburl.ruleset.frame_writer import to_frame
 from anyburl.ruleset.selection import Order
 from anyburl.ruleset.texts import RuleTexts
-from anyburl.triples.vocabulary import Vocabulary
+from anyburl.triples.vocabulary import Vocabulary, check_vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +46,9 @@ class RuleSet(RuleColumns):
     @classmethod
     def concat(cls, sets: Sequence[Self]) -> Self:
         """Put sets over one vocabulary after each other; equal rules are kept."""
-        return concatenate(sets)
+        if isinstance(sets, str) or not isinstance(sets, Iterable):
+            raise RuleError(f"expected a list of rule sets, got {type(sets).__name__}")
+        return concatenate(list(sets))
 
     def merge(self, *others: Self) -> Self:
         """Join sets over one vocabulary; of equal rules, the first is kept with its scores."""
@@ -134,6 +138,7 @@ class RuleSet(RuleColumns):
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> tuple[Self, int]:
         """Return the rules with the ids of another vocabulary, and how many it lacks labels for (dropped)."""
+        check_vocabulary(vocabulary)
         return reencode(self, vocabulary)
 
     def texts(self) -> pl.Series:
@@ -167,7 +172,7 @@ class RuleSet(RuleColumns):
         The text format cannot represent every label; with `escaped`, special characters are written as %28 and the
         like.
         """
-        write_rules(self, path, escaped=escaped)
+        write_rules(self, at_home(path), escaped=checking.flag("escaped", escaped))
 
     @classmethod
     def load(
@@ -201,7 +206,9 @@ class RuleSet(RuleColumns):
         check_not_forked()
         if not isinstance(path, str | os.PathLike):
             raise RuleError(f"expected the path of a rule file or run folder, got {type(path).__name__}")
-        columns, report = read_rules(path, vocabulary, at=at, escaped=escaped)
+        if vocabulary is not None:
+            check_vocabulary(vocabulary)
+        columns, report = read_rules(at_home(path), vocabulary, at=at, escaped=checking.flag("escaped", escaped))
         return cls.of(columns), report
 
     def __repr__(self) -> str:

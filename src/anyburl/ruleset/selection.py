@@ -116,9 +116,7 @@ def _score(rules: RuleColumns, by: Order, smoothing: float) -> Key:
         "head-coverage": lambda rows: measure_column(rules, "head_coverage")[rows],
         "lift": lambda rows: measure_column(rules, "lift")[rows],
     }
-    if by not in scores:
-        raise InvalidOptionError("by", f"one of {', '.join(scores)}", by)
-    return scores[by]
+    return scores[checking.choice("by", by, scores)]
 
 
 def _tie_breakers(rules: RuleColumns) -> list[Key]:

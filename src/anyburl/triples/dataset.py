@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anyburl.errors import DataError, InvalidOptionError
+from anyburl.errors import DataError, InvalidOptionError, quoted
 from anyburl.forks import check_not_forked
 from anyburl.triples.entries import SPLITS as SPLITS
 from anyburl.triples.fingerprint import fingerprint
@@ -48,6 +48,13 @@ class Dataset:
     left_out: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise DataError(f"expected text as the name of a data set, got {quoted(self.name)}")
+        for table in (self.train, self.valid, self.test):
+            if not isinstance(table, TripleTable):
+                raise DataError(
+                    f"expected a TripleTable per split, got {type(table).__name__}: use Dataset.from_triples"
+                )
         if not all(self.vocabulary.same_labels(table.vocabulary) for table in (self.valid, self.test)):
             raise DataError("expected one vocabulary for train, valid and test: use Dataset.from_triples")
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.errors import DataError
+from anyburl.errors import DataError, quoted
 from anyburl.triples.columns import COLUMNS as COLUMNS
 from anyburl.triples.columns import choose_columns, has_usual_names
 from anyburl.triples.networks import factory_labels, is_factory, is_network, network_triples
@@ -123,5 +123,5 @@ def _without_gaps(frame: pl.DataFrame, first: int) -> pl.DataFrame:
 
 
 def _shortened(value: object, width: int = 60) -> str:
-    text = repr(value)
+    text = quoted(value)
     return text if len(text) <= width else f"{text[: width - 3]}..."

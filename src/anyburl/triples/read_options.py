@@ -52,7 +52,7 @@ class ReadOptions:
         checking.texts("graphs", self.graphs, "a tuple of IRIs")
         if not isinstance(self.language, str) or not LANGUAGE.fullmatch(self.language):
             raise InvalidOptionError("language", "a language tag such as en or de-AT", self.language)
-        if not isinstance(self.prefixes, Mapping):
+        if not isinstance(self.prefixes, Mapping) or not _are_texts(self.prefixes):
             raise InvalidOptionError("prefixes", "a mapping of prefixes to IRIs", self.prefixes)
         if self.columns is not None:
             names = checking.texts("columns", self.columns, THREE_COLUMNS)
@@ -64,7 +64,7 @@ class ReadOptions:
         if self.query is not None and not (isinstance(self.query, str) and self.query.strip()):
             raise InvalidOptionError("query", "a query, such as 'SELECT s, p, o FROM facts'", self.query)
         checking.whole("page_size", self.page_size, 1)
-        checking.above_zero("timeout", self.timeout, "a number of seconds above 0")
+        checking.waiting("timeout", self.timeout)
 
     def changed(self, other: ReadOptions) -> ReadOptions:
         """Return these options, replaced by those in which `other` differs from the defaults."""
@@ -85,6 +85,10 @@ class ReadOptions:
             name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
         }
         return cls(**values)
+
+
+def _are_texts(mapping: Mapping[Any, Any]) -> bool:
+    return all(isinstance(text, str) for item in mapping.items() for text in item)
 
 
 def _are_shares(split: Any) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from anyburl.errors import DataError, UnknownLabelError
 from anyburl.triples.encoding import LabelCoder
 from anyburl.triples.frames import COLUMNS, TriplesLike, label_frame
-from anyburl.triples.vocabulary import Vocabulary
+from anyburl.triples.vocabulary import Vocabulary, check_vocabulary
 
 Ids = NDArray[np.int32]
 
@@ -43,9 +43,11 @@ class TripleTable:
         vocabulary: Vocabulary | None = None,
     ) -> TripleTable:
         """Make a table from three columns of labels; without a vocabulary, it gets its own."""
-        columns = [
-            column if isinstance(column, pl.Series) else list(column) for column in (subjects, relations, objects)
-        ]
+        given = (subjects, relations, objects)
+        for column in given:
+            if isinstance(column, str | bytes) or not isinstance(column, Iterable):
+                raise DataError(f"expected a column of labels, got {type(column).__name__}")
+        columns = [column if isinstance(column, pl.Series) else list(column) for column in given]
         lengths = [len(column) for column in columns]
         if len(set(lengths)) > 1:
             raise DataError(f"expected as many subjects as relations and objects, got {lengths}")
@@ -56,6 +58,8 @@ class TripleTable:
     def from_frame(cls, frame: TriplesLike, vocabulary: Vocabulary | None = None) -> TripleTable:
         """Make a table from a Polars or pandas frame: columns subject, relation, object, or the first 3."""
         labels = label_frame(frame)
+        if vocabulary is not None:
+            check_vocabulary(vocabulary)
         return tables_of([[labels]])[0] if vocabulary is None else cls.from_clean_frame(labels, vocabulary)
 
     @classmethod
@@ -99,7 +103,7 @@ class TripleTable:
         given = _checked_ids(self.triples, self.vocabulary)
         if not _is_ascending(given):
             raise DataError("expected triples that are sorted and distinct: use TripleTable.from_ids")
-        triples = np.array(given) if given.flags.writeable else given
+        triples = np.array(given) if can_change(given) else given
         self.__setstate__({"triples": np.ascontiguousarray(triples)})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -124,6 +128,16 @@ class TripleTable:
         )
 
 
+def can_change(array: NDArray[Any]) -> bool:
+    """Whether an array, or one that it is a view of, can be written to: pandas gives read-only views of its columns."""
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return True
+        owner = owner.base
+    return False
+
+
 def tables_of(frames: Sequence[Iterable[pl.DataFrame]]) -> list[TripleTable]:
     """Make a table from each sequence of frames of labels, all over one vocabulary."""
     coder = LabelCoder()
@@ -140,6 +154,7 @@ def tables_of(frames: Sequence[Iterable[pl.DataFrame]]) -> list[TripleTable]:
 
 def _checked_ids(ids: ArrayLike, vocabulary: Vocabulary) -> Ids:
     """Return ids as an (n, 3) array; what is none, or not in the vocabulary, is refused: kernels do not look."""
+    check_vocabulary(vocabulary)
     array = np.asarray(ids)
     if not array.size:
         array = np.empty((0, 3), np.int32)

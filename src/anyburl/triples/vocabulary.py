@@ -148,7 +148,15 @@ class Vocabulary:
         return pl.Enum(self.relations)
 
 
+def check_vocabulary(vocabulary: object) -> None:
+    """Refuse what is no vocabulary."""
+    if not isinstance(vocabulary, Vocabulary):
+        raise DataError(f"expected a Vocabulary, such as that of a data set, got {type(vocabulary).__name__}")
+
+
 def _sorted_labels(labels: Iterable[object] | pl.Series, kind: str) -> pl.Series:
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise DataError(f"expected a list of {kind} labels, got {type(labels).__name__}")
     if not isinstance(labels, pl.Series):
         labels = pl.Series([str(label) for label in labels], dtype=pl.String)
     return check_labels(labels.cast(pl.String).unique().sort().rename(""), kind)

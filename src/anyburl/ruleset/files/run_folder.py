@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anyburl import checking
 from anyburl.errors import DataError, RuleError, RunError
 from anyburl.polars_unstable import UNREADABLE
 from anyburl.ruleset.columns import RuleColumns
@@ -90,7 +91,7 @@ def read_run(folder: Path, at: float | str | None = None) -> tuple[RuleColumns, 
     """Return the rules of a run, or of its snapshot at `at` seconds, and what of it is damaged and left out."""
     check_run_folder(folder)
     if at is not None:
-        return _read_snapshot(folder, at if isinstance(at, str) else f"{at:g}"), []
+        return _read_snapshot(folder, at if isinstance(at, str) else f"{checking.real('at', at, 0):g}"), []
     files, has_file = part_files(folder), (folder / RULES).is_file()
     if not files and has_file:
         return read_parquet(folder / RULES)[0], []
