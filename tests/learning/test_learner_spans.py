@@ -8,6 +8,8 @@ import pytest
 from learned import ENOUGH, counted, learned, make_learner, run
 
 from anyburl import DataError, PathProfile, TripleTable, UnknownLabelError, Vocabulary
+from anyburl.learning.engines import worker
+from anyburl.learning.engines.base import CoreSpan
 from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.history import ProfileSpan
 from anyburl.learning.learner import Span
@@ -200,6 +202,27 @@ def test_a_span_tells_what_a_cap_has_cost_so_far() -> None:
         assert span.n_rules <= 44
         assert span.n_rules == len(span.rules)
     assert span.n_rules + span.n_dropped > 44
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_cap_takes_effect_during_a_span_that_finds_many_rules(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    whole = learned(GRAPH, max_rules=40)
+    assert max(entry.new_rules for span in whole.history for entry in span.profiles) > 160
+    monkeypatch.setattr(worker, "CUT_FROM", 100)
+    held = 0
+
+    def held_rules(found: CoreSpan) -> int:
+        nonlocal held
+        held = max(held, n_held(found))
+        return n_held(found)
+
+    n_held = CoreSpan.n_held.fget
+    monkeypatch.setattr(CoreSpan, "n_held", property(held_rules))
+    cut = learned(GRAPH, max_rules=40, threads=threads)
+    assert counted(cut.rules()) == counted(whole.rules())
+    assert [span.profiles for span in cut.history] == [span.profiles for span in whole.history]
+    assert held > 160
+    assert cut.store.n_dropped > 0
 
 
 def test_a_snapshot_keeps_its_rules_that_a_cap_leaves() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Event
@@ -10,8 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from anyburl.learning.history import ProfileSpan
+from anyburl.learning.store import most_valuable
 from anyburl.paths.profile import PathProfile
 from anyburl.rules.types import RuleType
+from anyburl.ruleset.combine import concatenate
 from anyburl.ruleset.ruleset import RuleSet
 
 
@@ -27,15 +30,32 @@ class CoreSpan:
     known_rules: int = 0
     reward: float = 0.0
     rules: list[RuleSet] = field(default_factory=list)
+    cut: Counter[RuleType] = field(default_factory=Counter)  # rules found that a cap has dropped again
+
+    @property
+    def n_held(self) -> int:
+        """How many rules are in memory."""
+        return sum(len(rules) for rules in self.rules)
 
     @property
     def new_rules(self) -> int:
         """How many rules were found."""
-        return sum(len(rules) for rules in self.rules)
+        return self.n_held + self.cut.total()
 
     def count_type(self, kind: RuleType) -> int:
         """Return how many rules of a type were found."""
-        return sum(int(np.count_nonzero(rules.type == kind.code)) for rules in self.rules)
+        return self.cut[kind] + sum(_count(rules, kind) for rules in self.rules)
+
+    def cut_to(self, n_rules: int) -> None:
+        """Keep the most valuable rules, in their order: a long span may find more than fit into memory."""
+        found = concatenate(self.rules)
+        kept = found.take(most_valuable(found, n_rules))
+        self.cut.update({kind: _count(found, kind) - _count(kept, kind) for kind in RuleType})
+        self.rules = [kept]
+
+
+def _count(rules: RuleSet, kind: RuleType) -> int:
+    return int(np.count_nonzero(rules.type == kind.code))
 
 
 class Engine(Protocol):

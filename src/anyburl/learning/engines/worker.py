@@ -29,6 +29,7 @@ SHORT = 2  # bodies up to this length are few
 FACTOR = 10  # applied to the budget: up for short bodies, down for those of a large graph, which has many
 START_WORK = 1_000_000  # edges that a single start of a body may touch,
 LARGE_START = 300  # and on a large graph, where most starts lead to a hub: what is beyond is sampled
+CUT_FROM = 4_000_000  # rules in memory, some hundred megabytes: beyond them, a cap takes effect during a span
 FIRST_LOOK = 5_000  # edges of a binary body on a large graph: from there on it is looked at
 
 
@@ -170,6 +171,7 @@ class Worker:
                 rules = to_rules(self._vocabulary, bodies, self._out, n_rows)
                 if self._deliver is None:
                     found.rules.append(rules)
+                    self._keep_to_cap(found)
                 else:
                     self._deliver(source.profile, rules)
                 predictions = self._out.pca_predictions[:n_rows] if self._reward.pca else rules.predictions
@@ -179,6 +181,12 @@ class Worker:
             source.hold()
             done += 1
         source.put(bodies.take(np.arange(done, len(bodies.kinds))))
+
+    def _keep_to_cap(self, found: CoreSpan) -> None:
+        """Drop rules that a cap would drop at the end of the span, where they are many; it still has some to drop."""
+        cap = self._options.max_rules
+        if cap is not None and found.n_held > max(CUT_FROM, 4 * cap):
+            found.cut_to(2 * cap)
 
 
 def harvest_limits(
