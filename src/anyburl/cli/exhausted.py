@@ -33,9 +33,11 @@ def exhausted(error: BaseException) -> str | None:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Give an error, and those that it came from."""
-    while error is not None:
+    """Give an error and those that it came from, each once: one that was raised again may be its own cause."""
+    given: set[int] = set()
+    while error is not None and id(error) not in given:
         yield error
+        given.add(id(error))
         error = error.__cause__ or error.__context__
 
 
