@@ -13,7 +13,7 @@ from anyburl.triples.table import TripleTable
 
 
 def small_table() -> TripleTable:
-    return TripleTable.from_labels("abcca", "rsrrs", "bcaca")
+    return TripleTable.from_labels([*"abcca"], [*"rsrrs"], [*"bcaca"])
 
 
 def test_stored_graph_is_the_built_one(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_stored_graph_is_the_built_one(tmp_path: Path) -> None:
 
 
 def test_a_graph_without_entities_reached_is_stored_as_well(tmp_path: Path) -> None:
-    table = TripleTable.from_labels("a", "r", "a")
+    table = TripleTable.from_labels(["a"], ["r"], ["a"])
     store_graph(table, tmp_path)
     opened = graph_of(TripleTable(table.vocabulary, table.triples, folder=tmp_path))
     assert len(opened.domains) == 0

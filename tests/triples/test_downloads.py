@@ -11,6 +11,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from urllib.error import URLError
+from urllib.request import Request
 
 import pytest
 
@@ -218,7 +220,11 @@ def test_a_folder_that_cannot_be_written_is_named(
 
 
 def test_a_built_in_address_is_asked_for_when_its_name_is_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(request: Request, timeout: float) -> None:
+        raise URLError(ConnectionRefusedError(111, "Connection refused"))
+
     monkeypatch.setattr("anyburl.triples.fetching.RETRIES", 0)
+    monkeypatch.setattr("anyburl.triples.fetching.urlopen", refuse)
     assert re.fullmatch(
         r"https://raw\.githubusercontent\.com/.*/FB15k-237/train\.txt cannot be downloaded: Connection refused",
         refusal("fb15k-237"),
