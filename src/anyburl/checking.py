@@ -34,7 +34,7 @@ def whole(option: str, value: Any, least: int, most: int = MOST) -> int:
 
 def real(option: str, value: Any, least: float, most: float | None = None) -> float:
     """Return a finite number from `least` to `most`."""
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if not _is_number(value):
         raise InvalidOptionError(option, "a number", value)
     _check_range(option, value, least, most)
     if not value <= MOST_REAL:
@@ -44,16 +44,20 @@ def real(option: str, value: Any, least: float, most: float | None = None) -> fl
 
 def above_zero(option: str, value: Any, requirement: str = "more than 0", most: float = MOST_REAL) -> float:
     """Return a finite number above 0."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value <= most:  # type: ignore[operator]
+    if not _is_number(value) or not 0 < value <= most:
         raise InvalidOptionError(option, requirement, value)
     return value if isinstance(value, int) else float(value)
 
 
 def share(option: str, value: Any) -> float:
     """Return a number from 0 to 1."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value <= 1:  # type: ignore[operator]
+    if not _is_number(value) or not 0 <= value <= 1:
         raise InvalidOptionError(option, "from 0 to 1", value)
     return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def threads(value: Any) -> int | None:
@@ -88,6 +92,17 @@ def texts(option: str, values: Any, requirement: str) -> tuple[str, ...]:
     if not all(isinstance(value, str) for value in found):
         raise InvalidOptionError(option, requirement, found)
     return found
+
+
+def choose_options(kind: type[Options], options: Options | None, keywords: Mapping[str, Any]) -> Options:
+    """Return options of a kind, given as one object or as keywords, not both."""
+    if options is None:
+        return from_keywords(kind, keywords)
+    if keywords:
+        raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
+    if not isinstance(options, kind):
+        raise OptionError(f"expected options as {kind.__name__}, got {type(options).__name__}")
+    return options
 
 
 def from_keywords(kind: type[Options], keywords: Mapping[str, Any]) -> Options:

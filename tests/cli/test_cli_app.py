@@ -149,16 +149,6 @@ def test_a_reader_that_leaves_early_is_no_error(geo_run: Path, spawn: Any) -> No
         assert (process.returncode, process.stderr.read()) == (0, "")
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_error_and_no_place_for_files(closed: str, tmp_path: Path) -> None:
-    rules, copied = tmp_path / "rules.txt", tmp_path / "copied.txt"
-    rules.write_text("2\t1\t0.5\th(X,Y) <= b(X,Y)\n")
-    command = [sys.executable, "-m", "anyburl", "convert", str(rules), str(copied)]
-    done = subprocess.run(["sh", "-c", f'"$0" "$@" {closed}', *command], check=False, timeout=120)
-    assert done.returncode == 0
-    assert copied.read_text() == rules.read_text()
-
-
 @pytest.mark.parametrize("out", [["--out", ""], ["--out="]])
 def test_an_output_without_a_name_is_refused(run: Any, out: list[str], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)

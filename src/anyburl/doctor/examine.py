@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, Unpack
 
-from anyburl.checking import from_keywords
+from anyburl.checking import choose_options
 from anyburl.doctor.degrees import check_degrees
 from anyburl.doctor.facts import Facts
 from anyburl.doctor.findings import Finding
@@ -23,7 +23,7 @@ from anyburl.doctor.suspects import check_kinds, check_suspects
 from anyburl.doctor.suspicion import find_suspicion, n_checked
 from anyburl.doctor.types import check_types
 from anyburl.doctor.unseen import check_unseen
-from anyburl.errors import DataError, OptionError
+from anyburl.errors import DataError
 from anyburl.learning.learn import run_learner
 from anyburl.learning.learner import Learner
 from anyburl.learning.options import LearnOptions
@@ -60,9 +60,7 @@ def examine(
     `options`, or the fields of `DoctorOptions` as keywords, configure the examination. Facts are judged by `rules`;
     without them, rules are learned from train for `seconds`.
     """
-    if options is not None and keywords:
-        raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
-    chosen = options or from_keywords(DoctorOptions, keywords)
+    chosen = choose_options(DoctorOptions, options, keywords)
     told = watch or (lambda doing, done, total: nullcontext())
     started, facts = time.monotonic(), Facts(load_dataset(data))
     if not len(facts.train):

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from anyburl.checking import choose_options
 from anyburl.errors import DataError, OptionError
 from anyburl.pykeen.factories import import_pykeen, mapped_triples
 from anyburl.pykeen.scores import query_scores
 from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Ranker
-from anyburl.reasoning.reasoner import Reasoner, choose_options
+from anyburl.reasoning.reasoner import Reasoner
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import SPLITS, Dataset
 
@@ -40,7 +41,7 @@ def evaluate_with_pykeen(
     many more. `options`, or the fields of `RankOptions` as keywords, say how candidates are ranked.
     """
     evaluation = import_pykeen("evaluate_with_pykeen", "pykeen.evaluation")
-    chosen = choose_options(options, keywords)
+    chosen = choose_options(RankOptions, options, keywords)
     if parse_aggregation(chosen.aggregation).needs_model:
         raise OptionError(
             f"evaluate_with_pykeen takes max, noisy-or or noisy-or-top:H, got aggregation {chosen.aggregation}"

@@ -14,7 +14,7 @@ import polars as pl
 from anyburl.calibration.calibration import Calibration
 from anyburl.calibration.report import CalibrationReport
 from anyburl.calibration.stored import save_calibration
-from anyburl.checking import flag, from_keywords, whole
+from anyburl.checking import choose_options, flag, whole
 from anyburl.completion.complete import complete_graph
 from anyburl.completion.options import CompleteKeywords, CompleteOptions
 from anyburl.errors import DataError, OptionError, RunError
@@ -69,7 +69,7 @@ class Reasoner:
         other: OtherModel | None = None,
         **keywords: Unpack[RankKeywords],
     ) -> None:
-        chosen, seed = choose_options(options, keywords), whole("seed", seed, 0)
+        chosen, seed = choose_options(RankOptions, options, keywords), whole("seed", seed, 0)
         check_not_forked()
         found = rules if isinstance(rules, RuleSet) else RuleSet.load(rules)
         dataset = data if isinstance(data, Dataset) else load_dataset(data)
@@ -99,7 +99,7 @@ class Reasoner:
         Otherwise the run is prepared now, unless `prepare` is false. With other `data`, only the tuned model is kept,
         which is trained on the run's own data.
         """
-        folder, chosen, told = at_home(run), choose_options(options, keywords), front or Front()
+        folder, chosen, told = at_home(run), choose_options(RankOptions, options, keywords), front or Front()
         engine_chosen, seed = Engine(name=engine, address=address), whole("seed", seed, 0)
         prepare = flag("prepare", prepare)
         described = described_run(folder)["data"]
@@ -295,11 +295,7 @@ class Reasoner:
         does not grow with the number of facts, and there is always at least one frame. `progress` is called with the
         number of entities asked about.
         """
-        if options is not None and keywords:
-            raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
-        if options is not None and not isinstance(options, CompleteOptions):
-            raise OptionError(f"expected options as CompleteOptions, got {type(options).__name__}")
-        wanted = options or from_keywords(CompleteOptions, keywords)
+        wanted = choose_options(CompleteOptions, options, keywords)
         return complete_graph(
             self.ranker, self.dataset, wanted, names=self.names, calibration=self.calibration, progress=progress
         )
@@ -335,12 +331,3 @@ def _run_folder(rules: RuleSet | PathLike) -> Path | None:
     """Return the run folder that rules are given by, if they are."""
     folder = None if isinstance(rules, RuleSet) else at_home(rules)
     return folder if folder and folder.is_dir() else None
-
-
-def choose_options(options: RankOptions | None, keywords: RankKeywords) -> RankOptions:
-    """Return the options of ranking, given as one object or as keywords, not both."""
-    if options is not None and keywords:
-        raise OptionError(f"pass either options or keywords ({', '.join(keywords)}), not both")
-    if options is not None and not isinstance(options, RankOptions):
-        raise OptionError(f"expected options as RankOptions, got {type(options).__name__}")
-    return options or from_keywords(RankOptions, keywords)
