@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
-
-import pytest
-
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-
-
-@pytest.fixture(autouse=True)
-def benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(FOLDER))
-    for name in [name for name in sys.modules if name.partition(".")[0] == "faults"]:
-        monkeypatch.delitem(sys.modules, name)
 
 
 def trial(command: str, fault: str, code: int, lost: float | None = None, problem: str = "") -> dict[str, Any]:

@@ -3,19 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-
-import pytest
-
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-
-
-@pytest.fixture(autouse=True)
-def benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(FOLDER))
-    for name in [name for name in sys.modules if name.partition(".")[0] == "fuzz"]:
-        monkeypatch.delitem(sys.modules, name)
 
 
 def test_counts_and_findings_are_told(tmp_path: Path) -> None:
