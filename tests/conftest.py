@@ -33,11 +33,14 @@ os.environ.setdefault("PYTHONWARNINGS", "ignore:::anyburl.polars_unstable")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def two_folds() -> Iterator[None]:
-    """Tune by two folds: five take more than twice as long, and only make probabilities a little more exact."""
+def small_models() -> Iterator[None]:
+    """Tune by two folds and small forests: more take several times as long, and are only a little better."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("anyburl.tuning.train.N_FOLDS", 2)
-        patch.setattr("anyburl.tuning.stored.N_FOLDS", 2)
+        for module in ("train", "stored"):
+            patch.setattr(f"anyburl.tuning.{module}.N_FOLDS", 2)
+        for module in ("model", "stored"):
+            patch.setattr(f"anyburl.tuning.{module}.ROUNDS", 40)
+            patch.setattr(f"anyburl.tuning.{module}.FEW_ROUNDS", 30)
         yield
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from clock import install
 from docs.pages import PAGES, Block, blocks_of, name_of
 from docs.running import Reader, run_here
 
@@ -46,9 +47,11 @@ def geo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
+    """Return a reader with a folder, and with time enough for a whole run on geo, however busy the machine."""
     folder = tmp_path / "reader"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    install(monkeypatch, tick=0.002)
     return Reader()
 
 

@@ -115,25 +115,19 @@ def assert_brute_force_agrees(table: TripleTable, n_rules: int, **limits: int) -
     assert counted(learner.rules()) == expected
 
 
-@pytest.mark.parametrize(("name", "n_rules"), [("nations", 632_588), ("umls", 306_025)])
-def test_brute_force_finds_the_same_rules_in_real_graphs(
-    shared_data: Callable[[str], Path], name: str, n_rules: int
-) -> None:
+def test_brute_force_finds_the_same_rules_in_a_real_graph(shared_data: Callable[[str], Path]) -> None:
     """B rules of length 1 and 2, unary rules of length 1: all there are."""
-    table = load_dataset(shared_data(name)).train
-    assert_brute_force_agrees(table, n_rules, max_cyclic=2, max_acyclic=1, max_grounded=1, min_support=2)
+    table = load_dataset(shared_data("umls")).train
+    assert_brute_force_agrees(table, 306_025, max_cyclic=2, max_acyclic=1, max_grounded=1, min_support=2)
 
 
-@pytest.mark.parametrize(("name", "every", "n_rules"), [("nations", 4, 390_827), ("umls", 4, 176_189)])
-def test_brute_force_finds_the_same_unary_rules_of_length_2(
-    shared_data: Callable[[str], Path], name: str, every: int, n_rules: int
-) -> None:
+def test_brute_force_finds_the_same_unary_rules_of_length_2(shared_data: Callable[[str], Path]) -> None:
     """All types, length 1 and 2, with some of the relations, frequent and rare: all take the brute force minutes."""
-    whole = load_dataset(shared_data(name)).train
+    whole = load_dataset(shared_data("nations")).train
     by_frequency = np.argsort(-np.bincount(whole.triples[:, 1]), kind="stable")
-    rows = np.flatnonzero(np.isin(whole.triples[:, 1], by_frequency[every // 2 :: every]))
+    rows = np.flatnonzero(np.isin(whole.triples[:, 1], by_frequency[2::4]))
     table = TripleTable.from_frame(whole.to_polars()[rows])
-    assert_brute_force_agrees(table, n_rules, max_cyclic=2, max_acyclic=2, max_grounded=2, min_support=2)
+    assert_brute_force_agrees(table, 390_827, max_cyclic=2, max_acyclic=2, max_grounded=2, min_support=2)
 
 
 UMLS = {"B 1": 405, "B 2": 14_341, "Uc 1": 265_104, "Uc 2": 8_572_904, "Ud 1": 26_175, "Ud 2": 788_443}

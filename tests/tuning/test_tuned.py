@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -232,8 +233,8 @@ def test_without_a_single_rule_candidates_are_ordered_by_how_they_fit_the_questi
 
 def test_where_connected_entities_are_blocked_no_question_asks_for_them(rules: RuleSet, data: Dataset) -> None:
     alone = replace(data, valid=data.valid.from_frame([], data.vocabulary))
-    pairs = [frozenset((s, o)) for s, _, o in data.train.triples.tolist()]
-    joined_once = {pair for pair in pairs if pairs.count(pair) == 1}
+    facts = Counter(frozenset((s, o)) for s, _, o in data.train.triples.tolist())
+    joined_once = {pair for pair, times in facts.items() if times == 1}
     for block in (False, True):
         ranker = make_ranker(graph_of(data.train), rules, RankOptions(), block_connected=block)
         asked = held_out_questions(ranker, alone, rule_groups(rules), most=400, seed=1)
