@@ -14,6 +14,7 @@ import anyburl
 from anyburl import Dataset, Reasoner, RuleSet, TripleTable, Vocabulary
 from anyburl.errors import AnyburlError, DataError, OptionError
 from anyburl.learning.options import LearnOptions
+from anyburl.rules.rule import Constant, Variable
 from anyburl.synthetic.options import GraphOptions
 
 NAN, INFINITE, HUGE = float("nan"), float("inf"), 2**70
@@ -206,6 +207,17 @@ def arguments() -> Iterator[tuple[str, Call]]:
         yield f"explain {triple}", lambda world, triple=triple: world.reasoner.explain(triple)
     for split in (None, "all", 5):
         yield f"split {split}", lambda world, split=split: world.reasoner.evaluate(split)
+    for wrong in (5, "show", []):
+        told: dict[str, Any] = {"progress": wrong}
+        yield f"predict progress={wrong!r}", lambda world, told=told: list(world.reasoner.predict_frames([], **told))
+        yield f"rank progress={wrong!r}", lambda world, told=told: list(world.reasoner.rank_frames(**told))
+        yield f"rankings progress={wrong!r}", lambda world, told=told: world.reasoner.save_rankings("x", **told)
+        yield f"evaluate progress={wrong!r}", lambda world, told=told: world.reasoner.evaluate(**told)
+        yield f"complete progress={wrong!r}", lambda world, told=told: list(world.reasoner.complete(**told))
+        yield f"export progress={wrong!r}", lambda world, told=told: anyburl.export_rules(world.rules, "x.sql", **told)
+        yield f"index progress={wrong!r}", lambda world, told=told: anyburl.build_index("geo", "index", **told)
+        yield f"generate progress={wrong!r}", lambda world, told=told: anyburl.generate_graph("new", 1000, **told)
+        yield f"learn on_span={wrong!r}", lambda world, wrong=wrong: anyburl.learn(world.data, on_span=wrong)
     yield "sorted by luck", lambda world: world.rules.top(3, by="luck")
     yield "sorted by a list", lambda world: world.rules.top(3, by=[])
     for smoothing in ("x", INFINITE, NAN, -1, None, VAST):
@@ -259,6 +271,15 @@ def objects() -> Iterator[tuple[str, Call]]:
         yield f"index into {name}", lambda world, wrong=wrong: anyburl.build_index(TRAIN, wrong)
         yield f"review in {name}", lambda world, wrong=wrong: anyburl.ReviewLog(wrong)
         yield f"rankings into {name}", lambda world, wrong=wrong: world.reasoner.save_rankings(wrong)
+    atom = anyburl.Atom("speaks", Variable("X"), Variable("Y"))
+    for wrong in (5, None, [1]):
+        name = f"{wrong!r}"
+        yield f"variable {name}", lambda world, wrong=wrong: Variable(wrong)
+        yield f"constant {name}", lambda world, wrong=wrong: Constant(wrong)
+        yield f"atom about {name}", lambda world, wrong=wrong: anyburl.Atom(wrong, atom.subject, atom.object)
+        yield f"atom with {name}", lambda world, wrong=wrong: anyburl.Atom("speaks", atom.subject, wrong)
+        yield f"rule with the head {name}", lambda world, wrong=wrong: anyburl.Rule(wrong, (atom,))
+        yield f"rule with the body {name}", lambda world, wrong=wrong: anyburl.Rule(atom, wrong)
     for at in ([], b"10", -1, NAN):
         yield f"snapshot at {at!r}", lambda world, at=at: at_snapshot(world, at)
     yield "count on a data set", lambda world: anyburl.rescore(world.rules, world.data)  # type: ignore[arg-type]

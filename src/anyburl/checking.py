@@ -94,6 +94,12 @@ def texts(option: str, values: Any, requirement: str) -> tuple[str, ...]:
     return found
 
 
+def callback(option: str, value: Any) -> None:
+    """Refuse what cannot be called, before the work that it would be told of."""
+    if value is not None and not callable(value):
+        raise InvalidOptionError(option, "a function", value)
+
+
 def choose_options(kind: type[Options], options: Options | None, keywords: Mapping[str, Any]) -> Options:
     """Return options of a kind, given as one object or as keywords, not both."""
     if options is None:

@@ -73,5 +73,6 @@ def load_kept(folder: Path, key: KeptKey) -> Kept | str:
 
 
 def damaged(path: Path, error: Exception) -> str:
-    """Report that a file cannot be understood."""
-    return f"{path.name} is damaged ({' '.join(str(error).split())[:100]})"
+    """Report that a file cannot be understood, or not even read."""
+    fault = "cannot be read" if isinstance(error, OSError) else "is damaged"
+    return f"{path.name} {fault} ({' '.join(str(error).split())[:100]})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from runs import Heard, copy_run, make_run, open_run, told
 import anyburl
 from anyburl import Reasoner, RuleSet
 from anyburl.errors import RunError
+from anyburl.kept import damaged
 from anyburl.reasoning import opening
 from anyburl.ruleset.files.run_folder import RULES
 from anyburl.tuning.evidence import rule_groups
@@ -119,6 +121,11 @@ def test_what_is_stale_or_damaged_is_trained_again_and_kept(run: Path, damage: C
     again, heard = open_tuned(run)
     assert heard.tuned == []
     assert told(again) == told(reasoner)
+
+
+def test_a_file_that_cannot_be_opened_is_not_called_damaged() -> None:
+    told = damaged(Path("model.npz"), OSError(errno.EMFILE, "Too many open files"))
+    assert told == "model.npz cannot be read ([Errno 24] Too many open files)"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.calibration.calibration import Calibration
+from anyburl.checking import callback
 from anyburl.completion.facts import FactColumns
 from anyburl.completion.filters import Filter, fitting_types, functional_relations, one_object_each
 from anyburl.completion.missing import missing_facts
@@ -44,6 +45,7 @@ def complete_graph(
     `progress` is called with the number of entities asked about.
     """
     ranker.check_data(dataset)
+    callback("progress", progress)
     least = _least_scores(dataset.vocabulary, options, names or Names(), calibration)
     frames = _Frames(ranker, names, calibration, with_reasons=options.reasons)
     find = _finding(ranker, dataset, options, names or Names(), progress)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Unpack
 
-from anyburl.checking import from_keywords
+from anyburl.checking import callback, from_keywords
 from anyburl.embedding.model import Embedding
 from anyburl.embedding.options import EmbedKeywords, EmbedOptions
 from anyburl.embedding.stored import CHECKPOINT, read_arrays, save_embedding, write_arrays
@@ -34,6 +34,7 @@ def embed(
     `options` are the fields of `EmbedOptions`. Every minute the state is saved; with `resume`, training continues from
     there. On Ctrl-C, what is best so far is kept and returned.
     """
+    callback("on_epoch", on_epoch)
     dataset, folder = load_dataset(data), at_home(out)
     return train_embedding(dataset, folder, from_keywords(EmbedOptions, options), resume=resume, on_epoch=on_epoch)[0]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl import __version__
+from anyburl.checking import callback
 from anyburl.errors import DataError
 from anyburl.evaluation.metrics import Metrics, bootstrap_interval, grouped, lower_bound, summarise, summarise_random
 from anyburl.evaluation.protocol import N_NEGATIVES, check_protocol, count_rivals, estimate_sampled, sample_ranks
@@ -40,6 +41,7 @@ def evaluate_split(
     `protocol` says against whom answers are ranked, see `protocol.py`.
     """
     check_protocol(protocol)
+    callback("progress", progress)
     ranker.check_data(dataset)
     table = dataset.split(split)
     if not len(table):

@@ -82,6 +82,7 @@ def ranking_frames(
     """Yield frames of rankings: of a number of triples the queries (s, r, ?), then the queries (?, r, o)."""
     ranker.check_data(dataset)
     checking.whole("top_k", top_k, 1, checking.MOST_KEPT)
+    checking.callback("progress", progress)
     triples, vocabulary = dataset.split(split).triples, dataset.vocabulary
     known = [dataset.split(name).triples for name in SPLITS]
     for start in range(0, len(triples), TRIPLES_AT_A_TIME):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO, Unpack
 
-from anyburl.checking import from_keywords
+from anyburl.checking import callback, from_keywords
 from anyburl.errors import DataError, OptionError
 from anyburl.export.clause import Clause, Scores, make_clause
 from anyburl.export.cypher import CypherWriter
@@ -59,6 +59,7 @@ def export_rules(
     open text file. `options` are the fields of `ExportOptions`. `progress` is called with the number of further rules
     written.
     """
+    callback("progress", progress)
     if isinstance(file, str | os.PathLike):
         chosen = options_for(file, to, **options)
         with open_export(at_home(file)) as out:

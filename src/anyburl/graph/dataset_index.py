@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from anyburl.checking import callback
 from anyburl.errors import DataError
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import GRAPH, store_graph
@@ -31,7 +32,7 @@ from anyburl.writing import replacing_folder
 def build_index(
     data: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    progress: Progress = lambda doing, n: None,
+    progress: Progress | None = None,
     options: ReadOptions | None = None,
 ) -> Dataset:
     """Build the index of a data set in a new folder and open it.
@@ -47,17 +48,18 @@ def build_index(
 def write_index(
     data: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    progress: Progress = lambda doing, n: None,
+    progress: Progress | None = None,
     options: ReadOptions | None = None,
 ) -> IndexCard:
     """Build an index and return what it says of itself; unlike in `build_index`, labels need not fit into memory."""
     target = at_home(out)
+    callback("progress", progress)
     check_index_output(target)
     with located(data) as source, replacing_folder(target) as folder:
         if source.index is not None:
             raise DataError(f"{source.source} is already an index: pass the data it was built from")
         source.check_split(options or ReadOptions())
-        return _write_index(source, options or ReadOptions(), folder, progress)
+        return _write_index(source, options or ReadOptions(), folder, progress or (lambda doing, n: None))
 
 
 def check_index_output(out: Path) -> None:

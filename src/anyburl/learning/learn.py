@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Unpack
 
-from anyburl.checking import from_keywords
+from anyburl.checking import callback, from_keywords
 from anyburl.errors import RunError
 from anyburl.learning.claim import claim_run
 from anyburl.learning.learner import Learner, Span
@@ -32,6 +32,7 @@ def learn(
     `options` are the fields of `LearnOptions`. With `out`, the run is recorded in that folder. `on_span` is called at
     the end of each time span.
     """
+    callback("on_span", on_span)
     chosen = from_keywords(LearnOptions, options)
     data = load_dataset(dataset)
     recorder = Recorder(RunDirectory.create(out, data, chosen)) if out is not None else None

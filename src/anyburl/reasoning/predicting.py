@@ -62,6 +62,7 @@ def answer_columns(
     ranker.check_data(dataset)
     checking.whole("top", top, 1, checking.MOST_KEPT)
     checking.flag("include_known", include_known)
+    checking.callback("progress", progress)
     size = min(max(ANSWERS_AT_A_TIME // top, FEWEST_QUESTIONS), MOST_QUESTIONS)
     for start in range(0, len(questions), size):
         part = questions.part(start, start + size)

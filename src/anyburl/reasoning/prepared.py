@@ -137,7 +137,8 @@ def open_prepared(run: Path) -> Prepared:
     except NotPreparedError:
         raise
     except Exception as error:  # JSON and arrays that are damaged have no one kind of error
-        raise NotPreparedError(f"the prepared files are damaged ({' '.join(str(error).split())[:200]})") from error
+        fault = "cannot be read" if isinstance(error, OSError) else "are damaged"
+        raise NotPreparedError(f"the prepared files {fault} ({' '.join(str(error).split())[:200]})") from error
     if any(refreshed) and os.access(folder, os.W_OK):
         replace_text(folder / CARD, json.dumps(card, indent=1))
     return opened

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from anyburl.errors import RuleError
+from anyburl.errors import RuleError, quoted
 from anyburl.rules.types import RuleType
 from anyburl.triples.vocabulary import SELF_TOKEN
 
@@ -18,11 +18,19 @@ BODY_VARIABLES = "ABCDEFGHIJKLMNOPQRSTUVWZ"
 MAX_BODY_ATOMS = len(BODY_VARIABLES)
 
 
+def _check_text(what: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise RuleError(f"expected {what} as text, got {quoted(value)}")
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """A variable: X and Y in the head, A, B, C, ... in the body."""
 
     name: str
+
+    def __post_init__(self) -> None:
+        _check_text("the name of a variable", self.name)
 
     def __str__(self) -> str:
         return self.name
@@ -34,6 +42,9 @@ class Constant:
 
     label: str
     is_self: bool = False
+
+    def __post_init__(self) -> None:
+        _check_text("the label of a constant", self.label)
 
     def __str__(self) -> str:
         return self.label
@@ -55,6 +66,12 @@ class Atom:
     relation: str
     subject: Term
     object: Term
+
+    def __post_init__(self) -> None:
+        _check_text("the relation of an atom", self.relation)
+        for term in (self.subject, self.object):
+            if not isinstance(term, Variable | Constant):
+                raise RuleError(f"expected a Variable or a Constant as an argument of an atom, got {quoted(term)}")
 
     def __str__(self) -> str:
         return f"{self.relation}({self.subject},{self.object})"
@@ -81,7 +98,13 @@ class Rule:
     type: RuleType = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        head, body = _arrange(self.head, tuple(self.body))
+        if not isinstance(self.body, Iterable):
+            raise RuleError(f"expected the atoms of a body, got {quoted(self.body)}")
+        body = tuple(self.body)
+        for atom in (self.head, *body):
+            if not isinstance(atom, Atom):
+                raise RuleError(f"expected an Atom, got {quoted(atom)}")
+        head, body = _arrange(self.head, body)
         object.__setattr__(self, "head", head)
         object.__setattr__(self, "body", body)
         object.__setattr__(self, "type", _type(head, body))

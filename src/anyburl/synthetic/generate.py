@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from anyburl.checking import callback
 from anyburl.errors import DataError
 from anyburl.synthetic.background import draw_relation, plan_relations
 from anyburl.synthetic.entities import make_types
@@ -66,6 +67,7 @@ def generate_graph(
     have no triple). The same arguments give the same files. `progress` is called with the number of triples just
     written.
     """
+    callback("progress", progress)
     options = GraphOptions(triples=triples, entities=entities, relations=relations, seed=seed)
     path = _new_folder(Path(folder))
     types = make_types(options.n_entities, options.n_types)
