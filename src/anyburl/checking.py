@@ -39,7 +39,7 @@ def real(option: str, value: Any, least: float, most: float | None = None) -> fl
     _check_range(option, value, least, most)
     if not value <= MOST_REAL:
         raise InvalidOptionError(option, "a finite number", value)
-    return float(value)  # kernels would be compiled anew for a whole number
+    return float(value)  # kernels would be compiled again for a whole number
 
 
 def above_zero(option: str, value: Any, requirement: str = "more than 0", most: float = MOST_REAL) -> float:

@@ -66,7 +66,7 @@ def load_kept(folder: Path, key: KeptKey) -> Kept | str:
                 return "the data has changed"
             arrays = {name: stored[name] for name in stored.files if name != "about"}
             if odd := [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]:
-                raise ValueError(f"{odd[0]} is no array")
+                raise ValueError(f"{odd[0]} is not an array")
             return Kept(about, arrays)
     except Exception as error:  # archives and arrays have no one kind of error
         return damaged(path, error)

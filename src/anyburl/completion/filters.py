@@ -13,7 +13,7 @@ from anyburl.triples.dataset import SPLITS, Dataset
 from anyburl.triples.types import all_types, stated_types
 
 FUNCTIONAL = 0.98  # subjects for each fact, from which on a relation counts as functional
-FEWEST_FACTS = 20  # of which that is learned
+FEWEST_FACTS = 20  # to learn that from
 
 Filter = Callable[[FactColumns], FactColumns]
 Ints = NDArray[np.int64]

@@ -34,7 +34,7 @@ class Site:
         return self._environment.get_template(template).render(context).encode()
 
     def send(self, template: str, context: Context, status: int = 200) -> Response:
-        """Return a page that is made anew each time."""
+        """Return a page that is rendered on every request."""
         return Response(self.render(template, context), status, media_type=HTML)
 
     async def page(
@@ -52,7 +52,7 @@ class Site:
         return await self._kept(request, lambda: keep(to_json(make()), JSON), lane)
 
     async def answer_once(self, make: Callable[[], Any], lane: Lane | None = None) -> Response:
-        """Return JSON that is made anew each time."""
+        """Return JSON that is computed on every request."""
         return Response(await (lane or self.lanes.quick).run(lambda: to_json(make())), media_type=JSON)
 
     async def _kept(self, request: Request, compute: Callable[[], Kept], lane: Lane | None) -> Response:

@@ -83,7 +83,7 @@ DRIVERS: dict[str, Driver] = {SQLITE: SqliteDriver(), DUCKDB: DuckdbDriver(), PO
 
 @contextmanager
 def connected(address: Address, *, timeout: float, writing: bool = False) -> Iterator[tuple[Driver, Any]]:
-    """Open a database; whatever it refuses, now or later, is said in one sentence."""
+    """Open a database; whatever it refuses, now or later, is reported in one sentence."""
     driver = DRIVERS[address.kind]
     _check_file(address, writing=writing)
     try:

@@ -15,7 +15,7 @@ router = APIRouter()
 
 @router.get("/run")
 async def run(site: CurrentSite) -> Response:
-    """Show what the run folder tells; it is read anew each time."""
+    """Show what the run folder tells; it is read on every request."""
     folder = site.explorer.run
     if folder is None:
         raise HTTPException(404, "these rules are not a run folder")
