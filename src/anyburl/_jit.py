@@ -1,4 +1,4 @@
-"""The decorators `kernel`, `part`, `inlined` and `merged`: the only file that imports Numba.
+"""The decorators `kernel`, `part`, `inlined` and `merged`: with `_kept_kernels`, the only file that imports Numba.
 
 Numba's own cache watches a kernel's own file only: after an edit to a function that the kernel calls, or to a
 NamedTuple that it reads, stale machine code would run. So the cache folder's name holds a digest of every source file
@@ -20,6 +20,8 @@ from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 from platformdirs import user_cache_path
+
+from anyburl._kept_kernels import keep, why_not_kept
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,6 +52,17 @@ _cache_dir = Path(os.environ.get("ANYBURL_CACHE") or user_cache_path("anyburl"))
 def is_compiled(name: str = "") -> bool:
     """Whether kernels of this version, or the one of that name ("kernel.answer"), were compiled here before."""
     return any(_cache_dir.rglob(f"{name}*.nbi"))
+
+
+def not_kept() -> str | None:
+    """Return a sentence about kernels that were compiled but could not be kept, if there were any."""
+    error = why_not_kept()
+    if error is None:
+        return None
+    reason = error.strerror or error
+    return (
+        f"compiled kernels cannot be kept in {_cache_dir} ({reason}): set ANYBURL_CACHE to a folder that can be written"
+    )
 
 
 def compiling(work: Callable[[], object], say: Callable[[str], None]) -> None:
@@ -160,11 +173,6 @@ def _compile(dispatcher: type[CPUDispatcher], function: Callable[P, R], **option
     if _config["DISABLE_JIT"]:
         return function
     always = {"nopython": True, "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
-    compiled = dispatcher(function, targetoptions={**always, **options})
-    saved, _config["CACHE_DIR"] = _config["CACHE_DIR"], str(_cache_dir)
-    try:
-        compiled.enable_caching()
-    finally:
-        _config["CACHE_DIR"] = saved
-    result: Callable[P, R] = compiled
-    return result
+    compiled: Callable[P, R] = dispatcher(function, targetoptions={**always, **options})
+    keep(compiled, _cache_dir)
+    return compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import time
 from pathlib import Path
@@ -81,3 +82,12 @@ def test_the_first_run_says_that_it_compiles(
     monkeypatch.setattr("anyburl._jit.is_compiled", lambda: False)
     shown = run("learn", "geo", "--paths", 5000, "--out", tmp_path / "run").stderr
     assert re.match(r"compiling kernels \(first run only\) \.\.\.\ncompiled kernels in \d+\.\d s\n", shown)
+
+
+def test_kernels_that_cannot_be_kept_are_told_with_what_helps(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = OSError(errno.EROFS, "Read-only file system")
+    monkeypatch.setattr("anyburl._kept_kernels._failures", [failure])
+    shown = run("learn", "geo", "--paths", 10, "--out", tmp_path / "run").stderr
+    assert "(Read-only file system): set ANYBURL_CACHE to a folder that can be written\n" in shown

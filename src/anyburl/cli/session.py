@@ -71,7 +71,7 @@ def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
     The compiler cannot be interrupted, and Python would wait for its thread, so an interrupt ends the process. Nothing
     is lost.
     """
-    from anyburl._jit import compiling, is_compiled
+    from anyburl._jit import compiling, is_compiled, not_kept
 
     words = "compiling kernels (first run only)", "compiled kernels"
     slow = Slow(notes, *words, after=0.0)
@@ -84,6 +84,8 @@ def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
         print_error("interrupted")
         sys.stderr.flush()
         os._exit(130)
+    if remark := not_kept():
+        notes.say(remark)
 
 
 def _do_beside(work: Callable[[], object]) -> None:
