@@ -20,13 +20,16 @@ CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 
 
 def examples(compiled: int, interpreted: int | None = None) -> int:
-    """How many examples to try: `compiled` if they are new ones (ANYBURL_RANDOM), a third of it if they are not.
+    """How many examples to try: `compiled`, or where kernels run as plain Python a tenth of it or `interpreted`.
 
-    A quarter where bounds are checked; a tenth, or `interpreted`, where kernels run as plain Python.
+    That is if they are new ones (ANYBURL_RANDOM). If they are not, a third of it is enough, where bounds are checked a
+    quarter, and half of it for plain Python.
     """
-    if not INTERPRETED:
-        return max(2, compiled // 4 if CHECKED else compiled // 3) if not RANDOM else compiled
-    return max(2, compiled // 10) if interpreted is None else interpreted
+    if INTERPRETED:
+        wanted, part = compiled // 10 if interpreted is None else interpreted, 2
+    else:
+        wanted, part = compiled, 4 if CHECKED else 3
+    return max(2, wanted if RANDOM else wanted // part)
 
 
 def table_of(graph: SmallGraph) -> TripleTable:
