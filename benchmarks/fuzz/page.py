@@ -14,9 +14,10 @@ damaged bytes and odd columns for Parquet, one damaged file in a folder. The par
 raise one of anyburl's own errors; any other exception, more than 10 seconds of processor time or more than 3 GB of
 memory is a finding. Where it makes sense, what was read is written and read back, and must be unchanged. A run ends
 after 20 minutes of processor time, after a million executions or at a finding, and is repeated once the finding is
-fixed. Processor time has been recorded since 2026-11-17; earlier executions are counted without it. A parser marked
-*short* has reached neither limit yet. Every finding is kept as an input in `tests/corpus`, which the tests replay,
-beside inputs that were found by reading the parsers.
+fixed. Processor time includes the processes in which Parquet files are tried first. It has been recorded since
+2026-11-17; earlier executions are counted without it. A parser marked *short* has reached neither limit yet. Every
+finding is kept as an input in `tests/corpus`, which the tests replay, beside inputs that were found by reading the
+parsers.
 """
 
 
