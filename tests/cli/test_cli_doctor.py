@@ -89,5 +89,5 @@ def test_ctrl_c_while_rules_are_learned_ends_it(spawn: Any, geo_run: Path) -> No
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert out == ""
+    assert set(out.splitlines()) <= {"begun"}  # again, if the signal was late: rules are learned more than once
     assert errors.endswith("error: interrupted\n")
