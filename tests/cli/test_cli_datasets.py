@@ -122,7 +122,9 @@ def test_a_download_that_takes_its_time_is_said_on_standard_error(
     server.pause = 0.5
     shown = run("datasets", "get", "tiny", "--json")
     assert json.loads(shown.stdout)["train"] == 2
-    assert re.match(r"downloading tiny \.\.\.\ndownloaded tiny in \d+\.\d s\n", shown.stderr)
+    downloaded = r"downloading tiny \.\.\.\ndownloaded tiny in \d+\.\d s\n"
+    read = r"reading tiny \.\.\.\nread tiny in \d+\.\d s\n"  # on a busy machine
+    assert re.fullmatch(f"{downloaded}({read})?", shown.stderr)
 
 
 def test_a_terminal_shows_how_much_of_which_file_is_there(
