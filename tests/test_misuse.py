@@ -15,7 +15,6 @@ from anyburl import Dataset, Reasoner, RuleSet, TripleTable, Vocabulary
 from anyburl.errors import AnyburlError, DataError, OptionError
 from anyburl.learning.options import LearnOptions
 from anyburl.rules.rule import Constant, Variable
-from anyburl.synthetic.options import GraphOptions
 
 NAN, INFINITE, HUGE = float("nan"), float("inf"), 2**70
 VAST = 10**5000  # more than a float holds, and more digits than Python prints
@@ -120,7 +119,6 @@ READ: Wrong = {
     "query": [5, " "],
 }
 PUBLISH: Wrong = {"graph": [5, "no iri"], "batch_size": ["x", 0], "timeout": ["x", 0, NAN, 1e12]}
-GENERATE: Wrong = {"triples": ["x", 1, None, HUGE], "entities": [1.5, 1], "relations": [-1, "x"], "seed": [None, -1]}
 EXPORT: Wrong = {"to": [5, "basic"], "object_identity_": [True], "columns": ["abc", ("a", "b")]}
 SEED: Wrong = {"seed": [1.5, "1", -1, None, True, HUGE]}
 PROFILE: Wrong = {"cyclic": ["no", 1, None], "rule_length": [0, -1, 1.5, "2", None, True]}
@@ -171,7 +169,6 @@ def options() -> Iterator[tuple[str, Call]]:
     yield from per_value("examine", EXAMINE, lambda world, wrong: anyburl.examine(world.data, **wrong))
     yield from per_value("read", READ, lambda world, wrong: anyburl.ReadOptions(**wrong))
     yield from per_value("publish", PUBLISH, lambda world, wrong: anyburl.PublishOptions(**wrong))
-    yield from per_value("generate", GENERATE, lambda world, wrong: GraphOptions(**{"triples": 1000, **wrong}))
     yield from per_value("filter", FILTER, lambda world, wrong: world.rules.filter(**wrong))
     yield from per_value(
         "export", EXPORT, lambda world, wrong: anyburl.export_rules(world.rules, "x", **{"to": "sql", **wrong})
@@ -216,7 +213,6 @@ def arguments() -> Iterator[tuple[str, Call]]:
         yield f"complete progress={wrong!r}", lambda world, told=told: list(world.reasoner.complete(**told))
         yield f"export progress={wrong!r}", lambda world, told=told: anyburl.export_rules(world.rules, "x.sql", **told)
         yield f"index progress={wrong!r}", lambda world, told=told: anyburl.build_index("geo", "index", **told)
-        yield f"generate progress={wrong!r}", lambda world, told=told: anyburl.generate_graph("new", 1000, **told)
         yield f"learn on_span={wrong!r}", lambda world, wrong=wrong: anyburl.learn(world.data, on_span=wrong)
     yield "sorted by luck", lambda world: world.rules.top(3, by="luck")
     yield "sorted by a list", lambda world: world.rules.top(3, by=[])

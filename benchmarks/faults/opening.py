@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from pathlib import Path
 
@@ -39,14 +38,6 @@ def prepared(path: Path) -> None:
 def index(path: Path) -> None:
     """Open an index."""
     assert len(load_dataset(path).train) > 0
-
-
-def graph(path: Path) -> None:
-    """Open a generated graph: all of it is there, or it is none."""
-    if any(path.glob("train.*")):
-        told = json.loads((path / "planted.json").read_text("utf-8"))
-        found = load_dataset(path)
-        assert all(len(found.split(name)) == told[name] for name in ("train", "valid", "test"))
 
 
 def table(path: Path) -> None:

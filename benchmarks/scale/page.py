@@ -45,7 +45,7 @@ def introduction(sizes: list[Size], note: str) -> str:
     commands = "\n".join(size["command"] for size in sizes)
     return (
         "# Scale: how time and memory grow with the graph\n\n"
-        "The graphs are made up by [`anyburl generate`](reference/command-line.md): typed relations, "
+        "The graphs are made up by `python benchmarks/generate.py`: typed relations, "
         "power-law degrees, planted rules whose true confidence is known. Every step ran in a process of its own, so "
         "that its peak memory is its own. Memory counts mapped files as far as they were read; what a process holds of "
         "its own, without them, is told beside it.\n\n"

@@ -2,7 +2,7 @@
 
 A step takes the folder of the size and returns figures; later steps find there what earlier ones made:
 
-    graph/          what `anyburl generate` wrote
+    graph/          what `generate_graph` wrote
     index/          what `anyburl index` wrote; where that has failed, the text is read each time
     rules.parquet   what was learned
 """
@@ -58,12 +58,12 @@ def peak_mb(who: int = resource.RUSAGE_SELF) -> float:
 
 def generate(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
     """Write the graph as text."""
-    import anyburl
+    from synthetic import generate_graph
 
     graph_folder = folder / "graph"
     shutil.rmtree(graph_folder, ignore_errors=True)  # of a run that was broken off
     start_mb, started = peak_mb(), time.perf_counter()
-    graph = anyburl.generate_graph(graph_folder, asked["triples"], seed=SEED)
+    graph = generate_graph(graph_folder, asked["triples"], seed=SEED)
     return {
         "seconds": time.perf_counter() - started,
         "start_mb": start_mb,

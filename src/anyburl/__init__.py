@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from anyburl.ruleset.difference import RuleDifference, diff
     from anyburl.ruleset.measuring import measure
     from anyburl.ruleset.ruleset import RuleSet
-    from anyburl.synthetic.generate import GeneratedGraph, generate_graph
-    from anyburl.synthetic.planted import PlantedRule
     from anyburl.triples.dataset import Dataset, load_dataset
     from anyburl.triples.read_options import ReadOptions
     from anyburl.triples.table import TripleTable
@@ -82,7 +80,6 @@ _HOMES = {
     "ExportOptions": "export.options",
     "ExportReport": "export.export",
     "Finding": "doctor.findings",
-    "GeneratedGraph": "synthetic.generate",
     "InvalidOptionError": "errors",
     "LearnOptions": "learning.options",
     "Learner": "learning.learner",
@@ -90,7 +87,6 @@ _HOMES = {
     "MissingExtraError": "errors",
     "OptionError": "errors",
     "PathProfile": "paths.profile",
-    "PlantedRule": "synthetic.planted",
     "PublishOptions": "publishing.options",
     "RankOptions": "ranking.options",
     "ReadOptions": "triples.read_options",
@@ -116,7 +112,6 @@ _HOMES = {
     "explain": "reasoning.shortcuts",
     "export_rules": "export.export",
     "format_rule": "rules.syntax",
-    "generate_graph": "synthetic.generate",
     "learn": "learning.learn",
     "load_dataset": "triples.dataset",
     "measure": "ruleset.measuring",
@@ -144,7 +139,6 @@ __all__ = [
     "ExportOptions",
     "ExportReport",
     "Finding",
-    "GeneratedGraph",
     "InvalidOptionError",
     "LearnOptions",
     "Learner",
@@ -152,7 +146,6 @@ __all__ = [
     "MissingExtraError",
     "OptionError",
     "PathProfile",
-    "PlantedRule",
     "PublishOptions",
     "RankOptions",
     "ReadOptions",
@@ -179,7 +172,6 @@ __all__ = [
     "explain",
     "export_rules",
     "format_rule",
-    "generate_graph",
     "learn",
     "load_dataset",
     "measure",

@@ -43,7 +43,7 @@ def test_a_log_is_appended_to_and_tells_of_errors(run: Any, tmp_path: Path) -> N
 
 
 def test_a_log_on_standard_output_has_it_for_itself(run: Any, tmp_path: Path) -> None:
-    made = "generate", "--triples", 1000
+    made = "index", "geo"
     found = events(run(*made, "--out", tmp_path / "a", "--log-json", "-", "--quiet").stdout)
     assert [line["event"] for line in found if line["event"] != "progress"] == ["start", "end"]
     for flags in ([], ["--json"], ["--json", "--quiet"]):

@@ -31,7 +31,6 @@ from anyburl.cli import (
     evaluate,
     explain,
     export,
-    generate,
     index,
     learn,
     plot,
@@ -147,10 +146,9 @@ MODULES = (
     datasets,
     doctor,
     index,
-    generate,
     plot,
 )
-LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index, generate)
+LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index)
 for module in MODULES:
     command = logged(module.NAME, module.command) if module in LONG else module.command
     app.command(name=module.NAME, epilog=module.EXAMPLE)(command)

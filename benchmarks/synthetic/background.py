@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.errors import OptionError
-from anyburl.synthetic.draws import Pairs, distinct, power_ranks, steepest
-from anyburl.synthetic.entities import EntityType
+from synthetic.draws import Pairs, distinct, power_ranks, steepest
+from synthetic.entities import EntityType
 
 ZIPF = 0.9  # relation k has a share of about k ** -ZIPF
 FULLEST = 0.2  # of the possible pairs of a relation

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from anyburl.rules.rule import Rule
 from anyburl.rules.syntax import parse_rule
-from anyburl.synthetic.background import FULLEST, Relation
-from anyburl.synthetic.draws import Pairs, distinct, n_common, power_ranks
-from anyburl.synthetic.entities import EntityType
-from anyburl.synthetic.writing import GraphWriter
+from synthetic.background import FULLEST, Relation
+from synthetic.draws import Pairs, distinct, n_common, power_ranks
+from synthetic.entities import EntityType
+from synthetic.writing import GraphWriter
 
 SHARE = 0.06  # of the triples: the first relations of all families together
 COVERED = 0.7  # of the entities that could be a subject of the first relation

@@ -13,12 +13,12 @@ import numpy as np
 
 from anyburl.checking import callback
 from anyburl.errors import DataError
-from anyburl.synthetic.background import draw_relation, plan_relations
-from anyburl.synthetic.entities import make_types
-from anyburl.synthetic.options import RELATIONS_PER_FAMILY, GraphOptions
-from anyburl.synthetic.planted import PlantedRule, plant_families
-from anyburl.synthetic.writing import GraphWriter
 from anyburl.writing import replace_text
+from synthetic.background import draw_relation, plan_relations
+from synthetic.entities import make_types
+from synthetic.options import RELATIONS_PER_FAMILY, GraphOptions
+from synthetic.planted import PlantedRule, plant_families
+from synthetic.writing import GraphWriter
 
 PLANTED = "planted.json"
 

@@ -13,10 +13,10 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.synthetic.background import Relation
-from anyburl.synthetic.draws import Pairs
-from anyburl.synthetic.entities import EntityType
 from anyburl.writing import replacing
+from synthetic.background import Relation
+from synthetic.draws import Pairs
+from synthetic.entities import EntityType
 
 ROWS_AT_A_TIME = 1 << 18
 

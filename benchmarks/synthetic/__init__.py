@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anyburl.synthetic.generate import GeneratedGraph, generate_graph
-from anyburl.synthetic.planted import PlantedRule
+from synthetic.generate import GeneratedGraph, generate_graph
+from synthetic.planted import PlantedRule
 
 __all__ = ["GeneratedGraph", "PlantedRule", "generate_graph"]
