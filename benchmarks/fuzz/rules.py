@@ -8,7 +8,6 @@ from pathlib import Path
 from anyburl import RuleSet, format_rule, parse_rule
 from anyburl.publishing.facts import read_facts
 from anyburl.reasoning.queries import read_queries
-from anyburl.review.facts_file import queue_from_file
 from anyburl.review.log import ReviewLog
 from anyburl.triples.names import Names
 from anyburl.triples.vocabulary import Vocabulary
@@ -71,13 +70,9 @@ def queries(folder: Path, data: bytes) -> None:
 
 
 def facts(folder: Path, data: bytes) -> None:
-    """Facts to publish or to review: the bytes choose."""
+    """Facts to publish."""
     kind, rest = chosen(data, ".tsv", ".jsonl", ".nt", ".tsv.gz")
-    path = written(folder, f"facts{kind}", rest)
-    if sum(rest) % 2:
-        read_facts(path)
-    else:
-        queue_from_file(path, ReviewLog(folder / "no-reviews.jsonl"))
+    read_facts(written(folder, f"facts{kind}", rest))
 
 
 def reviews(folder: Path, data: bytes) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ import anyburl
 from anyburl.learning.learn import run_learner
 from anyburl.learning.recorder import Recorder
 from anyburl.reasoning.opening import Opened
-from anyburl.tuning.reranker import tuned
+from anyburl.tuning.evidence import rule_groups
+from anyburl.tuning.reranker import TunedReranker
+from anyburl.tuning.train import tune
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,10 @@ def warm_up(rules: anyburl.RuleSet, data: anyburl.Dataset) -> None:
 def on(reasoner: anyburl.Reasoner, asked: anyburl.Dataset, aggregation: str | None = None) -> anyburl.Reasoner:
     """Return a reasoner on the same index that is asked for a sample of the test split, by another aggregation."""
     ranker = reasoner.ranker.with_aggregation(aggregation or reasoner.options.aggregation)
-    return anyburl.Reasoner.of(Opened(tuned(ranker, asked), asked, reasoner.seconds))
+    if ranker.aggregation.needs_model and ranker.reranker is None:
+        groups = rule_groups(ranker.rules)
+        ranker = replace(ranker, reranker=TunedReranker(tune(ranker, asked, groups), groups))
+    return anyburl.Reasoner.of(Opened(ranker, asked, reasoner.seconds))
 
 
 def make_reasoner(

@@ -9,7 +9,7 @@ import pytest
 
 from anyburl import LearnOptions, RunDirectory, learn, load_dataset
 from anyburl.errors import RunError
-from anyburl.learning.progress import count_rules, read_progress
+from anyburl.learning.progress import read_progress
 from anyburl.ruleset import RuleSet
 
 
@@ -39,14 +39,12 @@ def test_a_finished_run_tells_how_it_went(run: Path) -> None:
     assert {f"{kind} {length}": n for kind, length, n in last.select("type", "length", "rules").rows()} == (
         rules.counts_by_length()
     )
-    assert count_rules(run) == dict(sorted(rules.counts_by_length().items()))
 
 
 def test_a_run_that_has_just_begun_is_empty(unfinished: RunDirectory) -> None:
     progress = read_progress(unfinished.path)
     assert (len(progress.spans), len(progress.profiles), progress.snapshots) == (0, 0, ())
     assert (progress.wanted_seconds, progress.is_finished) == (20.0, False)
-    assert count_rules(unfinished.path) == {}
 
 
 def test_lines_cut_short_and_missing_keys_do_no_harm(unfinished: RunDirectory) -> None:
@@ -72,8 +70,6 @@ def test_lines_cut_short_and_missing_keys_do_no_harm(unfinished: RunDirectory) -
     assert progress.notes == ((10.1, "a worker was lost"),)
 
 
-def test_what_is_no_run_or_no_snapshot_is_refused(run: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is not a run folder"):
         read_progress(tmp_path)
-    with pytest.raises(RunError, match=r"has no snapshot at \.\./x seconds"):
-        count_rules(run, "../x")

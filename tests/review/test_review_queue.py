@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from anyburl import Reasoner
-from anyburl.errors import DataError, InvalidOptionError, UnknownLabelError
-from anyburl.review.facts_file import queue_from_file
+from anyburl.errors import InvalidOptionError, UnknownLabelError
 from anyburl.review.log import ReviewLog
 from anyburl.review.queue import ReviewQueue
 from anyburl.review.queue import review_queue as timed_queue
@@ -67,33 +66,8 @@ def test_scores_below_the_least_are_left_out(reasoner: Reasoner, log: ReviewLog)
     assert len(review_queue(reasoner, log, min_score=0.95)) == 0
 
 
-@pytest.mark.parametrize("name", ["facts.parquet", "facts.tsv", "facts.jsonl", "facts.tsv.gz"])
-def test_a_file_of_facts_gives_the_same_queue(reasoner: Reasoner, log: ReviewLog, tmp_path: Path, name: str) -> None:
-    from anyburl.completion.files import FactFile
-
-    with FactFile(tmp_path / name) as file:
-        for facts in reasoner.complete(min_score=0.3):
-            file.add(facts)
-    log.record(("p1", "speaks", "dutch"), "accepted")
-    for relation in (None, "speaks"):
-        expected = review_queue(reasoner, log, relation=relation, top=6)
-        found = queue_from_file(tmp_path / name, log, relation=relation, top=6)
-        assert [f.triple for f in found] == [f.triple for f in expected]
-        assert [f.score for f in found] == pytest.approx([f.score for f in expected])
-        assert [f.rule for f in found] == [f.rule for f in expected]
-
-
-def test_what_cannot_be_asked_or_read_is_refused(reasoner: Reasoner, log: ReviewLog, tmp_path: Path) -> None:
+def test_what_cannot_be_asked_is_refused(reasoner: Reasoner, log: ReviewLog) -> None:
     with pytest.raises(InvalidOptionError, match="top must be at least 1"):
         review_queue(reasoner, log, top=0)
     with pytest.raises(UnknownLabelError):
         review_queue(reasoner, log, relation="speak")
-    with pytest.raises(DataError, match="no such file"):
-        queue_from_file(tmp_path / "none.tsv", log)
-    wrong = tmp_path / "wrong.tsv"
-    wrong.write_text("a\tb\n1\t2\n")
-    with pytest.raises(DataError, match="expected a file written by `anyburl complete`"):
-        queue_from_file(wrong, log)
-    wrong.rename(tmp_path / "wrong.txt")
-    with pytest.raises(DataError, match="expected facts as"):
-        queue_from_file(tmp_path / "wrong.txt", log)

@@ -38,8 +38,3 @@ def inverses(relations: NDArray[np.int32], n_relations: int) -> NDArray[np.int32
     """Return the directed relations read the other way round; -1 (padding) stays."""
     flipped = np.where(relations < n_relations, relations + n_relations, relations - n_relations)
     return np.where(relations < 0, -1, flipped).astype(np.int32)
-
-
-def index_bytes(graph: GraphArrays) -> int:
-    """Return how many bytes the arrays take."""
-    return sum(field.nbytes for field in graph if isinstance(field, np.ndarray))

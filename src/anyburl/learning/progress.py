@@ -11,13 +11,9 @@ from typing import Any
 import polars as pl
 
 from anyburl.checking import MOST
-from anyburl.errors import RunError
-from anyburl.polars_unstable import UNREADABLE
 from anyburl.reading import is_text
-from anyburl.ruleset.files import run_folder
 from anyburl.ruleset.files.run_folder import RULES, described_run, read_trace
 from anyburl.ruleset.files.run_parts import part_files
-from anyburl.sealed import scan_parquet
 
 SPAN = {
     "number": pl.Int64,
@@ -95,24 +91,6 @@ def trace_table(trace: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
         if isinstance(entry, dict)
     ]
     return pl.DataFrame(rows, schema=PROFILE)
-
-
-def count_rules(folder: str | os.PathLike[str], at: str | None = None) -> dict[str, int]:
-    """Return how many rules of each type and length a run, or its snapshot `at`, has: {"B 1": 11, "Uc 1": 35}."""
-    path = Path(folder)
-    run_folder.check_run_folder(path)
-    if at is not None and at not in run_folder.snapshot_names(path):
-        raise RunError(f"{path} has no snapshot at {at} seconds")
-    file = path / (RULES if at is None else f"rules-{at}.parquet")
-    if at is None and not _is_finished(path):
-        return run_folder.read_run(path)[0].counts_by_length()
-    kind, length = pl.col("type").cast(pl.String), pl.col("body").list.len().alias("length")
-    try:
-        kinds = scan_parquet(file).select(kind, length).group_by("type", "length").len()
-        counted = kinds.sort("type", "length").collect(engine="streaming")
-    except UNREADABLE as error:
-        raise RunError(f"{file} is damaged ({' '.join(str(error).split())[:200]})") from error
-    return {f"{kind} {length}": n for kind, length, n in counted.iter_rows()}
 
 
 def _is_finished(path: Path) -> bool:

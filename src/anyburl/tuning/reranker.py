@@ -11,15 +11,14 @@ from anyburl.ranking.aggregation import Aggregation, parse_aggregation
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.ranker import Ranker
-from anyburl.triples.dataset import Dataset
-from anyburl.tuning.evidence import Floats, Lists, rows_of, rule_groups
+from anyburl.tuning.evidence import Floats, Lists, rows_of
 from anyburl.tuning.fallback import Fallback
 from anyburl.tuning.filled import FilledReranker, answer_in_parts
 from anyburl.tuning.listing import Listing, joined_columns, list_candidates
 from anyburl.tuning.model import TunedModel
 from anyburl.tuning.opinion import OtherModel
 from anyburl.tuning.rerank import reorder, rerank
-from anyburl.tuning.train import Tuning, tune
+from anyburl.tuning.train import Tuning
 
 
 @dataclass(frozen=True)
@@ -103,11 +102,3 @@ class TunedReranker:
         lists = replace(listing.lists, evidence=evidence)
         more = joined_columns(listing.fits, listing.more)
         return self.model.scores(rows_of(lister.ready, listing.queries, listing.answers, lists, more))
-
-
-def tuned(ranker: Ranker, dataset: Dataset, *, seed: int = 0) -> Ranker:
-    """Return the ranker as its options ask for: tuned on the valid split, if they say so and it is not yet."""
-    if not ranker.aggregation.needs_model or ranker.reranker is not None:
-        return ranker
-    groups = rule_groups(ranker.rules)
-    return replace(ranker, reranker=TunedReranker(tune(ranker, dataset, groups, seed=seed), groups))
