@@ -49,7 +49,8 @@ from anyburl.cli.events import logged
 from anyburl.cli.exhausted import exhausted
 from anyburl.cli.interrupts import forget_interrupt, raise_again
 from anyburl.cli.streams import STANDARD_OUTPUT, let_go_of_output, prepare_streams
-from anyburl.errors import AnyburlError, InvalidOptionError, OptionError
+from anyburl.errors import AnyburlError, InvalidOptionError, OptionError, quoted
+from anyburl.reading import is_text
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -61,6 +62,9 @@ class AnyburlGroup(TyperGroup):
         """Find the command; an output without a name would be taken for the current folder."""
         if "--out=" in args or ("--out", "") in pairwise(args):
             raise OptionError("--out must be a path, got an empty one: is a variable of the shell not set?")
+        for argument in args:
+            if not is_text(argument):
+                raise OptionError(f"arguments must be UTF-8, got {argument!r}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -80,6 +84,8 @@ class AnyburlGroup(TyperGroup):
             if _is_control(error):
                 raise
             _fail_if_exhausted(error)
+            if isinstance(error, UnicodeEncodeError) and not is_text(error.object):
+                _fail(f"paths must be UTF-8, got {quoted(error.object)}", WRONG_INPUT, error)
             traceback.print_exc()
             _fail("this is a bug in anyburl: please report it with the traceback above", INTERNAL_ERROR, error)
         except BaseException as error:

@@ -10,6 +10,7 @@ import polars as pl
 from anyburl import checking
 from anyburl.errors import DataError
 from anyburl.polars_unstable import UNREADABLE
+from anyburl.reading import check_regular
 from anyburl.review.log import ReviewLog
 from anyburl.review.queue import QueuedFact, ReviewQueue
 from anyburl.sealed import scan_parquet
@@ -52,8 +53,7 @@ def _fact(
 
 
 def _scan(path: Path) -> pl.LazyFrame:
-    if not path.is_file():
-        raise DataError(f"{path}: no such file")
+    check_regular(path, "facts", DataError)
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(".parquet"):
         return scan_parquet(path)
