@@ -13,8 +13,9 @@ from typing import Any
 
 from anyburl.reading import open_regular
 
-FAR = 2**62 + 2**31 - 2
-"""The byte that is locked on Windows, where nobody else may read or write a locked byte: no file reaches that far."""
+FAR = 2**42 + 2**31 - 2
+"""The byte that is locked on Windows, where nobody else may read or write a locked byte: no file that anyburl writes
+reaches 4 TB."""
 SECONDS_BETWEEN_TRIES = 0.02
 
 
