@@ -46,7 +46,7 @@ from anyburl.cli import (
 from anyburl.cli.consoles import print_error
 from anyburl.cli.early import handle_signals, leave
 from anyburl.cli.events import logged
-from anyburl.cli.exhausted import exhausted
+from anyburl.cli.exhausted import exhausted, lacks_descriptors
 from anyburl.cli.interrupts import forget_interrupt, raise_again
 from anyburl.cli.streams import STANDARD_OUTPUT, let_go_of_output, prepare_streams
 from anyburl.errors import AnyburlError, InvalidOptionError, OptionError, quoted
@@ -70,6 +70,8 @@ class AnyburlGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         try:
+            if (sentence := lacks_descriptors()) is not None:
+                _fail(sentence, INTERNAL_ERROR, None)
             return super().invoke(ctx)
         except InvalidOptionError as error:
             _fail(error.worded(_flag), WRONG_INPUT, error)
@@ -203,7 +205,7 @@ def _flag(option: str) -> str:
     return "--" + option.replace("_", "-")
 
 
-def _fail(sentence: str, code: int, cause: BaseException) -> None:
+def _fail(sentence: str, code: int, cause: BaseException | None) -> None:
     print_error(sentence)
     raise typer.Exit(code) from cause
 

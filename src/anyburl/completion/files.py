@@ -67,8 +67,9 @@ class FactFile:
         try:
             self._lock = self._claim()
             self._remove_parts()  # of a process that was killed
-            make_inner_folder(self._folder)
-            self._lock = self._claim()
+            if self._folder.is_symlink() or not self._folder.is_dir():
+                make_inner_folder(self._folder)
+                self._lock = self._claim()
         except OSError as refusal:
             raise DataError(f"{self._folder}: cannot create the folder ({refusal.strerror or refusal})") from refusal
         return self
