@@ -10,16 +10,25 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
-from anyburl import writing
-from anyburl.errors import DataError, RuleError
+from anyburl import locks, writing
+from anyburl.errors import DataError, RuleError, RunError
 from anyburl.locks import Lock
 from anyburl.polars_unstable import sink_frames
-from anyburl.writing import append_line, put_in_place, replacing, replacing_folder, sweep
+from anyburl.reading import open_to_read
+from anyburl.writing import (
+    append_line,
+    put_in_free_place,
+    put_in_place,
+    replacing,
+    replacing_folder,
+    sweep,
+)
 from ruleset.samples import make_rules
 
 FULL = {
@@ -242,3 +251,166 @@ def test_a_folder_that_a_kill_left_half_replaced_comes_back(tmp_path: Path) -> N
         raise ZeroDivisionError
     assert (tmp_path / "index" / "file").read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+# Links and pipes.
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_of_a_linked_folder_only_the_link_is_replaced(
+    tmp_path: Path, at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not at_once:
+        monkeypatch.setattr(writing, "_exchange", lambda first, second: False)
+    make_folder(tmp_path / "important", "precious")
+    make_folder(tmp_path / "run", "run")
+    target = tmp_path / "run" / "prepared"
+    for leads_to in (tmp_path / "important", tmp_path / "nothing"):
+        target.symlink_to(leads_to)
+        with replacing_folder(target) as unfinished:
+            (unfinished / "file").write_text("new")
+        assert not target.is_symlink()
+        assert (target / "file").read_text() == "new"
+        assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["file", "prepared"]
+        writing.shutil.rmtree(target)
+    assert (tmp_path / "important" / "file").read_text() == "precious"
+
+
+def test_a_file_where_a_folder_should_be_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "prepared").write_text("precious")
+    with (
+        pytest.raises(DataError, match="prepared: the folder cannot be written"),
+        replacing_folder(tmp_path / "prepared") as unfinished,
+    ):
+        (unfinished / "file").write_text("new")
+    assert (tmp_path / "prepared").read_text() == "precious"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_nothing_is_appended_or_locked_through_a_link(tmp_path: Path) -> None:
+    important, link = tmp_path / "important", tmp_path / "link"
+    important.write_text("precious\n")
+    for leads_to in (important, tmp_path / "nothing"):
+        link.symlink_to(leads_to)
+        with pytest.raises(OSError, match="it is a symbolic link"):
+            append_line(link, b"line")
+        with pytest.raises(OSError, match="it is a symbolic link"):
+            Lock(link)
+        link.unlink()
+    assert important.read_text() == "precious\n"
+    assert list(tmp_path.iterdir()) == [important]
+
+
+def test_a_leftover_that_is_a_link_is_left_alone(tmp_path: Path) -> None:
+    make_folder(tmp_path / "important", "precious")
+    age(tmp_path / "important")
+    (tmp_path / ".rules.txt.part0123456789ab").symlink_to(tmp_path / "important")
+    sweep(tmp_path / "rules.txt")
+    assert (tmp_path / "important" / "file").read_text() == "precious"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for use in (open_to_read, Lock, lambda path: append_line(path, b"line")):
+        with pytest.raises(OSError, match="it is not a regular file"):
+            use(pipe)
+
+
+def test_a_path_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    for use in (replacing, replacing_folder):
+        with (
+            pytest.raises(RunError, match=r"expected a path in UTF-8, got '.*udcff'"),
+            use(tmp_path / "b\udcff", RunError),
+        ):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+# Several processes.
+
+
+def test_a_finished_file_takes_no_place_that_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    finished = tmp_path / "finished"
+    for has_links in (True, False):
+        if not has_links:
+            monkeypatch.setattr(os, "link", lambda *names: half_write(finished, OSError(errno.EPERM, "no links")))
+        finished.write_text("half of")
+        place = tmp_path / f"place{has_links}"
+        assert put_in_free_place(finished, place)
+        finished.write_text("second") if not finished.exists() else None
+        place.write_text("first")
+        assert not put_in_free_place(finished, place)
+        assert place.read_text() == "first"
+
+
+class Windows(SimpleNamespace):
+    """Stands for `msvcrt`: knows which bytes are locked, and by which descriptor."""
+
+    LK_NBLCK = 2
+
+    def locking(self, descriptor: int, mode: int, n_bytes: int) -> None:
+        place = os.fstat(descriptor).st_ino, os.lseek(descriptor, 0, os.SEEK_CUR)
+        if self.locked.setdefault(place, descriptor) != descriptor:
+            self.tries -= 1
+            if not self.tries:
+                del self.locked[place]
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+
+def test_on_windows_a_byte_is_locked_that_nobody_reads_or_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows = Windows(locked={}, tries=20)
+    monkeypatch.setitem(sys.modules, "msvcrt", windows)
+    monkeypatch.setattr(locks, "_lock_file", locks._lock_far_byte)
+    monkeypatch.setattr(locks, "SECONDS_BETWEEN_TRIES", 0.0)
+    with Lock(tmp_path / "lock") as lock, Lock(tmp_path / "lock") as other:
+        lock.take()
+        [(_, place)] = windows.locked
+        assert place > 2**40, "beyond the end of every file"
+        lock.write("4711")
+        assert (tmp_path / "lock").read_text() == "4711"
+        with pytest.raises(BlockingIOError):
+            other.take()
+        other.take(wait=True)  # longer than the ten tries after which Windows would give up
+        assert windows.tries == 0
+
+
+FORKED = """
+import os, sys, time
+from pathlib import Path
+from anyburl.locks import Lock
+from anyburl.writing import replacing, temporary_folder, unfinished_folder
+
+place = Path(sys.argv[1])
+with unfinished_folder(place) as folder, temporary_folder() as other, Lock(place) as lock:
+    lock.take()
+    with replacing(folder / "file") as unfinished:
+        unfinished.write_text("whole")
+        child = os.fork()
+        if not child:
+            sys.exit()
+        os.waitpid(child, 0)
+    print((folder / "file").read_text(), other.is_dir())
+    try:
+        Lock(place).take()
+    except BlockingIOError:
+        print("locked")
+    child = os.fork()
+    if not child:
+        sys.stdin.read()
+        os._exit(0)
+    lock.release()
+    Lock(place).take()
+    print("free")
+print(sorted(path.name for path in place.parent.iterdir()), other.exists())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+def test_a_forked_process_removes_and_unlocks_nothing(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", FORKED, str(tmp_path / "place")]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120, input="")
+    assert done.stdout.split("\n")[:4] == ["whole True", "locked", "free", "['place'] False"], done.stderr

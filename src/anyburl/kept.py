@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.errors import RunError
-from anyburl.writing import replacing
+from anyburl.writing import make_inner_folder, replacing
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,7 @@ class Kept:
 def save_kept(folder: Path, key: KeptKey, kept: Kept) -> Path:
     """Write a file into a folder of the run, which is made if need be; return the file."""
     path = folder / key.name
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as refusal:
-        raise RunError(f"{folder}: the folder cannot be written ({refusal.strerror or refusal})") from refusal
+    make_inner_folder(folder, RunError)
     about = {"rules": key.rules, "data": key.data, "options": key.options, **kept.about}
     with replacing(path, RunError) as unfinished, unfinished.open("wb") as file:
         np.savez(file, allow_pickle=False, about=np.array(json.dumps(about)), **kept.arrays)

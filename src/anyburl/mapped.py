@@ -6,6 +6,7 @@ A record is a NamedTuple of arrays, whole numbers and other records; these have 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
+
+from anyburl.reading import open_regular, open_to_read
 
 Record = TypeVar("Record", bound=tuple[Any, ...])
 
@@ -40,12 +43,13 @@ def save_sizes(record: Any, folder: Path) -> None:
 def open_array(path: Path) -> NDArray[Any]:
     """Map one array, read-only; a plain array, since Numba takes a memmap for another type."""
     with _named(path):
+        os.close(open_regular(path))
         return np.asarray(np.lib.format.open_memmap(path, "r"))
 
 
 def read_array(path: Path) -> NDArray[Any]:
     """Read one array into memory; it is frozen, as a mapped one is."""
-    with _named(path), path.open("rb") as file:
+    with _named(path), open_to_read(path) as file:
         array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
     array.setflags(write=False)
     return array
@@ -68,7 +72,7 @@ def open_record(kind: type[Record], folder: Path, open_one: Callable[[Path], Any
     With another `open_one`, its arrays are what that returns for their files.
     """
     sizes = folder / SIZES
-    fields: dict[str, Any] = dict(json.loads(sizes.read_text("utf-8"))) if sizes.exists() else {}
+    fields: dict[str, Any] = dict(json.loads(sizes.read_text("utf-8"))) if sizes.is_file() else {}
     for name, hint in get_type_hints(kind).items():
         if name in fields:
             continue

@@ -17,6 +17,8 @@ from typing import BinaryIO
 
 import polars as pl
 
+from anyburl.reading import open_to_read
+
 PARQUET = b"PAR1"
 TAG = b"anyburl:"
 N_SEAL = len(TAG) + 4
@@ -50,7 +52,7 @@ def seal(path: Path) -> None:
 
 def is_sealed(path: Path) -> bool:
     """Return whether a file has a seal; raise `DamagedFileError` if its contents are not those that were sealed."""
-    with open(path, "rb") as file:
+    with open_to_read(path) as file:
         place = _place(file) - N_SEAL
         if place < 0:
             return False

@@ -13,13 +13,16 @@ import os
 import re
 import secrets
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import mkdtemp
 
 from anyburl.errors import AnyburlError, DataError
 from anyburl.locks import Lock
+from anyburl.reading import check_utf8, open_regular
 
 SECONDS_UNTIL_STALE = 60.0
 
@@ -32,7 +35,8 @@ def replacing(path: Path, error: type[AnyburlError] = DataError) -> Iterator[Pat
 
     It is on the disk before it takes its place. What the system refuses is raised as `error`.
     """
-    unfinished = _beside(path)
+    unfinished = _beside(check_utf8(path, error))
+    process = os.getpid()
     try:
         sweep(path)
         with _locked(unfinished):
@@ -46,23 +50,23 @@ def replacing(path: Path, error: type[AnyburlError] = DataError) -> Iterator[Pat
             raise
         raise error(f"{path}: the file cannot be written ({reason})") from refusal
     finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+        if process == os.getpid():
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
 
 
 @contextmanager
 def replacing_folder(path: Path, error: type[AnyburlError] = DataError) -> Iterator[Path]:
     """Give an empty folder beside `path`, which replaces it if all goes well and vanishes if not.
 
-    Whoever has files of the old folder open, or mapped, keeps them.
+    Whoever has files of the old folder open, or mapped, keeps them. Of a link, only the link itself is replaced.
     """
-    place = path.resolve()
     try:
-        with unfinished_folder(place) as unfinished:
+        with unfinished_folder(check_utf8(path, error)) as unfinished:
             yield unfinished
-            replace_folder(place, unfinished)
+            replace_folder(path, unfinished)
     except Exception as refusal:
-        reason = _reason(refusal, place.parent)
+        reason = _reason(refusal, path.parent)
         if reason is None:
             raise
         raise error(f"{path}: the folder cannot be written ({reason})") from refusal
@@ -70,39 +74,73 @@ def replacing_folder(path: Path, error: type[AnyburlError] = DataError) -> Itera
 
 @contextmanager
 def unfinished_folder(place: Path) -> Iterator[Path]:
-    """Make an empty folder beside `place`; what is left of it at the end is removed."""
+    """Make an empty folder beside `place`; what is left of it at the end is removed, but not by a forked process."""
     _bring_back(place)
     sweep(place)
     unfinished = _beside(place)
     unfinished.mkdir(parents=True)
+    process = os.getpid()
     try:
         with _locked(unfinished):
             yield unfinished
     finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        if process == os.getpid():
+            shutil.rmtree(unfinished, ignore_errors=True)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Make an empty folder for temporary files, removed at the end, but not by a process that was forked meanwhile."""
+    folder, process = Path(mkdtemp(prefix="anyburl-")), os.getpid()
+    try:
+        yield folder
+    finally:
+        if process == os.getpid():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def replace_folder(place: Path, finished: Path) -> None:
-    """Put a finished folder, beside `place`, in its place; its files are on the disk before."""
+    """Put a finished folder, beside `place`, in its place; its files are on the disk before.
+
+    A folder or a link at `place` is removed, but never what a link leads to.
+    """
     for folder, _, files in os.walk(finished):
         for name in files:
             _sync(Path(folder, name))
-    if not place.is_dir():
+    if not place.is_dir() and not place.is_symlink():
         finished.rename(place)
     elif _exchange(place, finished):
-        shutil.rmtree(finished, ignore_errors=True)
+        _remove(finished)
     else:
         old = place.with_name(f".{place.name}.old{secrets.token_hex(6)}")
         place.rename(old)
         finished.rename(place)
-        shutil.rmtree(old, ignore_errors=True)
+        _remove(old)
     _sync_folder(place.parent)
+
+
+def make_inner_folder(folder: Path, error: type[AnyburlError] = DataError) -> None:
+    """Make a folder inside one that anyburl writes, if it is not there; a link is refused, since it leads elsewhere."""
+    if folder.is_symlink():
+        raise error(f"{folder} is a symbolic link, and nothing is written through one: remove it")
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as refusal:
+        raise error(f"{folder}: the folder cannot be written ({refusal.strerror or refusal})") from refusal
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder with what it holds, or a link without what it leads to."""
+    if path.is_symlink():
+        path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _bring_back(place: Path) -> None:
     """Undo half a replacement: a process was killed when the old folder was gone and the new one not yet there."""
     left = sorted(place.parent.glob(f".{glob.escape(place.name)}.old*"))
-    if left and not place.exists():
+    if left and not os.path.lexists(place):
         left[-1].rename(place)
 
 
@@ -119,12 +157,27 @@ def put_in_place(finished: Path, path: Path) -> None:
     _sync_folder(path.parent)
 
 
+def put_in_free_place(finished: Path, path: Path) -> bool:
+    """Give a finished file its name, unless something else has that name already; tell whether it has it now."""
+    _sync(finished)
+    try:
+        os.link(finished, path)  # unlike a renamed file, a link replaces nothing
+    except FileExistsError:
+        return False
+    except OSError:  # of a file system without links
+        if os.path.lexists(path):
+            return False
+        finished.rename(path)
+    _sync_folder(path.parent)
+    return True
+
+
 def append_line(path: Path, line: bytes, *, synced: bool = False) -> None:
     """Append a line in one piece, so that those of two processes do not mix; one that was cut short is ended first.
 
-    Raises OSError if the disk does not take all of it.
+    Raises OSError if the disk does not take all of it, and where the file is a link, which leads elsewhere, or a pipe.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+    descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, follow_link=False)
     try:
         end = os.lseek(descriptor, 0, os.SEEK_END)
         os.lseek(descriptor, max(end - 1, 0), os.SEEK_SET)
@@ -142,7 +195,9 @@ def sweep(path: Path) -> None:
     name = re.compile(rf"\.{re.escape(path.name)}\.(part|old)(\d+|[0-9a-f]{{12}})")
     with suppress(OSError):
         for entry in os.scandir(path.parent):
-            if name.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > SECONDS_UNTIL_STALE:
+            if not name.fullmatch(entry.name) or entry.is_symlink():
+                continue
+            if time.time() - entry.stat().st_mtime > SECONDS_UNTIL_STALE:
                 _remove_if_free(Path(entry.path))
 
 
@@ -151,8 +206,10 @@ def _remove_if_free(leftover: Path) -> None:
         lock.take()
         if leftover.is_dir():
             shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            leftover.unlink()
+            return
+        if sys.platform == "win32":  # which removes no file that is open
+            lock.release()
+        leftover.unlink()
 
 
 def _exchange(first: Path, second: Path) -> bool:

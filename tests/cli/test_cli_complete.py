@@ -67,7 +67,7 @@ def test_subjects_of_a_file(run_json: Any, geo_run: Path, tmp_path: Path) -> Non
         (["--out", "m.tsv", "--relations", ","], "--relations takes labels such as a,b, got ','"),
         (["--out", "m.tsv", "--functional", "nothing"], "nothing"),
         (["--out", "m.tsv", "--types", "nothing"], "nothing"),
-        (["--out", "m.tsv", "--subjects", "no.txt"], "no.txt: expected a file of subjects, got no such file"),
+        (["--out", "m.tsv", "--subjects", "no.txt"], "no.txt: no such file"),
         (["--out", "m.tsv", "--address", "auto"], "--address needs --engine ray"),
         (["--out", "m.tsv", "--aggregation", "best"], "--aggregation must be one of max"),
         (

@@ -170,11 +170,11 @@ def test_answers_of_a_file_do_not_depend_on_the_threads(run: Any, geo_run: Path,
         (["France", "official_language", "?", "--top", "0"], "Invalid value for '--top'"),
         (
             ["France", "official_language", "?", "--names", "{tmp}/no"],
-            "expected a file of labels and names, got no such",
+            ": no such file",
         ),
         (["France", "official_language", "?", "--weights", "1"], "--weights takes factors"),
         (["France", "official_language", "?", "--queries", "{tmp}/q.tsv"], "pass either one query or a file"),
-        (["--queries", "{tmp}/no.tsv"], "expected a file of queries, got no such file"),
+        (["--queries", "{tmp}/no.tsv"], "no.tsv: no such file"),
         (["--queries", "{tmp}"], "expected a file of queries, got a folder"),
         (
             ["--queries", "{tmp}/q.tsv"],

@@ -145,3 +145,18 @@ def test_two_do_not_write_one_file_at_once(tmp_path: Path) -> None:
         first.add(FACTS)
     assert len(path.read_text().splitlines()) == 1 + 2 * len(FACTS)
     write(path, FACTS)
+
+
+def test_a_folder_beside_the_file_keeps_what_is_not_ours(tmp_path: Path) -> None:
+    parts = tmp_path / "m.tsv.parts"
+    parts.mkdir()
+    (parts / "notes.txt").write_text("mine")
+    (parts / "000000.parquet").write_text("of a process that was killed")
+    with FactFile(tmp_path / "m.tsv") as file:
+        file.add(FACTS)
+    assert [file.name for file in parts.iterdir()] == ["notes.txt"]
+    parts.rename(tmp_path / "elsewhere")
+    parts.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match=r"m\.tsv\.parts is a symbolic link"):
+        write(tmp_path / "m.tsv", FACTS)
+    assert [file.name for file in (tmp_path / "elsewhere").iterdir()] == ["notes.txt"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from pathlib import Path
 
@@ -11,6 +13,8 @@ from learned import counted, learned
 from runs_made import COMPLETE, SMALL, kill, texts
 
 from anyburl import Dataset, LearnOptions, RuleSet, RunDirectory, RunError, learn
+from anyburl.evaluation.kept_metrics import read_metrics
+from anyburl.learning.claim import claim_run
 from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.recorder import Recorder
@@ -307,3 +311,30 @@ def test_a_run_of_an_older_version_lacks_options_and_opens(run: RunDirectory) ->
         del described["data"][name]
     run.options_file.write_text(json.dumps(described))
     assert run.options() == LearnOptions(**COMPLETE)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_in_the_folder_keeps_nobody_waiting(run: RunDirectory) -> None:
+    def give_up(*given: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(60)
+    try:
+        for name in (
+            "trace.jsonl",
+            "vocabulary.parquet",
+            "train.parquet",
+            "parts/000001.columns",
+            "metrics.jsonl",
+            ".lock",
+        ):
+            (run.path / name).unlink(missing_ok=True)
+            os.mkfifo(run.path / name)
+        assert read_metrics(run.path) == []
+        for use in (run.load_rules, run.vocabulary, lambda: list(run.trace()), lambda: claim_run(run.path)):
+            with pytest.raises(RunError, match="regular file"):
+                use()
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

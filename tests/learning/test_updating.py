@@ -70,14 +70,21 @@ def test_the_run_stays_whole_until_the_update_is_done(run: RunDirectory, changed
     assert [entry.name for entry in run.path.parent.iterdir()] == ["run"], "what was unfinished is removed"
 
 
-def test_what_others_put_into_the_folder_is_kept(run: RunDirectory, changed: Dataset) -> None:
+def test_what_others_put_into_the_folder_is_kept(run: RunDirectory, changed: Dataset, tmp_path: Path) -> None:
     (run.path / "prepared").mkdir()
     (run.path / "prepared" / "index").write_text("old")
-    (run.path / "notes.txt").write_text("mine")
+    mine = ["notes.txt", "rules-of-thumb.txt", "parts/notes.txt"]
+    for name in mine:
+        (run.path / name).write_text("mine")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").write_text("theirs")
+    (run.path / "linked").symlink_to(tmp_path / "elsewhere")
     learner, recorder = resume(run, changed, seconds=0)
     recorder.finish(learner)
     assert (run.path / "prepared" / "index").read_text() == "old"
-    assert (run.path / "notes.txt").read_text() == "mine"
+    assert [(run.path / name).read_text() for name in mine] == ["mine"] * 3
+    assert (run.path / "linked").readlink() == tmp_path / "elsewhere"
+    assert (tmp_path / "elsewhere" / "file").read_text() == "theirs"
 
 
 def test_a_run_can_be_updated_again_and_again(run: RunDirectory, changed: Dataset) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -266,3 +269,87 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
         PublishOptions(graph="no iri")
     with pytest.raises(OptionError, match="batch_size must be at least 1"):
         PublishOptions(batch_size=0)
+
+
+# Several processes.
+
+PUBLISH = """
+import sys, time
+from pathlib import Path
+from anyburl.errors import DataError
+from anyburl.publishing import table
+from anyburl.publishing.publish import plan_publishing
+
+facts, address, hook, ready, other = sys.argv[1:]
+connected, load = table.connected, table._load
+
+def meet(*given, **options):
+    Path(ready).touch()
+    while not Path(other).exists():
+        time.sleep(0.01)
+    return connected(*given, **options)
+
+def slow(*given):
+    loaded = load(*given)
+    time.sleep(0.5)
+    return loaded
+
+def stuck(*given):
+    loaded = load(*given)
+    print("written, not committed", flush=True)
+    sys.stdin.read()
+    return loaded
+
+if hook == "meet":
+    table.connected, table._load = meet, slow
+elif hook == "stuck":
+    table._load = stuck
+try:
+    print(plan_publishing(facts, address).write())
+except DataError as error:
+    print(error)
+    sys.exit(2)
+"""
+
+
+def publisher(path: Path, address: str, hook: str, *names: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PUBLISH, str(path), address, hook, *map(str, names or ("", ""))]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ})
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_two_that_make_one_file_at_once_lose_nothing(tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("duckdb")
+    address = f"{kind}:{tmp_path / 'new.db'}#predicted"
+    files = [written(tmp_path / f"{name}.parquet", facts(5)[name : name + 2]) for name in (0, 2)]
+    ready = [tmp_path / "ready0", tmp_path / "ready1"]
+    both = [publisher(file, address, "meet", ready[place], ready[1 - place]) for place, file in enumerate(files)]
+    told = [process.communicate(timeout=300)[0] for process in both]
+    codes = [process.returncode for process in both]
+    assert set(codes) <= {0, 2}, told
+    expected = {
+        row for file, code in zip(files, codes, strict=True) if not code for row in read_facts(file)[COLUMNS[:3]].rows()
+    }
+    assert expected
+    assert set(triples(address, columns=("subject", "relation", "object"))) == expected
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_kill_in_the_middle_loses_nothing(tmp_path: Path, kind: str, is_new: bool) -> None:
+    pytest.importorskip("duckdb")
+    address = f"{kind}:{tmp_path / 'new.db'}#predicted"
+    if not is_new:
+        assert plan_publishing(written(tmp_path / "before.parquet", facts(3)), address).write() == 3
+    more = written(tmp_path / "more.parquet", facts(9))
+    process = publisher(more, address, "stuck")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "written, not committed\n"
+    process.kill()
+    process.communicate()
+    assert (tmp_path / "new.db").exists() != is_new
+    if not is_new:
+        assert len(triples(address, columns=("subject", "relation", "object"))) == 3
+    assert plan_publishing(more, address).write() == (9 if is_new else 6)
+    assert len(triples(address, columns=("subject", "relation", "object"))) == 9

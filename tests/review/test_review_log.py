@@ -166,3 +166,17 @@ def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         ReviewLog(tmp_path / "nowhere" / "reviews.jsonl").record(A, "accepted")
     with pytest.raises(RunError, match="cannot read the reviews"):
         ReviewLog(tmp_path).latest()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_or_a_link_in_place_of_the_log_is_refused(log: ReviewLog, tmp_path: Path) -> None:
+    os.mkfifo(log.path)
+    for use in (log.latest, lambda: log.record(A, "accepted")):
+        with pytest.raises(RunError, match=r"reviews\.jsonl: cannot (read|write) the reviews? \(it is not a regular"):
+            use()
+    log.path.unlink()
+    (tmp_path / "diary").write_text("precious")
+    log.path.symlink_to(tmp_path / "diary")
+    with pytest.raises(RunError, match=r"cannot write the review \(it is a symbolic link"):
+        log.record(A, "accepted")
+    assert (tmp_path / "diary").read_text() == "precious"

@@ -45,10 +45,11 @@ from anyburl.cli import (
 from anyburl.cli.consoles import print_error
 from anyburl.cli.early import handle_signals, leave
 from anyburl.cli.events import logged
-from anyburl.cli.exhausted import exhausted
+from anyburl.cli.exhausted import exhausted, lacks_descriptors
 from anyburl.cli.interrupts import forget_interrupt, raise_again
 from anyburl.cli.streams import STANDARD_OUTPUT, let_go_of_output, prepare_streams
-from anyburl.errors import AnyburlError, InvalidOptionError, OptionError
+from anyburl.errors import AnyburlError, InvalidOptionError, OptionError, quoted
+from anyburl.reading import is_text
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -60,11 +61,16 @@ class AnyburlGroup(TyperGroup):
         """Find the command; an output without a name would be taken for the current folder."""
         if "--out=" in args or ("--out", "") in pairwise(args):
             raise OptionError("--out must be a path, got an empty one: is a variable of the shell not set?")
+        for argument in args:
+            if not is_text(argument):
+                raise OptionError(f"arguments must be UTF-8, got {argument!r}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         try:
+            if (sentence := lacks_descriptors()) is not None:
+                _fail(sentence, INTERNAL_ERROR, None)
             return super().invoke(ctx)
         except InvalidOptionError as error:
             _fail(error.worded(_flag), WRONG_INPUT, error)
@@ -79,6 +85,8 @@ class AnyburlGroup(TyperGroup):
             if _is_control(error):
                 raise
             _fail_if_exhausted(error)
+            if isinstance(error, UnicodeEncodeError) and not is_text(error.object):
+                _fail(f"paths must be UTF-8, got {quoted(error.object)}", WRONG_INPUT, error)
             traceback.print_exc()
             _fail("this is a bug in anyburl: please report it with the traceback above", INTERNAL_ERROR, error)
         except BaseException as error:
@@ -195,7 +203,7 @@ def _flag(option: str) -> str:
     return "--" + option.replace("_", "-")
 
 
-def _fail(sentence: str, code: int, cause: BaseException) -> None:
+def _fail(sentence: str, code: int, cause: BaseException | None) -> None:
     print_error(sentence)
     raise typer.Exit(code) from cause
 

@@ -9,6 +9,7 @@ from anyburl.errors import AnyburlError
 
 NO_MEMORY = "not enough memory (or the system allows no more threads)"
 NO_FILES = "too many open files: allow this process more of them (ulimit -n)"
+FEWEST_FILES = 16
 WORDS = (
     "can't start new thread",
     "failed to spawn",
@@ -18,6 +19,18 @@ WORDS = (
     "nable to allocate",
 )
 WORDS_FOR_FILES = ("Too many open files", "TooManyOpenFiles")
+
+
+def lacks_descriptors() -> str | None:
+    """Return a sentence if this process may open so few files that libraries would fail in ways of their own."""
+    try:
+        import resource
+    except ImportError:  # the system has no such limit
+        return None
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= allowed < FEWEST_FILES:
+        return f"this process may open {allowed} files: allow it at least {FEWEST_FILES} (ulimit -n)"
+    return None
 
 
 def exhausted(error: BaseException) -> str | None:

@@ -19,6 +19,7 @@ from anyburl.cli.reasoning import Source
 from anyburl.cli.session import compile_kernels
 from anyburl.errors import InvalidOptionError, MissingExtraError, OptionError
 from anyburl.ranking.aggregation import parse_aggregation
+from anyburl.reading import at_home
 from anyburl.web.options import ServeOptions
 
 if TYPE_CHECKING:
@@ -80,7 +81,10 @@ def _explorer(reasoner: Reasoner, source: Source, reviews: Path | None) -> Explo
     rules = source.path.resolve()
     run = rules if rules.is_dir() else None
     beside = rules / "reviews.jsonl" if run else rules.with_name(f"{rules.name}.reviews.jsonl")
-    return Explorer(reasoner, title=rules.name, run=run, reviews=reviews or beside)
+    named = at_home(reviews).resolve() if reviews else beside  # only a link that somebody names is followed
+    explorer = Explorer(reasoner, title=rules.name, run=run, reviews=named)
+    explorer.reviews.latest()  # refuse at once what cannot be read
+    return explorer
 
 
 def _announce(asked: Asked, rules: str, explorer: Explorer, serving: ServeOptions) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import shutil
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
@@ -20,10 +21,12 @@ from anyburl.reading import at_home
 from anyburl.sealed import seal
 from anyburl.triples.rdf import rdf_format
 from anyburl.triples.remote.addresses import find_address
-from anyburl.writing import replacing
+from anyburl.writing import make_inner_folder, replacing
 
 STANDARD_OUTPUT = "-"
 PARQUET = ".parquet"
+PART = re.compile(r"(\d{6,})\.parquet|\.\d{6,}\.parquet\.part[0-9a-f]{12}")
+"""The name of a part, finished or not."""
 ToText = Callable[[pl.DataFrame, bool], str]
 """Called with a part, and whether it is the first."""
 
@@ -63,16 +66,17 @@ class FactFile:
     def __enter__(self) -> Self:
         try:
             self._lock = self._claim()
-            shutil.rmtree(self._folder, ignore_errors=True)  # of a process that was killed
-            self._folder.mkdir(exist_ok=True)
-            self._lock = self._claim()
+            self._remove_parts()  # of a process that was killed
+            if self._folder.is_symlink() or not self._folder.is_dir():
+                make_inner_folder(self._folder)
+                self._lock = self._claim()
         except OSError as refusal:
             raise DataError(f"{self._folder}: cannot create the folder ({refusal.strerror or refusal})") from refusal
         return self
 
     def _claim(self) -> Lock | None:
         """Lock the folder of parts, if it is there; two processes would mix their parts."""
-        if not self._folder.is_dir():
+        if self._folder.is_symlink() or not self._folder.is_dir():
             return None
         lock = Lock(self._folder)
         try:
@@ -94,8 +98,16 @@ class FactFile:
         if self.n_parts:
             with replacing(self.path) as unfinished:
                 self._join(unfinished)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._remove_parts()
         self._lock = None
+
+    def _remove_parts(self) -> None:
+        """Remove the parts and, unless it holds something else, their folder."""
+        with suppress(OSError):
+            for file in self._folder.iterdir() if not self._folder.is_symlink() else ():
+                if PART.fullmatch(file.name):
+                    file.unlink()
+            self._folder.rmdir()
 
     def _join(self, unfinished: Path) -> None:
         parts = [self._folder / f"{number:06}{PARQUET}" for number in range(self.n_parts)]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
 
 from anyburl.completion.facts import FactColumns
+from anyburl.writing import temporary_folder
 
 MOST_FACTS = 1 << 22  # in memory; more of them go to temporary files
 FACTS_AT_A_TIME = 1 << 18
@@ -20,7 +20,7 @@ def merge_directions(found: Iterator[FactColumns]) -> Iterator[FactColumns]:
 
     If the search is interrupted, what was found is yielded before the interrupt is raised.
     """
-    with TemporaryDirectory(prefix="anyburl-") as folder:
+    with temporary_folder() as folder:
         files, waiting, interrupt = list[Path](), list[FactColumns](), None
         try:
             for facts in found:
@@ -65,9 +65,9 @@ def _by_subject(facts: FactColumns) -> Iterator[FactColumns]:
         start = stop
 
 
-def _spill(parts: list[FactColumns], folder: str, number: int) -> Path:
+def _spill(parts: list[FactColumns], folder: Path, number: int) -> Path:
     """Write facts to a temporary file."""
-    facts, path = _best_of_each(FactColumns.concat(parts)), Path(folder) / f"{number}.parquet"
+    facts, path = _best_of_each(FactColumns.concat(parts)), folder / f"{number}.parquet"
     subjects, relations, objects = facts.triples.T
     columns = {"subject": subjects, "relation": relations, "object": objects, "score": facts.scores}
     frame = pl.DataFrame({**columns, "rule": facts.rules, "rules": facts.n_rules})

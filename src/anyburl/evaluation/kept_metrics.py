@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anyburl.evaluation.metrics import Metrics
+from anyburl.reading import open_to_read
 from anyburl.writing import append_line
 
 METRICS = "metrics.jsonl"
@@ -31,7 +32,8 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
     Lines that are not whole, after a crash, are left out.
     """
     try:
-        text = (run / METRICS).read_text("utf-8", errors="replace")
+        with open_to_read(run / METRICS) as file:
+            text = file.read().decode("utf-8", "replace")
     except OSError:
         return []
     latest: dict[tuple[Any, ...], dict[str, Any]] = {}

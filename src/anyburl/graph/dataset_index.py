@@ -52,7 +52,7 @@ def write_index(
     options: ReadOptions | None = None,
 ) -> IndexCard:
     """Build an index and return what it says of itself; unlike in `build_index`, labels need not fit into memory."""
-    target = at_home(out)
+    target = at_home(out).resolve()  # whoever names a link means the folder that it leads to
     callback("progress", progress)
     check_index_output(target)
     with located(data) as source, replacing_folder(target) as folder:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from anyburl.errors import RunError
 from anyburl.locks import Lock
+from anyburl.reading import open_to_read
 
 LOCK = ".lock"
 """The file that the writer of a run folder has locked; it stays there, and means nothing by itself."""
@@ -38,6 +39,6 @@ def claim_run(folder: Path) -> Lock:
 
 
 def _writer(path: Path) -> str:
-    with suppress(OSError, ValueError):
-        return f"process {int(path.read_text('ascii'))}"
+    with suppress(OSError, ValueError), open_to_read(path) as file:
+        return f"process {int(file.read())}"
     return "another process"

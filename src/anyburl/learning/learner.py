@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from anyburl.errors import RuleError, RunError
+from anyburl.forks import check_not_forked
 from anyburl.learning.engines.base import by_profile
 from anyburl.learning.engines.make import make_engine
 from anyburl.learning.engines.warmup import warm_up
@@ -134,6 +135,7 @@ class Learner:
         warm_up(self.options, self.store.vocabulary.n_relations)
         try:
             while not self._is_over():
+                check_not_forked()
                 yield self._run_span()
         finally:
             self.engine.close()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from anyburl.errors import RunError
+from anyburl.forks import check_not_forked
 from anyburl.learning.claim import claim_run
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.run import RunDirectory
@@ -25,7 +27,7 @@ class Recorder:
 
     def __init__(self, run: RunDirectory, lock: Lock | None = None) -> None:
         self._lock = claim_run(run.path) if lock is None else lock
-        self.run = run
+        self.run, self._process = run, os.getpid()
         self.update: Update | None = None  # what the run's rules went through before learning went on
         self.seconds_writing = 0.0  # of one core
         self._waiting: list[RuleSet] = []
@@ -39,6 +41,7 @@ class Recorder:
 
         Where the trace tells of a snapshot, its rules are on the disk.
         """
+        check_not_forked()
         self._waiting += span.found
         if span.snapshot is not None:
             try:
@@ -61,7 +64,12 @@ class Recorder:
         return rules
 
     def close(self) -> None:
-        """Write what is left to parts, and let go of the folder; after `finish` there is nothing left to do."""
+        """Write what is left to parts, and let go of the folder; after `finish` there is nothing left to do.
+
+        In a forked process, everything is left to its parent.
+        """
+        if self._process != os.getpid():
+            return
         try:
             self.save_parts()
         finally:
@@ -74,6 +82,7 @@ class Recorder:
 
     def save_parts(self) -> None:
         """Write everything found so far to parts, and wait until that is done."""
+        check_not_forked()
         self._end_part()
         if self._waiting:
             self._start_part().result()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -18,18 +17,18 @@ from typing import Any
 
 from anyburl import __version__
 from anyburl.errors import AnyburlError, OptionError, RunError
-from anyburl.learning.claim import claim_run
+from anyburl.learning.claim import LOCK, claim_run
 from anyburl.learning.learner import Span
 from anyburl.learning.options import LearnOptions
 from anyburl.reading import at_home
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.files import run_folder
-from anyburl.ruleset.files.run_parts import write_part
+from anyburl.ruleset.files.run_parts import remove_parts, write_part
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset, load_recorded
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
-from anyburl.writing import append_line, replace_text
+from anyburl.writing import append_line, make_inner_folder, replace_text
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,10 @@ class RunDirectory:
         run = cls(at_home(path))
         run._check_is_new()
         try:
-            run.parts.mkdir(parents=True, exist_ok=True)
+            run.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(f"cannot write the run folder {run.path}: {error.strerror}") from error
+        make_inner_folder(run.parts, RunError)
         with claim_run(run.path):
             run._check_is_new()  # nobody else has made a run here meanwhile
             run_folder.write_vocabulary(run.path, dataset.vocabulary)
@@ -62,6 +62,9 @@ class RunDirectory:
             raise RunError(
                 f"{self.path} already contains a run: choose another folder, or continue the run with --resume"
             )
+        others = [name for name in run_folder.WRITTEN if (self.path / name).exists()]
+        if others and not (self.path / LOCK).exists():  # which one that was killed at its beginning would have left
+            raise RunError(f"{self.path} contains {others[0]}, which a run would replace: choose another folder")
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> RunDirectory:
@@ -155,8 +158,7 @@ class RunDirectory:
             if not snapshot.exists():
                 taken.save(snapshot)
         rules.save(self.rules_file)
-        shutil.rmtree(self.parts, ignore_errors=True)
-        self.parts.mkdir(exist_ok=True)
+        remove_parts(self.path)
 
     def keep_snapshots(self, rules: RuleSet) -> None:
         """Write the snapshots of a killed run; `rules` are all the rules it found, in order."""

@@ -35,7 +35,6 @@ OWN_FILES = {
     run_folder.VOCABULARY,
     run_folder.TRAIN,
     run_folder.TRACE,
-    run_folder.PARTS,
     run_folder.RULES,
 }
 
@@ -137,18 +136,31 @@ def _check_relations(run: RunDirectory, dataset: Dataset, change: GraphChange) -
 
 
 def _keep_others(place: Path, unfinished: Path) -> None:
-    """Link what others have put into the run folder; snapshots of the old data are left out."""
+    """Link what others have put into the run folder; snapshots and parts of the old data are left out.
+
+    A link stays a link: what it leads to is not taken into the folder.
+    """
+    parts = {file.name for file in run_folder.part_files(place)}
     for entry in place.iterdir():
-        if entry.name in OWN_FILES or entry.name.startswith("rules-"):
+        target = unfinished / entry.name
+        if entry.name in OWN_FILES or run_folder.snapshot_name(entry) is not None:
             continue
-        if entry.is_dir():
-            shutil.copytree(entry, unfinished / entry.name, copy_function=_link, dirs_exist_ok=True)
+        if entry.is_dir() and not entry.is_symlink():
+            left_out = parts if entry.name == run_folder.PARTS else ()
+            shutil.copytree(
+                entry,
+                target,
+                symlinks=True,
+                ignore=lambda _, names, out=left_out: out,
+                copy_function=_link,
+                dirs_exist_ok=True,
+            )
         else:
-            _link(str(entry), str(unfinished / entry.name))
+            _link(str(entry), str(target))
 
 
 def _link(source: str, target: str) -> None:
     try:
         os.link(source, target)
     except OSError:  # not every file system has links
-        shutil.copy2(source, target)
+        shutil.copy2(source, target, follow_symlinks=False)

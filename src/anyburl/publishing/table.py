@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,6 +13,7 @@ from anyburl.publishing.options import Progress, PublishOptions
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.remote.addresses import DUCKDB, POSTGRESQL, Address
 from anyburl.triples.remote.drivers import column_name, connected, is_of_driver, table_name
+from anyburl.writing import put_in_free_place, unfinished_folder
 
 SQL_TYPES: dict[pl.DataType, str] = {pl.Float64(): "DOUBLE PRECISION", pl.Int64(): "BIGINT"}
 INCOMING = "anyburl_incoming"
@@ -57,24 +57,35 @@ class TablePlan:
     def write(self, progress: Progress = lambda n_facts: None) -> int:
         """Write everything or nothing; return how many facts were not there before."""
         file = self.address.file
-        is_new_file = file is not None and not file.exists()
-        try:
+        n_new = self._write_file(file.resolve()) if file is not None and not file.exists() else None
+        if n_new is None:
             with connected(self.address, timeout=self._options.timeout, writing=True) as (_, connection):
-                n_new = self._write(connection)
-        except BaseException:
-            if file is not None and is_new_file:
-                with suppress(OSError):
-                    file.unlink(missing_ok=True)
-            raise
+                n_new = self._write(connection, is_new=self._is_new)
         progress(self.n_facts)
         return n_new
 
-    def _write(self, connection: Any) -> int:
+    def _write_file(self, file: Path) -> int | None:
+        """Write a new database beside its place and put it there; if another process was faster, its file is left
+        alone, and None is returned.
+        """
+        try:
+            with unfinished_folder(file) as folder:
+                place = folder / file.name
+                with connected(self.address, timeout=self._options.timeout, new=place) as (_, connection):
+                    n_new = self._write(connection, is_new=True)
+                if put_in_free_place(place, file):
+                    return n_new
+        except OSError as refusal:
+            raise DataError(f"{self.address.text}: cannot write the file ({refusal.strerror or refusal})") from refusal
+        self._is_new = not self._exists()
+        return None
+
+    def _write(self, connection: Any, *, is_new: bool) -> int:
         names = ", ".join(map(column_name, self._facts.columns))
         if self.address.kind != POSTGRESQL:  # which begins by itself
             connection.execute("BEGIN")
-        if self._is_new:
-            connection.execute(f"CREATE TABLE {self._table} ({_declared(self._facts)})")
+        if is_new:  # unless somebody else has made it meanwhile
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {self._table} ({_declared(self._facts)})")
         before = _count(connection, self._table)
         with TemporaryDirectory() as folder:
             source = _load(connection, self.address.kind, self._facts, Path(folder))
@@ -113,7 +124,8 @@ def _load(connection: Any, kind: str, facts: pl.DataFrame, folder: Path) -> str:
     """Hand facts to a database; return what they are called there."""
     if kind == DUCKDB:  # whose inserts are slow
         facts.write_parquet(folder / "facts.parquet")
-        return f"read_parquet('{folder / 'facts.parquet'}')"
+        place = str(folder / "facts.parquet").replace("'", "''")
+        return f"read_parquet('{place}')"
     connection.execute(f"CREATE TEMPORARY TABLE {INCOMING} ({_declared(facts)})")
     if kind == POSTGRESQL:
         with connection.cursor() as cursor, cursor.copy(f"COPY {INCOMING} FROM STDIN") as copy:

@@ -80,6 +80,7 @@ def write_prepared(
     run: Path, dataset: Dataset, graph: GraphArrays, rules: RuleSet, index: RuleIndex, n_left_out: int = 0
 ) -> None:
     """Write what was made ready; it appears when it is complete. `n_left_out` rules have unknown labels."""
+    _check_replaceable(run / PREPARED)
     with replacing_folder(run / PREPARED, RunError) as folder:
         if dataset.train.folder is None:
             store_dataset(dataset, graph, folder / "data")
@@ -111,6 +112,12 @@ def write_prepared(
         replace_text(folder / CARD, json.dumps(card, indent=1))
 
 
+def _check_replaceable(folder: Path) -> None:
+    """Refuse a folder that holds something else; of a link, only the link itself will be replaced."""
+    if folder.is_dir() and not folder.is_symlink() and not (folder / CARD).is_file() and any(folder.iterdir()):
+        raise RunError(f"{folder} has no {CARD}, so it may hold something else: move it away")
+
+
 def open_prepared(run: Path) -> Prepared:
     """Map what was prepared; `NotPreparedError` if there is nothing, or if it is stale or damaged."""
     folder = run / PREPARED
@@ -139,7 +146,7 @@ def open_prepared(run: Path) -> Prepared:
     except Exception as error:  # JSON and arrays that are damaged have no one kind of error
         fault = "cannot be read" if isinstance(error, OSError) else "are damaged"
         raise NotPreparedError(f"the prepared files {fault} ({' '.join(str(error).split())[:200]})") from error
-    if any(refreshed) and os.access(folder, os.W_OK):
+    if any(refreshed) and os.access(folder, os.W_OK) and not folder.is_symlink():
         replace_text(folder / CARD, json.dumps(card, indent=1))
     return opened
 

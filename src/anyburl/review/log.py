@@ -1,4 +1,4 @@
-"""`ReviewLog`: verdicts in an append-only file, one JSON line each.
+"""`ReviewLog`: verdicts in an append-only file, one JSON line each; nothing is written through a link.
 
 Any number of readers, tabs and processes may write to it at once. A line truncated by a crash affects no other: the
 next one starts on a new line.
@@ -14,7 +14,7 @@ from threading import Lock
 
 from anyburl.errors import AnyburlError, RunError
 from anyburl.locks import alone
-from anyburl.reading import at_home
+from anyburl.reading import at_home, open_to_read
 from anyburl.review.export import write_facts
 from anyburl.review.review import Fact, Review
 from anyburl.writing import append_line
@@ -88,7 +88,7 @@ class ReviewLog:
     def _read_new(self) -> None:
         """Read the whole lines that were appended since; all of them, if the file is another one."""
         try:
-            with self.path.open("rb") as file:
+            with open_to_read(self.path) as file:
                 status = os.fstat(file.fileno())
                 if (status.st_dev, status.st_ino) != self._file or status.st_size < self._offset:
                     self._forget()

@@ -14,6 +14,7 @@ import polars as pl
 
 from anyburl.errors import DataError, UnknownLabelError
 from anyburl.polars_unstable import numbered_lines
+from anyburl.reading import check_regular
 from anyburl.triples.prefixes import RDF_TYPE, Prefixes
 from anyburl.triples.rdf import is_rdf
 from anyburl.triples.rdf_names import read_labels
@@ -128,6 +129,7 @@ def read_names(path: str | os.PathLike[str]) -> Names:
     Blank lines and empty names are skipped; of several names for a label, the first counts.
     """
     path = Path(path)
+    check_regular(path, "labels and names", DataError)
     if is_rdf(path):
         found = read_labels(path)
         return Names(found.names, found.prefixes)
@@ -145,9 +147,6 @@ def read_names(path: str | os.PathLike[str]) -> Names:
 
 def _lines(path: Path) -> pl.DataFrame:
     """Return the numbered lines of a file of text."""
-    if not path.is_file():
-        got = "a folder" if path.is_dir() else "no such file"
-        raise DataError(f"{path}: expected a file of labels and names, got {got}")
     if not path.stat().st_size:
         return pl.DataFrame(schema={"number": pl.UInt32, "line": pl.String})
     try:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -30,11 +30,13 @@ import polars as pl
 from anyburl import checking
 from anyburl.errors import DataError, RuleError, RunError
 from anyburl.polars_unstable import UNREADABLE
+from anyburl.reading import open_to_read
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import concatenate, merge
 from anyburl.ruleset.files.parquet import read_parquet
 from anyburl.ruleset.files.run_parts import PARTS as PARTS
-from anyburl.ruleset.files.run_parts import part_files, read_part
+from anyburl.ruleset.files.run_parts import part_files as part_files
+from anyburl.ruleset.files.run_parts import read_part
 from anyburl.sealed import scan_parquet, seal
 from anyburl.triples.frames import COLUMNS
 from anyburl.triples.names import Names
@@ -48,6 +50,8 @@ VOCABULARY = "vocabulary.parquet"
 TRACE = "trace.jsonl"
 TRAIN = "train.parquet"
 NAMES = "names.parquet"
+WRITTEN = (VOCABULARY, TRAIN, NAMES, RULES, TRACE)
+"""The files that a new run writes, besides its options."""
 
 _NAMES = {"label": pl.String, "name": pl.String}
 _VOCABULARY = {"kind": pl.String, "label": pl.String}
@@ -83,8 +87,14 @@ def described_run(folder: Path) -> dict[str, Any]:
 
 def snapshot_names(folder: Path) -> list[str]:
     """Return the snapshots in the folder by their seconds, the first one first."""
-    names = (file.stem.removeprefix("rules-") for file in folder.glob("rules-*.parquet"))
-    return sorted((name for name in names if _is_number(name)), key=float)
+    names = map(snapshot_name, folder.glob("rules-*.parquet"))
+    return sorted((name for name in names if name is not None), key=float)
+
+
+def snapshot_name(file: Path) -> str | None:
+    """Return which seconds a file is the snapshot of, as its name says them; None if it is none."""
+    name = file.name.removeprefix("rules-").removesuffix(".parquet")
+    return name if file.name == f"rules-{name}.parquet" and _is_number(name) else None
 
 
 def read_run(folder: Path, at: float | str | None = None) -> tuple[RuleColumns, list[str]]:
@@ -134,12 +144,22 @@ def _read_file(file: Path, vocabulary: Vocabulary) -> RuleColumns:
 
 def read_trace(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the lines of trace.jsonl that are JSON objects; one cut short by a kill is not."""
-    with suppress(FileNotFoundError), open(folder / TRACE, "rb") as file:
+    with suppress(FileNotFoundError), _opened(folder / TRACE) as file:
         for line in file:
             with suppress(ValueError, RecursionError):
                 found = json.loads(line)
                 if isinstance(found, dict):
                     yield found
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a file of the folder."""
+    try:
+        return open_to_read(path)
+    except FileNotFoundError:
+        raise
+    except OSError as refusal:
+        raise RunError(f"{path}: the file cannot be read ({refusal.strerror})") from refusal
 
 
 def missing_rules(folder: Path) -> list[str]:

@@ -5,6 +5,7 @@ Written every few seconds during a run, and removed when `rules.parquet` holds a
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from anyburl.errors import RunError
 from anyburl.ruleset.columns import COLUMN_TYPES, RuleColumns
 from anyburl.sealed import is_sealed, seal
 from anyburl.triples.vocabulary import Vocabulary
-from anyburl.writing import replacing
+from anyburl.writing import make_inner_folder, replacing
 
 PARTS = "parts"
 SUFFIX = ".columns"
@@ -29,8 +30,16 @@ def part_files(folder: Path) -> list[Path]:
     return sorted((file for file in found if file.stem.isdecimal()), key=lambda file: int(file.stem))
 
 
+def remove_parts(folder: Path) -> None:
+    """Remove the parts of a run, whose rules are in `rules.parquet`; other files are left alone."""
+    for file in part_files(folder):
+        with suppress(OSError):
+            file.unlink()
+
+
 def write_part(folder: Path, rules: RuleColumns) -> None:
     """Append rules to the parts of a run, complete or not at all."""
+    make_inner_folder(folder / PARTS, RunError)
     number = max((int(file.stem) for file in part_files(folder)), default=0) + 1
     target = folder / PARTS / f"{number:06d}{SUFFIX}"
     with replacing(target, RunError) as unfinished, open(unfinished, "wb") as file:

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from anyburl.errors import DataError
+from anyburl.reading import check_utf8
 from anyburl.triples.entries import SUFFIXES
 
 ENDPOINT, POSTGRESQL, DUCKDB, SQLITE = "sparql", "postgresql", "duckdb", "sqlite"
@@ -76,7 +77,7 @@ def _in_file(kind: str, rest: str) -> Address:
     path = path.removeprefix("///")  # as other tools write it
     if not path or "\0" in path:
         raise DataError(f"expected {kind}:PATH or {kind}:PATH#TABLE, got {rest!r}")
-    return Address(kind, os.path.abspath(os.path.expanduser(path)), table or None)
+    return Address(kind, str(check_utf8(Path(os.path.abspath(os.path.expanduser(path))), DataError)), table or None)
 
 
 def _postgresql(rest: str) -> Address:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -82,12 +83,18 @@ DRIVERS: dict[str, Driver] = {SQLITE: SqliteDriver(), DUCKDB: DuckdbDriver(), PO
 
 
 @contextmanager
-def connected(address: Address, *, timeout: float, writing: bool = False) -> Iterator[tuple[Driver, Any]]:
-    """Open a database; whatever it refuses, now or later, is reported in one sentence."""
+def connected(
+    address: Address, *, timeout: float, writing: bool = False, new: Path | None = None
+) -> Iterator[tuple[Driver, Any]]:
+    """Open a database; whatever it refuses, now or later, is reported in one sentence.
+
+    `new` is the file to create it in, if that is not where the address says.
+    """
     driver = DRIVERS[address.kind]
-    _check_file(address, writing=writing)
+    _check_file(address, writing=writing or new is not None)
+    place, writing = (address.place, writing) if new is None else (str(new), True)
     try:
-        with closing(driver.connect(address.place, timeout=timeout, writing=writing)) as connection:
+        with closing(driver.connect(place, timeout=timeout, writing=writing)) as connection:
             yield driver, connection
     except Exception as error:
         if not is_of_driver(error):
