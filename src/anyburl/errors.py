@@ -38,7 +38,8 @@ class UnknownLabelError(DataError):
 
     def __init__(self, kind: str, label: str, suggestions: Sequence[str] = ()) -> None:
         hint = f"; did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else ""
-        super().__init__(f"unknown {kind} {label!r}{hint}")
+        self.without_hint = f"unknown {kind} {label!r}"
+        super().__init__(f"{self.without_hint}{hint}")
         self.label = label
         self.suggestions = tuple(suggestions)
 

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import select
 import signal
 import socket
+import subprocess
+import time
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+
+TOKEN = "correct horse battery"
+SECONDS = 2.0
+IMPATIENT = f"""
+from functools import partial
+from anyburl.cli import serve
+serve.ServeOptions = partial(serve.ServeOptions, seconds_to_send={SECONDS})
+"""
+HEAD = "HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+FORM = "Content-Type: application/x-www-form-urlencoded\r\n"
+MEGABYTE = 1 << 20
+Server = tuple["subprocess.Popen[str]", Callable[[], socket.socket]]
 
 
 def test_a_port_in_use_is_refused_in_one_sentence(run: Any, geo_run: Path) -> None:
@@ -39,15 +58,151 @@ def test_an_embedding_is_not_for_pages(run: Any, geo_run: Path) -> None:
     assert "by rules alone" in run("serve", geo_run, "--aggregation", "hybrid", code=2).stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_it_is_interrupted(spawn: Any, geo_run: Path, tmp_path: Path, number: signal.Signals) -> None:
-    process = spawn("serve", geo_run, "--port", 0, "--json", "--reviews", tmp_path / "reviews.jsonl")
+def address_of(process: subprocess.Popen[str]) -> str:
+    """Wait until a server listens; return its address."""
+    assert process.stdout
+    assert process.stderr
     told = ""
     while not told.rstrip().endswith("}"):
         line = process.stdout.readline()
         assert line, process.stderr.read()
         told += line
-    with urllib.request.urlopen(json.loads(told)["address"], timeout=30) as answered:
+    return str(json.loads(told)["address"])
+
+
+@pytest.fixture
+def impatient(spawn: Any, geo_run: Path, tmp_path: Path) -> Iterator[Server]:
+    """Return a server that needs a token and does not wait long, and what connects to it; it says nothing else."""
+    arguments = ("--port", 0, "--json", "--token", TOKEN, "--reviews", tmp_path / "reviews.jsonl")
+    process = spawn("serve", geo_run, *arguments, first=IMPATIENT)
+    try:
+        port = urlsplit(address_of(process)).port
+        yield process, lambda: socket.create_connection(("127.0.0.1", port), 60)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "Traceback" not in errors
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def cut_off() -> Iterator[None]:
+    """Let a connection be reset while something is sent."""
+    with suppress(ConnectionError):
+        yield
+
+
+def received(connection: socket.socket) -> bytes:
+    """Return what the server sends until it closes the connection; it does."""
+    found = b""
+    with cut_off():
+        while part := connection.recv(1 << 16):
+            found += part
+    return found
+
+
+def peak_memory(process: subprocess.Popen[str]) -> int:
+    """Return the most memory that a process has had, in bytes."""
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
+
+
+def test_headers_without_end_are_refused_before_they_cost_memory(impatient: Server) -> None:
+    process, connect = impatient
+    if not Path(f"/proc/{process.pid}/status").exists():
+        pytest.skip("memory is read from /proc")
+    before, sent, piece = peak_memory(process), 0, b"a" * MEGABYTE
+    for start in (
+        f"GET / {HEAD}X: ",
+        f"GET /{'?'}",
+        "",
+        f"POST /login {HEAD}Transfer-Encoding: chunked\r\n\r\n0\r\nX: ",
+    ):
+        with connect() as connection, cut_off():
+            connection.sendall(start.encode())
+            for _ in range(100):
+                connection.sendall(piece)
+                sent += len(piece)
+    assert sent < 80 * MEGABYTE  # of 400: what sockets hold before the server has closed them
+    assert peak_memory(process) - before < 30 * MEGABYTE
+    with connect() as connection:
+        connection.sendall(f"GET /login {HEAD}X: {'a' * 100_000}\r\nConnection: close\r\n\r\n".encode())
+        assert received(connection).startswith(b"HTTP/1.1 200")
+
+
+HALF_SENT = {
+    "": b"",
+    "GET /login HT": b"408",
+    f"GET /login {HEAD}X: ": b"408",
+    f"POST /login {HEAD}{FORM}Content-Length: 9\r\n\r\na=": b"408",
+    f"POST /login {HEAD}{FORM}Transfer-Encoding: chunked\r\n\r\n5\r\na": b"408",
+    f"POST /api/batch {HEAD}Content-Length: 9\r\n\r\na": b"401",
+    f"GET /login {HEAD}\r\nGET /login HT": b"200",
+}
+
+
+def test_requests_that_are_half_sent_are_closed_after_a_while(impatient: Server) -> None:
+    _, connect = impatient
+    with ExitStack() as stack:
+        connections = {}
+        for number in range(200):
+            connection, request = stack.enter_context(connect()), list(HALF_SENT)[number % len(HALF_SENT)]
+            connection.sendall(request.encode())
+            connections[connection] = HALF_SENT[request]
+        for connection, code in connections.items():
+            answered = received(connection)
+            assert answered[9:12] == code
+            if code == b"200":
+                assert b"HTTP/1.1 408" in answered
+
+
+def test_bytes_that_drip_in_gain_no_time(impatient: Server) -> None:
+    _, connect = impatient
+    began = time.monotonic()
+    for start in (f"GET /login {HEAD}X: ", f"POST /api/batch {HEAD}Content-Length: 999999\r\n\r\n"):
+        with connect() as connection, cut_off():
+            connection.sendall(start.encode())
+            while time.monotonic() - began < 300:
+                connection.sendall(b"a")
+                time.sleep(0.1)
+            pytest.fail("the server reads on")
+
+
+def test_a_client_that_reads_nothing_is_left(impatient: Server) -> None:
+    _, connect = impatient
+    with connect() as connection:
+        connection.setblocking(False)
+        request, waited = f"GET /static/app.css {HEAD}\r\n".encode() * 1000, select.poll()
+        waited.register(connection, select.POLLOUT)
+        began = time.monotonic()
+        while time.monotonic() - began < 300:
+            state = dict(waited.poll(1000)).get(connection.fileno(), 0)
+            if state & (select.POLLERR | select.POLLHUP):
+                return
+            with suppress(BlockingIOError), cut_off():
+                connection.send(request)
+        pytest.fail("the server waits on")
+
+
+def test_a_connection_is_kept_between_requests(impatient: Server) -> None:
+    _, connect = impatient
+    with connect() as connection:
+        client = http.client.HTTPConnection("127.0.0.1")
+        client.sock = connection
+        for _ in range(2):
+            client.request("GET", "/login")
+            with client.getresponse() as answered:
+                assert answered.status == 200
+                answered.read()
+            time.sleep(1.5 * SECONDS)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_interrupted(spawn: Any, geo_run: Path, tmp_path: Path, number: signal.Signals) -> None:
+    process = spawn("serve", geo_run, "--port", 0, "--json", "--reviews", tmp_path / "reviews.jsonl")
+    with urllib.request.urlopen(address_of(process), timeout=30) as answered:
         assert b"rules know about" in answered.read()
     process.send_signal(number)
     _, errors = process.communicate(timeout=30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from fastapi.testclient import TestClient
 from web_world import SCRIPT
 
 from anyburl.reasoning.reasoner import Reasoner
+from anyburl.web.app import create_app
+from anyburl.web.explorer import Explorer
 
 
 def asked(client: TestClient, path: str, code: int = 200, **parameters: Any) -> Any:
@@ -28,6 +31,40 @@ def test_a_question_has_the_answers_that_predict_gives(
         (one["rank"], one["entity"], one["score"], tuple(one["known"]), one["rule_text"]) for one in told["answers"]
     ] == [(one.rank, one.entity, one.score, one.known, str(one.rule)) for one in expected]
     assert (told["n_candidates"], told["n_known"]) == (expected.n_candidates, expected.n_known)
+
+
+@pytest.fixture(scope="module", params=[{"fallback": True}, {"aggregation": "tuned"}], ids=["fallback", "tuned"])
+def beyond_rules(request: pytest.FixtureRequest, run_folder: Path) -> Reasoner:
+    """Return a reasoner that also gives answers which no rule predicts."""
+    return Reasoner.open(run_folder, **request.param)
+
+
+@pytest.mark.parametrize("include_known", [False, True])
+def test_an_answer_of_no_rule_has_no_rule(beyond_rules: Reasoner, tmp_path: Path, include_known: bool) -> None:
+    last = beyond_rules.rules.rule(len(beyond_rules.rules) - 1)
+    explorer = Explorer(beyond_rules, title="world", reviews=tmp_path / "reviews.jsonl")
+    expected = beyond_rules.predict("France", "speaks", None, top=100, include_known=include_known)
+    assert any(one.rule is None for one in expected)
+    assert all((one.rule is None) == (one.n_rules == 0) for one in expected)
+    question = {"subject": "France", "relation": "speaks"}
+    with TestClient(create_app(explorer), base_url="http://127.0.0.1") as client:
+        told = asked(client, "/api/ask", **question, known=include_known, top=100)["answers"]
+        body = {"questions": [question], "known": include_known, "top": 100}
+        many = client.post("/api/batch", json=body).json()["answers"][0]
+        page = client.get("/ask", params={**question, "new": not include_known, "page": 1}).text
+        facts = asked(client, "/api/predicted", label="France", top=100)["predicted"]
+    assert many == told
+    for one, answer in zip(told, expected, strict=True):
+        assert (one["entity"], one["score"]) == (answer.entity, answer.score)
+        assert one["rule_text"] == (None if answer.rule is None else str(answer.rule))
+        assert (one["rule"] is None) == (answer.rule is None)
+        assert str(one["score"]) != "-0.0"
+    (frame,) = beyond_rules.predict_frames([("France", "speaks", None)], top=100, include_known=include_known)
+    assert frame["rule"].to_list() == [one["rule_text"] for one in told]
+    assert page.count("no rule") == sum(one["rule"] is None for one in told[:25])
+    if last.head.relation != "speaks":
+        assert str(last) not in {one["rule_text"] for one in told}
+    assert all(one["rule"] is not None for one in facts)
 
 
 def test_answers_are_paged(client: TestClient) -> None:
@@ -118,6 +155,9 @@ def test_search_by_kind(client: TestClient) -> None:
 def test_wrong_questions_are_refused_with_a_sentence(client: TestClient) -> None:
     client.get("/search?q=wait until it is there")
     assert asked(client, "/api/ask", 404, relation="speaks", subject="Franse")["suggestions"][0] == "France"
+    told = asked(client, "/api/ask", 404, relation="speaks", subject="Fran; se")
+    assert told["error"] == "unknown entity 'Fran; se'"
+    assert told["suggestions"]
     asked(client, "/api/ask", 422, relation="speaks")
     asked(client, "/api/ask", 422, relation="speaks", subject="France", aggregation="best")
     asked(client, "/api/ask", 422, relation="speaks", subject="France", aggregation="tuned")

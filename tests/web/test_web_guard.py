@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
+from hypothesis import example, given
+from hypothesis import strategies as st
+from starlette.websockets import WebSocketDisconnect
 
 from anyburl.errors import OptionError
+from anyburl.web.guard import host_name, inside, origin_host
 from anyburl.web.options import ServeOptions
 
 TOKEN = "correct horse battery"
+OURS = "127.0.0.1:8000"
+ADDRESS_SIGNS = st.text(st.sampled_from(list("/\\?#@:[]%. \t\n\x00;,&=az09-_ü")), max_size=12)
+"""Text of what addresses are made of, and of what they must not contain."""
 
 
 def test_every_answer_carries_the_policy(client: TestClient) -> None:
@@ -29,6 +37,103 @@ def test_every_answer_carries_the_policy(client: TestClient) -> None:
 )
 def test_other_host_names_are_refused(client: TestClient, host: str) -> None:
     assert client.get("/", headers={"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("path", ["/api/rules?top=1", "/rules", "/run", "/login/", "/loginx", "/static"])
+@pytest.mark.parametrize(
+    "sign", ["/login?", "/static/?", "/login#", "@127.0.0.1", "\\login", ":80:80", ":x", ":", " ", ",127.0.0.1", "%2f"]
+)
+def test_no_host_opens_a_path_that_needs_the_token(serve: Any, sign: str, path: str) -> None:
+    client = serve(token=TOKEN)
+    assert client.get(path, headers={"Host": f"127.0.0.1{sign}"}).status_code == 421
+    assert client.get(path, headers={"Host": f"127.0.0.1:8000{sign}"}).status_code == 421
+    assert client.get(path).status_code in (401, 303)
+
+
+def test_two_hosts_are_none(client: TestClient) -> None:
+    assert client.get("/", headers=[("Host", OURS), ("Host", "evil.example")]).status_code == 421
+
+
+@given(st.one_of(ADDRESS_SIGNS, ADDRESS_SIGNS.map(lambda text: OURS + text)))
+@example("127.0.0.1/login?")
+@example("[::1]:8000")
+def test_a_host_name_is_what_an_address_with_it_leads_to(host: str) -> None:
+    name = host_name(host)
+    if name is not None:
+        parts = urlsplit(f"http://{host}/path?query")
+        assert (parts.hostname, parts.path, parts.query, parts.username) == (name, "/path", "query", None)
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/../api/rules", "/static/%2e%2e/api/rules", "/login/../rules", "//rules", "/rules/"]
+)
+def test_addresses_are_not_rewritten(serve: Any, path: str) -> None:
+    """Neither a path with dots nor one with a slash too many leads to a page."""
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    answered = serve(token=TOKEN).get(f"http://{OURS}{path}", headers=bearer)
+    assert answered.status_code in (404, 200)
+    assert "location" not in answered.headers
+
+
+def test_a_path_is_kept_for_after_the_form(serve: Any) -> None:
+    """What needs quoting in an address is quoted, and bytes that are no text break nothing."""
+    client = serve(token=TOKEN)
+    assert client.get("/a%3Fb?c=%26").headers["location"] == "/login?next=%2Fa%253Fb%3Fc%3D%2526"
+    assert client.get("/rules?\xff").status_code == 303
+
+
+def test_sockets_are_closed(serve: Any) -> None:
+    client = serve(token=TOKEN)
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/api/rules"):
+        pass
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://[",
+        "http://]",
+        "http://[::1",
+        "[",
+        "null",
+        "",
+        "//127.0.0.1:8000",
+        "127.0.0.1:8000",
+        "ftp://127.0.0.1:8000",
+        "http://127.0.0.1:8000/",
+        "http://127.0.0.1:8000@evil.example",
+        "http://evil.example#127.0.0.1:8000",
+        "http://evil.example",
+        "http://127.0.0.1:9000",
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/reviews", "/review", "/login", "/nothing"])
+def test_writes_from_elsewhere_are_refused(client: TestClient, path: str, origin: str) -> None:
+    assert client.post(path, json={}, headers={"Origin": origin}).status_code == 403
+
+
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:8000", "HTTP://127.0.0.1:8000", "https://127.0.0.1:8000"])
+def test_writes_from_our_pages_are_read(client: TestClient, origin: str) -> None:
+    assert client.post("/api/reviews", json={}, headers={"Origin": origin}).status_code == 422
+
+
+@given(ADDRESS_SIGNS, ADDRESS_SIGNS)
+@example("http", "[")
+def test_an_origin_has_a_host_or_none(scheme: str, rest: str) -> None:
+    for origin in (scheme + rest, f"{scheme}://{rest}", f"http://{rest}"):
+        found = origin_host(origin)
+        assert found is None or (urlsplit(origin).netloc == found and host_name(found))
+
+
+@given(st.one_of(ADDRESS_SIGNS, ADDRESS_SIGNS.map(lambda text: f"/{text}")))
+@example("//[")
+@example("http://[")
+@example("/\t/evil")
+def test_an_address_inside_leads_to_this_site(address: str) -> None:
+    there = inside(address)
+    assert there in (address, "/")
+    for read_by_browsers in (there, there.replace("\\", "/")):
+        assert urlsplit(urljoin("http://site/page", read_by_browsers)).netloc == "site"
 
 
 @pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "[::1]:8000", "LOCALHOST"])
@@ -70,11 +175,13 @@ def test_the_token_opens_by_form_and_by_header(serve: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "there", ["//evil.example", "http://evil.example", "/\\evil.example", "evil", "/a\tb", "/\n/e"]
+    "there", ["//evil.example", "http://evil.example", "/\\evil.example", "evil", "/a\tb", "/\n/e", "//[", "http://["]
 )
 def test_the_form_leads_to_no_other_site(serve: Any, there: str) -> None:
     client = serve(token=TOKEN)
-    form = re.search(r'name="form_token" value="([^"]+)"', client.get("/login").text)
+    asked = client.get("/login", params={"next": there})
+    assert 'name="next" value="/"' in asked.text
+    form = re.search(r'name="form_token" value="([^"]+)"', asked.text)
     assert form
     answered = client.post("/login", data={"token": TOKEN, "next": there, "form_token": form[1]})
     assert answered.headers["location"] == "/"

@@ -43,6 +43,31 @@ def test_a_lane_gives_up_after_its_time_and_goes_on() -> None:
     lane.close()
 
 
+def test_what_takes_too_long_counts_until_its_thread_is_done() -> None:
+    lane, gate, ran = Lane("test", 1, 1, 0.05), threading.Event(), []
+
+    async def ask() -> int:
+        for work in (gate.wait, lambda: ran.append("though nobody waits")):
+            with pytest.raises(BusyError, match="longer than"):
+                await lane.run(work)
+        for _ in range(5):
+            with pytest.raises(BusyError, match="too many readers"):
+                await lane.run(gate.wait)
+        assert lane._pool._work_queue.qsize() == 1
+        gate.set()
+        while lane._under_way:
+            await asyncio.sleep(0.01)
+        lane._seconds = 60.0
+        return await lane.run(lambda: 7)
+
+    try:
+        assert asyncio.run(ask()) == 7
+    finally:
+        gate.set()
+        lane.close()
+    assert not ran
+
+
 def test_a_slow_question_is_answered_with_a_friendly_page(serve: Any, explorer: Any) -> None:
     client, gate = serve(seconds=1.0), threading.Event()  # on a busy machine, a page takes a while
     explorer.rule_list.choose = lambda choice: gate.wait()

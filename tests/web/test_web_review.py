@@ -6,6 +6,7 @@ import json
 import re
 from html import unescape
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -109,3 +110,44 @@ def test_a_form_that_is_none_is_refused(client: TestClient) -> None:
     assert client.post("/review", json=FACT).status_code == 415
     assert judge(client, "perhaps").status_code == 422
     assert judge(client, subject="nobody").status_code == 404
+
+
+def test_a_search_that_failed_is_tried_again(
+    client: TestClient, explorer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search, tried = explorer.desk._search, []
+
+    def fail_once(relation: str | None) -> Any:
+        tried.append(relation)
+        if len(tried) == 1:
+            raise OSError("no file can be opened")
+        return search(relation)
+
+    monkeypatch.setattr(explorer.desk, "_search", fail_once)
+    codes = [client.get("/review?about=speaks").status_code for _ in range(3)]
+    assert codes == [500, 200, 200]
+    assert tried == ["speaks", "speaks"]
+
+
+def test_searches_that_nobody_waits_for_any_more_are_not_made(explorer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the oldest relations, where there are more than are kept; who asks for one again has it searched again."""
+    gate, searched, search = Event(), [], explorer.desk._search
+
+    def wait_and_search(relation: str | None) -> Any:
+        gate.wait(60)
+        searched.append(relation)
+        return search(None)
+
+    monkeypatch.setattr(explorer.desk, "_search", wait_and_search)
+    monkeypatch.setattr("anyburl.web.desk.SECONDS_TO_WAIT", 0.0)
+    monkeypatch.setattr("anyburl.web.desk.MOST_STACKS", 3)
+    desk = explorer.desk
+    try:
+        assert [desk.waiting(name) for name in "abcdefgh"] == [None] * 8
+        assert len(desk._stacks) == 3
+    finally:
+        gate.set()
+    monkeypatch.setattr("anyburl.web.desk.SECONDS_TO_WAIT", 60.0)
+    assert desk.waiting("h")
+    assert searched == ["a", "f", "g", "h"]
+    assert desk.waiting("b")

@@ -124,12 +124,11 @@ class _Answering:
         return self.reasoner.explain(answer.triple, top=N_REASONS)
 
     def rule(self, answer: Answer) -> str:
-        from anyburl.explanation.words import rule_text
+        from anyburl.explanation.words import no_rule_text, rule_text
 
         if answer.rule is not None:
             return rule_text(answer.rule, self.names)
-        by_embedding = parse_aggregation(self.reasoner.options.aggregation).needs_embedding
-        return "by the embedding, no rule" if by_embedding else "by its relations and nearness, no rule"
+        return no_rule_text(by_embedding=parse_aggregation(self.reasoner.options.aggregation).needs_embedding)
 
     def to_json(self, query: Query, answers: Answers) -> dict[str, Any]:
         return {

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 NAME = "serve"
 EXAMPLE = "Example:  anyburl serve runs/geo --port 8080"
 TOKEN = "ANYBURL_TOKEN"
-LONGEST_REQUEST = 1 << 18  # bytes of its first lines
 DEFAULTS = ServeOptions()
 INTERRUPTED = 130
 
@@ -69,7 +68,9 @@ def command(
             explorer = _explorer(reasoner, source, reviews)
             _announce(asked, rules, explorer, serving)
             try:
-                _serve(explorer, serving, listener)
+                from anyburl.web.server import serve
+
+                serve(explorer, serving, listener)
             except KeyboardInterrupt:
                 asked.notes().say("stopped")
                 raise typer.Exit(INTERRUPTED) from None
@@ -116,21 +117,3 @@ def _listening(serving: ServeOptions) -> socket.socket:
         raise OptionError(
             f"cannot listen on {serving.host} port {serving.port}: {os.strerror(error.errno or 0)}"
         ) from error
-
-
-def _serve(explorer: Explorer, serving: ServeOptions, listener: socket.socket) -> None:
-    """Answer until interrupted."""
-    import uvicorn
-
-    from anyburl.web.app import create_app
-
-    config = uvicorn.Config(
-        create_app(explorer, serving),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        h11_max_incomplete_event_size=LONGEST_REQUEST,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=3,
-    )
-    uvicorn.Server(config).run(sockets=[listener])

@@ -143,7 +143,6 @@ class _Frames:
         """Return one row per fact."""
         vocabulary = self._ranker.vocabulary
         subjects, relations, objects = facts.triples.T
-        rules, places = np.unique(facts.rules, return_inverse=True)
         labels = {
             "subject": vocabulary.entities.gather(subjects),
             "relation": vocabulary.relations.gather(relations),
@@ -154,7 +153,7 @@ class _Frames:
                 **labels,
                 "score": facts.scores,
                 **self._meanings(relations, facts.scores),
-                "rule": self._texts.texts_at(rules).gather(places),
+                "rule": self._texts.behind(facts.rules),
                 "rules": facts.n_rules,
             }
         )

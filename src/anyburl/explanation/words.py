@@ -14,6 +14,11 @@ def rule_text(rule: Rule, names: Names) -> str:
     return f"{_atom_text(rule.head, names)} <= {', '.join(_atom_text(atom, names) for atom in rule.body)}"
 
 
+def no_rule_text(*, by_embedding: bool) -> str:
+    """Return what stands in the place of the best rule of an answer that no rule predicts."""
+    return f"by {'the embedding' if by_embedding else 'its relations and nearness'}, no rule"
+
+
 def _atom_text(atom: Atom, names: Names) -> str:
     return f"{names.get(atom.relation)}({_term_text(atom.subject, names)},{_term_text(atom.object, names)})"
 

@@ -27,7 +27,7 @@ def to_confidences(scores: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def shown_scores(keys: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the scores, from 0 to 1, that people see of candidates with these keys."""
-    return to_confidences(keys).round(DIGITS)
+    return to_confidences(keys).round(DIGITS) + 0.0  # 0, not -0, for a key of 0
 
 
 def count_confidences(

@@ -154,19 +154,12 @@ class AnswerFrames:
             AnswerColumns(whole, whole, whole, whole, whole, triples, narrow, scores, known, narrow, narrow)
         )
 
-    def _rule_texts(self, rules: NDArray[np.int32]) -> pl.Series:
-        """Return the text of sorted rules; that of -1, which is none, is null."""
-        n_without = int(np.searchsorted(rules, 0))
-        texts = self._texts.texts_at(rules[n_without:])
-        return pl.concat([pl.Series(texts.name, [None] * n_without, dtype=texts.dtype), texts])
-
     def frame(self, columns: AnswerColumns) -> pl.DataFrame:
         """Return one row per answer: the number of its query, the triple, rank, entity, score, the splits that hold the
         triple, the best rule, and how many rules there are.
         """
         entities, relations = self._vocabulary.entities, self._vocabulary.relations
         subjects, directed, objects = columns.triples.T
-        rules, places = np.unique(columns.rules, return_inverse=True)
         return pl.DataFrame(
             {
                 "query": columns.questions.astype(np.uint32),
@@ -177,7 +170,7 @@ class AnswerFrames:
                 "entity": entities.gather(columns.entities),
                 "score": columns.scores,
                 "known": KNOWN.gather(columns.known),
-                "rule": self._rule_texts(rules).gather(places),
+                "rule": self._texts.behind(columns.rules),
                 "rules": columns.n_rules,
             }
         )

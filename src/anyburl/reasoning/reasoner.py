@@ -216,7 +216,7 @@ class Reasoner:
                     rank=int(found.ranks[row]),
                     triple=(*labels, vocabulary.entity_label(object_id)),
                     known=split_names(int(found.known[row])),
-                    rule=self.rules.rule(int(found.rules[row])) if found.rules[row] >= 0 else None,
+                    rule=self.rules.rule_behind(int(found.rules[row])),
                     n_rules=int(found.n_rules[row]),
                     _explain=self.explain,
                 )

@@ -75,6 +75,10 @@ class RuleSet(RuleColumns):
             raise IndexError(f"expected the row of one of {len(self)} rules, got {row}")
         return display.view(self, row % len(self))
 
+    def rule_behind(self, row: int) -> Rule | None:
+        """Return the rule behind an answer, by the row that ranking gives it: None for -1, an answer of no rule."""
+        return self.rule(row) if row >= 0 else None
+
     def __iter__(self) -> Iterator[Rule]:
         return (self.rule(row) for row in range(len(self)))
 

@@ -68,6 +68,15 @@ class RuleTexts:
         order = [*list(pieces)[:3], arrow, *list(pieces)[3:]]
         return pl.DataFrame(pieces).select(rule=pl.concat_str(order)).to_series()
 
+    def behind(self, rows: NDArray[np.int32]) -> pl.Series:
+        """Return the text of the rule behind each of many answers, by the rows that ranking gives them: null for -1, an
+        answer of no rule.
+        """
+        rules, places = np.unique(rows, return_inverse=True)
+        n_without = int(np.searchsorted(rules, 0))
+        texts = self.texts_at(rules[n_without:])
+        return pl.concat([pl.Series(texts.name, [None] * n_without, dtype=texts.dtype), texts]).gather(places)
+
     def _constants(self, entities: NDArray[np.int32]) -> pl.Series:
         return self.constants.gather(np.where(entities < 0, len(self.constants) - 1, entities))
 

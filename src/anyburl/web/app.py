@@ -51,6 +51,7 @@ def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIA
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
+        redirect_slashes=False,  # it would put the Host header into an address
         lifespan=lifespan,
     )
     app.state.site = site

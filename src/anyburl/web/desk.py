@@ -36,24 +36,40 @@ class ReviewDesk:
 
         A new stack is looked for when all of the last one were judged.
         """
-        stack = self._stack(relation)
-        if not wait([stack], SECONDS_TO_WAIT).done:
-            return None
-        found = self._unjudged(stack.result().facts)
-        if found or (stack.result().is_complete and not stack.result().facts):
+        stack, queue = self._searched(relation)
+        found = None if queue is None else self._unjudged(queue.facts)
+        if queue is None or found or (queue.is_complete and not queue.facts):
             return found
-        with self._lock:
-            self._stacks.pop(relation, None)
+        self._drop(relation, stack)
+        _, queue = self._searched(relation)
+        return None if queue is None else self._unjudged(queue.facts)
+
+    def _searched(self, relation: str | None) -> tuple[Future[ReviewQueue], ReviewQueue | None]:
+        """Return a relation's stack and what is on it, None if it is still being searched; a search that failed is not
+        kept, so that the next reader has it tried again.
+        """
         stack = self._stack(relation)
-        return self._unjudged(stack.result().facts) if wait([stack], SECONDS_TO_WAIT).done else None
+        if not wait([stack], SECONDS_TO_WAIT).done or stack.cancelled():
+            return stack, None
+        try:
+            return stack, stack.result()
+        except BaseException:
+            self._drop(relation, stack)
+            raise
 
     def _stack(self, relation: str | None) -> Future[ReviewQueue]:
         with self._lock:
             if relation not in self._stacks:
-                if len(self._stacks) >= MOST_STACKS:
-                    self._stacks.clear()
+                while len(self._stacks) >= MOST_STACKS:
+                    self._stacks.pop(next(iter(self._stacks))).cancel()  # the oldest; of no effect once it has begun
                 self._stacks[relation] = self._pool.submit(self._search, relation)
             return self._stacks[relation]
+
+    def _drop(self, relation: str | None, stack: Future[ReviewQueue]) -> None:
+        """Forget a stack, unless another reader has replaced it already."""
+        with self._lock:
+            if self._stacks.get(relation) is stack:
+                del self._stacks[relation]
 
     def _search(self, relation: str | None) -> ReviewQueue:
         return review_queue(self._reasoner, self.log, relation=relation, top=STACK, seconds=SECONDS_TO_SEARCH)

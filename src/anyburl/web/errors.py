@@ -9,9 +9,11 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
-from anyburl.errors import AnyburlError, UnknownLabelError
+from anyburl.errors import AnyburlError, UnknownLabelError, printable
 from anyburl.search.search import Match
+from anyburl.web.guard import path_of
 from anyburl.web.lanes import BusyError
 from anyburl.web.parameters import LONGEST_SEARCH
 from anyburl.web.site import JSON, Site, to_json
@@ -39,16 +41,17 @@ def add_error_pages(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(BusyError, _busy)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ClientDisconnect, lambda request, error: _say(request, 400, "this request broke off"))
     app.add_exception_handler(Exception, _bug)
 
 
 def _say(request: Request, status: int, sentence: str, found: Sequence[Match] = ()) -> Response:
-    if request.url.path.startswith("/api/"):
+    if path_of(request).startswith("/api/"):
         told = {"error": sentence, "suggestions": [match.label for match in found]}
         return Response(to_json(told), status, media_type=JSON)
     site: Site = request.app.state.site
     context = {
-        "path": request.url.path,
+        "path": path_of(request),
         "title": TITLES.get(status, "That does not work"),
         "sentence": sentence,
         "status": status,
@@ -62,7 +65,7 @@ def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, UnknownLabelError)
     explorer = request.app.state.site.explorer
     found = explorer.search.find(error.label[:LONGEST_SEARCH], top=N_LIKE) if explorer.can_search else ()
-    return _say(request, 404, str(error).partition(";")[0] if found else str(error), found)
+    return _say(request, 404, printable(error.without_hint) if found else str(error), found)
 
 
 def _invalid(request: Request, error: Exception) -> Response:
@@ -87,5 +90,5 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _bug(request: Request, error: Exception) -> Response:
-    log.error("%s %s", request.method, request.url.path, exc_info=error)
+    log.error("%s %s", request.method, printable(path_of(request)), exc_info=error)
     return _say(request, 500, "this is a bug in anyburl: the terminal that serves this page has the details")

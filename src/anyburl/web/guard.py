@@ -1,12 +1,17 @@
-"""Access control: the Host header, the token, the origin of writes, the size of bodies, and security headers."""
+"""Access control: the Host header, the token, the origin of writes, the size of bodies, and security headers.
+
+Whatever a request is judged by comes from the ASGI scope. `request.url` is not used: it is put together from the Host
+header, so its path is what the client wants it to be.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import ipaddress
+import re
 import socket
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -17,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from anyburl.web.options import LOOPBACK, ServeOptions
 
 TOKEN_COOKIE = "anyburl_token"
-OPEN_PATHS = ("/login", "/static/")
+OPEN_PATH, OPEN_FOLDER = "/login", "/static/"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
@@ -30,6 +35,8 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
+AUTHORITY = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
+"""A host name or address and perhaps a port: nothing of it can be read as a path, a query or a user name."""
 
 
 def token_digest(token: str) -> str:
@@ -50,8 +57,11 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on; either way, browsers get the headers."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": f"{scope['type']}.close"})
             return
 
         without_body = scope["method"] == "HEAD"
@@ -76,7 +86,7 @@ class Guard:
 
     def _refusal(self, request: Request) -> Response | None:
         headers = request.headers
-        if not self._is_our_host(headers.get("host", "")):
+        if not self._is_our_host(headers):
             return PlainTextResponse("This host name is not served here.", 421)
         if request.method not in SAFE_METHODS and not self._is_our_origin(headers):
             return PlainTextResponse("Requests from other sites are refused.", 403)
@@ -86,21 +96,23 @@ class Guard:
             return _ask_for_token(request)
         return None
 
-    def _is_our_host(self, host: str) -> bool:
+    def _is_our_host(self, headers: Headers) -> bool:
         """Whether a page of this name can be ours: another name that leads here is an attack (DNS rebinding)."""
-        name = _host_name(host)
-        if name in self._hosts:
-            return True
-        return self._is_wide and _is_address(name)
+        hosts = headers.getlist("host")
+        name = host_name(hosts[0]) if len(hosts) == 1 else None
+        return name is not None and (name in self._hosts or (self._is_wide and _is_address(name)))
 
     def _is_our_origin(self, headers: Headers) -> bool:
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return False
         origin = headers.get("origin")
-        return origin is None or urlsplit(origin).netloc == headers.get("host")
+        return origin is None or origin_host(origin) == headers["host"].lower()
 
     def _is_let_in(self, request: Request) -> bool:
-        if self._digest is None or self._options.token is None or request.url.path.startswith(OPEN_PATHS):
+        path = path_of(request)
+        if self._digest is None or self._options.token is None:
+            return True
+        if path == OPEN_PATH or path.startswith(OPEN_FOLDER):
             return True
         cookie = request.cookies.get(TOKEN_COOKIE, "")
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
@@ -127,18 +139,40 @@ class Guard:
 
 
 def _ask_for_token(request: Request) -> Response:
-    if request.url.path.startswith("/api/"):
+    if path_of(request).startswith("/api/"):
         return JSONResponse({"error": "a token is needed"}, 401, {"WWW-Authenticate": "Bearer"})
-    there = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return RedirectResponse(f"/login?next={quote(there, safe='')}", 303)
+    return RedirectResponse(f"{OPEN_PATH}?next={quote(address_of(request), safe='')}", 303)
 
 
-def _host_name(host: str) -> str:
-    """Return a Host header without its port."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
+def path_of(request: Request) -> str:
+    """Return the path that was asked for, decoded: the one that routes are chosen by."""
+    path: str = request.scope["path"]
+    return path
+
+
+def address_of(request: Request) -> str:
+    """Return the path and the query that were asked for, as they stand in an address of this site."""
+    query = request.scope["query_string"].decode("latin-1")
+    return quote(path_of(request)) + (f"?{query}" if query else "")
+
+
+def host_name(host: str) -> str | None:
+    """Return the name or address in a Host header, without brackets and port; None if it is not one."""
+    found = AUTHORITY.fullmatch(host)
+    return found["name"].strip("[]").lower() if found else None
+
+
+def origin_host(origin: str) -> str | None:
+    """Return what the Host header of a request to an origin is; None if it is not the origin of a web page."""
+    scheme, separator, authority = origin.lower().partition("://")
+    is_web = scheme in ("http", "https") and separator and AUTHORITY.fullmatch(authority)
+    return authority if is_web else None
+
+
+def inside(address: str) -> str:
+    """Return an address on this site: the one given, or the first page where that one may lead elsewhere."""
+    is_path = address.startswith("/") and not address.startswith(("//", "/\\"))
+    return address if is_path and not any(ord(sign) < 33 or ord(sign) == 127 for sign in address) else "/"
 
 
 def _is_address(name: str) -> bool:

@@ -7,7 +7,8 @@ import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import ParamSpec, TypeVar
+from threading import Event
+from typing import ParamSpec, TypeVar, cast
 
 from anyburl.cores import available_cores
 
@@ -20,7 +21,11 @@ class BusyError(Exception):
 
 
 class Lane:
-    """A few threads; what does not get through in time is refused rather than queued forever."""
+    """A few threads; what does not get through in time is refused rather than queued forever.
+
+    Work counts as under way until its thread is done with it, also where its reader was told that it takes too long:
+    a thread cannot be stopped, and what waits for one holds its place in the queue.
+    """
 
     def __init__(self, name: str, threads: int, most_waiting: int, seconds: float) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"anyburl-{name}")
@@ -30,19 +35,25 @@ class Lane:
         """Return what `work` returns; raise `BusyError` where that takes too long. What has begun is not stopped."""
         if self._under_way >= self._most:
             raise BusyError("too many readers are waiting")
+        has_gone = Event()
         call = partial(contextvars.copy_context().run, partial(work, *args, **keywords))
-        self._under_way += 1
-        future = asyncio.get_running_loop().run_in_executor(self._pool, call)
-        future.add_done_callback(self._count_down)
+        future = self._submit(lambda: None if has_gone.is_set() else call())
         try:
-            return await asyncio.wait_for(asyncio.shield(future), self._seconds)
+            return cast("R", await asyncio.wait_for(asyncio.shield(future), self._seconds))
         except TimeoutError as error:
-            future.cancel()  # of no effect where it has begun
             raise BusyError(f"this took longer than {self._seconds:g} seconds") from error
+        finally:
+            has_gone.set()
 
     def begin(self, work: Callable[[], object]) -> None:
         """Have something done for which nobody waits."""
-        self._pool.submit(work)
+        self._submit(work)
+
+    def _submit(self, call: Callable[[], R]) -> asyncio.Future[R]:
+        self._under_way += 1
+        future = asyncio.get_running_loop().run_in_executor(self._pool, call)
+        future.add_done_callback(self._count_down)
+        return future
 
     def _count_down(self, future: asyncio.Future[R]) -> None:
         self._under_way -= 1

@@ -22,6 +22,10 @@ class ServeOptions:
     """Characters of one label or note in a request."""
     largest_body: int = 4_000_000
     """Bytes of a request's body."""
+    largest_head: int = 1 << 18
+    """Bytes of a request's first lines: its address and headers."""
+    seconds_to_send: float = 30.0
+    """How long the head of a request may take to arrive, and its body; then the connection is closed."""
     largest_page: int = 200
     """Rows of a page."""
     deepest_row: int = 5_000

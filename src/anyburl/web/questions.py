@@ -25,7 +25,7 @@ class Candidate:
     score: float
     probability: float | None
     known: tuple[str, ...]
-    rule: int  # its row
+    rule: int | None  # the row of the best; None if no rule predicts it
     n_rules: int
 
 
@@ -60,7 +60,7 @@ def candidates(reasoner: Reasoner, found: AnswerColumns) -> list[Candidate]:
             score=float(found.scores[row]),
             probability=probabilities[row],
             known=split_names(int(found.known[row])),
-            rule=int(found.rules[row]),
+            rule=int(found.rules[row]) if found.rules[row] >= 0 else None,
             n_rules=int(found.n_rules[row]),
         )
         for row, (subject, number, object) in enumerate(found.triples.tolist())
@@ -82,7 +82,7 @@ def probability_of(reasoner: Reasoner, relation: str, score: float) -> float | N
 
 
 def predicted_facts(reasoner: Reasoner, entity: str, *, top: int, per_question: int = 5) -> list[Candidate]:
-    """Return the best new facts about an entity, of all relations and in both directions, best first."""
+    """Return the best new facts that rules predict about an entity, of all relations and in both directions."""
     number, n_relations = reasoner.vocabulary.entity_id(entity), reasoner.vocabulary.n_relations
     relations = np.arange(2 * n_relations, dtype=np.int32)
     questions = Questions(np.full(len(relations), number, np.int32), relations)
@@ -92,7 +92,7 @@ def predicted_facts(reasoner: Reasoner, entity: str, *, top: int, per_question: 
             reasoner.ranker, reasoner.dataset, questions, top=per_question, include_known=False
         )
         for candidate in candidates(reasoner, columns)
-        if not candidate.known
+        if not candidate.known and candidate.rule is not None
     ]
     distinct = {candidate.triple: candidate for candidate in sorted(found, key=lambda one: one.score)}
     return sorted(distinct.values(), key=lambda one: (-one.score, -one.n_rules, one.triple))[:top]

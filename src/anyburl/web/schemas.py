@@ -50,7 +50,7 @@ class Facts(BaseModel):
 
 
 class Predicted(BaseModel):
-    """One answer. `rule` is the row of its best rule, see /api/rules/{row}."""
+    """One answer. `rule` is the row of its best rule, see /api/rules/{row}; null if no rule predicts it."""
 
     rank: int
     entity: str
@@ -58,8 +58,8 @@ class Predicted(BaseModel):
     score: float
     probability: float | None
     known: list[str]
-    rule: int
-    rule_text: str
+    rule: int | None
+    rule_text: str | None
     n_rules: int
 
 

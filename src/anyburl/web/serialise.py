@@ -13,8 +13,9 @@ from anyburl.web.questions import Candidate
 
 
 def candidates_json(reasoner: Reasoner, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """Return answers, with their best rules as text."""
-    texts = {row: str(reasoner.rules.rule(row)) for row in {candidate.rule for candidate in candidates}}
+    """Return answers, with their best rules as text; None for those that no rule predicts."""
+    rows = {candidate.rule for candidate in candidates}
+    texts = {row: None if row is None else str(reasoner.rules.rule(row)) for row in rows}
     return [
         {
             "rank": candidate.rank,

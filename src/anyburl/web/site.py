@@ -12,6 +12,7 @@ from fastapi.responses import Response
 
 from anyburl.web.cache import Kept, PageCache, keep
 from anyburl.web.explorer import Explorer
+from anyburl.web.guard import address_of, path_of
 from anyburl.web.lanes import Lane, Lanes
 from anyburl.web.options import ServeOptions
 from anyburl.web.templating import make_environment
@@ -43,7 +44,7 @@ class Site:
         """Return a page that is the same as long as its address is; `make` computes what it shows, in a thread."""
 
         def compute() -> Kept:
-            return keep(self.render(template, {"path": request.url.path, **make()}), HTML)
+            return keep(self.render(template, {"path": path_of(request), **make()}), HTML)
 
         return await self._kept(request, compute, lane)
 
@@ -56,8 +57,7 @@ class Site:
         return Response(await (lane or self.lanes.quick).run(lambda: to_json(make())), media_type=JSON)
 
     async def _kept(self, request: Request, compute: Callable[[], Kept], lane: Lane | None) -> Response:
-        key = f"{request.url.path}?{request.url.query}"
-        kept = await self._cache.get(key, lambda: (lane or self.lanes.quick).run(compute))
+        kept = await self._cache.get(address_of(request), lambda: (lane or self.lanes.quick).run(compute))
         return kept.response(request)
 
     def close(self) -> None:

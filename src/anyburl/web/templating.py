@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from anyburl import __version__
-from anyburl.explanation.words import contribution_text
+from anyburl.explanation.words import contribution_text, no_rule_text
 from anyburl.rules.types import RuleType
 from anyburl.web.explorer import Explorer
 from anyburl.web.fragments import Fragments
@@ -47,6 +47,7 @@ def make_environment(explorer: Explorer) -> Environment:
         link_facts=fragments.facts,
         rule_words=fragments.rule,
         rule_row=fragments.rule_row,
+        no_rule=no_rule_text(by_embedding=False),  # explorers do not rank by embeddings
         contribution=contribution_text,
         type_of=lambda code: str(list(RuleType)[code]),
         rule_types=TYPES,
