@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from anyburl.bodies.seen import Harvested
 from anyburl.learning.history import ProfileSpan
+from anyburl.learning.source import Listed
 from anyburl.learning.store import most_valuable
 from anyburl.paths.profile import PathProfile
 from anyburl.rules.types import RuleType
@@ -78,8 +81,24 @@ class Engine(Protocol):
         """Return the profiles that have no body left."""
         ...
 
-    def mark_known(self, rules: RuleSet) -> None:
-        """Treat the rules of an earlier run as found."""
+    def listed(self) -> dict[PathProfile, Listed]:
+        """Return how far the profiles have come whose bodies are listed, without those that have no body left."""
+        ...
+
+    def take_harvested(self) -> Harvested:
+        """Return the bodies harvested since the last call."""
+        ...
+
+    def go_on(
+        self,
+        rules: RuleSet,
+        keys: NDArray[np.uint64],
+        listed: Mapping[PathProfile, int],
+        finished: Collection[PathProfile],
+    ) -> None:
+        """Go on where an earlier run ended, before the first span: treat as harvested the bodies of `rules`, those with
+        these `keys`, the first ones of the lists of bodies, and all of `finished` profiles.
+        """
         ...
 
     def take_notes(self) -> list[str]:
