@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,23 @@ from learned import ENOUGH, counted
 from numpy.typing import NDArray
 
 from anyburl import (
+    Dataset,
     Learner,
     LearnOptions,
     MissingExtraError,
     OptionError,
     Reasoner,
     RuleSet,
+    RunDirectory,
     TripleTable,
     evaluate,
     learn,
     load_dataset,
 )
 from anyburl.learning.engines.ray import RayEngine
+from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.learner import Span
+from anyburl.learning.recorder import Recorder
 from anyburl.learning.share import Handout
 from anyburl.ranking.backends.ray import RayBackend
 from anyburl.ranking.queries import make_queries
@@ -154,6 +159,26 @@ def test_a_resumed_run_gives_the_same_rules_on_both_engines(nodes: Nodes) -> Non
     assert 0 < len(begun.rules()) < spans[-1].n_rules
 
 
+def test_a_path_run_stopped_on_one_engine_and_resumed_on_the_other_is_the_run_that_was_not_stopped(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    dataset = Dataset.from_triples(SPARSE, name="sparse")
+    options = {"max_cyclic": 2, "max_acyclic": 2, "min_support": 3, "seed": 1}
+    whole = make(SPARSE, "threads", paths=ENOUGH, **options)
+    expected = [figures_of(span) for span in run(whole)]
+    learn(dataset, out=tmp_path / "run", paths=200_000, engine="threads", threads=2, **options)
+    folder, spans = RunDirectory.open(tmp_path / "run"), list[Span]()
+    n_before = len(list(folder.trace()))
+    for engine, paths in (("ray", 400_000), ("threads", 600_000), ("ray", ENOUGH)):
+        learner, recorder = resume(folder, dataset, paths=paths, engine=engine)
+        run_learner(learner, recorder, spans.append)
+        recorder.finish(learner)
+    assert [figures_of(span) for span in spans] == expected[n_before:]
+    assert len(spans) > 3
+    assert learner.stopped_by == whole.stopped_by == "complete"
+    assert columns_of(learner.rules()) == columns_of(whole.rules())
+
+
 def test_a_lost_worker_does_not_change_the_rules_of_a_path_budget(nodes: Nodes) -> None:
     import ray
 
@@ -239,6 +264,27 @@ def test_stop_ends_a_run_soon_and_keeps_what_was_found(engine: str, budget: dict
     assert learner.stopped_by == "interrupt"
     assert len(counted(learner.rules())) == spans[-1].n_rules > 0
     assert spans[-1].n_rules == sum(span.new_rules for span in spans)
+
+
+def test_a_run_that_is_stopped_and_resumed_harvests_no_body_again(engine: str, tmp_path: Path) -> None:
+    dataset = Dataset.from_triples(SPARSE, name="sparse")
+    options = {"max_cyclic": 2, "max_acyclic": 2, "min_support": 3, "span": 0.05}
+    whole = make(SPARSE, "threads", paths=ENOUGH, **options)
+    run(whole)
+    chosen = LearnOptions(engine=engine, threads=2, seconds=6000, **options)
+    folder = RunDirectory.create(tmp_path / "run", dataset, chosen)
+    learner, recorder = Learner(SPARSE, chosen), Recorder(folder)
+    for stop_at in (2, 4, 1000):
+        for span in learner.spans():
+            recorder.record(span)
+            if span.number >= stop_at:
+                learner.stop()
+        recorder.finish(learner)
+        if stop_at < 1000:
+            learner, recorder = resume(folder, dataset)
+    assert learner.stopped_by == "complete"
+    assert learner.n_bodies == whole.n_bodies
+    assert counted(learner.rules()) == counted(whole.rules())
 
 
 def test_a_node_that_dies_in_a_span_and_a_larger_one_that_joins_cost_nothing_that_was_reported(nodes: Nodes) -> None:

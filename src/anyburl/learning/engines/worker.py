@@ -155,8 +155,8 @@ class Worker:
         found: CoreSpan,
         over: Callable[[], bool],
     ) -> None:
-        """Harvest the bodies of `piece`, one bounded kernel call at a time. When time is up, put back the rest, except an
-        unfinished body: this worker's buffers hold its counts.
+        """Harvest the bodies of `piece`, one bounded kernel call at a time. When time is up, put back the rest, except
+        an unfinished body: this worker's buffers hold its counts.
         """
         limits = harvest_limits(
             self._options, source.profile, is_large=self._is_large, pca=self._reward.pca, floor=self.floor
