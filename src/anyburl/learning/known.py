@@ -78,6 +78,9 @@ class Earlier:
     finished: frozenset[PathProfile] = frozenset()
 
 
+NOTHING = Earlier(NO_KEYS)
+
+
 @dataclass(frozen=True)
 class KeyFiles:
     """The files of keys in a run folder.

@@ -87,9 +87,7 @@ def _resume(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lo
     run.keep_snapshots(known)
     trace = list(run.trace())
     earlier = run.key_files(options).read(len(known), trace)
-    learner = Learner(
-        dataset.train, options, known=known, finished=earlier.finished, keys=earlier.keys, listed=earlier.listed
-    )
+    learner = Learner(dataset.train, options, known=known, earlier=earlier)
     learner.continue_from(trace, same_search=is_same_search(run.options(), options))
     run.write_options(dataset, options)
     return learner, Recorder(run, lock, earlier)

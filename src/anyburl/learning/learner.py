@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from anyburl.learning.engines.base import by_profile
 from anyburl.learning.engines.make import make_engine
 from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.history import ProfileSpan, SpanRecord
-from anyburl.learning.known import NO_KEYS, Keys
+from anyburl.learning.known import NOTHING, Earlier
 from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
 from anyburl.learning.outlook import Outlook, outlook
 from anyburl.learning.policy import make_policy
@@ -89,10 +88,8 @@ class Span:
 class Learner:
     """Learns rules from the triples of `table`.
 
-    `known` are rules found before; for `finished` profiles, they are complete. `keys` are those of bodies that were
-    harvested before and have none of these rules, and `listed` says how many bodies of a profile's list were harvested.
-    `stopped_by` says why the run ended: "seconds", "paths", "complete" (every body of every profile was harvested) or
-    "interrupt".
+    `known` are the rules of an earlier run, and `earlier` says where it ended. `stopped_by` says why this one ended:
+    "seconds", "paths", "complete" (every body of every profile was harvested) or "interrupt".
     """
 
     def __init__(
@@ -101,14 +98,11 @@ class Learner:
         options: LearnOptions,
         *,
         known: RuleSet | None = None,
-        finished: Collection[PathProfile] = (),
-        keys: Keys = NO_KEYS,
-        listed: Mapping[PathProfile, int] = MappingProxyType({}),
+        earlier: Earlier = NOTHING,
     ) -> None:
         if known is not None and not known.vocabulary.same_labels(table.vocabulary):
             raise RuleError("the known rules and the triples have different vocabularies: use with_vocabulary first")
         self.options = options
-        self._finished = frozenset(finished)
         self.engine = make_engine(table, options)
         self.threads = self.engine.workers
         self.store = RuleStore(table.vocabulary, options.max_rules)
@@ -125,16 +119,16 @@ class Learner:
         )
         self._snapshots = sorted(options.snapshots)
         self._last_number, self._start = 0, 0.0
-        rules = RuleSet.empty(table.vocabulary) if known is None else self._still_met(known)
-        self.engine.go_on(rules, keys, listed, self._finished)
+        rules = RuleSet.empty(table.vocabulary) if known is None else self._still_met(known, earlier.finished)
+        self.engine.go_on(rules, earlier)
         if known is not None:
             self.store.add([known])
 
-    def _still_met(self, known: RuleSet) -> RuleSet:
+    def _still_met(self, known: RuleSet, finished: frozenset[PathProfile]) -> RuleSet:
         """Return the known rules whose bodies this run may meet again: not those of lengths that are finished."""
-        if not self._finished:
+        if not finished:
             return known
-        lengths = {profile.rule_length for profile in self.options.profiles if profile not in self._finished}
+        lengths = {profile.rule_length for profile in self.options.profiles if profile not in finished}
         return known.take(np.isin(known.lengths, sorted(lengths)))
 
     def spans(self) -> Generator[Span, None, None]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from anyburl.errors import RunError
 from anyburl.learning.claim import claim_run
-from anyburl.learning.known import NO_KEYS, Earlier, Keys
+from anyburl.learning.known import NO_KEYS, NOTHING, Earlier, Keys
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.run import RunDirectory
 from anyburl.learning.update import Update
@@ -19,7 +19,6 @@ from anyburl.locks import Lock
 from anyburl.ruleset.ruleset import RuleSet
 
 SECONDS_BETWEEN_PARTS = 4.0
-NOTHING = Earlier(NO_KEYS)
 
 
 class Recorder:

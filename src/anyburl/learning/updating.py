@@ -53,7 +53,7 @@ def resume_changed(run: RunDirectory, dataset: Dataset, options: LearnOptions, l
     earlier = Earlier(NO_KEYS, span=0, finished=finished)
     recorder = UpdateRecorder(run, dataset, options, replace(update, seconds=time.monotonic() - started), lock, earlier)
     recorder.run.append_line(update_line(recorder.update, len(known), finished))
-    learner = Learner(dataset.train, options, known=known, finished=finished)
+    learner = Learner(dataset.train, options, known=known, earlier=earlier)
     return learner, recorder
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anyburl.bodies.seen import Harvested
 from anyburl.learning.history import ProfileSpan
+from anyburl.learning.known import Earlier
 from anyburl.learning.source import Listed
 from anyburl.learning.store import most_valuable
 from anyburl.paths.profile import PathProfile
@@ -89,16 +89,8 @@ class Engine(Protocol):
         """Return the bodies harvested since the last call."""
         ...
 
-    def go_on(
-        self,
-        rules: RuleSet,
-        keys: NDArray[np.uint64],
-        listed: Mapping[PathProfile, int],
-        finished: Collection[PathProfile],
-    ) -> None:
-        """Go on where an earlier run ended, before the first span: treat as harvested the bodies of `rules`, those with
-        these `keys`, the first ones of the lists of bodies, and all of `finished` profiles.
-        """
+    def go_on(self, rules: RuleSet, earlier: Earlier) -> None:
+        """Go on where an earlier run ended, before the first span; its `rules` are those that may be met again."""
         ...
 
     def take_notes(self) -> list[str]:

@@ -8,7 +8,7 @@ gaining a worker costs no more than the current span: bodies are divided again, 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from anyburl.learning.engines.parcels import unpack_rules
 from anyburl.learning.engines.search import search_arrays
 from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.history import ProfileSpan
-from anyburl.learning.known import known_keys
+from anyburl.learning.known import Earlier, known_keys
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.share import ALL_SHARDS, N_SHARDS, Handout, divide
 from anyburl.learning.source import Listed, is_fruitless
@@ -213,20 +213,14 @@ class RayEngine(Stoppable):
         news, self._new_harvested = self._new_harvested, []
         return join_harvested(news)
 
-    def go_on(
-        self,
-        rules: RuleSet,
-        keys: NDArray[np.uint64],
-        listed: Mapping[PathProfile, int],
-        finished: Collection[PathProfile],
-    ) -> None:
+    def go_on(self, rules: RuleSet, earlier: Earlier) -> None:
         """Go on where an earlier run ended; see `Engine`."""
         known = known_keys(self.graph, rules, self._options)
-        self._harvested.append((keys, np.zeros(len(keys), np.int32)))
-        self._harvested += [(of_rules, counts.astype(np.int32)) for of_rules, counts in known]
-        self._listed = {profile: Listed(done, 0) for profile, done in listed.items()}
-        self._sweeping |= listed.keys()
-        self._exhausted |= set(finished)
+        self._harvested.append((earlier.keys, np.zeros(len(earlier.keys), np.int32)))
+        self._harvested += [(keys, counts.astype(np.int32)) for keys, counts in known]
+        self._listed = {profile: Listed(done, 0) for profile, done in earlier.listed.items()}
+        self._sweeping |= earlier.listed.keys()
+        self._exhausted |= earlier.finished
         self._owned = {}
 
     def take_notes(self) -> list[str]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
-
-import numpy as np
-from numpy.typing import NDArray
 
 from anyburl.bodies.seen import Harvested, SeenBodies
 from anyburl.learning.engines.base import CoreSpan, Stoppable
 from anyburl.learning.engines.search import search_arrays
 from anyburl.learning.engines.worker import Worker
 from anyburl.learning.history import ProfileSpan
-from anyburl.learning.known import known_keys
+from anyburl.learning.known import Earlier, known_keys
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.learning.source import BodySource, Listed
 from anyburl.paths.profile import PathProfile
@@ -101,20 +98,14 @@ class ThreadsEngine(Stoppable):
         """Return the bodies harvested since the last call."""
         return self._seen.take_harvested()
 
-    def go_on(
-        self,
-        rules: RuleSet,
-        keys: NDArray[np.uint64],
-        listed: Mapping[PathProfile, int],
-        finished: Collection[PathProfile],
-    ) -> None:
+    def go_on(self, rules: RuleSet, earlier: Earlier) -> None:
         """Go on where an earlier run ended; see `Engine`."""
         for known, counts in known_keys(self.graph, rules, self._options):
             self._seen.enter(known, 0)
             self._seen.note((known, counts))
-        self._seen.enter(keys, 0)
+        self._seen.enter(earlier.keys, 0)
         for source in self._sources.values():
-            source.go_on(listed, finished)
+            source.go_on(earlier.listed, earlier.finished)
 
     def take_notes(self) -> list[str]:
         """Threads do not come and go."""
