@@ -17,6 +17,7 @@ from kernels import random_graph, table_of
 
 GRAPH = random_graph(5, 200, 12, 2500)
 SPARSE = random_graph(6, 100, 5, 300)
+BROAD = random_graph(4, 5000, 20, 30_000)
 SMALL = random_graph(1, 8, 3, 30)
 DATA = {name: Dataset.from_triples(table_of(graph), name=name) for name, graph in (("small", SMALL), ("large", GRAPH))}
 
@@ -45,7 +46,7 @@ def n_harvested(run: RunDirectory) -> int:
 # With a path budget.
 
 MODES: dict[str, dict[str, Any]] = {
-    "sampled and listed": {"max_cyclic": 2, "max_acyclic": 2, "min_support": 4},
+    "listed and sampled": {"graph": BROAD, "max_cyclic": 2},
     "sampled": {},
     "sampled heads": {"heads": "sampled", "graph": SPARSE, "min_support": 1},
     "greedy": {"policy": "greedy", "reward": "support"},
@@ -65,6 +66,8 @@ def test_a_path_run_that_is_stopped_and_resumed_is_the_run_that_was_not_stopped(
     for paths in (100_000, 250_000, 500_000):
         go_on(stopped, dataset, paths=paths)
     assert len(list(whole.trace())) > 4
+    if graph is BROAD:
+        assert any(line["listed"] for line in stopped.trace()), "a list was begun when it stopped"
     assert figures(stopped) == figures(whole)
     assert stopped.rules_file.read_bytes() == whole.rules_file.read_bytes()
 
