@@ -27,13 +27,15 @@ Listed = tuple[int, Body, int]
 def swept(graph: SmallGraph, profile: PathProfile, grounded: bool) -> list[Listed]:
     batches = sweep(arrays_of(graph), profile, grounded=grounded, seed=0, batch=50)
     assert batches is not None
-    return [
+    listed = [
         (kind, tuple(relations), constant)
         for bodies in batches
         for kind, relations, constant in zip(
             bodies.kinds.tolist(), bodies.relations.tolist(), bodies.constants.tolist(), strict=True
         )
     ]
+    assert batches.n_bodies == len(listed)
+    return listed
 
 
 def groundable(graph: Graph, profile: PathProfile, grounded: bool) -> set[Listed]:

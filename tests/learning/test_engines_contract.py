@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,23 @@ from learned import ENOUGH, counted
 from numpy.typing import NDArray
 
 from anyburl import (
+    Dataset,
     Learner,
     LearnOptions,
     MissingExtraError,
     OptionError,
     Reasoner,
     RuleSet,
+    RunDirectory,
     TripleTable,
     evaluate,
     learn,
     load_dataset,
 )
 from anyburl.learning.engines.ray import RayEngine
+from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.learner import Span
+from anyburl.learning.recorder import Recorder
 from anyburl.learning.share import Handout
 from anyburl.ranking.backends.ray import RayBackend
 from anyburl.ranking.queries import make_queries
@@ -41,6 +46,8 @@ ENGINES = ("threads", "ray")
 GEO = load_dataset("geo").train
 SPARSE = table_of(random_graph(3, 100, 5, 500))
 RANDOM = table_of(random_graph(5, 200, 12, 2500))
+BROAD = table_of(random_graph(4, 5000, 20, 30_000))
+"""So many bodies of length 1 that it takes several spans to list them."""
 WIDE = table_of(random_graph(2, 400, 40, 6000))
 """So many bodies of length 3 and 4 that no run of the tests comes to their end."""
 
@@ -154,6 +161,26 @@ def test_a_resumed_run_gives_the_same_rules_on_both_engines(nodes: Nodes) -> Non
     assert 0 < len(begun.rules()) < spans[-1].n_rules
 
 
+def test_a_path_run_stopped_on_one_engine_and_resumed_on_the_other_is_the_run_that_was_not_stopped(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    dataset = Dataset.from_triples(BROAD, name="broad")
+    options = {"max_cyclic": 2, "seed": 1}
+    whole, spans = make(BROAD, "threads", paths=400_000, **options), list[Span]()
+    expected = run(whole)
+    learn(dataset, out=tmp_path / "run", paths=1, threads=2, on_span=spans.append, **options)
+    folder = RunDirectory.open(tmp_path / "run")
+    for engine, paths in (("ray", expected[1].n_paths), ("threads", expected[2].n_paths), ("ray", 400_000)):
+        learner, recorder = resume(folder, dataset, paths=paths, engine=engine)
+        n_before = len(spans)
+        run_learner(learner, recorder, spans.append)
+        recorder.finish(learner)
+        assert len(spans) > n_before
+    assert [figures_of(span) for span in spans] == [figures_of(span) for span in expected]
+    assert any(place.done for span in spans for place in span.listed.values())
+    assert columns_of(learner.rules()) == columns_of(whole.rules())
+
+
 def test_a_lost_worker_does_not_change_the_rules_of_a_path_budget(nodes: Nodes) -> None:
     import ray
 
@@ -239,6 +266,27 @@ def test_stop_ends_a_run_soon_and_keeps_what_was_found(engine: str, budget: dict
     assert learner.stopped_by == "interrupt"
     assert len(counted(learner.rules())) == spans[-1].n_rules > 0
     assert spans[-1].n_rules == sum(span.new_rules for span in spans)
+
+
+def test_a_run_that_is_stopped_and_resumed_harvests_no_body_again(engine: str, tmp_path: Path) -> None:
+    dataset = Dataset.from_triples(SPARSE, name="sparse")
+    options = {"max_cyclic": 2, "max_acyclic": 2, "min_support": 3, "span": 0.05}
+    whole = make(SPARSE, "threads", paths=ENOUGH, **options)
+    run(whole)
+    chosen = LearnOptions(engine=engine, threads=2, seconds=6000, **options)
+    folder = RunDirectory.create(tmp_path / "run", dataset, chosen)
+    learner, recorder = Learner(SPARSE, chosen), Recorder(folder)
+    for stop_at in (2, 4, 1000):
+        for span in learner.spans():
+            recorder.record(span)
+            if span.number >= stop_at:
+                learner.stop()
+        recorder.finish(learner)
+        if stop_at < 1000:
+            learner, recorder = resume(folder, dataset)
+    assert learner.stopped_by == "complete"
+    assert learner.n_bodies == whole.n_bodies
+    assert counted(learner.rules()) == counted(whole.rules())
 
 
 def test_a_node_that_dies_in_a_span_and_a_larger_one_that_joins_cost_nothing_that_was_reported(nodes: Nodes) -> None:

@@ -36,6 +36,7 @@ def test_a_finished_run_holds_its_rules_and_no_parts(dataset: Dataset, rules: Ru
         "trace.jsonl",
         "parts",
         "rules.parquet",
+        "bodies.keys",
     }
 
 

@@ -24,9 +24,9 @@ def make_source(profile: PathProfile, share: Share = WHOLE) -> BodySource:
 
 
 def draw(source: BodySource) -> tuple[BodyArrays, int, int]:
-    bodies, attempts, paths = source.next_bodies(2000, batch_state(1, 2, 3))
-    assert bodies is not None
-    return bodies, attempts, paths
+    piece, attempts, paths = source.next_bodies(2000, batch_state(1, 2, 3))
+    assert piece is not None
+    return piece.bodies, attempts, paths
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3, 7, 5000])
@@ -72,7 +72,7 @@ def test_all_that_is_queued_can_be_taken_at_once() -> None:
     source.put(bodies)
     taken = source.take_all()
     assert taken is not None
-    assert np.array_equal(taken.keys, bodies.keys)
+    assert np.array_equal(taken.bodies.keys, bodies.keys)
     assert source.take() is None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from learned import counted, learned
 
-from anyburl import Dataset, LearnOptions, RunDirectory, RunError, learn
+from anyburl import Dataset, LearnOptions, PathProfile, RunDirectory, RunError, learn
 from anyburl.learning.learn import resume, run_learner
 from kernels import random_graph, table_of
 
@@ -40,6 +40,36 @@ def test_the_rules_are_those_of_learning_anew(run: RunDirectory, changed: Datase
     learner, recorder = resume(run, changed)
     run_learner(learner, recorder)
     assert learner.stopped_by == "complete"
+    recorder.finish(learner)
+    assert counted(run.load_rules().with_vocabulary(changed.vocabulary)[0]) == counted(learned(changed.train).rules())
+
+
+def test_a_profile_that_was_complete_before_an_update_stays_so(run: RunDirectory, changed: Dataset) -> None:
+    learner, recorder = resume(run, changed, seconds=0)
+    run_learner(learner, recorder)
+    recorder.finish(learner)
+    for _ in range(2):
+        learner, recorder = resume(run, changed, paths=10**12)
+        run_learner(learner, recorder)
+        assert learner.stopped_by == "complete"
+        recorder.finish(learner)
+    assert [line["number"] for line in run.trace()] == [0]
+
+
+@pytest.mark.usefixtures("ticking_clock")
+def test_a_core_does_not_help_with_a_profile_that_is_finished(run: RunDirectory, changed: Dataset) -> None:
+    learner, recorder = resume(run, changed, seconds=10**6, max_cyclic=3)
+    run_learner(learner, recorder)
+    recorder.finish(learner)
+    worked_on = {entry.profile for span in learner.history for entry in span.profiles if entry.new_bodies}
+    assert worked_on == {PathProfile(True, 3)}
+
+
+def test_rules_that_were_lost_are_found_by_an_update_and_what_follows(run: RunDirectory, changed: Dataset) -> None:
+    """The trace of a killed run may tell of profiles that were completed after the last part was written."""
+    run.rules_file.unlink()
+    learner, recorder = resume(run, changed)
+    run_learner(learner, recorder)
     recorder.finish(learner)
     assert counted(run.load_rules().with_vocabulary(changed.vocabulary)[0]) == counted(learned(changed.train).rules())
 

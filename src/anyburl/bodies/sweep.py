@@ -7,6 +7,8 @@ few enough sequences, a sweep harvests what sampling left.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,17 @@ from anyburl.paths.profile import PathProfile
 
 MOST_SEQUENCES = 1_000_000
 MOST_PAIRS = 10**8
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The bodies of a profile, a batch at a time, and how many there are."""
+
+    n_bodies: int
+    batches: Iterator[BodyArrays]
+
+    def __iter__(self) -> Iterator[BodyArrays]:
+        return self.batches
 
 
 def followers(graph: GraphArrays) -> NDArray[np.bool_]:
@@ -69,33 +82,30 @@ def sweep(
     seed: int,
     batch: int = 4096,
     follows: NDArray[np.bool_] | None = None,
-) -> Iterator[BodyArrays] | None:
-    """Yield every body of `profile` in a random order, a batch at a time; None if there are too many to list."""
+) -> Sweep | None:
+    """Return every body of `profile`, each once, in a random order; None if there are too many to list.
+
+    First come the bodies without constants, then those with.
+    """
     listed = sequences(graph, profile.rule_length, follows=follows)
     if listed is None:
         return None
     rng = np.random.default_rng([seed, profile.rule_length, int(profile.cyclic)])
-    return _batches(graph, profile, listed, rng, grounded, batch)
-
-
-def _batches(
-    graph: GraphArrays,
-    profile: PathProfile,
-    listed: NDArray[np.int32],
-    rng: np.random.Generator,
-    grounded: bool,
-    batch: int,
-) -> Iterator[BodyArrays]:
-    """First the bodies without constants, then those with."""
-    order = rng.permutation(listed)
+    order = free = rng.permutation(listed)
     if profile.cyclic:
         ways = canonical(graph, order)[0]
-        first_rows = np.unique(make_bodies(graph, BINARY, ways).keys, return_index=True)[1]
-        yield from _cut(graph, BINARY, ways[np.sort(first_rows)], None, batch)
-        if not grounded:
-            return
-    else:
-        yield from _cut(graph, DANGLING, order, None, batch)
+        free = ways[np.sort(np.unique(make_bodies(graph, BINARY, ways).keys, return_index=True)[1])]
+    without = _cut(graph, BINARY if profile.cyclic else DANGLING, free, None, batch)
+    if profile.cyclic and not grounded:
+        return Sweep(len(free), without)
+    n_constants = _count_constants(graph, profile, order)
+    return Sweep(len(free) + n_constants, chain(without, _with_constants(graph, profile, order, rng, batch)))
+
+
+def _with_constants(
+    graph: GraphArrays, profile: PathProfile, order: NDArray[np.int32], rng: np.random.Generator, batch: int
+) -> Iterator[BodyArrays]:
+    """Yield the bodies that end in a constant."""
     kind = GROUNDED if profile.cyclic else CONSTANT
     if profile.rule_length == 1:
         yield from _constant_bodies(graph, kind, rng, batch)
@@ -104,6 +114,17 @@ def _batches(
         constants = _ends(graph, int(body[-1]), with_self=not profile.cyclic)
         repeated = np.repeat(body[None, :], len(constants), axis=0)
         yield from _cut(graph, kind, repeated, constants, batch)
+
+
+def _count_constants(graph: GraphArrays, profile: PathProfile, order: NDArray[np.int32]) -> int:
+    """Return how many bodies `_with_constants` yields, without making them."""
+    if profile.rule_length == 1:
+        token = graph.n_entities
+        own = graph.segment_relations[graph.segment_offsets[token] : graph.segment_offsets[token + 1]]
+        return len(graph.segment_relations) - int(np.count_nonzero(own < graph.n_relations))
+    relations, counts = np.unique(order[:, -1], return_counts=True)
+    ends = [len(_ends(graph, int(relation), with_self=not profile.cyclic)) for relation in relations]
+    return int(counts @ np.array(ends, np.int64))
 
 
 def _cut(

@@ -253,7 +253,7 @@ def _print_summary(session: Session) -> None:
     out.print(counts_table(session.rules.counts_by_length()))
     if session.learner.stopped_by != "complete":
         out.print(outlook_table(session.learner.outlook()))
-        out.say("seen: estimated share of further paths that would lead to a known body")
+        out.say("seen: estimated share of further paths, or of all bodies where they are listed, that is known")
     out.say(f"{counted(len(session.rules), 'rule')} in {session.learner.elapsed:.1f} s, saved in {run}")
     out.say(f"see the best:      anyburl rules {run}")
     out.say(f"in a browser:      anyburl serve {run}")

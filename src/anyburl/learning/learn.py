@@ -10,6 +10,7 @@ from typing import Unpack
 from anyburl.checking import callback, from_keywords
 from anyburl.errors import RunError
 from anyburl.learning.claim import claim_run
+from anyburl.learning.known import is_same_search
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import LearnKeywords, LearnOptions
 from anyburl.learning.recorder import Recorder
@@ -84,7 +85,9 @@ def _resume(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lo
     if dropped:
         raise RunError(f"{run.path} contains {dropped} rules with labels that {dataset.name} does not have")
     run.keep_snapshots(known)
-    learner = Learner(dataset.train, options, known=known)
-    learner.continue_from(list(run.trace()))
+    trace = list(run.trace())
+    earlier = run.key_files(options).read(len(known), trace)
+    learner = Learner(dataset.train, options, known=known, earlier=earlier)
+    learner.continue_from(trace, same_search=is_same_search(run.options(), options))
     run.write_options(dataset, options)
-    return learner, Recorder(run, lock)
+    return learner, Recorder(run, lock, earlier)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from anyburl.bodies.seen import Harvested, join_harvested
 from anyburl.errors import RuleError, RunError
 from anyburl.forks import check_not_forked
 from anyburl.learning.engines.base import by_profile
 from anyburl.learning.engines.make import make_engine
 from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.history import ProfileSpan, SpanRecord
+from anyburl.learning.known import NOTHING, Earlier
 from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
 from anyburl.learning.outlook import Outlook, outlook
 from anyburl.learning.policy import make_policy
-from anyburl.learning.source import is_large
+from anyburl.learning.source import Listed, is_large
 from anyburl.learning.store import RuleStore, sort_rules
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
@@ -44,6 +46,9 @@ class Span:
     store: RuleStore = field(repr=False)
     snapshot: str | None = None  # the name of the snapshot taken at the end of this span
     notes: tuple[str, ...] = ()  # events: workers lost, workers that joined
+    listed: Mapping[PathProfile, Listed] = field(default_factory=dict)  # how far lists of bodies have come
+    complete: frozenset[PathProfile] = frozenset()  # the profiles that have no body left
+    harvested: Harvested = field(default_factory=lambda: join_harvested([]), repr=False)  # in this span
 
     @property
     def rules(self) -> RuleSet:
@@ -84,7 +89,7 @@ class Span:
 class Learner:
     """Learns rules from the triples of `table`.
 
-    `known` are rules found before; for `finished` profiles, they are complete. `stopped_by` says why the run ended:
+    `known` are the rules of an earlier run, and `earlier` says where it ended. `stopped_by` says why this one ended:
     "seconds", "paths", "complete" (every body of every profile was harvested) or "interrupt".
     """
 
@@ -94,12 +99,11 @@ class Learner:
         options: LearnOptions,
         *,
         known: RuleSet | None = None,
-        finished: Collection[PathProfile] = (),
+        earlier: Earlier = NOTHING,
     ) -> None:
         if known is not None and not known.vocabulary.same_labels(table.vocabulary):
             raise RuleError("the known rules and the triples have different vocabularies: use with_vocabulary first")
         self.options = options
-        self._finished = frozenset(finished)
         self.engine = make_engine(table, options)
         self.threads = self.engine.workers
         self.store = RuleStore(table.vocabulary, options.max_rules)
@@ -115,16 +119,17 @@ class Learner:
             large=is_large(2 * len(table), options),
         )
         self._snapshots = sorted(options.snapshots)
-        self._first_number, self._start = 1, 0.0
+        self._last_number, self._start = 0, 0.0
+        rules = RuleSet.empty(table.vocabulary) if known is None else self._still_met(known, earlier.finished)
+        self.engine.go_on(rules, earlier)
         if known is not None:
-            self.engine.mark_known(self._still_met(known))
             self.store.add([known])
 
-    def _still_met(self, known: RuleSet) -> RuleSet:
+    def _still_met(self, known: RuleSet, finished: frozenset[PathProfile]) -> RuleSet:
         """Return the known rules whose bodies this run may meet again: not those of lengths that are finished."""
-        if not self._finished:
+        if not finished:
             return known
-        lengths = {profile.rule_length for profile in self.options.profiles if profile not in self._finished}
+        lengths = {profile.rule_length for profile in self.options.profiles if profile not in finished}
         return known.take(np.isin(known.lengths, sorted(lengths)))
 
     def spans(self) -> Generator[Span, None, None]:
@@ -155,14 +160,21 @@ class Learner:
         """Return how much of each profile this run has seen, and what more time would bring."""
         return outlook(self.history, self._start)
 
-    def continue_from(self, trace: Sequence[dict[str, Any]]) -> None:
-        """Set the clock and the counters to where the trace of an earlier run ended."""
+    def continue_from(self, trace: Sequence[dict[str, Any]], *, same_search: bool = True) -> None:
+        """Set the clock and the counters to where the trace of an earlier run ended.
+
+        If it was the `same_search`, its spans count as this run's: for the policy, and for the outlook.
+        """
         if not trace:
             return
         last = trace[-1]
         self.elapsed, self.n_paths, self.n_bodies = last["elapsed"], last["paths"], last["bodies"]
-        self._start = self.elapsed
-        self._first_number = int(last["number"]) + 1
+        self._last_number = int(last["number"])
+        if same_search:
+            exhausted = self.engine.exhausted()
+            self.history = [SpanRecord.from_trace(line).limited_to(exhausted) for line in trace]
+        else:
+            self._start = self.elapsed
         self._snapshots = [moment for moment in self._snapshots if moment > self.elapsed]
 
     def _is_over(self) -> bool:
@@ -185,11 +197,11 @@ class Learner:
         return all(last_paths.get(profile) == 0 for profile in self._profiles())
 
     def _profiles(self) -> list[PathProfile]:
-        exhausted = self.engine.exhausted() | self._finished
+        exhausted = self.engine.exhausted()
         return [profile for profile in self.options.profiles if profile not in exhausted]
 
     def _run_span(self) -> Span:
-        number = self._first_number + len(self.history)
+        number = self._last_number = self._last_number + 1
         rng = np.random.default_rng([self.options.seed, number])
         n_cores = self.engine.workers if self.options.paths is None else CORES_OF_PATH_RUNS
         allocation = self._policy.allocate(self.history, self._profiles(), n_cores, rng)
@@ -217,6 +229,9 @@ class Learner:
             store=self.store,
             snapshot=snapshot,
             notes=tuple(self.engine.take_notes()),
+            listed=self.engine.listed(),
+            complete=frozenset(self.engine.exhausted()),
+            harvested=self.engine.take_harvested(),
         )
 
     def _deadline(self, started: float) -> float | None:
@@ -230,8 +245,10 @@ class Learner:
         """Enter the span into the history; return the name of a snapshot that was due."""
         self.n_paths += sum(entry.paths for entry in profiles)
         self.n_bodies += sum(entry.new_bodies for entry in profiles)
-        exhausted = self.engine.exhausted()
-        marked = [replace(entry, exhausted=entry.profile in exhausted) for entry in profiles]
+        exhausted, listed = self.engine.exhausted(), self.engine.listed()
+        marked = [
+            replace(entry, exhausted=entry.profile in exhausted, listed=listed.get(entry.profile)) for entry in profiles
+        ]
         self.history.append(SpanRecord(number, self.elapsed, tuple(marked)))
         name = None
         while self._snapshots and self.elapsed >= self._snapshots[0]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+
+import numpy as np
 
 from anyburl.errors import RunError
 from anyburl.forks import check_not_forked
 from anyburl.learning.claim import claim_run
+from anyburl.learning.known import NO_KEYS, NOTHING, Earlier, Keys
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.run import RunDirectory
 from anyburl.learning.update import Update
@@ -20,21 +24,28 @@ SECONDS_BETWEEN_PARTS = 4.0
 
 
 class Recorder:
-    """Appends each span to the trace immediately, and its rules to a part every few seconds.
+    """Appends each span to the trace immediately, and its rules to a part every few seconds, together with the keys of
+    the bodies that gave none. `earlier` is where the run ended before.
 
     It is the folder's only writer, from the beginning (unless it is given the `lock`) until `finish` or `close`.
     """
 
-    def __init__(self, run: RunDirectory, lock: Lock | None = None) -> None:
+    def __init__(self, run: RunDirectory, lock: Lock | None = None, earlier: Earlier = NOTHING) -> None:
         self._lock = claim_run(run.path) if lock is None else lock
         self.run, self._process = run, os.getpid()
         self.update: Update | None = None  # what the run's rules went through before learning went on
         self.seconds_writing = 0.0  # of one core
+        options = run.options()
+        self._files = run.key_files(options)
+        self._is_capped = options.max_rules is not None
+        self._keys = [earlier.keys]  # of all bodies of which no rule may be left
         self._waiting: list[RuleSet] = []
+        self._waiting_keys: list[Keys] = []
+        self._span, self._n_rules = earlier.span, 0  # the last one that waits or is written, and all rules up to it
         self._last_part = time.monotonic()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="anyburl-recorder")
         self._writing: Future[None] | None = None
-        self._being_written: list[RuleSet] = []
+        self._being_written: tuple[list[RuleSet], list[Keys]] = [], []
 
     def record(self, span: Span) -> None:
         """Record a span. A part that cannot be written is tried again, with what was found since.
@@ -43,6 +54,10 @@ class Recorder:
         """
         check_not_forked()
         self._waiting += span.found
+        keys, counts = span.harvested
+        self._waiting_keys.append(keys[counts == 0])
+        self._keys.append(keys if self._is_capped else self._waiting_keys[-1])
+        self._span, self._n_rules = span.number, span.n_rules + span.n_dropped
         if span.snapshot is not None:
             try:
                 self.save_parts()
@@ -52,7 +67,7 @@ class Recorder:
         due = time.monotonic() - self._last_part >= SECONDS_BETWEEN_PARTS
         if due and (self._writing is None or self._writing.done()):
             self._end_part()
-            if self._waiting:
+            if self._is_waiting:
                 self._start_part()
 
     def finish(self, learner: Learner) -> RuleSet:
@@ -84,27 +99,42 @@ class Recorder:
         """Write everything found so far to parts, and wait until that is done."""
         check_not_forked()
         self._end_part()
-        if self._waiting:
+        if self._is_waiting:
             self._start_part().result()
 
     def _save_all(self, learner: Learner, rules: RuleSet) -> None:
         found = learner.store.rules()
         taken = {name: found.slice(0, n_rules) for name, n_rules in learner.store.snapshots().items()}
-        self.run.finish(rules, taken)
+        keys = np.concatenate(self._keys)
+        self.run.finish(
+            rules,
+            taken,
+            lambda: self._files.write_all(keys, span=self._span, n_rules=len(rules), gave_rules=self._is_capped),
+        )
+
+    @property
+    def _is_waiting(self) -> bool:
+        return bool(self._waiting) or any(len(keys) for keys in self._waiting_keys)
 
     def _start_part(self) -> Future[None]:
-        self._being_written, self._waiting = self._waiting, []
+        self._being_written = self._waiting, self._waiting_keys
+        self._waiting, self._waiting_keys = [], []
         self._last_part = time.monotonic()
-        self._writing = self._pool.submit(self._write, self._being_written)
+        self._writing = self._pool.submit(self._write, *self._being_written, self._span, self._n_rules)
         return self._writing
 
     def _end_part(self) -> None:
         """Wait for a part; if it could not be written, its rules wait for the next one."""
         if self._writing is not None and self._writing.exception() is not None:
-            self._waiting = self._being_written + self._waiting
-        self._writing, self._being_written = None, []
+            rules, keys = self._being_written
+            self._waiting, self._waiting_keys = rules + self._waiting, keys + self._waiting_keys
+        self._writing, self._being_written = None, ([], [])
 
-    def _write(self, rules: list[RuleSet]) -> None:
+    def _write(self, rules: list[RuleSet], keys: list[Keys], span: int, n_rules: int) -> None:
+        """Write rules, then keys: these spare nothing but work, and must not be ahead of the rules."""
         started = time.thread_time()
-        self.run.write_part(rules)
+        if rules:
+            self.run.write_part(rules)
+        with suppress(RunError):  # to write the rules again would double them
+            self._files.write_part(np.concatenate([NO_KEYS, *keys]), span=span, n_rules=n_rules)
         self.seconds_writing += time.thread_time() - started

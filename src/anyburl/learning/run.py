@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from importlib.metadata import version
@@ -18,6 +18,7 @@ from typing import Any
 from anyburl import __version__
 from anyburl.errors import AnyburlError, OptionError, RunError
 from anyburl.learning.claim import LOCK, claim_run
+from anyburl.learning.known import KeyFiles
 from anyburl.learning.learner import Span
 from anyburl.learning.options import LearnOptions
 from anyburl.reading import at_home
@@ -151,13 +152,20 @@ class RunDirectory:
         """Append rules as a new part, completely or not at all."""
         write_part(self.path, RuleSet.concat(list(rules)))
 
-    def finish(self, rules: RuleSet, snapshots: dict[str, RuleSet]) -> None:
-        """Write the snapshots and all rules, then remove the parts."""
+    def key_files(self, options: LearnOptions) -> KeyFiles:
+        """Return the files that tell a resumed run with `options` which bodies it need not harvest again."""
+        return KeyFiles.of(self.path, self.described()["data"].get("fingerprint"), options)
+
+    def finish(
+        self, rules: RuleSet, snapshots: dict[str, RuleSet], write_keys: Callable[[], None] = lambda: None
+    ) -> None:
+        """Write the snapshots, all rules and, with `write_keys`, the keys of bodies; then remove the parts."""
         for name, taken in snapshots.items():
             snapshot = self.path / f"rules-{name}.parquet"
             if not snapshot.exists():
                 taken.save(snapshot)
         rules.save(self.rules_file)
+        write_keys()
         remove_parts(self.path)
 
     def keep_snapshots(self, rules: RuleSet) -> None:
@@ -215,6 +223,8 @@ def trace_line(span: Span) -> dict[str, Any]:
         "reward": span.reward,
         "snapshot": span.snapshot,
         "notes": list(span.notes),
+        "listed": {str(profile): {"done": done, "of": n_bodies} for profile, (done, n_bodies) in span.listed.items()},
+        "complete": sorted(map(str, span.complete)),
         "profiles": [
             {
                 "profile": str(entry.profile),
@@ -222,6 +232,7 @@ def trace_line(span: Span) -> dict[str, Any]:
                 "attempts": entry.attempts,
                 "paths": entry.paths,
                 "new_bodies": entry.new_bodies,
+                "entered": entry.entered,
                 "new_rules": entry.new_rules,
                 "new_by_type": {str(kind): n for kind, n in zip(RuleType, entry.new_by_type, strict=False) if n},
                 "known_rules": entry.known_rules,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,20 @@ def by_frequency(bodies: BodyArrays) -> tuple[NDArray[np.int64], NDArray[np.int6
     return firsts[order], counts[order]
 
 
+class Piece(NamedTuple):
+    """Bodies to be harvested, and how many bodies a sweep had listed before them (0 if they were sampled)."""
+
+    bodies: BodyArrays
+    start: int
+
+
+class Listed(NamedTuple):
+    """How far the list of a profile's bodies has come: the first `done` of its `n_bodies` were harvested."""
+
+    done: int
+    n_bodies: int
+
+
 class BodySource:
     """Bodies of one profile for all workers; `pending` holds those found but not harvested yet.
 
@@ -70,9 +85,10 @@ class BodySource:
         self._is_large = is_large(len(graph.targets), options)
         self._grounded = profile.cyclic and profile.rule_length <= options.max_grounded
         self._lock = Lock()
-        self._pending: deque[BodyArrays] = deque()
-        self._n_held = 0  # unfinished bodies that workers hold
+        self._pending: deque[Piece] = deque()
+        self._held: list[int] = []  # the starts of the unfinished bodies that workers hold
         self._sweep: Iterator[BodyArrays] | None = None
+        self._n_all = 0  # bodies in the list of the sweep; those listed first for being frequent are listed twice
         self._can_sweep = options.heads == "all"
         self._swept = False
         self._allowance: int | None = None
@@ -82,7 +98,17 @@ class BodySource:
     @property
     def exhausted(self) -> bool:
         """Whether every body of the profile was harvested."""
-        return self._swept and not self._pending and not self._n_held
+        return self._swept and not self._pending and not self._held
+
+    @property
+    def listed(self) -> Listed | None:
+        """How far a sweep has come, or None if bodies are sampled; to be asked between spans.
+
+        A sampled body that waits may stand anywhere in the list, so nothing counts as done before it is harvested.
+        """
+        if self._sweep is None:
+            return None
+        return Listed(min([self.n_listed, *(piece.start for piece in self._pending), *self._held]), self._n_all)
 
     def start_sweep(self) -> None:
         """From now on list the bodies instead of sampling them, if that is possible."""
@@ -94,7 +120,9 @@ class BodySource:
             )
             self._can_sweep = everything is not None
             if everything is not None:
-                self._sweep = chain(self._frequent(), everything) if self.profile.rule_length == 1 else everything
+                self._n_all = everything.n_bodies
+                batches = everything.batches
+                self._sweep = chain(self._frequent(), batches) if self.profile.rule_length == 1 else batches
 
     def _frequent(self) -> Iterator[BodyArrays]:
         """Yield the bodies that paths meet often, the most frequent first: on a large graph a sweep would reach them
@@ -104,6 +132,7 @@ class BodySource:
         bodies, _, _ = self._sampled(SAMPLED_FIRST, state)
         rows, counts = by_frequency(bodies)
         often = rows[counts > 1]
+        self._n_all += len(often)
         for start in range(0, len(often), FEW):
             yield bodies.take(often[start : start + FEW])
 
@@ -122,15 +151,28 @@ class BodySource:
             if self._next_listed(self._sweep) is None:
                 return
 
-    def next_bodies(self, attempts: int, state: NDArray[np.uint64]) -> tuple[BodyArrays | None, int, int]:
+    def go_on(self, listed: Mapping[PathProfile, int], finished: Collection[PathProfile]) -> None:
+        """Go on where another source was: with nothing if the profile is `finished`, or after the bodies `listed`."""
+        if self.profile in finished:
+            self._sweep, self._swept = iter(()), True
+        elif self.profile in listed:
+            self.start_sweep()
+            self.skip(listed[self.profile])
+
+    def next_bodies(self, attempts: int, state: NDArray[np.uint64]) -> tuple[Piece | None, int, int]:
         """Return more bodies (None if a sweep has none left in this span), the attempts made and the paths found."""
         if self._sweep is not None:
-            bodies = self._next_listed(self._sweep)
-            return (None, 0, 0) if bodies is None else self._share.of(bodies, len(bodies.kinds), len(bodies.kinds))
-        if not self._is_large:
-            return self._share.of(*self._sampled(attempts, state))
-        bodies, attempts, n_paths = self._sampled(attempts * LARGE_BATCH, state)
-        return self._share.of(bodies.take(by_frequency(bodies)[0]), attempts, n_paths)
+            listed = self._next_listed(self._sweep)
+            if listed is None:
+                return None, 0, 0
+            n_listed = len(listed.bodies.kinds)
+            bodies, attempts, n_paths = self._share.of(listed.bodies, n_listed, n_listed)
+            return Piece(bodies, listed.start), attempts, n_paths
+        bodies, attempts, n_paths = self._sampled(attempts * (LARGE_BATCH if self._is_large else 1), state)
+        if self._is_large:
+            bodies = bodies.take(by_frequency(bodies)[0])
+        bodies, attempts, n_paths = self._share.of(bodies, attempts, n_paths)
+        return Piece(bodies, 0), attempts, n_paths
 
     def _sampled(self, attempts: int, state: NDArray[np.uint64]) -> tuple[BodyArrays, int, int]:
         """Sample paths; return their bodies, the attempts made and the paths found."""
@@ -144,7 +186,7 @@ class BodySource:
         )
         return bodies, attempts, len(paths.ends)
 
-    def _next_listed(self, sweep: Iterator[BodyArrays]) -> BodyArrays | None:
+    def _next_listed(self, sweep: Iterator[BodyArrays]) -> Piece | None:
         """Take the next bodies of the sweep, within this span's allowance."""
         with self._lock:
             if self._allowance is not None and self._allowance <= 0:
@@ -153,33 +195,38 @@ class BodySource:
             if bodies is None:
                 self._swept = True
                 return None
+            piece = Piece(bodies, self.n_listed)
             self.n_listed += len(bodies.kinds)
             if self._allowance is not None:
                 self._allowance -= len(bodies.kinds)
-            return bodies
+            return piece
 
-    def put(self, bodies: BodyArrays) -> None:
-        """Queue bodies to be harvested, in pieces that cores can share."""
+    def put(self, bodies: BodyArrays, start: int = 0) -> None:
+        """Queue bodies to be harvested, in pieces that cores can share; `start` is that of their `Piece`."""
         size = PIECES.get(self.profile.rule_length, 64)
-        for start in range(0, len(bodies.kinds), size):
-            self._pending.append(bodies.take(np.arange(start, min(start + size, len(bodies.kinds)))))
+        for first in range(0, len(bodies.kinds), size):
+            part = bodies.take(np.arange(first, min(first + size, len(bodies.kinds))))
+            self._pending.append(Piece(part, start))
 
-    def hold(self) -> None:
+    def hold(self, start: int) -> None:
         """Note that a worker holds an unfinished body."""
         with self._lock:
-            self._n_held += 1
+            self._held.append(start)
 
-    def release(self) -> None:
+    def release(self, start: int) -> None:
         """Note that it no longer does."""
         with self._lock:
-            self._n_held -= 1
+            self._held.remove(start)
 
-    def take_all(self) -> BodyArrays | None:
+    def take_all(self) -> Piece | None:
         """Return all bodies to be harvested, or None."""
         pieces, self._pending = self._pending, deque()
-        return BodyArrays(*(np.concatenate(columns) for columns in zip(*pieces, strict=True))) if pieces else None
+        if not pieces:
+            return None
+        columns = zip(*(piece.bodies for piece in pieces), strict=True)
+        return Piece(BodyArrays(*map(np.concatenate, columns)), min(piece.start for piece in pieces))
 
-    def take(self) -> BodyArrays | None:
+    def take(self) -> Piece | None:
         """Return bodies to be harvested, or None."""
         try:
             return self._pending.popleft()

@@ -14,6 +14,7 @@ from typing import Any
 from anyburl.errors import RunError
 from anyburl.learning.changes import GraphChange, change_between
 from anyburl.learning.claim import LOCK
+from anyburl.learning.known import NO_KEYS, THRESHOLDS, Earlier
 from anyburl.learning.learner import Learner
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.recorder import Recorder
@@ -26,9 +27,6 @@ from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
 from anyburl.writing import replace_folder, unfinished_folder
 
-THRESHOLDS = ("min_support", "min_confidence", "max_grounded", "relations", "heads", "object_identity")
-"""Options that decide which rules an exhausted profile has."""
-
 OWN_FILES = {
     LOCK,
     run_folder.OPTIONS,
@@ -36,6 +34,7 @@ OWN_FILES = {
     run_folder.TRAIN,
     run_folder.TRACE,
     run_folder.RULES,
+    run_folder.KEYS,
 }
 
 
@@ -48,21 +47,29 @@ def resume_changed(run: RunDirectory, dataset: Dataset, options: LearnOptions, l
     change = change_between(run.load_train(), dataset.train)
     _check_relations(run, dataset, change)
     rules, _ = run.load_whole_rules().with_vocabulary(change.vocabulary)
-    updated, update, finished = update_rules(rules, change, options, exhausted_profiles(run, options))
+    updated, update, finished = update_rules(rules, change, options, exhausted_profiles(run, options, len(rules)))
     known, _ = updated.with_vocabulary(dataset.vocabulary)
-    recorder = UpdateRecorder(run, dataset, options, replace(update, seconds=time.monotonic() - started), lock)
+    earlier = Earlier(NO_KEYS, span=0, finished=finished)
+    recorder = UpdateRecorder(run, dataset, options, replace(update, seconds=time.monotonic() - started), lock, earlier)
     recorder.run.append_line(update_line(recorder.update, len(known), finished))
-    learner = Learner(dataset.train, options, known=known, finished=finished)
+    learner = Learner(dataset.train, options, known=known, earlier=earlier)
     return learner, recorder
 
 
-def exhausted_profiles(run: RunDirectory, options: LearnOptions) -> frozenset[PathProfile]:
-    """Return the profiles of which the run has harvested every body, if `options` keep the rules that it kept."""
+def exhausted_profiles(run: RunDirectory, options: LearnOptions, n_rules: int) -> frozenset[PathProfile]:
+    """Return the profiles of which the run has harvested every body, if `options` keep the rules that it kept, and its
+    folder still holds them: there are `n_rules`.
+    """
     before = run.options()
     if any(getattr(before, name) != getattr(options, name) for name in THRESHOLDS):
         return frozenset()
     trace = list(run.trace())
     if any(line["dropped"] for line in trace):
+        return frozenset()
+    if any("complete" in line for line in trace):
+        finished = run.key_files(before).read(n_rules, trace).finished
+        return frozenset(profile for profile in options.profiles if profile in finished)
+    if any(line["rules"] > n_rules for line in trace):
         return frozenset()
     names = {entry["profile"] for line in trace for entry in line["profiles"] if entry["exhausted"]}
     return frozenset(profile for profile in options.profiles if str(profile) in names)
@@ -71,13 +78,21 @@ def exhausted_profiles(run: RunDirectory, options: LearnOptions) -> frozenset[Pa
 class UpdateRecorder(Recorder):
     """Records in a folder beside the run's, which takes its place at the end; if anything goes wrong, it vanishes."""
 
-    def __init__(self, run: RunDirectory, dataset: Dataset, options: LearnOptions, update: Update, lock: Lock) -> None:
+    def __init__(
+        self,
+        run: RunDirectory,
+        dataset: Dataset,
+        options: LearnOptions,
+        update: Update,
+        lock: Lock,
+        earlier: Earlier,
+    ) -> None:
         self._place, self._lock_of_place = run, lock
         place = run.path.resolve()
         stack = ExitStack()
         self._remove = weakref.finalize(self, stack.close)
         folder = stack.enter_context(unfinished_folder(place))
-        super().__init__(RunDirectory.create(folder / place.name, dataset, options))
+        super().__init__(RunDirectory.create(folder / place.name, dataset, options), earlier=earlier)
         self.update: Update = update
 
     def _save_all(self, learner: Learner, rules: RuleSet) -> None:
@@ -117,6 +132,7 @@ def update_line(update: Update, n_rules: int, finished: frozenset[PathProfile]) 
         "reward": 0.0,
         "snapshot": None,
         "notes": ["updated: the data had changed"],
+        "complete": sorted(map(str, finished)),
         "profiles": [
             {"profile": str(profile), **nothing, "reward": 0.0, "value": 0.0, "exhausted": True}
             for profile in sorted(finished, key=str)

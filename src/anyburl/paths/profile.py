@@ -18,5 +18,13 @@ class PathProfile:
         checking.flag("cyclic", self.cyclic)
         object.__setattr__(self, "rule_length", checking.whole("rule_length", self.rule_length, 1))
 
+    @classmethod
+    def parse(cls, text: str) -> PathProfile | None:
+        """Return the profile that `str` writes as `text`, or None if there is none."""
+        kind, _, length = text.partition(" ")
+        if kind not in ("cyclic", "acyclic") or not (length.isascii() and length.isdecimal() and 0 < len(length) < 10):
+            return None
+        return cls(kind == "cyclic", int(length)) if int(length) else None
+
     def __str__(self) -> str:
         return f"{'cyclic' if self.cyclic else 'acyclic'} {self.rule_length}"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl import __version__
-from anyburl.bodies.seen import SeenBodies
+from anyburl.bodies.seen import Harvested, SeenBodies
 from anyburl.learning.engines.base import CoreSpan
 from anyburl.learning.engines.parcels import Outbox, PackedRules
 from anyburl.learning.engines.search import SearchArrays
@@ -21,11 +21,9 @@ from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.engines.worker import Worker
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.learning.share import Share, shards_of
-from anyburl.learning.source import BodySource
+from anyburl.learning.source import BodySource, Listed
 from anyburl.paths.profile import PathProfile
 from anyburl.triples.vocabulary import Vocabulary
-
-Harvested = tuple[NDArray[np.uint64], NDArray[np.int32]]  # keys of bodies, and how many rules each gave
 
 
 @dataclass(frozen=True)
@@ -41,13 +39,14 @@ class SpanOrder:
 
 @dataclass(frozen=True)
 class Division:
-    """The bodies that one worker owns from now on, and how far each profile was listed before.
+    """The bodies that one worker owns from now on, how far each profile was listed before, and which are finished.
 
     With a path budget, every worker finds all bodies (`owned` is None), and harvests those that are handed out to it.
     """
 
     owned: NDArray[np.bool_] | None
-    n_listed: Mapping[PathProfile, int]
+    listed: Mapping[PathProfile, int]
+    finished: frozenset[PathProfile]
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class SpanReply:
     cores: tuple[CoreSpan, ...]
     harvested: Harvested
     exhausted: frozenset[PathProfile]
-    n_listed: Mapping[PathProfile, int]
+    listed: Mapping[PathProfile, Listed | None]
 
 
 @dataclass(frozen=True)
@@ -67,31 +66,6 @@ class Delivery:
     rules: list[PackedRules]
     reply: SpanReply | None
     wants_piece: bool  # of the bodies, to harvest them next
-
-
-class _LoggedBodies(SeenBodies):
-    """Remembers which bodies were harvested since it was last asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._log: list[Harvested] = []
-
-    def record(self, keys: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
-        """Note how many rules each of these bodies gave."""
-        super().record(keys, counts)
-        self._log.append((keys, counts.astype(np.int32)))
-
-    def take_log(self) -> Harvested:
-        """Return what was harvested since the last call."""
-        log, self._log = self._log, []
-        return join_harvested(log)
-
-
-def join_harvested(parts: list[Harvested]) -> Harvested:
-    """Concatenate lists of harvested bodies."""
-    keys = np.concatenate([np.empty(0, np.uint64), *(keys for keys, _ in parts)])
-    counts = np.concatenate([np.empty(0, np.int32), *(counts for _, counts in parts)])
-    return keys, counts
 
 
 class RayWorker:
@@ -106,7 +80,7 @@ class RayWorker:
         self._worker = Worker(search.graph, search.heads, unnamed, options, self._outbox.put)
         self._thread = ThreadPoolExecutor(1)
         self._span: Future[SpanReply]
-        self._seen = _LoggedBodies()
+        self._seen = SeenBodies()
         self._sources: dict[PathProfile, BodySource] = {}
         self._pieces: SimpleQueue[NDArray[np.int64]] = SimpleQueue()  # numbers of shards: handed out, not yet begun
         self._wants_piece = Event()
@@ -150,16 +124,16 @@ class RayWorker:
         if division is not None and known is not None:
             self._begin(division, known)
         elif known is not None:
-            self._note(known)
+            self._seen.note(known)
         self._worker.floor = order.floor
         for profile in order.sweeping:
             self._sources[profile].start_sweep()
         found = self._work_paths(order) if order.seconds is None else self._work_until(order, order.seconds, number)
         return SpanReply(
             cores=tuple(found),
-            harvested=self._seen.take_log(),
+            harvested=self._seen.take_harvested(),
             exhausted=frozenset(profile for profile, source in self._sources.items() if source.exhausted),
-            n_listed={profile: source.n_listed for profile, source in self._sources.items()},
+            listed={profile: source.listed for profile, source in self._sources.items()},
         )
 
     def stop(self) -> None:
@@ -170,25 +144,18 @@ class RayWorker:
         """Forget everything except what was harvested, and switch to another share of the bodies."""
         share = Share(division.owned)
         self._worker.forget()
-        self._seen = _LoggedBodies()
+        self._seen = SeenBodies()
         keys, counts = known
         own = np.flatnonzero(share.owns(keys))
         self._seen.enter(keys[own], 0)
-        self._note((keys[own], counts[own]))
+        self._seen.note((keys[own], counts[own]))
         graph, triples, follows = self._search.graph, self._search.triples, self._search.follows
         self._sources = {
             profile: BodySource(graph, triples, profile, self._options, share, follows)
             for profile in self._options.profiles
         }
-        for profile, n_listed in division.n_listed.items():
-            if n_listed:
-                self._sources[profile].start_sweep()
-                self._sources[profile].skip(n_listed)
-
-    def _note(self, known: Harvested) -> None:
-        """Note how many rules bodies gave that were harvested earlier, here or elsewhere."""
-        keys, counts = known
-        SeenBodies.record(self._seen, keys, counts.astype(np.int64))
+        for source in self._sources.values():
+            source.go_on(division.listed, division.finished)
 
     def _work_paths(self, order: SpanOrder) -> list[CoreSpan]:
         """Sample the paths of all cores, as every worker does, and harvest the bodies that are handed out."""
@@ -199,15 +166,15 @@ class RayWorker:
             self._worker.find_paths(self._sources[profile], self._seen, (order.number, core), stopped)
             for core, profile in enumerate(order.allocation)
         ]
-        new = [(source, bodies) for source in self._sources.values() if (bodies := source.take_all()) is not None]
-        shards = [shards_of(bodies.keys) for _, bodies in new]
+        new = [(source, queued) for source in self._sources.values() if (queued := source.take_all()) is not None]
+        shards = [shards_of(queued.bodies.keys) for _, queued in new]
         while len(piece := self._next_piece()) and not stopped():
-            for (source, bodies), shard in zip(new, shards, strict=True):
-                source.put(bodies.take(np.flatnonzero(np.isin(shard, piece))))
+            for (source, queued), shard in zip(new, shards, strict=True):
+                source.put(queued.bodies.take(np.flatnonzero(np.isin(shard, piece))), queued.start)
                 found.append(self._worker.help_with(source, self._seen, stopped))
         if stopped():  # some were not harvested: their profiles are not exhausted
-            for source, bodies in new:
-                source.put(bodies)
+            for source, queued in new:
+                source.put(*queued)
         return found
 
     def _work_until(self, order: SpanOrder, seconds: float, number: int) -> list[CoreSpan]:

@@ -10,7 +10,10 @@ from typing import Protocol
 
 import numpy as np
 
+from anyburl.bodies.seen import Harvested
 from anyburl.learning.history import ProfileSpan
+from anyburl.learning.known import Earlier
+from anyburl.learning.source import Listed
 from anyburl.learning.store import most_valuable
 from anyburl.paths.profile import PathProfile
 from anyburl.rules.types import RuleType
@@ -78,8 +81,16 @@ class Engine(Protocol):
         """Return the profiles that have no body left."""
         ...
 
-    def mark_known(self, rules: RuleSet) -> None:
-        """Treat the rules of an earlier run as found."""
+    def listed(self) -> dict[PathProfile, Listed]:
+        """Return how far the profiles have come whose bodies are listed, without those that have no body left."""
+        ...
+
+    def take_harvested(self) -> Harvested:
+        """Return the bodies harvested since the last call."""
+        ...
+
+    def go_on(self, rules: RuleSet, earlier: Earlier) -> None:
+        """Go on where an earlier run ended, before the first span; its `rules` are those that may be met again."""
         ...
 
     def take_notes(self) -> list[str]:

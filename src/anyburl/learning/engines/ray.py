@@ -8,33 +8,26 @@ gaining a worker costs no more than the current span: bodies are divided again, 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.bodies.seen import Harvested, join_harvested
 from anyburl.cluster import Crew
 from anyburl.errors import RunError
-from anyburl.learning.engines.actor import (
-    Delivery,
-    Division,
-    Harvested,
-    RayWorker,
-    SpanOrder,
-    SpanReply,
-    join_harvested,
-)
+from anyburl.learning.engines.actor import Delivery, Division, RayWorker, SpanOrder, SpanReply
 from anyburl.learning.engines.base import CoreSpan, Stoppable
 from anyburl.learning.engines.parcels import unpack_rules
 from anyburl.learning.engines.search import search_arrays
 from anyburl.learning.engines.warmup import warm_up
 from anyburl.learning.history import ProfileSpan
-from anyburl.learning.known import known_keys
+from anyburl.learning.known import Earlier, known_keys
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.share import ALL_SHARDS, N_SHARDS, Handout, divide
-from anyburl.learning.source import is_fruitless
+from anyburl.learning.source import Listed, is_fruitless
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable
@@ -66,8 +59,9 @@ class RayEngine(Stoppable):
         self._harvested: list[Harvested] = []  # all there are
         self._sweeping: set[PathProfile] = set()
         self._exhausted: set[PathProfile] = set()
-        self._n_listed: dict[PathProfile, int] = {}
-        self._n_told = 0  # of those: workers know of them
+        self._listed: dict[PathProfile, Listed] = {}  # how far all workers have come
+        self._n_told = 0  # of the harvested: workers know of them
+        self._new_harvested: list[Harvested] = []  # those that `take_harvested` has not returned yet
         self._divided = ALL_SHARDS  # the shards that were last divided or handed out,
         self._owned: dict[int, NDArray[np.bool_]] = {}  # and which of them each worker has
         search = search_arrays(table, options)
@@ -162,7 +156,11 @@ class RayEngine(Stoppable):
         if not is_new:
             return {}
         self._divided, self._n_told = shards, 0
-        return {number: Division(None if hands_out else owned, self._n_listed) for number, owned in self._owned.items()}
+        listed = {profile: place.done for profile, place in self._listed.items()}
+        finished = frozenset(self._exhausted)
+        return {
+            number: Division(None if hands_out else owned, listed, finished) for number, owned in self._owned.items()
+        }
 
     def _news(self) -> Any:
         """Return the harvested bodies that workers do not know of: all, after a division; later, with seconds, none,
@@ -190,11 +188,12 @@ class RayEngine(Stoppable):
         for place, reply in enumerate(replies):
             keys, counts = reply.harvested
             self._harvested.append((keys.copy(), counts.copy()))
+            self._new_harvested.append(self._harvested[-1])
             counts_paths = with_seconds or place == 0  # with a path budget, all have sampled the same
             cores += reply.cores if counts_paths else map(_without_paths, reply.cores)
         if is_whole:
             self._exhausted |= frozenset.intersection(*(reply.exhausted for reply in replies))
-            self._n_listed = {} if with_seconds else dict(replies[0].n_listed)
+            self._listed = dict(_listed_by_all(replies))
         return [*cores, *(rules for one in found for rules in one.rules)]
 
     def after_span(self, found: Sequence[ProfileSpan]) -> None:
@@ -205,10 +204,23 @@ class RayEngine(Stoppable):
         """Return the profiles that have no body left."""
         return set(self._exhausted)
 
-    def mark_known(self, rules: RuleSet) -> None:
-        """Treat the bodies of rules found earlier as harvested."""
+    def listed(self) -> dict[PathProfile, Listed]:
+        """Return how far lists of bodies have come; see `Engine`."""
+        return {profile: place for profile, place in self._listed.items() if profile not in self._exhausted}
+
+    def take_harvested(self) -> Harvested:
+        """Return the bodies harvested since the last call."""
+        news, self._new_harvested = self._new_harvested, []
+        return join_harvested(news)
+
+    def go_on(self, rules: RuleSet, earlier: Earlier) -> None:
+        """Go on where an earlier run ended; see `Engine`."""
         known = known_keys(self.graph, rules, self._options)
+        self._harvested.append((earlier.keys, np.zeros(len(earlier.keys), np.int32)))
         self._harvested += [(keys, counts.astype(np.int32)) for keys, counts in known]
+        self._listed = {profile: Listed(done, 0) for profile, done in earlier.listed.items()}
+        self._sweeping |= earlier.listed.keys()
+        self._exhausted |= earlier.finished
         self._owned = {}
 
     def take_notes(self) -> list[str]:
@@ -219,6 +231,14 @@ class RayEngine(Stoppable):
     def close(self) -> None:
         """Stop the workers, and Ray if it was started here."""
         self._crew.close()
+
+
+def _listed_by_all(replies: Sequence[SpanReply]) -> Iterator[tuple[PathProfile, Listed]]:
+    """Yield how far the lists of bodies have come: as far as the last of the workers, if all of them list."""
+    for profile in replies[0].listed:
+        places = [place for reply in replies if (place := reply.listed[profile]) is not None]
+        if len(places) == len(replies):
+            yield profile, min(places)
 
 
 def _without_paths(core: CoreSpan) -> CoreSpan:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
 
-from anyburl.bodies.seen import SeenBodies
+from anyburl.bodies.seen import Harvested, SeenBodies
 from anyburl.learning.engines.base import CoreSpan, Stoppable
 from anyburl.learning.engines.search import search_arrays
 from anyburl.learning.engines.worker import Worker
 from anyburl.learning.history import ProfileSpan
-from anyburl.learning.known import known_keys
+from anyburl.learning.known import Earlier, known_keys
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
-from anyburl.learning.source import BodySource
+from anyburl.learning.source import BodySource, Listed
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.table import TripleTable
@@ -89,11 +89,23 @@ class ThreadsEngine(Stoppable):
         """Return the profiles that have no body left."""
         return {profile for profile, source in self._sources.items() if source.exhausted}
 
-    def mark_known(self, rules: RuleSet) -> None:
-        """Treat the bodies of rules found earlier as seen."""
-        for keys, counts in known_keys(self.graph, rules, self._options):
-            self._seen.enter(keys, 0)
-            self._seen.record(keys, counts)
+    def listed(self) -> dict[PathProfile, Listed]:
+        """Return how far lists of bodies have come; see `Engine`."""
+        listed = {profile: source.listed for profile, source in self._sources.items() if not source.exhausted}
+        return {profile: place for profile, place in listed.items() if place is not None}
+
+    def take_harvested(self) -> Harvested:
+        """Return the bodies harvested since the last call."""
+        return self._seen.take_harvested()
+
+    def go_on(self, rules: RuleSet, earlier: Earlier) -> None:
+        """Go on where an earlier run ended; see `Engine`."""
+        for known, counts in known_keys(self.graph, rules, self._options):
+            self._seen.enter(known, 0)
+            self._seen.note((known, counts))
+        self._seen.enter(earlier.keys, 0)
+        for source in self._sources.values():
+            source.go_on(earlier.listed, earlier.finished)
 
     def take_notes(self) -> list[str]:
         """Threads do not come and go."""

@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 
-from anyburl.bodies.arrays import BodyArrays, HeadArrays, Limits, assign_memory, empty_harvest, empty_scratch
+from anyburl.bodies.arrays import HeadArrays, Limits, assign_memory, empty_harvest, empty_scratch
 from anyburl.bodies.kernel import harvest
 from anyburl.bodies.seen import SeenBodies
 from anyburl.graph.arrays import GraphArrays
@@ -16,7 +16,7 @@ from anyburl.learning.engines.base import CoreSpan
 from anyburl.learning.harvested import to_rules
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
 from anyburl.learning.reward import make_reward
-from anyburl.learning.source import LARGE, BodySource
+from anyburl.learning.source import LARGE, BodySource, Piece
 from anyburl.paths.profile import PathProfile
 from anyburl.rng import batch_state
 from anyburl.ruleset.ruleset import RuleSet
@@ -61,7 +61,7 @@ class Worker:
         if self._is_large:
             assign_memory(self._scratch)
         self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations, pca=pca)
-        self._held: tuple[BodySource, BodyArrays] | None = None  # an unfinished body of the last span
+        self._held: tuple[BodySource, Piece] | None = None  # an unfinished body of the last span
         self.floor = 0.0  # rules that are worth less are left out
 
     def work_until(
@@ -122,11 +122,11 @@ class Worker:
     def _finish(self, seen: SeenBodies, over: Callable[[], bool]) -> list[CoreSpan]:
         if self._held is None:
             return []
-        source, body = self._held
+        source, piece = self._held
         self._held = None
         found = CoreSpan(source.profile)
-        self._harvest(body, source, seen, found, over)
-        source.release()
+        self._harvest(piece, source, seen, found, over)
+        source.release(piece.start)
         return [found]
 
     def _drain(self, source: BodySource, seen: SeenBodies, found: CoreSpan, over: Callable[[], bool]) -> None:
@@ -135,32 +135,33 @@ class Worker:
 
     def _find(self, source: BodySource, seen: SeenBodies, found: CoreSpan, key: Key, batch: int) -> bool:
         """Look for bodies and queue the new ones to be harvested; False if none are left in this span."""
-        bodies, attempts, paths = source.next_bodies(ATTEMPTS, batch_state(self._options.seed, *key, batch))
-        if bodies is None:
+        piece, attempts, paths = source.next_bodies(ATTEMPTS, batch_state(self._options.seed, *key, batch))
+        if piece is None:
             return False
+        bodies = piece.bodies
         is_new, known_rules = seen.enter(bodies.keys, key[0])
         found.attempts += attempts
         found.paths += paths
         found.known_rules += known_rules
         found.entered += int(is_new.sum())
-        source.put(bodies.take(np.flatnonzero(is_new)))
+        source.put(bodies.take(np.flatnonzero(is_new)), piece.start)
         return True
 
     def _harvest(
         self,
-        bodies: BodyArrays,
+        piece: Piece,
         source: BodySource,
         seen: SeenBodies,
         found: CoreSpan,
         over: Callable[[], bool],
     ) -> None:
-        """Harvest `bodies`, one bounded kernel call at a time. When time is up, put back the rest, except an unfinished
-        body: this worker's buffers hold its counts.
+        """Harvest the bodies of `piece`, one bounded kernel call at a time. When time is up, put back the rest, except
+        an unfinished body: this worker's buffers hold its counts.
         """
         limits = harvest_limits(
             self._options, source.profile, is_large=self._is_large, pca=self._reward.pca, floor=self.floor
         )
-        done = 0
+        bodies, done = piece.bodies, 0
         while done < len(bodies.kinds) and not over():
             first = done
             done, n_rows = harvest(self._graph, self._heads, bodies, first, limits, self._scratch, self._out)
@@ -177,10 +178,10 @@ class Worker:
                 predictions = self._out.pca_predictions[:n_rows] if self._reward.pca else rules.predictions
                 found.reward += self._reward.of(rules.support, predictions, source.profile.rule_length)
         if self._scratch.grounding[0].under_way:
-            self._held = (source, bodies.take(np.array([done])))
-            source.hold()
+            self._held = (source, Piece(bodies.take(np.array([done])), piece.start))
+            source.hold(piece.start)
             done += 1
-        source.put(bodies.take(np.arange(done, len(bodies.kinds))))
+        source.put(bodies.take(np.arange(done, len(bodies.kinds))), piece.start)
 
     def _keep_to_cap(self, found: CoreSpan) -> None:
         """Drop rules that a cap would drop at the end of the span, where they are many; it still has some to drop."""

@@ -6,9 +6,11 @@
     names.parquet       readable names, if the data has any: the columns label and name
     trace.jsonl         one line per time span
     metrics.jsonl       one line per evaluation of the rules or of a snapshot
-    parts/              rules found since `rules.parquet` was written, one file every few seconds
+    parts/              rules found since `rules.parquet` was written, and the keys of bodies without rules; a file of
+                        each every few seconds
     rules-<s>.parquet   the rules after s seconds
     rules.parquet       all rules, written when the run ends
+    bodies.keys         bodies that gave no rules, so that a resumed run does not harvest them again
     .lock               locked by the process that learns into the folder: it has one writer at a time
 
 A killed run can still be opened: its rules are `rules.parquet`, if there is one, and the parts. Of a folder
@@ -50,7 +52,8 @@ VOCABULARY = "vocabulary.parquet"
 TRACE = "trace.jsonl"
 TRAIN = "train.parquet"
 NAMES = "names.parquet"
-WRITTEN = (VOCABULARY, TRAIN, NAMES, RULES, TRACE)
+KEYS = "bodies.keys"
+WRITTEN = (VOCABULARY, TRAIN, NAMES, RULES, TRACE, KEYS)
 """The files that a new run writes, besides its options."""
 
 _NAMES = {"label": pl.String, "name": pl.String}

@@ -18,31 +18,36 @@ from anyburl.writing import make_inner_folder, replacing
 
 PARTS = "parts"
 SUFFIX = ".columns"
+KEY_SUFFIX = ".keys"  # of files beside the parts: bodies that a resumed run need not harvest again
 ARRAY = b"\x93"  # with which every array begins
 
 _STORED = ("bodies", *COLUMN_TYPES)
 """What a part holds, one array after the other; then the margins, if some are known."""
 
 
-def part_files(folder: Path) -> list[Path]:
-    """Return the parts of a run in their order; other files are left alone."""
-    found = (folder / PARTS).glob(f"*{SUFFIX}")
-    return sorted((file for file in found if file.stem.isdecimal()), key=lambda file: int(file.stem))
+def part_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
+    """Return the parts of a run, or the numbered files with another suffix beside them, in their order."""
+    files = (folder / PARTS).glob(f"*{suffix}")
+    return sorted((file for file in files if file.stem.isdecimal()), key=lambda file: int(file.stem))
+
+
+def next_part(folder: Path, suffix: str = SUFFIX) -> Path:
+    """Return the path of the next numbered file; their folder is made."""
+    make_inner_folder(folder / PARTS, RunError)
+    number = max((int(file.stem) for file in part_files(folder, suffix)), default=0) + 1
+    return folder / PARTS / f"{number:06d}{suffix}"
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove the parts of a run, whose rules are in `rules.parquet`; other files are left alone."""
-    for file in part_files(folder):
+    """Remove the parts of a run, whose rules are in `rules.parquet`, and the keys beside them; no other files."""
+    for file in (*part_files(folder), *part_files(folder, KEY_SUFFIX)):
         with suppress(OSError):
             file.unlink()
 
 
 def write_part(folder: Path, rules: RuleColumns) -> None:
     """Append rules to the parts of a run, complete or not at all."""
-    make_inner_folder(folder / PARTS, RunError)
-    number = max((int(file.stem) for file in part_files(folder)), default=0) + 1
-    target = folder / PARTS / f"{number:06d}{SUFFIX}"
-    with replacing(target, RunError) as unfinished, open(unfinished, "wb") as file:
+    with replacing(next_part(folder), RunError) as unfinished, open(unfinished, "wb") as file:
         for name in (*_STORED, *(["margin"] if rules.margin is not None else [])):
             np.save(file, getattr(rules, name))
         file.flush()
