@@ -2,7 +2,11 @@
 
 AnyburlError
 ├── DataError            triples and the files they come from
-│   └── UnknownLabelError    an entity or relation that the data does not have
+│   ├── UnknownLabelError    an entity or relation that the data does not have
+│   ├── UnknownDataError     no data set, folder or file has the given name
+│   ├── QueryError           one of many queries
+│   └── UnauthorizedError    a server asks for credentials
+│       └── CredentialsError     a server rejects the credentials it got
 ├── RuleError            the text of a rule, and files of rules
 ├── OptionError          options that do not go together, or are missing (also a ValueError)
 │   └── InvalidOptionError   a value that one option does not take
@@ -41,6 +45,30 @@ class UnknownLabelError(DataError):
         super().__init__(f"unknown {kind} {label!r}{hint}")
         self.label = label
         self.suggestions = tuple(suggestions)
+
+
+class UnknownDataError(DataError):
+    """No data set, folder or file has the given name; `suggestions` are the names of data sets that are like it."""
+
+    def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.suggestions = tuple(suggestions)
+
+
+class QueryError(DataError):
+    """One of many queries is invalid: its number, from 1, and the reason."""
+
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(f"query {number}: {reason}")
+        self.number, self.reason = number, reason
+
+
+class UnauthorizedError(DataError):
+    """A server asks for credentials, and none are known."""
+
+
+class CredentialsError(UnauthorizedError):
+    """A server rejects the credentials that it got: asking for them again would not help."""
 
 
 class RuleError(AnyburlError):

@@ -118,10 +118,10 @@ def test_a_password_on_the_command_line_is_refused_and_not_repeated(run: Any, tm
     assert not (tmp_path / "run").exists()
 
 
-def test_someone_at_a_terminal_is_asked(
-    run: Any, endpoint: SparqlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    endpoint.allow("me", "hunter2")
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Put someone at a terminal who answers with me and hunter2; return what they are asked."""
+    asked: list[str] = []
 
     class Terminal:
         def isatty(self) -> bool:
@@ -136,13 +136,30 @@ def test_someone_at_a_terminal_is_asked(
         def flush(self) -> None:
             pass
 
-    asked: list[str] = []
     terminal = Terminal()
     monkeypatch.setattr(unlocking, "sys", type("System", (), {"stdin": terminal, "stderr": terminal}))
     monkeypatch.setattr(unlocking.getpass, "getpass", lambda question: asked.append(question) or "hunter2")
+    return asked
+
+
+def test_someone_at_a_terminal_is_asked(run: Any, endpoint: SparqlServer, tmp_path: Path, asked: list[str]) -> None:
+    endpoint.allow("me", "hunter2")
     learn(run, endpoint.url, tmp_path / "run")
     assert asked == [f"user name for 127.0.0.1:{endpoint.server_address[1]}: ", "password for me: "]
     assert b"hunter2" not in everything_in(tmp_path / "run")
+
+
+def test_nobody_is_asked_when_the_credentials_of_the_environment_are_rejected(
+    run: Any, endpoint: SparqlServer, tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.allow("me", "hunter2")
+    monkeypatch.setenv("ANYBURL_SPARQL_TOKEN", "outdated")
+    told = run("learn", endpoint.url, "--out", tmp_path / "run", code=2).stderr
+    assert told == (
+        f"error: {endpoint.url} rejects the credentials: set ANYBURL_SPARQL_USER and ANYBURL_SPARQL_PASSWORD, "
+        "or ANYBURL_SPARQL_TOKEN\n"
+    )
+    assert not asked
 
 
 @pytest.mark.parametrize(

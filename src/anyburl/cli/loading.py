@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anyburl.cli.consoles import PlainConsole, counted
 from anyburl.cli.notes import Slow, SlowDownload
 from anyburl.cli.unlocking import unlock
-from anyburl.errors import DataError, OptionError, RuleError, RunError
+from anyburl.errors import OptionError, RuleError, RunError, UnknownDataError
 from anyburl.reading import at_home
 
 if TYPE_CHECKING:
@@ -105,7 +105,6 @@ def load_data_argument(
 ) -> Dataset:
     """Load DATA and, if it `is_new` and not what a run folder remembers, say what of it was left out."""
     from anyburl.triples.dataset import load_dataset
-    from anyburl.triples.remote.addresses import ADDRESS
 
     try:
         download_data_argument(data, notes)
@@ -116,11 +115,10 @@ def load_data_argument(
                 options,
                 lambda n: slow.change(f"reading {data}", f"read {data}", counted(n, "triple")),
             )
-    except DataError as error:
-        path = at_home(data)
-        is_known = path.exists() or ADDRESS.match(data) or "did you mean" in str(error)
-        hint = "" if is_known else _names_beside(path)
-        raise DataError(f"{error}{hint}") from error
+    except UnknownDataError as error:
+        if error.suggestions:
+            raise
+        raise UnknownDataError(f"{error}{_names_beside(at_home(data))}") from error
     if is_new:
         remark_left_out(dataset.name, dataset.left_out, dataset.reading, notes)
         _remark_split(dataset, notes)

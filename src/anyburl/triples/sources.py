@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import polars as pl
 
-from anyburl.errors import DataError
+from anyburl.errors import DataError, UnknownDataError
 from anyburl.reading import at_home
 from anyburl.triples.download import Progress, download, quiet
 from anyburl.triples.entries import SPLITS, SUFFIXES
@@ -158,4 +158,4 @@ def _refuse_missing(data: str) -> NoReturn:
     like = names_like(data)
     known = f": `anyburl datasets` lists the names that are known; {FOLDER_HOLDS}"
     hint = f"; did you mean {' or '.join(like)}?" if like else known
-    raise DataError(f"no data set, folder or file {data!r}{also}{hint}")
+    raise UnknownDataError(f"no data set, folder or file {data!r}{also}{hint}", like)

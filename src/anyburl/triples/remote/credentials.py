@@ -6,16 +6,10 @@ import base64
 import os
 from urllib.parse import urlsplit
 
-from anyburl.errors import DataError
-
 USER, PASSWORD, TOKEN = (f"ANYBURL_SPARQL_{name}" for name in ("USER", "PASSWORD", "TOKEN"))
 
 _given: dict[str, tuple[str, str]] = {}
 _asking: set[str] = set()
-
-
-class UnauthorizedError(DataError):
-    """A server wants to know who is asking."""
 
 
 def keep_credentials(place: str, user: str, password: str) -> None:

@@ -8,9 +8,9 @@ from contextlib import closing, contextmanager
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from anyburl.errors import DataError, MissingExtraError
+from anyburl.errors import DataError, MissingExtraError, UnauthorizedError
 from anyburl.triples.remote.addresses import DUCKDB, FROM_ENVIRONMENT, POSTGRESQL, SQLITE, Address
-from anyburl.triples.remote.credentials import UnauthorizedError, postgresql_password
+from anyburl.triples.remote.credentials import postgresql_password
 
 LISTED = "SELECT table_name FROM information_schema.tables WHERE table_schema IN ({}) ORDER BY table_name"
 

@@ -12,10 +12,10 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from anyburl.errors import DataError
+from anyburl.errors import CredentialsError, DataError, UnauthorizedError
 from anyburl.triples.fetching import RETRIES, may_pass, pause_after, reason_of
 from anyburl.triples.remote.addresses import ENDPOINT, FROM_ENVIRONMENT
-from anyburl.triples.remote.credentials import UnauthorizedError, authorization, note_asking
+from anyburl.triples.remote.credentials import authorization, note_asking
 
 RESULTS = "application/sparql-results+json"
 MOST_TOLD = 300  # bytes of what a server says
@@ -86,8 +86,9 @@ def _refusal(url: str, error: OSError | HTTPException, timeout: float, *, tried:
     if not isinstance(error, HTTPError):
         return DataError(f"{url} does not respond: {reason_of(error, timeout)}")
     if error.code == HTTPStatus.UNAUTHORIZED:
-        refused = "rejects the credentials" if tried else "asks for credentials"
-        return UnauthorizedError(f"{url} {refused}: {FROM_ENVIRONMENT[ENDPOINT]}")
+        if tried:
+            return CredentialsError(f"{url} rejects the credentials: {FROM_ENVIRONMENT[ENDPOINT]}")
+        return UnauthorizedError(f"{url} asks for credentials: {FROM_ENVIRONMENT[ENDPOINT]}")
     if error.code in (301, 302, 303, 307, 308):
         return DataError(f"{url} has moved: the server points to {error.headers.get('Location')!r}")
     said = _said(error)
