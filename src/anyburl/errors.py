@@ -22,6 +22,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from anyburl.redacting import redacted
+
 MOST_QUOTED = 200  # characters of a value in a message
 
 
@@ -29,8 +31,11 @@ class AnyburlError(Exception):
     """Base class of all errors that anyburl raises on purpose."""
 
     def __str__(self) -> str:
-        """Return the sentence in one line: a label or path may contain line breaks and codes for the terminal."""
-        return printable(super().__str__())
+        """Return the sentence in one line: a label or path may contain line breaks and codes for the terminal.
+
+        A password in an address is not repeated, wherever the address comes from.
+        """
+        return printable(redacted(super().__str__()))
 
 
 class DataError(AnyburlError):

@@ -24,8 +24,9 @@ BYTE_ORDER_MARK = "\ufeff"
 MARK = BYTE_ORDER_MARK.encode()
 
 
-def read_blocks(path: Path, start: bytes, size: int) -> Iterator[bytes]:
-    """Yield the text of a file, decompressed, in blocks of about `size` bytes that end where a line does.
+def read_blocks(path: Path, start: bytes, size: int, *, whole_lines: bool = True) -> Iterator[bytes]:
+    """Yield the text of a file, decompressed, in blocks of about `size` bytes that, with `whole_lines`, end where a
+    line does.
 
     `start` is how the file begins: it tells whether it is compressed, and how.
     """
@@ -35,7 +36,7 @@ def read_blocks(path: Path, start: bytes, size: int) -> Iterator[bytes]:
     open_file = gzip.open if start.startswith(GZIP) else bz2.open if start.startswith(BZIP2) else open
     with open_file(path, "rb") as stream:
         while block := stream.read(size):
-            yield block + stream.readline()
+            yield block + stream.readline() if whole_lines else block
 
 
 def _read_zstd(path: Path, size: int) -> Iterator[bytes]:

@@ -6,6 +6,8 @@ import base64
 import os
 from urllib.parse import urlsplit
 
+from anyburl.errors import DataError
+
 USER, PASSWORD, TOKEN = (f"ANYBURL_SPARQL_{name}" for name in ("USER", "PASSWORD", "TOKEN"))
 
 _given: dict[str, tuple[str, str]] = {}
@@ -28,7 +30,9 @@ def authorization(url: str) -> str | None:
         return None
     if _server(url) in _given:
         return _basic(*_given[_server(url)])
-    if token := os.environ.get(TOKEN):
+    if token := os.environ.get(TOKEN, "").strip():
+        if not (token.isascii() and token.isprintable()):
+            raise DataError(f"{TOKEN} is no token: expected one line of ASCII characters")
         return f"Bearer {token}"
     user = os.environ.get(USER)
     return _basic(user, os.environ.get(PASSWORD, "")) if user else None
