@@ -10,7 +10,7 @@ import bz2
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import BinaryIO, NoReturn
 
 import polars as pl
 
@@ -40,7 +40,7 @@ def read_blocks(path: Path, start: bytes, size: int, *, whole_lines: bool = True
             yield block + _rest_of_line(path, stream) if whole_lines else block
 
 
-def _rest_of_line(path: Path, stream: IO[bytes]) -> bytes:
+def _rest_of_line(path: Path, stream: gzip.GzipFile | bz2.BZ2File | BinaryIO) -> bytes:
     """Return the rest of a line; one that is longer than any label is refused before it fills the memory."""
     rest = stream.readline(MOST_REST)
     if len(rest) == MOST_REST and not rest.endswith(b"\n"):

@@ -72,7 +72,7 @@ def open_statements(path: Path) -> Iterator[Any]:
         packed = start.startswith((GZIP, ZSTD, BZIP2))
         if packed or kind == "RDF_XML":
             blocks = read_blocks(path, start, BLOCK, whole_lines=False)
-            given = {"input": _Stream(_without_bombs(path, blocks) if kind == "RDF_XML" else blocks)}
+            given: dict[str, Any] = {"input": _Stream(_without_bombs(path, blocks) if kind == "RDF_XML" else blocks)}
         else:
             given = {"path": path}
         yield library.parse(**given, format=getattr(library.RdfFormat, kind))
