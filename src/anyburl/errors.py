@@ -2,7 +2,11 @@
 
 AnyburlError
 ├── DataError            triples and the files they come from
-│   └── UnknownLabelError    an entity or relation that the data does not have
+│   ├── UnknownLabelError    an entity or relation that the data does not have
+│   ├── UnknownDataError     no data set, folder or file has the given name
+│   ├── QueryError           one of many queries
+│   └── UnauthorizedError    a server asks for credentials
+│       └── CredentialsError     a server rejects the credentials it got
 ├── RuleError            the text of a rule, and files of rules
 ├── OptionError          options that do not go together, or are missing (also a ValueError)
 │   └── InvalidOptionError   a value that one option does not take
@@ -18,6 +22,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from anyburl.redacting import redacted
+
 MOST_QUOTED = 200  # characters of a value in a message
 
 
@@ -25,8 +31,11 @@ class AnyburlError(Exception):
     """Base class of all errors that anyburl raises on purpose."""
 
     def __str__(self) -> str:
-        """Return the sentence in one line: a label or path may contain line breaks and codes for the terminal."""
-        return printable(super().__str__())
+        """Return the sentence in one line: a label or path may contain line breaks and codes for the terminal.
+
+        A password in an address is not repeated, wherever the address comes from.
+        """
+        return printable(redacted(super().__str__()))
 
 
 class DataError(AnyburlError):
@@ -42,6 +51,30 @@ class UnknownLabelError(DataError):
         super().__init__(f"{self.without_hint}{hint}")
         self.label = label
         self.suggestions = tuple(suggestions)
+
+
+class UnknownDataError(DataError):
+    """No data set, folder or file has the given name; `suggestions` are the names of data sets that are like it."""
+
+    def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.suggestions = tuple(suggestions)
+
+
+class QueryError(DataError):
+    """One of many queries is invalid: its number, from 1, and the reason."""
+
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(f"query {number}: {reason}")
+        self.number, self.reason = number, reason
+
+
+class UnauthorizedError(DataError):
+    """A server asks for credentials, and none are known."""
+
+
+class CredentialsError(UnauthorizedError):
+    """A server rejects the credentials that it got: asking for them again would not help."""
 
 
 class RuleError(AnyburlError):

@@ -52,17 +52,24 @@ def seal(path: Path) -> None:
 
 def is_sealed(path: Path) -> bool:
     """Return whether a file has a seal; raise `DamagedFileError` if its contents are not those that were sealed."""
+    found = read_seal(path)
+    if not found:
+        return False
+    with open_to_read(path) as file:
+        if found != TAG + _checksum(file, _place(file) - N_SEAL):
+            raise DamagedFileError("its contents do not match its checksum")
+    return True
+
+
+def read_seal(path: Path) -> bytes:
+    """Return the seal of a file, without looking at its contents; nothing if it has none."""
     with open_to_read(path) as file:
         place = _place(file) - N_SEAL
         if place < 0:
-            return False
+            return b""
         file.seek(place)
         found = file.read(N_SEAL)
-        if not found.startswith(TAG):
-            return False
-        if found != TAG + _checksum(file, place):
-            raise DamagedFileError("its contents do not match its checksum")
-    return True
+    return found if found.startswith(TAG) else b""
 
 
 def scan_parquet(path: str | os.PathLike[str]) -> pl.LazyFrame:

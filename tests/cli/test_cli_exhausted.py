@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
 
 import pytest
 
+from anyburl.cli import exhausted as module
 from anyburl.cli.exhausted import NO_FILES, NO_MEMORY, exhausted
 from anyburl.errors import DataError
+
+LIMITED = """
+import resource, sys
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + {more} * 1_000_000
+resource.setrlimit(resource.RLIMIT_AS, (size, size))
+from anyburl.cli.start import main
+main()
+"""
 
 
 def caused_by(error: BaseException, cause: BaseException) -> BaseException:
@@ -34,3 +45,21 @@ def test_errors_that_caused_each_other_are_looked_at_once() -> None:
     first, second = ValueError("x"), KeyError("y")
     first.__cause__, second.__context__ = second, first
     assert exhausted(first) is None
+
+
+def test_an_unexpected_error_where_no_memory_is_left_is_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LEAST", 1 << 62)
+    assert exhausted(NameError("half a library")) == NO_MEMORY
+    for told in (DataError("x"), FileNotFoundError(errno.ENOENT, "x"), KeyboardInterrupt(), SystemExit(2)):
+        assert exhausted(told) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems limit memory in other ways")
+@pytest.mark.parametrize("more", [4, 16, 40, 80, 140, 200])
+def test_a_command_without_enough_memory_ends_with_a_sentence(more: int) -> None:
+    command = [sys.executable, "-c", LIMITED.format(more=more), "rules", "nowhere"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "bug" not in ended.stderr
+    by_a_library = "OpenBLAS error: Memory allocation still failed after 10 retries, giving up."
+    assert ended.stderr.splitlines()[-1] in (f"error: {NO_MEMORY}", by_a_library)

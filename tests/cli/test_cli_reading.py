@@ -89,3 +89,10 @@ def test_columns_are_chosen_on_the_command_line(run: Any, run_json: Any, tmp_pat
 )
 def test_wrong_flags_are_one_sentence(run: Any, table: Path, tmp_path: Path, flags: Any, sentence: str) -> None:
     assert run("learn", table, *flags, "--out", tmp_path / "run", code=2).stderr.startswith(f"error: {sentence}")
+
+
+@pytest.mark.parametrize("name", ["graph of 2026.tsv", "did you mean.tsv"])
+def test_a_file_with_a_typo_is_told_what_is_beside_it(run: Any, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("a\tr\tb\n")
+    told = run("learn", tmp_path / f"{name}x", "--out", tmp_path / "run", code=2)
+    assert told.stderr.endswith(f"did you mean {str(tmp_path / name)!r}?\n")

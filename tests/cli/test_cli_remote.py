@@ -110,18 +110,74 @@ def test_a_secret_is_nowhere_to_be_found(
     assert not any(secret.encode() in kept for secret in ("hunter2", "somebody", (endpoint.login or "").split()[1]))
 
 
-def test_a_password_on_the_command_line_is_refused_and_not_repeated(run: Any, tmp_path: Path) -> None:
-    for address in ("postgresql://me:hunter2@localhost/db#t", "http://me:hunter2@localhost/sparql"):
-        told = run("learn", address, "--out", tmp_path / "run", code=2)
-        assert "an address must not contain a password" in told.stderr
-        assert "hunter2" not in told.stderr + told.stdout
-    assert not (tmp_path / "run").exists()
+DOORS = [
+    ["learn", "ADDRESS", "--out", "run"],
+    ["index", "ADDRESS", "--out", "run"],
+    ["doctor", "ADDRESS"],
+    ["rules", "ADDRESS"],
+    ["predict", "ADDRESS", "a", "r", "?"],
+    ["evaluate", "rules.txt", "--data", "ADDRESS"],
+    ["rescore", "rules.txt", "--data", "ADDRESS", "--out", "run"],
+    ["publish", "facts.tsv", "ADDRESS"],
+    ["complete", "rules.txt", "--data", "ADDRESS", "--out", "run"],
+    ["complete", "rules.txt", "--data", "geo", "--out", "ADDRESS"],
+]
 
 
-def test_someone_at_a_terminal_is_asked(
-    run: Any, endpoint: SparqlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("door", DOORS, ids=" ".join)
+def test_a_secret_in_an_address_is_repeated_by_no_command(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, door: list[str]
 ) -> None:
-    endpoint.allow("me", "hunter2")
+    monkeypatch.chdir(tmp_path)
+    Path("rules.txt").write_text("4\t2\t0.5\tcapital(X,Y) <= located_in(Y,X)\n")
+    Path("facts.tsv").write_text("subject\trelation\tobject\tscore\na\tr\tb\t0.5\n")
+    for address in (
+        "postgresql://me:hunter2@localhost/db#t",
+        "http://me:hunter2@localhost/sparql",
+        "sparql:http://127.0.0.1:9/sparql?pwd=hunter2",
+        "sparql:http://127.0.0.1:9/sparql?x=hunter2",  # which may be a secret
+        "sparql:http://127.0.0.1:9/b l?x=hunter2",
+        "sparql:http://127.0.0.1:9/\u00e4?x=hunter2",
+    ):
+        arguments = [address if word == "ADDRESS" else word for word in door]
+        if door[0] == "publish" and "pwd" not in address and "me:" not in address:
+            arguments.append("--write")
+        logged = ["--log-json", "log.jsonl"] if door[0] in ("learn", "index", "evaluate", "complete") else []
+        monkeypatch.setattr("sys.argv", ["anyburl", *arguments, *logged])
+        told = run(*arguments, *logged, code=2)
+        assert told.stderr.startswith("error: ")
+        assert told.stderr.count("\n") == 1
+        assert "hunter2" not in told.stderr + told.stdout
+    assert b"hunter2" not in everything_in(tmp_path)
+    assert not Path("run").exists()
+
+
+def test_a_run_keeps_no_parameter_that_may_be_a_secret(run: Any, endpoint: SparqlServer, tmp_path: Path) -> None:
+    address = f"sparql:{endpoint.url}?unit=hunter2"
+    learn(run, address, tmp_path / "run", "--log-json", tmp_path / "log")
+    assert f"{endpoint.url}?unit=***".encode() in everything_in(tmp_path)
+    question = "predict", tmp_path / "run", f"{EX}France", f"{EX}official_language", "?"
+    told = run(*question, code=2)
+    assert "this address was kept without its parameters, which may be secret: pass the whole address" in told.stderr
+    run(*question, "--data", address)
+    run("learn", address, "--out", tmp_path / "run", "--resume", "--paths", 2000)
+    assert b"hunter2" not in everything_in(tmp_path)
+
+
+@pytest.mark.parametrize("token", ["hunter2\nsecond", "hunter2\u20ac"])
+def test_a_token_that_no_header_can_hold_is_not_repeated(
+    run: Any, endpoint: SparqlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    endpoint.allow("me", "somehow")
+    monkeypatch.setenv("ANYBURL_SPARQL_TOKEN", token)
+    told = run("learn", endpoint.url, "--out", tmp_path / "run", code=2)
+    assert told.stderr == "error: ANYBURL_SPARQL_TOKEN is no token: expected one line of ASCII characters\n"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Put someone at a terminal who answers with me and hunter2; return what they are asked."""
+    asked: list[str] = []
 
     class Terminal:
         def isatty(self) -> bool:
@@ -136,13 +192,30 @@ def test_someone_at_a_terminal_is_asked(
         def flush(self) -> None:
             pass
 
-    asked: list[str] = []
     terminal = Terminal()
     monkeypatch.setattr(unlocking, "sys", type("System", (), {"stdin": terminal, "stderr": terminal}))
     monkeypatch.setattr(unlocking.getpass, "getpass", lambda question: asked.append(question) or "hunter2")
+    return asked
+
+
+def test_someone_at_a_terminal_is_asked(run: Any, endpoint: SparqlServer, tmp_path: Path, asked: list[str]) -> None:
+    endpoint.allow("me", "hunter2")
     learn(run, endpoint.url, tmp_path / "run")
     assert asked == [f"user name for 127.0.0.1:{endpoint.server_address[1]}: ", "password for me: "]
     assert b"hunter2" not in everything_in(tmp_path / "run")
+
+
+def test_nobody_is_asked_when_the_credentials_of_the_environment_are_rejected(
+    run: Any, endpoint: SparqlServer, tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.allow("me", "hunter2")
+    monkeypatch.setenv("ANYBURL_SPARQL_TOKEN", "outdated")
+    told = run("learn", endpoint.url, "--out", tmp_path / "run", code=2).stderr
+    assert told == (
+        f"error: {endpoint.url} rejects the credentials: set ANYBURL_SPARQL_USER and ANYBURL_SPARQL_PASSWORD, "
+        "or ANYBURL_SPARQL_TOKEN\n"
+    )
+    assert not asked
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,6 +62,52 @@ def test_damaged_files_are_refused_in_a_sentence(tmp_path: Path, content: bytes)
     (tmp_path / FILE).write_bytes(content)
     with pytest.raises(RunError, match="cannot be read as an embedding"):
         load_embedding(tmp_path, load_dataset("geo"))
+
+
+def header(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:
+    """Return what changes the header of a file, which keeps the right length."""
+
+    def changed(content: bytes) -> bytes:
+        end = 8 + int.from_bytes(content[:8], "little")
+        about = json.loads(content[8:end])
+        change(about)
+        new = json.dumps(about).encode()
+        return len(new).to_bytes(8, "little") + new + content[end:]
+
+    return changed
+
+
+TAMPERED: dict[str, Callable[[bytes], bytes]] = {
+    "a header without an end": lambda content: b"\xff" * 8 + content[8:],
+    "a header that is too long": lambda content: (1 << 40).to_bytes(8, "little") + content[8:],
+    "a header that is too short": lambda content: (9).to_bytes(8, "little") + content[8:],
+    "a huge shape": header(lambda about: about["entities"].update(shape=[1 << 40, 8])),
+    "a negative shape": header(lambda about: about["entities"].update(shape=[-1, 8])),
+    "other columns": header(lambda about: about["entities"].update(shape=[about["entities"]["shape"][0] * 4, 2])),
+    "one row": header(lambda about: about["relations"].update(shape=[8 * about["relations"]["shape"][0]])),
+    "offsets beyond the file": header(lambda about: about["relations"].update(data_offsets=[1 << 30, 1 << 31])),
+    "overlapping offsets": header(lambda about: about["relations"].update(data_offsets=[0, 16])),
+    "another type": header(lambda about: about["entities"].update(dtype="I16")),
+    "no type": header(lambda about: about["entities"].update(dtype="F99")),
+    "an array missing": header(lambda about: about.pop("relations")),
+    "no record": header(lambda about: about.pop("__metadata__")),
+    "a record of another kind": header(lambda about: about["__metadata__"].update(anyburl="[1]")),
+    "a nested record": header(lambda about: about["__metadata__"].update(anyburl="[" * 9999)),
+    "a short file": lambda content: content[:-2],
+    "a long file": lambda content: content + b"xx",
+    "no numbers": lambda content: content[:-64] + b"\xff" * 64,
+}
+
+
+@pytest.mark.parametrize("tampered", TAMPERED)
+def test_tampered_files_are_refused_in_a_sentence(tmp_path: Path, tampered: str) -> None:
+    geo = load_dataset("geo")
+    save_embedding(tmp_path, random_embedding(geo), geo, {"epochs": 3})
+    content = (tmp_path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(TAMPERED[tampered](content))
+    with pytest.raises(RunError, match="cannot be read as an embedding") as caught:
+        load_embedding(tmp_path, geo)
+    assert str(caught.value).endswith("train it again with `anyburl embed`")
 
 
 def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:

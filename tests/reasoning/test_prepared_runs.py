@@ -6,9 +6,11 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from runs import copy_run, make_run, open_run, people, told, write_data
 
@@ -17,6 +19,7 @@ from anyburl import Reasoner, RuleSet, RunDirectory
 from anyburl.errors import RunError
 from anyburl.reasoning.opening import Front, make_prepared
 from anyburl.reasoning.prepared import CARD, NotPreparedError, can_prepare, open_prepared
+from anyburl.sealed import TAG
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +92,7 @@ def test_a_copied_folder_is_used_and_its_times_are_remembered(run: Path) -> None
         os.utime(file, (1, 1))
     assert is_used(run)
     card = json.loads((run / "prepared" / CARD).read_text())
-    assert {time for _, time, _ in card["files"].values()} == {10**9}
+    assert {time for _, time, *_ in card["files"].values()} == {10**9}
     assert card["rules"]["stamp"][1] == 10**9
 
 
@@ -134,6 +137,32 @@ def flip_bytes(run: Path) -> None:
     os.utime(file, (1, 1))  # whatever the clock says
 
 
+def exchange(file: Path, change: Callable[[bytes], bytes]) -> None:
+    """Put other contents into a file, which keeps its size and its time."""
+    before, content = file.stat(), file.read_bytes()
+    file.write_bytes(change(content))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert file.read_bytes() != content
+
+
+def use_arrays_of_other_rules(run: Path) -> None:
+    heads = np.load(run / "prepared" / "rules" / "head.npy")
+    other = BytesIO()
+    np.save(other, heads[::-1])
+    exchange(run / "prepared" / "rules" / "head.npy", lambda content: other.getvalue())
+
+
+def use_rules_of_another_run(run: Path) -> None:
+    """Other rules of the same size have another seal; where that is all that differs, it is enough."""
+    place = (run / "rules.parquet").read_bytes().index(TAG) + len(TAG)
+    exchange(run / "rules.parquet", lambda content: content[:place] + b"seal" + content[place + 4 :])
+
+
+def use_other_data(run: Path) -> None:
+    exchange(run.parent / "data" / "train.txt", lambda content: content.replace(b"p00", b"q00"))
+
+
 def delete_a_file(run: Path) -> None:
     (run / "prepared" / "groups.npy").unlink()
 
@@ -175,6 +204,8 @@ DAMAGES: dict[Callable[[Path], None], str] = {
     remove_a_split: "the data has changed since",
     truncate: "are damaged (rules/head.npy has",
     flip_bytes: "are damaged (index/pairs/codes.npy has changed)",
+    use_arrays_of_other_rules: "are damaged (rules/head.npy has changed)",
+    use_other_data: "the data has changed since",
     delete_a_file: "cannot be read (",
     delete_the_data: "cannot be read (",
     write_garbage: "are damaged (",
@@ -196,6 +227,12 @@ def test_what_is_stale_or_damaged_is_noticed_and_made_again(run: Path, damage: C
     assert DAMAGES[damage] in heard.prepared[0]
     assert told(reasoner) == told(Reasoner(RuleSet.load(run), run.parent / "data", threads=1))
     assert is_used(run)
+
+
+def test_rules_of_the_same_size_and_time_are_noticed(run: Path) -> None:
+    use_rules_of_another_run(run)
+    with pytest.raises(NotPreparedError, match="the rules have changed since"):
+        open_prepared(run)
 
 
 def test_what_was_prepared_and_cannot_be_opened_is_an_error_of_ours(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
 import re
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from anyburl.errors import DataError
 from anyburl.triples import COLUMNS, TripleTable, read_triples, write_triples
 from anyburl.triples.files import read_batches
+from anyburl.triples.read_options import ReadOptions
 from kernels import examples
 
 ROWS = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch")]
@@ -332,3 +334,15 @@ def test_commas_are_answered_with_what_would_do(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("ed,speaks,dutch\n")
     with pytest.raises(DataError, match=r"fields \(separate them by tabs, not commas\), got 1: 'ed,speaks,dutch'"):
         read_triples(tmp_path / "train.txt")
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.bz2", ".csv", ".csv.gz"])
+def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setattr("anyburl.triples.lines.MOST_REST", 100_000)
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(suffix).suffix, bytes)
+    file = tmp_path / f"graph{suffix}"
+    file.write_bytes(pack(b"subject,relation,object\n" + b"a" * 200_000))
+    with pytest.raises(DataError, match="expected lines of at most 100,000 bytes, got a longer one: is it text"):
+        list(read_batches(file, ReadOptions(), size=1000))

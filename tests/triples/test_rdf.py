@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from anyburl import DataError, MissingExtraError, ReadOptions, load_dataset
 from anyburl.triples.files import read_batches, read_triples
+from anyburl.triples.rdf_names import read_labels
 
 KEEP = ReadOptions(literals="keep")
 EX = "http://example.org/"
@@ -167,3 +169,84 @@ def test_labels_that_are_no_iris_come_back(tmp_path: Path) -> None:
         ("a b", "r", '"x"'),
         ("urn:anyburl:range:x", "urn:anyburl:%41", "u:v"),
     ]
+
+
+def rdf_xml(declared: str, subject: str = f"{EX}ed", text: str = "") -> str:
+    """Return a statement in RDF/XML, after what is declared."""
+    return (
+        f'<?xml version="1.0"?>\n{declared}\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
+        f'xmlns:ex="{EX}"><rdf:Description rdf:about="{subject}"><ex:speaks rdf:resource="{EX}dutch"/>'
+        f"<ex:name>{text}</ex:name></rdf:Description></rdf:RDF>"
+    )
+
+
+NESTED = "\n".join(
+    ["<!DOCTYPE x [", '<!ENTITY a0 "ha">', *(f'<!ENTITY a{i} "{f"&a{i - 1};" * 30}">' for i in range(1, 11)), "]>"]
+)
+BOMBS = {
+    "nested": (NESTED, 4),
+    "twice": ('<!DOCTYPE x [<!ENTITY a "ha"> <!ENTITY b "&a;&a;">]>', 2),
+    "long": (f'<!DOCTYPE x [<!ENTITY a "{"h" * 257}">]>', 2),
+    "parameter": ('<!DOCTYPE x [<!ENTITY % a "ha">]>', 2),
+    "external": ('<!DOCTYPE x [\n<!ENTITY a SYSTEM "file:///etc/passwd">]>', 3),
+    "public": ('<!DOCTYPE x [<!ENTITY a PUBLIC "x" "http://example.org/x">]>', 2),
+    "commented": ('<!DOCTYPE x [<!-- <!ENTITY a "&b;"> -->]>', 2),
+    "lower case": ('<!doctype x [<!ENTITY a "&b;">]>', 2),
+    "unfinished": ('<!DOCTYPE x [<!ENTITY a "', 2),
+    "without a name": ('<!DOCTYPE x [<!ENTITY "a">]>', 2),
+}
+
+
+@pytest.mark.parametrize("name", ["a.rdf", "a.owl", "a.owl.gz", "a.rdf.bz2"])
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_entities_that_multiply_are_refused_before_they_are_parsed(tmp_path: Path, name: str, bomb: str) -> None:
+    declared, line = BOMBS[bomb]
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(name).suffix, bytes)
+    (tmp_path / name).write_bytes(pack(rdf_xml(declared).encode()))
+    for read in (read_triples, read_labels):
+        with pytest.raises(DataError, match=f"{name}:{line}: expected XML entities that stand for at most 256 bytes"):
+            read(tmp_path / name)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_entities_in_other_encodings_are_never_parsed(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.rdf").write_bytes(rdf_xml(NESTED).encode(encoding))
+    with pytest.raises(DataError, match="expected RDF-XML, cannot read it"):
+        read_triples(tmp_path / "a.rdf")
+
+
+def test_entities_late_in_a_file_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anyburl.triples.rdf.BLOCK", 100)
+    for n_spaces in range(90, 110):  # some of them are on both sides of the border between two blocks
+        (tmp_path / "a.rdf").write_text(" " * n_spaces + rdf_xml('<!DOCTYPE x [<!ENTITY a "http://x/">]>'))
+        with pytest.raises(DataError, match=r"in the first 100 bytes, got later ones|that stand for at most"):
+            read_triples(tmp_path / "a.rdf")
+
+
+@pytest.mark.parametrize("name", ["a.owl", "a.owl.gz"])
+def test_short_entities_for_namespaces_are_read(tmp_path: Path, name: str) -> None:
+    declared = f'<!DOCTYPE rdf:RDF [\n  <!ENTITY ex "{EX}" >\n  <!ENTITY caf\u00e9 "50&#37; &amp; 100%" >\n]>'
+    text = rdf_xml(declared, "&ex;ed", "&caf\u00e9;").encode()
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    assert read_triples(tmp_path / name, KEEP).rows() == [EXPECTED[0], (f"{EX}ed", f"{EX}name", '"50% & 100%"')]
+
+
+@pytest.mark.parametrize(
+    "declared", ['<!DOCTYPE rdf:RDF SYSTEM "http://example.org/rdf.dtd">', "<!DOCTYPE rdf:RDF [<!ELEMENT a ANY>]>"]
+)
+def test_document_types_without_entities_are_read(tmp_path: Path, declared: str) -> None:
+    (tmp_path / "a.rdf").write_text(rdf_xml(declared))
+    assert read_triples(tmp_path / "a.rdf").rows() == EXPECTED[:1]
+
+
+def test_text_that_may_repeat_an_entity_over_and_over_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anyburl.triples.rdf.BLOCK", 1000)
+    monkeypatch.setattr("anyburl.triples.rdf.MOST_EXPANDED", 5000)
+    for declared, n in (('<!DOCTYPE x [<!ENTITY a "ha">]>', 1000), ("", 100_000)):
+        (tmp_path / "a.rdf").write_text(rdf_xml(declared, text="&amp;" * n))
+        read_triples(tmp_path / "a.rdf")
+    (tmp_path / "a.rdf").write_text(rdf_xml('<!DOCTYPE x [<!ENTITY a "ha">]>', text="&a;" * 3000))
+    with pytest.raises(DataError, match="at most 5,000 bytes of text in one piece with XML entities"):
+        read_triples(tmp_path / "a.rdf")

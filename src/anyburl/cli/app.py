@@ -10,6 +10,7 @@ from __future__ import annotations
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -184,6 +185,7 @@ def main() -> None:
     """Run the command line: the entry point `anyburl`."""
     prepare_streams()
     handle_signals(leave)
+    warnings.filterwarnings("ignore", "Polars binary is missing")  # for want of memory, which is told in a sentence
     command = typer.main.get_command(app)
     sys.unraisablehook = raise_again
     handle_signals(signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Handles Ctrl-C and SIGTERM while modules are imported.
+"""Handles Ctrl-C, SIGTERM and want of memory while modules are imported.
 
 This module comes first: before it, Python answers an interrupt with a traceback. It imports only what is there when
 Python starts, hence `_signal`: `signal` would first turn all its constants into enums.
@@ -7,6 +7,7 @@ Python starts, hence `_signal`: `signal` would first turn all its constants into
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
+import errno
 import os
 
 TYPE_CHECKING = False  # typing's takes longer to import than all the rest
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 
 SIGNALS: tuple[int, ...] = (_signal.SIGINT, _signal.SIGTERM)
 STANDARD_ERROR = 2
+NO_MEMORY = "not enough memory (or the system allows no more threads)"
+WORDS = (
+    "can't start new thread",
+    "failed to spawn",
+    "could not spawn threads",
+    "failed to map segment",
+    "annot allocate memory",
+    "nable to allocate",
+)
+"""How libraries say that they got no memory, for which they have no error of their own."""
 
 
 def handle_signals(handler: Callable[[int, FrameType | None], object]) -> None:
@@ -38,3 +49,17 @@ def leave(number: int, frame: FrameType | None) -> None:
         os.write(STANDARD_ERROR, b"error: interrupted\n")
     finally:  # also where standard error is closed, or on a full disk
         os._exit(130)
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether an error says that there is no memory, or no thread."""
+    is_told = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    return is_told or any(words in str(error) for words in WORDS)
+
+
+def leave_without_memory() -> None:
+    """End the process with a sentence, for which nothing needs to be allocated that is not there."""
+    try:
+        os.write(STANDARD_ERROR, b"error: %b\n" % NO_MEMORY.encode())
+    finally:
+        os._exit(1)

@@ -103,9 +103,17 @@ def _logging(out: str | None, name: str, given: dict[str, Any]) -> Iterator[None
     if out is None:
         yield
         return
+    from anyburl.triples.remote.addresses import shown_argument
+
     with _opened(out, given) as file:
         _current = EventLog(file)
-        tell("start", command=name, anyburl=__version__, process=os.getpid(), arguments=sys.argv[1:])
+        tell(
+            "start",
+            command=name,
+            anyburl=__version__,
+            process=os.getpid(),
+            arguments=[*map(shown_argument, sys.argv[1:])],
+        )
         try:
             yield
             tell("end", code=0)

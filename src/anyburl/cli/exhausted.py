@@ -1,24 +1,22 @@
-"""Whether the system has run out of memory or of file descriptors: libraries word it in ways of their own."""
+"""Whether the system has run out of memory or of file descriptors: libraries word it in ways of their own.
+
+Some say nothing at all: Polars, if it cannot be loaded, is imported without half of its names. So the reason of any
+unexpected error is want of memory where next to nothing is left of it.
+"""
 
 from __future__ import annotations
 
 import errno
+import mmap
 from collections.abc import Iterator
 
+from anyburl.cli.early import NO_MEMORY, lacks_memory
 from anyburl.errors import AnyburlError
 
-NO_MEMORY = "not enough memory (or the system allows no more threads)"
 NO_FILES = "too many open files: allow this process more of them (ulimit -n)"
 FEWEST_FILES = 16
-WORDS = (
-    "can't start new thread",
-    "failed to spawn",
-    "could not spawn threads",
-    "failed to map segment",
-    "annot allocate memory",
-    "nable to allocate",
-)
 WORDS_FOR_FILES = ("Too many open files", "TooManyOpenFiles")
+LEAST = 1 << 28  # bytes of address space: less than Polars needs to be loaded
 
 
 def lacks_descriptors() -> str | None:
@@ -40,9 +38,21 @@ def exhausted(error: BaseException) -> str | None:
     """
     if any(_lacks_files(one) for one in _causes(error)):
         return NO_FILES
-    if not isinstance(error, AnyburlError) and any(_lacks_memory(one) for one in _causes(error)):
+    if isinstance(error, AnyburlError):
+        return None
+    if any(lacks_memory(one) for one in _causes(error)):
         return NO_MEMORY
-    return None
+    is_unexpected = not isinstance(error, OSError | KeyboardInterrupt | SystemExit)
+    return NO_MEMORY if is_unexpected and not _has_memory() else None
+
+
+def _has_memory() -> bool:
+    """Whether the system would give this process some more."""
+    try:
+        mmap.mmap(-1, LEAST).close()
+    except (OSError, MemoryError, ValueError):
+        return False
+    return True
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -57,8 +67,3 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _lacks_files(error: BaseException) -> bool:
     is_told = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
     return is_told or any(words in str(error) for words in WORDS_FOR_FILES)
-
-
-def _lacks_memory(error: BaseException) -> bool:
-    is_told = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
-    return is_told or any(words in str(error) for words in WORDS)

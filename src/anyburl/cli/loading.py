@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anyburl.cli.consoles import PlainConsole, counted
 from anyburl.cli.notes import Slow, SlowDownload
 from anyburl.cli.unlocking import unlock
-from anyburl.errors import DataError, OptionError, RuleError, RunError
+from anyburl.errors import OptionError, RuleError, RunError, UnknownDataError
 from anyburl.reading import at_home
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def existing_rules(rules: str) -> Path:
     """Return the path of RULES; what is not there is refused, with what is beside it and like it."""
     path = at_home(rules)
     if not path.exists():
-        raise RuleError(f"no run folder or rule file at {rules!r}{_names_beside(path)}")
+        from anyburl.triples.remote.addresses import shown_argument
+
+        raise RuleError(f"no run folder or rule file at {shown_argument(rules)!r}{_names_beside(path)}")
     if path.is_dir() and not (path / "options.json").exists():
         _refuse_data(path)
     return path
@@ -105,22 +107,18 @@ def load_data_argument(
 ) -> Dataset:
     """Load DATA and, if it `is_new` and not what a run folder remembers, say what of it was left out."""
     from anyburl.triples.dataset import load_dataset
-    from anyburl.triples.remote.addresses import ADDRESS
+    from anyburl.triples.remote.addresses import shown_argument
 
+    doing, done = f"reading {shown_argument(data)}", f"read {shown_argument(data)}"
     try:
         download_data_argument(data, notes)
         unlock(data)
-        with Slow(notes, f"reading {data}", f"read {data}") as slow:
-            dataset = load_dataset(
-                data,
-                options,
-                lambda n: slow.change(f"reading {data}", f"read {data}", counted(n, "triple")),
-            )
-    except DataError as error:
-        path = at_home(data)
-        is_known = path.exists() or ADDRESS.match(data) or "did you mean" in str(error)
-        hint = "" if is_known else _names_beside(path)
-        raise DataError(f"{error}{hint}") from error
+        with Slow(notes, doing, done) as slow:
+            dataset = load_dataset(data, options, lambda n: slow.change(doing, done, counted(n, "triple")))
+    except UnknownDataError as error:
+        if error.suggestions:
+            raise
+        raise UnknownDataError(f"{error}{_names_beside(at_home(data))}") from error
     if is_new:
         remark_left_out(dataset.name, dataset.left_out, dataset.reading, notes)
         _remark_split(dataset, notes)
@@ -147,9 +145,11 @@ def _remark_split(dataset: Dataset, notes: PlainConsole) -> None:
 
 def download_data_argument(data: str, notes: PlainConsole) -> None:
     """Download DATA if it is the name of a data set that is not here yet."""
+    from anyburl.triples.remote.addresses import shown_argument
     from anyburl.triples.sources import fetch_dataset
 
-    with SlowDownload(notes, f"downloading {data}", f"downloaded {data}") as slow:
+    shown = shown_argument(data)
+    with SlowDownload(notes, f"downloading {shown}", f"downloaded {shown}") as slow:
         fetch_dataset(data, slow.reach)
 
 

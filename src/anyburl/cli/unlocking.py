@@ -6,14 +6,14 @@ import getpass
 import sys
 from urllib.parse import urlsplit
 
-from anyburl.errors import OptionError
+from anyburl.errors import CredentialsError, OptionError, UnauthorizedError
 from anyburl.triples.read_options import ReadOptions
 
 
 def unlock(data: str, timeout: float = ReadOptions.timeout, *, writing: bool = False) -> None:
     """Ask for what opens the server behind DATA, if it is one; without a terminal, the environment must do."""
     from anyburl.triples.remote.addresses import ENDPOINT, find_address
-    from anyburl.triples.remote.credentials import UnauthorizedError, keep_credentials
+    from anyburl.triples.remote.credentials import keep_credentials
     from anyburl.triples.remote.read import check_access
 
     address = find_address(data)
@@ -21,9 +21,9 @@ def unlock(data: str, timeout: float = ReadOptions.timeout, *, writing: bool = F
         return
     try:
         check_access(address, timeout, writing=writing)
-    except UnauthorizedError as error:
-        if "refuses" in str(error):
-            raise
+    except CredentialsError:
+        raise
+    except UnauthorizedError:
         host = urlsplit(address.place).netloc
         user = _asked(f"user name for {host}: ") if address.kind == ENDPOINT else ""
         keep_credentials(address.place, user, getpass.getpass(f"password for {user or host}: "))

@@ -145,8 +145,10 @@ class FactStream:
 
 def open_facts(out: str, provenance: str = PROVENANCES[0]) -> FactFile | FactStream:
     """Return where facts go to: a file, or standard output."""
-    if find_address(out) is not None:
-        raise OptionError(f"write the facts to a file and check them first, then run: anyburl publish FILE {out}")
+    if (address := find_address(out)) is not None:
+        raise OptionError(
+            f"write the facts to a file and check them first, then run: anyburl publish FILE {address.text}"
+        )
     if provenance not in PROVENANCES:
         raise InvalidOptionError("provenance", f"one of {', '.join(PROVENANCES)}", provenance)
     if provenance != PROVENANCES[0] and not out.lower().removesuffix(".gz").endswith(RDF):

@@ -117,4 +117,7 @@ def _restore(trainer: Trainer, run: Path, dataset: Dataset) -> None:
     )
     if about.get("data") != dataset.fingerprint or before != now:
         raise RunError(f"{path} belongs to other data or options: drop --resume to start over")
+    expected = trainer.state()
+    if any(name not in arrays or arrays[name].shape != array.shape for name, array in expected.items()):
+        raise RunError(f"{path} has unexpected arrays: drop --resume to start over")
     trainer.restore(arrays, about)

@@ -18,6 +18,7 @@ from anyburl.triples.dataset import Dataset
 from anyburl.writing import replacing
 
 FILE, CHECKPOINT = "embedding.safetensors", "embedding.checkpoint.safetensors"
+VECTORS = ("entities", "relations")
 FORMAT = 1
 
 Arrays = dict[str, NDArray[Any]]
@@ -25,7 +26,7 @@ Arrays = dict[str, NDArray[Any]]
 
 def save_embedding(run: Path, embedding: Embedding, dataset: Dataset, about: dict[str, Any]) -> Path:
     """Write vectors, in half precision, which costs no rank; return the file."""
-    arrays = {name: getattr(embedding, name).astype(np.float16) for name in ("entities", "relations")}
+    arrays = {name: getattr(embedding, name).astype(np.float16) for name in VECTORS}
     return write_arrays(run / FILE, arrays, {**about, "data": dataset.fingerprint})
 
 
@@ -35,11 +36,25 @@ def load_embedding(run: Path, dataset: Dataset) -> Embedding:
     if not path.is_file():
         raise RunError(f'{run} has no embedding, which aggregation="hybrid" needs: train one with `anyburl embed`')
     arrays, about = read_arrays(path)
-    shapes = [arrays[name].shape[0] if name in arrays else -1 for name in ("entities", "relations")]
-    expected = [dataset.vocabulary.n_entities, 2 * dataset.vocabulary.n_relations]
-    if about.get("data") != dataset.fingerprint or shapes != expected:
+    if about.get("data") != dataset.fingerprint:
         raise RunError(f"{path} was trained on data other than {dataset.name}: train it again with `anyburl embed`")
-    return Embedding(*(arrays[name].astype(np.float32) for name in ("entities", "relations")))
+    if fault := _fault(arrays, dataset):
+        raise RunError(f"{path} cannot be read as an embedding ({fault}): train it again with `anyburl embed`")
+    return Embedding(*(arrays[name].astype(np.float32) for name in VECTORS))
+
+
+def _fault(arrays: Arrays, dataset: Dataset) -> str:
+    """Return what is wrong with the arrays of an embedding; nothing if they are as they should be."""
+    if missing := [name for name in VECTORS if name not in arrays]:
+        return f"{missing[0]} are missing"
+    vectors = [arrays[name] for name in VECTORS]
+    if any(array.dtype not in (np.float16, np.float32) or array.ndim != 2 for array in vectors):
+        return "expected tables of numbers"
+    width = vectors[0].shape[1]
+    rows = (dataset.vocabulary.n_entities, 2 * dataset.vocabulary.n_relations)
+    if width < 2 or width % 2 or any(array.shape != (n, width) for array, n in zip(vectors, rows, strict=True)):
+        return f"its tables have unexpected shapes, {' and '.join(str(array.shape) for array in vectors)}"
+    return "" if all(np.isfinite(array).all() for array in vectors) else "some numbers are infinite or missing"
 
 
 def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> Path:
@@ -58,7 +73,11 @@ def read_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
         content = path.read_bytes()
         length = int.from_bytes(content[:8], "little")
         about = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["anyburl"])
+        if not isinstance(about, dict):
+            raise TypeError("it does not say what it was trained on")
         arrays = library.load(content)
+    except MemoryError:
+        raise
     except Exception as error:  # the library has no one kind of error
         reason = " ".join(str(error).split())[:100]
         raise RunError(

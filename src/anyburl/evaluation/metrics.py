@@ -104,16 +104,19 @@ class Metrics:
 
     def __str__(self) -> str:
         figures = ", ".join(f"{name} {self.metrics[name]:.4f}" for name in ("hits@1", "hits@3", "hits@10", "mrr"))
+        return f"{figures}  [{self._protocol_text()}]"
+
+    def _protocol_text(self) -> str:
         protocol = self.protocol
         return (
-            f"{figures}  [{protocol['data']} {protocol['split']}, {protocol['queries']} queries, filtered, "
+            f"{protocol['data']} {protocol['split']}, {protocol['queries']} queries, filtered, "
             f"{protocol['ties']} ties, {protocol['aggregation']}, smoothing {protocol['smoothing']:g}, "
-            f"connected pairs {'blocked' if protocol['block_connected'] else 'not blocked'}]"
+            f"connected pairs {'blocked' if protocol['block_connected'] else 'not blocked'}"
         )
 
     def __repr__(self) -> str:
         return f"Metrics({self})"
 
     def _repr_html_(self) -> str:
-        protocol = str(self).partition("[")[2].rstrip("]")
-        return html_table(self.metrics, self.by_direction, self.by_relation, self.protocol["queries"], protocol)
+        queries, protocol = self.protocol["queries"], self._protocol_text()
+        return html_table(self.metrics, self.by_direction, self.by_relation, queries, protocol)

@@ -35,7 +35,7 @@ class EndpointPlan:
         """What would be done, in lines for people."""
         place = f"the graph <{self._options.graph}>" if self._options.graph else "the default graph"
         n_bytes = sum(len(update.encode()) for update in self._updates)
-        lines = [f"{self.n_facts:,} facts into {place} of {self.address.place}"]
+        lines = [f"{self.n_facts:,} facts into {place} of {self.address.shown}"]
         lines.append(f"in {len(self._updates):,} updates, {n_bytes / 1e6:,.2f} MB, which begin with")
         lines += [f"    {statement}" for statement in self._statements[:N_SHOWN]]
         if self.n_left_out:
@@ -46,7 +46,7 @@ class EndpointPlan:
         """Send everything; return how many facts are in. A failure says how many updates were done before."""
         for number, update in enumerate(self._updates):
             try:
-                send(self.address.place, "update", update, timeout=self._options.timeout, read=lambda answer: None)
+                send(self.address, "update", update, timeout=self._options.timeout, read=lambda answer: None)
             except DataError as error:
                 n_in = number * self._options.batch_size
                 raise type(error)(

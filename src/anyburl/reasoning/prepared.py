@@ -1,14 +1,15 @@
 """What a question needs, kept with the rules in a run folder: flat arrays, written once, memory-mapped by every
 command.
 
-    prepared/card.json   what it was made of, and the size, time and checksum of every file
+    prepared/card.json   what it was made of, and the size, time, sample and checksum of every file
     prepared/data/       the data, as `anyburl index` writes them; left out where the data are an index already
     prepared/rules/      the columns of the rules
     prepared/index/      the rule index: the rules of one head relation stand side by side
     prepared/groups.npy  the group of each rule, for tuning
 
-What is stale or damaged is noticed and never used. Times and sizes of files are compared; only where they differ, as in
-a folder that was copied, contents are.
+What is stale or damaged is noticed and never used. Times, sizes and samples of files are compared; only where they
+differ, as in a folder that was copied, whole contents are. The samples tell files of other rules or other data that
+happen to have the same size and time.
 """
 
 from __future__ import annotations
@@ -37,20 +38,22 @@ from anyburl.ruleset.columns import COLUMN_TYPES
 from anyburl.ruleset.files.run_folder import RULES
 from anyburl.ruleset.files.run_parts import part_files
 from anyburl.ruleset.ruleset import RuleSet
+from anyburl.sealed import read_seal
 from anyburl.triples.dataset import Dataset, load_dataset, load_recorded
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.sources import located
 from anyburl.tuning.evidence import rule_groups
 from anyburl.writing import replace_text, replacing_folder
 
-FORMAT = 1
+FORMAT = 2
 PREPARED = "prepared"
 CARD = "card.json"
 STORED = ("bodies", *COLUMN_TYPES)
 PIECE = 1 << 24  # bytes read at a time
+N_SAMPLED, SAMPLE = 16, 1 << 12  # places in a file, and the bytes that are read at each
 
-Stamp = tuple[int, int]
-"""Size and time of a file."""
+Stamp = tuple[int, int, int]
+"""Size and time of a file, and a checksum of a sample of its contents."""
 
 
 class NotPreparedError(Exception):
@@ -154,11 +157,11 @@ def open_prepared(run: Path) -> Prepared:
 def _check_files(folder: Path, card: dict[str, Any]) -> bool:
     """Refuse files that are not as they were written; return whether only their times have changed."""
     changed = []
-    for name, (size, time, checksum) in card["files"].items():
+    for name, (size, time, sample, checksum) in card["files"].items():
         found = stamp(folder / name)
         if found[0] != size:
             raise ValueError(f"{name} has {found[0]} bytes instead of {size}")
-        if found[1] != time:
+        if found[1:] != (time, sample):
             changed.append((name, checksum))
     for name, checksum in changed:
         if crc(folder / name) != checksum:
@@ -211,9 +214,19 @@ def source_stamps(source: str | None) -> dict[str, Stamp]:
 
 
 def stamp(path: Path) -> Stamp:
-    """Return the size and time of a file."""
+    """Return the size and time of a file, and a checksum of a sample of its contents; a folder has none."""
     found = path.stat()
-    return found.st_size, found.st_mtime_ns
+    return found.st_size, found.st_mtime_ns, 0 if path.is_dir() else _sampled(path, found.st_size)
+
+
+def _sampled(path: Path, size: int) -> int:
+    """Return the checksum of the seal of a file and of some pages of it, the first and the last among them."""
+    checksum, last = zlib.crc32(read_seal(path)), max(size - SAMPLE, 0)
+    with path.open("rb", buffering=0) as file:
+        for place in sorted({last * part // (N_SAMPLED - 1) for part in range(N_SAMPLED)}):
+            file.seek(place)
+            checksum = zlib.crc32(file.read(SAMPLE), checksum)
+    return checksum
 
 
 def digest(path: Path) -> str:
@@ -242,7 +255,7 @@ def _is_record(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, tuple)
 
 
-def _described_files(folder: Path) -> dict[str, tuple[int, int, int]]:
+def _described_files(folder: Path) -> dict[str, tuple[int, int, int, int]]:
     files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
     with ThreadPoolExecutor() as pool:
         checksums = list(pool.map(crc, files))

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.errors import DataError, OptionError
+from anyburl.errors import DataError, OptionError, QueryError
 from anyburl.reading import lines_of
 from anyburl.triples.names import Names
 from anyburl.triples.vocabulary import Vocabulary
@@ -96,7 +96,7 @@ def encode_queries(queries: Any, vocabulary: Vocabulary, names: Names | None = N
     wrong = np.flatnonzero(asks_subject == asks_object)
     if len(wrong):
         shown = " ".join(str(label) for label in frame.row(int(wrong[0])))
-        raise DataError(f"query {wrong[0] + 1}: expected a ? for either the subject or the object, got {shown!r}")
+        raise QueryError(int(wrong[0]) + 1, f"expected a ? for either the subject or the object, got {shown!r}")
     given = frame["subject"].zip_with(pl.Series(asks_object), frame["object"])
     entities = vocabulary.encode_entities(given).copy()
     relations = vocabulary.encode_relations(frame["relation"]).copy()
@@ -106,7 +106,7 @@ def encode_queries(queries: Any, vocabulary: Vocabulary, names: Names | None = N
             entities[row], relations[row] = encode_query(query, vocabulary, names)
             relations[row] %= vocabulary.n_relations
         except DataError as error:  # an unknown label, an ambiguous name
-            raise DataError(f"query {row + 1}: {error}") from error
+            raise QueryError(row + 1, str(error)) from error
     return Questions(entities, (relations + asks_subject * vocabulary.n_relations).astype(np.int32))
 
 
@@ -141,9 +141,8 @@ def read_queries(path: str | os.PathLike[str], vocabulary: Vocabulary, names: Na
     queries = [_parse_line(line, f"{path}:{number}") for number, line in lines.items()]
     try:
         return encode_queries(queries, vocabulary, names)
-    except DataError as error:
-        place, _, reason = str(error).removeprefix("query ").partition(": ")
-        raise DataError(f"{path}:{[*lines][int(place) - 1]}: {reason}") from error
+    except QueryError as error:
+        raise DataError(f"{path}:{[*lines][error.number - 1]}: {error.reason}") from error
 
 
 def _parse_line(line: str, place: str) -> Query:

@@ -10,7 +10,7 @@ import bz2
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 import polars as pl
 
@@ -19,13 +19,15 @@ from anyburl.polars_unstable import line_batches, numbered_lines
 from anyburl.triples.frames import COLUMNS
 
 BLOCK = 1 << 25  # bytes of text that are parsed at a time
+MOST_REST = 1 << 24  # bytes of a line that goes on after a block
 GZIP, ZSTD, BZIP2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
 BYTE_ORDER_MARK = "\ufeff"
 MARK = BYTE_ORDER_MARK.encode()
 
 
-def read_blocks(path: Path, start: bytes, size: int) -> Iterator[bytes]:
-    """Yield the text of a file, decompressed, in blocks of about `size` bytes that end where a line does.
+def read_blocks(path: Path, start: bytes, size: int, *, whole_lines: bool = True) -> Iterator[bytes]:
+    """Yield the text of a file, decompressed, in blocks of about `size` bytes that, with `whole_lines`, end where a
+    line does.
 
     `start` is how the file begins: it tells whether it is compressed, and how.
     """
@@ -35,7 +37,15 @@ def read_blocks(path: Path, start: bytes, size: int) -> Iterator[bytes]:
     open_file = gzip.open if start.startswith(GZIP) else bz2.open if start.startswith(BZIP2) else open
     with open_file(path, "rb") as stream:
         while block := stream.read(size):
-            yield block + stream.readline()
+            yield block + _rest_of_line(path, stream) if whole_lines else block
+
+
+def _rest_of_line(path: Path, stream: gzip.GzipFile | bz2.BZ2File | BinaryIO) -> bytes:
+    """Return the rest of a line; one that is longer than any label is refused before it fills the memory."""
+    rest = stream.readline(MOST_REST)
+    if len(rest) == MOST_REST and not rest.endswith(b"\n"):
+        raise DataError(f"{path}: expected lines of at most {MOST_REST:,} bytes, got a longer one: is it text?")
+    return rest
 
 
 def _read_zstd(path: Path, size: int) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import polars as pl
 
-from anyburl.errors import DataError
+from anyburl.errors import DataError, UnknownDataError
 from anyburl.reading import at_home
 from anyburl.triples.download import Progress, download, quiet
 from anyburl.triples.entries import SPLITS, SUFFIXES
@@ -23,7 +23,7 @@ from anyburl.triples.kgx import find_edges
 from anyburl.triples.ogb import is_ogb, read_ogb
 from anyburl.triples.read_options import ReadOptions
 from anyburl.triples.registry import data_home, download_folder, find_entry, find_folder, is_index, names_like
-from anyburl.triples.remote.addresses import Address, find_address
+from anyburl.triples.remote.addresses import Address, find_address, shown_argument
 from anyburl.triples.remote.read import read_remote
 
 FOLDER_HOLDS = (
@@ -158,4 +158,5 @@ def _refuse_missing(data: str) -> NoReturn:
     like = names_like(data)
     known = f": `anyburl datasets` lists the names that are known; {FOLDER_HOLDS}"
     hint = f"; did you mean {' or '.join(like)}?" if like else known
-    raise DataError(f"no data set, folder or file {data!r}{also}{hint}")
+    shown = shown_argument(data)
+    raise UnknownDataError(f"no data set, folder or file {shown!r}{also}{hint}", like)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anyburl.errors import DataError
-from anyburl.triples.remote.addresses import Address, find_address
+from anyburl.triples.remote.addresses import Address, find_address, shown_argument
 
 
 @pytest.mark.parametrize(
@@ -47,22 +47,100 @@ def test_names_and_paths_are_no_addresses(data: str | Path) -> None:
     assert find_address(data) is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "postgresql://me:hunter2@h/db#t",
-        "postgresql://h/db?password=hunter2",
-        "postgresql://h/db?sslpassword=hunter2#t",
-        "sparql:http://me:hunter2@h/sparql",
-        "https://hunter2@h/sparql",
-        "https://h/sparql?access_token=hunter2",
-        "https://h/sparql?apikey=hunter2",
-    ],
-)
+REFUSED = [
+    "postgresql://me:hunter2@h/db#t",
+    "postgresql://me:hun/ter2@h/db#t",
+    "postgresql://me:12/hunter2@h/db#t",
+    "postgresql://me:1#hunter2@h/db",
+    "postgresql://me%3Ahunter2@h/db",
+    "postgresql://a,b/db?password=hunter2",
+    "postgresql://h/db?sslpassword=hunter2#t",
+    "postgresql://h/db?oauth_client_secret=hunter2#t",
+    "postgresql:host=h password=hunter2",
+    "sparql:http://me:hunter2@h/sparql",
+    "sparql:http://me:80/hunter2@h/sparql",
+    "SPARQL:HTTP://ME:hunter2@h/sparql",
+    "https://hunter2@h/sparql",
+    "sparql:http://h/sparql?pwd=hunter2",
+    "sparql:http://h/sparql?p%77d=hunter2",
+    "sparql:http://h/sparql?a=b;PW=hunter2",
+    "https://h/sparql?access_token=hunter2",
+    "https://h/sparql#access_token=hunter2",
+    "https://h/sparql?apikey=hunter2",
+    "https://h/sparql?auth=hunter2",
+    "https://h/sparql?X-Amz-Signature=hunter2",
+    "https://h/sparql?sig=hunter2",
+    "https://h/sparql?default-graph-uri=http%3A%2F%2Fme%3Ahunter2%40h%2F",
+    "sqlite:x.db?password=hunter2#t",
+    "duckdb://me:hunter2@h/db#t",
+    "mysql://me:hunter2@h/db",
+    "jdbc:mysql://h/db?user=me&password=hunter2",
+    "ftp://me:hunter2@h/graph.nt",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
 def test_a_secret_in_an_address_is_refused_and_not_repeated(text: str) -> None:
     with pytest.raises(DataError, match="must not contain a password") as caught:
         find_address(text)
+    assert "hunter" not in str(caught.value)
+    assert "ter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("sparql:http://h/q?unit=hunter2&format=json", "sparql:http://h/q?unit=***&format=json"),
+        ("sparql:http://h/q?hunter2", "sparql:http://h/q?***"),
+        ("https://h/q?a=hunter2#hunter2", "sparql:https://h/q?a=***"),
+        ("postgresql://me@h/db?sslmode=require&odd=hunter2#t", "postgresql://me@h/db?sslmode=require&odd=***#t"),
+    ],
+)
+def test_what_may_be_a_secret_is_used_but_neither_kept_nor_shown(text: str, shown: str) -> None:
+    found = find_address(text)
+    assert found is not None
+    assert "hunter2" in found.place
+    assert found.text == shown
+    assert found.text.removeprefix("sparql:").startswith(found.shown)
+    assert found.hide(f"cannot open {found.place}, said 'hunter2'").count("hunter2") == 0
+    with pytest.raises(DataError, match="kept without its parameters, which may be secret: pass the whole address"):
+        find_address(found.text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["http://h:port/hunter2", "http://h:99999/?x=hunter2", "postgresql://me:hunter2", "postgresql://h:1,i:hunter2/db"],
+)
+def test_an_invalid_host_is_not_repeated(text: str) -> None:
+    with pytest.raises(DataError, match="invalid address: expected a scheme, a host and a path") as caught:
+        find_address(text)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("argument", "shown"),
+    [
+        ("--data=sparql:http://h/q?x=hunter2", "--data=sparql:http://h/q?x=***"),
+        ("postgresql:host=h password=hunter2", "postgresql:host=h password=***"),
+        (
+            "SELECT ?s { SERVICE <http://me:hunter2@h/q> { ?s ?p ?o } }",
+            "SELECT ?s { SERVICE <http://***@h/q> { ?s ?p ?o } }",
+        ),
+        ("SELECT ?s { ?s ?p <http://h/?id=5> }", "SELECT ?s { ?s ?p <http://h/?id=5> }"),
+        ("?", "?"),
+        ("--min-score", "--min-score"),
+    ],
+)
+def test_arguments_are_logged_without_secrets(argument: str, shown: str) -> None:
+    assert shown_argument(argument) == shown
+
+
+@pytest.mark.parametrize("text", [text for text in REFUSED if " " not in text])
+def test_no_error_repeats_a_secret_wherever_the_address_comes_from(text: str) -> None:
+    said = str(DataError(f"cannot open {text}, for some reason"))
+    assert "***" in said
+    assert "hunter" not in said
+    assert "ter2" not in said
 
 
 @pytest.mark.parametrize(

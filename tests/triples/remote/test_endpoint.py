@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import time
+from contextlib import suppress
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Event
 
 import pytest
 
 from anyburl.errors import DataError
 from anyburl.triples.dataset import load_dataset
 from anyburl.triples.read_options import ReadOptions
-from sparql_server import SparqlServer
+from anyburl.triples.remote import protocol
+from serving import running
+from sparql_server import JSON, SparqlServer
 
 EX = "http://example.org/"
 GRAPH = "http://example.org/graph"
@@ -232,3 +238,64 @@ def test_a_token_is_a_credential(endpoint: SparqlServer, monkeypatch: pytest.Mon
     assert "hunter" not in told
     monkeypatch.setenv("ANYBURL_SPARQL_TOKEN", "hunter2")
     assert read(endpoint) == labels(triples(3))
+
+
+class DripServer(ThreadingTCPServer):
+    """Sends `first`, and then a byte now and then until the client hangs up."""
+
+    daemon_threads = True
+
+    def __init__(self, first: bytes) -> None:
+        super().__init__(("127.0.0.1", 0), Drip)
+        self.first, self.is_over = first, Event()
+
+
+class Drip(BaseRequestHandler):
+    server: DripServer
+
+    def handle(self) -> None:
+        self.request.recv(1 << 16)
+        self.request.sendall(self.server.first)
+        with suppress(OSError):
+            while not self.server.is_over.wait(0.02):
+                self.request.sendall(b"x")
+
+
+@pytest.mark.parametrize(
+    "first", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 500 No\r\n\r\n"]
+)
+def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, first: bytes
+) -> None:
+    monkeypatch.setattr(protocol, "MOST_TIMEOUTS", 0.01)
+    with DripServer(first) as server, running(server):
+        url = f"http://127.0.0.1:{server.server_address[1]}/sparql"
+        with pytest.raises(DataError) as caught:
+            load_dataset(url, ReadOptions(timeout=100))
+    told = f"{url}: the response was not complete after 1 seconds: ask for less with --page-size or --query"
+    assert str(caught.value) == told
+
+
+def test_a_response_without_an_end_is_refused(endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "MOST_BYTES", 100_000)
+    endpoint.wrong = [("application/json", b" " * 300_000)]
+    assert "the response has more than 100,000 bytes" in refusal(endpoint)
+
+
+def counted(n: int) -> tuple[str, bytes]:
+    """Return the answer of a server that has `n` triples."""
+    row = {"p": {"type": "uri", "value": f"{EX}knows"}, "n": {"type": "literal", "value": str(n)}}
+    return JSON, json.dumps({"results": {"bindings": [row]}}).encode()
+
+
+def test_pages_that_come_again_end_the_reading_soon(endpoint: SparqlServer) -> None:
+    endpoint.fill(triples(20))
+    page = JSON, bytes(endpoint.to_json(endpoint.store.query("SELECT ?s ?p ?o { ?s ?p ?o }")))
+    endpoint.wrong = [counted(10**15), *[page] * 50]
+    assert "its pages have no stable order: expected 1,000,000,000,000,000 triples" in refusal(endpoint, page_size=20)
+    assert len(endpoint.asked) < 5
+
+
+def test_a_negative_number_of_triples_is_refused(endpoint: SparqlServer) -> None:
+    endpoint.wrong = [counted(-5)]
+    assert refusal(endpoint) == f"{endpoint.url}: expected numbers of triples (got -5)"

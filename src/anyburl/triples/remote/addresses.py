@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from anyburl.errors import DataError
 from anyburl.reading import check_utf8
+from anyburl.redacting import MASK, has_secret, redacted, redacted_address, without_values
 from anyburl.triples.entries import SUFFIXES
 
 ENDPOINT, POSTGRESQL, DUCKDB, SQLITE = "sparql", "postgresql", "duckdb", "sqlite"
-SECRETS = {
-    ENDPOINT: re.compile(r".*(pass|secret|token|key$)", re.IGNORECASE),
-    POSTGRESQL: re.compile(r"(ssl)?password|.*secret"),  # passfile and sslkey name files
-}
 ADDRESS = re.compile(r"(sparql|https?|postgres|postgresql|duckdb|sqlite):", re.IGNORECASE)
 FROM_ENVIRONMENT = {
     ENDPOINT: "set ANYBURL_SPARQL_USER and ANYBURL_SPARQL_PASSWORD, or ANYBURL_SPARQL_TOKEN",
@@ -31,7 +29,10 @@ FROM_ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Address:
-    """Where a graph is: `place` is what a driver or an HTTP client takes, `table` is there for databases only."""
+    """Where a graph is: `place` is what a driver or an HTTP client takes, `table` is there for databases only.
+
+    Parameters of `place` may be secret: `text` and `shown` are without them, for files and for people.
+    """
 
     kind: str
     place: str
@@ -39,9 +40,18 @@ class Address:
 
     @property
     def text(self) -> str:
-        """The address as a run folder remembers it."""
+        """The address as a run folder remembers it: without anything that may be a secret."""
         prefix = "" if self.kind == POSTGRESQL else f"{self.kind}:"
-        return f"{prefix}{self.place}{f'#{self.table}' if self.table else ''}"
+        return f"{prefix}{self.shown}{f'#{self.table}' if self.table else ''}"
+
+    @property
+    def shown(self) -> str:
+        """The place as messages name it: without anything that may be a secret."""
+        return self.place if self.file is not None else redacted_address(self.place)
+
+    def hide(self, said: str) -> str:
+        """Return what a server or a library says, without anything of the address that may be a secret."""
+        return said if self.file is not None else without_values(said, self.place)
 
     @property
     def name(self) -> str:
@@ -61,8 +71,12 @@ class Address:
 
 def find_address(data: str | os.PathLike[str]) -> Address | None:
     """Return what DATA stands for if it is an address; None if it is a name or a path."""
-    found = ADDRESS.match(data) if isinstance(data, str) else None
-    if not isinstance(data, str) or found is None:
+    if not isinstance(data, str):
+        return None
+    found = ADDRESS.match(data)
+    if found is None:
+        if "://" in data:
+            _refuse_secrets(data)
         return None
     kind = found[1].lower()
     if kind in (DUCKDB, SQLITE):
@@ -72,7 +86,14 @@ def find_address(data: str | os.PathLike[str]) -> Address | None:
     return _endpoint(data[found.end() :] if kind == ENDPOINT else data)
 
 
+def shown_argument(argument: str) -> str:
+    """Return an argument of the command line as a log has it: an address without anything that may be a secret."""
+    flag, value = re.fullmatch(r"(--?[\w-]+=)?(.*)", argument, re.DOTALL).groups("")  # type: ignore[union-attr]
+    return flag + (redacted_address(value) if ADDRESS.match(value) else redacted(value))
+
+
 def _in_file(kind: str, rest: str) -> Address:
+    _refuse_secrets(rest)
     path, _, table = rest.partition("#")
     path = path.removeprefix("///")  # as other tools write it
     if not path or "\0" in path:
@@ -81,34 +102,51 @@ def _in_file(kind: str, rest: str) -> Address:
 
 
 def _postgresql(rest: str) -> Address:
+    _refuse_secrets(f"postgresql:{rest}", POSTGRESQL)
     place, _, table = rest.partition("#")
-    _refuse_secrets(POSTGRESQL, f"postgresql:{place}")
+    _check_host(f"postgresql:{place}")
     if not place.startswith("//"):
-        raise DataError(f"expected postgresql://HOST/DATABASE#TABLE, got {f'postgresql:{rest}'!r}")
+        raise DataError(f"expected postgresql://HOST/DATABASE#TABLE, got {redacted_address(f'postgresql:{rest}')!r}")
     return Address(POSTGRESQL, f"postgresql:{place}", table or None)
 
 
 def _endpoint(url: str) -> Address:
-    _refuse_secrets(ENDPOINT, url)
+    _refuse_secrets(url, ENDPOINT)
+    _check_host(url)
     parts = urlsplit(url)
     if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
-        raise DataError(f"expected the address of a SPARQL endpoint, such as sparql:http://HOST/PATH, got {url!r}")
+        shown = redacted_address(url)
+        raise DataError(f"expected the address of a SPARQL endpoint, such as sparql:http://HOST/PATH, got {shown!r}")
     if parts.path.lower().endswith(SUFFIXES):
         raise DataError(
-            f"{url} looks like a file: download it and pass the file; for an endpoint, use sparql:http://..."
+            f"{redacted_address(url)} looks like a file: download it and pass the file; for an endpoint, use sparql:http://..."
         )
     return Address(ENDPOINT, url.partition("#")[0])
 
 
-def _refuse_secrets(kind: str, url: str) -> None:
+def _refuse_secrets(url: str, kind: str = "") -> None:
     """Refuse an address with a password or the like in it, without repeating it."""
-    try:
-        parts = urlsplit(url)
-        has_password = parts.password is not None or (kind == ENDPOINT and parts.username is not None)
-    except ValueError:
-        raise DataError("invalid address: expected a scheme, a host and a path") from None
-    if has_password or any(SECRETS[kind].match(name) for name, _ in parse_qsl(parts.query)):
+    if has_secret(url) or (kind == ENDPOINT and _has_user(url)):
+        instead = f"remove it and {FROM_ENVIRONMENT[kind]}" if kind in FROM_ENVIRONMENT else "remove it"
         raise DataError(
             "an address must not contain a password, since it is kept in run folders and in the shell history: "
-            f"remove it and {FROM_ENVIRONMENT[kind]}"
+            f"{instead} (an @ in a path is written %40)"
         )
+
+
+def _check_host(url: str) -> None:
+    """Refuse an address without a usable host, and one that was kept without its parameters; repeat nothing of it."""
+    if MASK in url:
+        raise DataError("this address was kept without its parameters, which may be secret: pass the whole address")
+    try:
+        hosts = urlsplit(url).netloc.rpartition("@")[2]
+        for host in hosts.split(","):  # PostgreSQL takes several
+            _ = urlsplit(f"//{host}").port
+    except ValueError:
+        raise DataError("invalid address: expected a scheme, a host and a path") from None
+
+
+def _has_user(url: str) -> bool:
+    with suppress(ValueError):
+        return urlsplit(url).username is not None
+    return False

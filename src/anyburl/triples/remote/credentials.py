@@ -14,10 +14,6 @@ _given: dict[str, tuple[str, str]] = {}
 _asking: set[str] = set()
 
 
-class UnauthorizedError(DataError):
-    """A server wants to know who is asking."""
-
-
 def keep_credentials(place: str, user: str, password: str) -> None:
     """Remember what someone was asked for, as long as this process lasts."""
     _given[_server(place)] = user, password
@@ -34,7 +30,9 @@ def authorization(url: str) -> str | None:
         return None
     if _server(url) in _given:
         return _basic(*_given[_server(url)])
-    if token := os.environ.get(TOKEN):
+    if token := os.environ.get(TOKEN, "").strip():
+        if not (token.isascii() and token.isprintable()):
+            raise DataError(f"{TOKEN} is no token: expected one line of ASCII characters")
         return f"Bearer {token}"
     user = os.environ.get(USER)
     return _basic(user, os.environ.get(PASSWORD, "")) if user else None

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from anyburl.errors import DataError, MissingExtraError
+from anyburl.errors import DataError, MissingExtraError, UnauthorizedError
+from anyburl.redacting import redacted_address
 from anyburl.triples.remote.addresses import DUCKDB, FROM_ENVIRONMENT, POSTGRESQL, SQLITE, Address
-from anyburl.triples.remote.credentials import UnauthorizedError, postgresql_password
+from anyburl.triples.remote.credentials import postgresql_password
 
 LISTED = "SELECT table_name FROM information_schema.tables WHERE table_schema IN ({}) ORDER BY table_name"
 
@@ -68,7 +69,9 @@ class PostgresqlDriver:
         except psycopg.OperationalError as error:
             if error.pgconn is None or not error.pgconn.needs_password:
                 raise
-            raise UnauthorizedError(f"{place} asks for a password: {FROM_ENVIRONMENT[POSTGRESQL]}") from error
+            raise UnauthorizedError(
+                f"{redacted_address(place)} asks for a password: {FROM_ENVIRONMENT[POSTGRESQL]}"
+            ) from error
         if not writing:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
@@ -99,7 +102,7 @@ def connected(
     except Exception as error:
         if not is_of_driver(error):
             raise
-        raise DataError(f"{address.text}: {told(error)}") from error
+        raise DataError(f"{address.text}: {address.hide(told(error))}") from error
 
 
 def _check_file(address: Address, *, writing: bool) -> None:

@@ -23,7 +23,7 @@ from anyburl.triples.remote.statements import NAMES, Statements, all_triples
 
 def read_endpoint(address: Address, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
     """Yield the triples of an endpoint, a page at a time; what they hold besides goes to `gathered`."""
-    reader = EndpointReader(address.place, options)
+    reader = EndpointReader(address, options)
     before = reader.counts()
     if not sum(n for _, n in before):
         place = " and ".join(options.graphs) or "its default graph; name others with --graph"
@@ -41,7 +41,7 @@ def read_endpoint(address: Address, options: ReadOptions, gathered: Gathered) ->
 class EndpointReader:
     """Asks one endpoint; `page_size` shrinks to what the server is willing to give at a time."""
 
-    url: str
+    address: Address
     options: ReadOptions
     page_size: int = field(init=False)
 
@@ -53,11 +53,14 @@ class EndpointReader:
         """Return how many triples each relation has, in the order of their names; for a query, one number."""
         is_query = self.options.query is not None
         query = self._queries.count("" if is_query else "?p")
-        rows = select(self.url, query, ("n",) if is_query else ("p", "n"), timeout=self.options.timeout)
+        rows = select(self.address, query, ("n",) if is_query else ("p", "n"), timeout=self.options.timeout)
         try:
-            return sorted((label(row["p"]) if "p" in row else "", int(row["n"]["value"])) for row in rows)
+            counts = sorted((label(row["p"]) if "p" in row else "", int(row["n"]["value"])) for row in rows)
+            if any(n < 0 for _, n in counts):
+                raise ValueError(f"got {min(n for _, n in counts)}")
         except ValueError as error:
-            raise DataError(f"{self.url}: expected numbers of triples ({error})") from error
+            raise DataError(f"{self.address.shown}: expected numbers of triples ({error})") from error
+        return counts
 
     def parts(self, counts: list[tuple[str, int]]) -> Iterator[Part]:
         """Yield what is to be read together."""
@@ -73,20 +76,24 @@ class EndpointReader:
                 yield page
                 return
             self.page_size = max(1, min(self.page_size, len(page)))  # perhaps the server gives no more at a time
-        seen: list[pl.Series] = []
-        while (n_read := sum(len(hashes) for hashes in seen)) < part.n_triples:
+        seen = pl.Series(dtype=pl.UInt64)
+        n_read = n_distinct = 0
+        while n_read < part.n_triples:
             page = self._page(part, n_read)
             seen.append(all_triples(page).hash_rows())
+            n_read += len(page)
             yield page
-            if not page:
-                break
-        n_distinct = pl.concat(seen).n_unique()
+            # Pages that come again are noticed soon: each look is at twice as many triples, so looking costs little.
+            if not page or n_read >= min(2 * n_distinct, part.n_triples):
+                n_distinct = seen.n_unique()
+                if n_distinct < n_read or not page:
+                    break
         if n_distinct != part.n_triples:
             raise DataError(
-                f"{self.url}: the graph changed while it was being read, or its pages have no stable order: "
+                f"{self.address.shown}: the graph changed while it was being read, or its pages have no stable order: "
                 f"expected {part.n_triples:,} triples of {part}, got {n_distinct:,}; try again, or read a copy of it"
             )
 
     def _page(self, part: Part, start: int | None) -> list[Row]:
         query = self._queries.page(part, self.page_size, start)
-        return select(self.url, query, NAMES, timeout=self.options.timeout)
+        return select(self.address, query, NAMES, timeout=self.options.timeout)

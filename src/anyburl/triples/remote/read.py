@@ -26,7 +26,7 @@ def check_access(address: Address, timeout: float, *, writing: bool = False) -> 
     """Refuse what a server refuses; `UnauthorizedError` if it asks for credentials. Nothing is changed."""
     if address.kind == ENDPOINT:
         field, text = ("update", "INSERT DATA {}") if writing else ("query", "ASK {}")
-        send(address.place, field, text, timeout=timeout, read=lambda answer: None)
+        send(address, field, text, timeout=timeout, read=lambda answer: None)
     else:
         with connected(address, timeout=timeout):
             pass

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from anyburl.errors import DataError
 from anyburl.reading import is_text
+from anyburl.triples.remote.addresses import Address
 from anyburl.triples.remote.protocol import Answer, send
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
@@ -21,22 +22,23 @@ TERM = ("type", "value", "xml:lang", "datatype")
 Row = Mapping[str, Mapping[str, Any]]
 
 
-def select(url: str, query: str, names: Sequence[str], *, timeout: float) -> list[Row]:
+def select(address: Address, query: str, names: Sequence[str], *, timeout: float) -> list[Row]:
     """Return the rows of a SELECT query, each with all of `names` bound."""
-    rows = send(url, "query", query, timeout=timeout, read=lambda answer: _rows(url, answer))
+    rows = send(address, "query", query, timeout=timeout, read=lambda answer: _rows(address, answer))
     for name in names:
         if any(name not in row for row in rows):
             wanted = ", ".join(f"?{name}" for name in names)
-            raise DataError(f"{url}: expected {wanted} in every row of the results, got one without ?{name}")
+            raise DataError(f"{address.shown}: expected {wanted} in every row of the results, got one without ?{name}")
     return rows
 
 
-def _rows(url: str, answer: Answer) -> list[Row]:
+def _rows(address: Address, answer: Answer) -> list[Row]:
     """Return the rows of an answer; one that was cut short is worth another try, one of another kind is not."""
     if "json" not in answer.content_type:
-        start = " ".join(answer.content[:80].decode("utf-8", "replace").split())
+        start = address.hide(" ".join(answer.content[:80].decode("utf-8", "replace").split()))
         raise DataError(
-            f"{url} does not respond like a SPARQL endpoint: expected JSON results, got {answer.content_type}: {start}"
+            f"{address.shown} does not respond like a SPARQL endpoint: expected JSON results, got "
+            f"{answer.content_type}: {start}"
         )
     try:
         rows: list[Row] = json.loads(answer.content)["results"]["bindings"]
