@@ -117,9 +117,9 @@ DOORS = [
     ["rules", "ADDRESS"],
     ["predict", "ADDRESS", "a", "r", "?"],
     ["evaluate", "rules.txt", "--data", "ADDRESS"],
-    ["rescore", "rules.txt", "--data", "ADDRESS", "--out", "run"],
+    ["rescore", "rules.txt", "--data", "ADDRESS", "--out", "run.txt"],
     ["publish", "facts.tsv", "ADDRESS"],
-    ["complete", "rules.txt", "--data", "ADDRESS", "--out", "run"],
+    ["complete", "rules.txt", "--data", "ADDRESS", "--out", "run.tsv"],
     ["complete", "rules.txt", "--data", "geo", "--out", "ADDRESS"],
 ]
 
@@ -149,7 +149,7 @@ def test_a_secret_in_an_address_is_repeated_by_no_command(
         assert told.stderr.count("\n") == 1
         assert "hunter2" not in told.stderr + told.stdout
     assert b"hunter2" not in everything_in(tmp_path)
-    assert not Path("run").exists()
+    assert not [*tmp_path.glob("run*")]
 
 
 def test_a_run_keeps_no_parameter_that_may_be_a_secret(run: Any, endpoint: SparqlServer, tmp_path: Path) -> None:
