@@ -83,8 +83,9 @@ class Span:
 class Learner:
     """Learns rules from the triples of `table`.
 
-    `known` are rules found before; for `finished` profiles, they are complete. `stopped_by` says why the run ended:
-    "seconds", "paths", "complete" (every body of every profile was harvested) or "interrupt".
+    `known` are rules found before, matched with the triples by label; for `finished` profiles, they are complete.
+    `stopped_by` says why the run ended: "seconds", "paths", "complete" (every body of every profile was harvested) or
+    "interrupt".
     """
 
     def __init__(
@@ -95,8 +96,8 @@ class Learner:
         known: RuleSet | None = None,
         finished: Collection[PathProfile] = (),
     ) -> None:
-        if known is not None and not known.vocabulary.same_labels(table.vocabulary):
-            raise RuleError("the known rules and the triples have different vocabularies: use with_vocabulary first")
+        if known is not None:
+            known = _matched_with(known, table)
         self.options = options
         self._finished = frozenset(finished)
         self.engine = make_engine(table, options)
@@ -236,3 +237,12 @@ class Learner:
             name = f"{self._snapshots.pop(0):g}"
             self.store.mark_snapshot(name)
         return name
+
+
+def _matched_with(known: RuleSet, table: TripleTable) -> RuleSet:
+    """Return known rules with the ids of the triples; refuse rules with labels that the triples do not have."""
+    matched = known.with_vocabulary(table.vocabulary)
+    if len(matched) < len(known):
+        n_unknown = len(known) - len(matched)
+        raise RuleError(f"{n_unknown} of {len(known)} known rules have labels that the triples do not have: drop them")
+    return matched

@@ -15,8 +15,7 @@ from anyburl.errors import RunError
 from anyburl.polars_unstable import UNREADABLE
 from anyburl.reading import is_text
 from anyburl.ruleset.files import run_folder
-from anyburl.ruleset.files.run_folder import RULES, described_run, read_trace
-from anyburl.ruleset.files.run_parts import part_files
+from anyburl.ruleset.files.run_folder import RULES, described_run, part_files, read_trace
 from anyburl.sealed import scan_parquet
 
 SPAN = {

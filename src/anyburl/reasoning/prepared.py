@@ -33,9 +33,8 @@ from anyburl.graph.stored import graph_of
 from anyburl.mapped import open_array, open_record, save_record
 from anyburl.ranking.arrays import RuleIndex
 from anyburl.ranking.blocking import blocks_connected
-from anyburl.ruleset.columns import COLUMN_TYPES
-from anyburl.ruleset.files.run_folder import RULES
-from anyburl.ruleset.files.run_parts import part_files
+from anyburl.ruleset.columns import REQUIRED
+from anyburl.ruleset.files.run_folder import RULES, part_files
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset, load_dataset, load_recorded
 from anyburl.triples.read_options import ReadOptions
@@ -46,7 +45,7 @@ from anyburl.writing import replace_text, replacing_folder
 FORMAT = 1
 PREPARED = "prepared"
 CARD = "card.json"
-STORED = ("bodies", *COLUMN_TYPES)
+STORED = ("bodies", *REQUIRED)
 PIECE = 1 << 24  # bytes read at a time
 
 Stamp = tuple[int, int]

@@ -1,4 +1,4 @@
-"""Recounts what rules predict and support, on any graph."""
+"""Counts what rules predict and support on a graph, with all threads."""
 
 from __future__ import annotations
 
@@ -28,20 +28,11 @@ from anyburl.bodies.arrays import (
 from anyburl.bodies.generalisation import canonical, with_keys
 from anyburl.bodies.kernel import score
 from anyburl.cores import available_cores
-from anyburl.errors import DataError, OptionError, RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import find_segments, owners
-from anyburl.graph.stored import graph_of
-from anyburl.rules.types import MAX_LENGTH
-from anyburl.ruleset import heads
-from anyburl.ruleset.measures import MEASURES, pca_confidence
 from anyburl.ruleset.ruleset import RuleSet
-from anyburl.ruleset.selection import best_rows
-from anyburl.triples.table import TripleTable
 
 Progress = Callable[[int], None]
-
-SMOOTHING = 5  # of the confidence that the best rules are chosen by, as in `RuleSet.top`
 
 _BODIES_AT_A_TIME = {1: 64, 2: 16}  # of longer ones 4: a body may take long, and threads should end together
 
@@ -53,87 +44,9 @@ class Counts(NamedTuple):
     support: NDArray[np.int32]
     exact: NDArray[np.bool_]
     margin: NDArray[np.float32]  # how far the confidence may be off, see `RuleColumns`
-    pca_predictions: NDArray[np.int64]  # those that the partial completeness assumption can judge; zero if not asked
-
-
-def rescore(
-    rules: RuleSet,
-    table: TripleTable,
-    *,
-    object_identity: bool = True,
-    budget: int | None = None,
-    measures: bool = False,
-    best: int | None = None,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> RuleSet:
-    """Return `rules` (with the table's vocabulary) with predictions and support counted on `table`.
-
-    Counts are exact, with `object_identity` or without; with a `budget` of edges per body, those of large bodies are
-    estimated. With `measures`, the rules also get `pca_confidence`, `head_coverage` and `lift`. With `best`, only that
-    many rules with estimated counts are recounted, those with the highest confidence. `progress` is called with the
-    number of rules done.
-    """
-    if best is not None:
-        if measures:
-            raise OptionError("measures covers all rules: drop best")
-        return _recount(rules, best_estimated(rules, best), table, object_identity, budget, threads, progress)
-    limits = counting_limits(object_identity, budget, pca=checking.flag("measures", measures))
-    graph = graph_for(rules, table)
-    counts = count_rules(rules, graph, limits, threads, progress)
-    unmeasured = dict.fromkeys(MEASURES)
-    margin = None if counts.exact.all() else counts.margin
-    new = rules.replace(
-        predictions=counts.predictions, support=counts.support, exact=counts.exact, margin=margin, **unmeasured
-    )
-    if not measures:
-        return new
-    return new.replace(
-        pca_confidence=pca_confidence(counts.support, counts.pca_predictions),
-        head_coverage=heads.head_coverage(graph, new),
-        lift=heads.lift(graph, new),
-    )
-
-
-def best_estimated(rules: RuleSet, best: int) -> NDArray[np.int64]:
-    """Return the rows of the `best` rules, by confidence, whose counts are estimates."""
-    estimated = np.flatnonzero(~rules.exact)
-    return estimated[best_rows(rules.take(estimated), best, "confidence", SMOOTHING)]
-
-
-def _recount(
-    rules: RuleSet,
-    rows: NDArray[np.int64],
-    table: TripleTable,
-    object_identity: bool,
-    budget: int | None,
-    threads: int | None,
-    progress: Progress | None,
-) -> RuleSet:
-    """Return `rules` with those at `rows` counted on `table`."""
-    counted = rescore(
-        rules.take(rows), table, object_identity=object_identity, budget=budget, threads=threads, progress=progress
-    )
-    new = {name: getattr(rules, name).copy() for name in ("predictions", "support", "exact")}
-    new["margin"] = np.zeros(len(rules), np.float32) if rules.margin is None else rules.margin.copy()
-    for name, column in new.items():
-        found = getattr(counted, name)
-        column[rows] = 0.0 if found is None else found
-    return rules.replace(**new, **dict.fromkeys(MEASURES))
-
-
-def graph_for(rules: RuleSet, table: TripleTable) -> GraphArrays:
-    """Return the graph of `table`, to count `rules` on."""
-    if not isinstance(rules, RuleSet):
-        raise RuleError(f"expected a RuleSet, such as RuleSet.load(path), got {type(rules).__name__}")
-    if not isinstance(table, TripleTable):
-        raise DataError(f"expected a TripleTable, such as the train split of a data set, got {type(table).__name__}")
-    if not rules.vocabulary.same_labels(table.vocabulary):
-        raise RuleError("the rules and the triples have different vocabularies: use with_vocabulary first")
-    longest = int(rules.lengths.max(initial=0))
-    if longest > MAX_LENGTH:
-        raise RuleError(f"rules of at most {MAX_LENGTH} body atoms can be counted, got one with {longest}")
-    return graph_of(table)
+    pca_predictions: NDArray[
+        np.int64
+    ]  # those that the partial completeness assumption can judge; zero unless `Limits.pca`
 
 
 def counting_limits(object_identity: bool, budget: int | None, *, pca: bool) -> Limits:

@@ -18,8 +18,7 @@ from anyburl.rules.rule import Atom, Constant, Rule, Term, Variable
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import first_of_each, reencode
 from anyburl.ruleset.files.labelled import encode_rules, label_rules
-from anyburl.ruleset.files.opening import PathLike, first_lines, numbered_lines
-from anyburl.ruleset.files.report import ReadReport, repeated
+from anyburl.ruleset.files.rule_file import PathLike, ReadReport, first_lines, numbered_lines, repeated
 from anyburl.triples.vocabulary import Vocabulary
 
 HEADER = "Rule\tHead Coverage"
@@ -67,9 +66,9 @@ def read_amie(path: PathLike, vocabulary: Vocabulary | None = None) -> tuple[Rul
             rejected.append((number, str(error)))
     encoded = _encode(scored)
     rules = encoded.take(first_of_each(encoded))
-    known, n_unknown = (rules, 0) if vocabulary is None else reencode(rules, vocabulary)
+    known = rules if vocabulary is None else reencode(rules, vocabulary)
     remarks = [*repeated(len(encoded) - len(rules))]
-    return known, ReadReport(len(known), n_comments, rejected, n_unknown, remarks=remarks)
+    return known, ReadReport(len(known), n_comments, rejected, len(rules) - len(known), remarks=remarks)
 
 
 def _encode(scored: list[Scored]) -> RuleColumns:
