@@ -34,13 +34,13 @@ def counts_table(counts: Mapping[str, int]) -> Table:
     return table
 
 
-def outlook_table(found: Sequence[Outlook]) -> Table:
+def outlook_table(outlooks: Sequence[Outlook]) -> Table:
     """Return what was seen of each profile, and what more time would bring."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("profile")
     for name in ("core-seconds", "bodies", "seen", "new rules per core-second"):
         table.add_column(name, justify="right")
-    for entry in found:
+    for entry in outlooks:
         table.add_row(
             str(entry.profile),
             f"{entry.core_seconds:,.1f}",

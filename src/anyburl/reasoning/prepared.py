@@ -147,10 +147,10 @@ def _check_files(folder: Path, card: dict[str, Any]) -> bool:
     """Refuse files that are not as they were written; return whether only their times have changed."""
     changed = []
     for name, (size, time, checksum) in card["files"].items():
-        found = stamp(folder / name)
-        if found[0] != size:
-            raise ValueError(f"{name} has {found[0]} bytes instead of {size}")
-        if found[1] != time:
+        size_now, time_now = stamp(folder / name)
+        if size_now != size:
+            raise ValueError(f"{name} has {size_now} bytes instead of {size}")
+        if time_now != time:
             changed.append((name, checksum))
     for name, checksum in changed:
         if crc(folder / name) != checksum:
@@ -174,14 +174,14 @@ def _check_data(card: dict[str, Any]) -> bool:
     """Refuse what was made of other data; data that are no longer there cannot have changed."""
     data = card["data"]
     try:
-        found = source_stamps(data["source"])
+        stamps = source_stamps(data["source"])
     except DataError:
         return False
-    if found == {name: tuple(given) for name, given in data["files"].items()}:
+    if stamps == {name: tuple(given) for name, given in data["files"].items()}:
         return False
     if load_recorded(data).fingerprint != data["fingerprint"]:
         raise NotPreparedError("the data has changed since")
-    data["files"] = found
+    data["files"] = stamps
     return True
 
 
@@ -204,8 +204,8 @@ def source_stamps(source: str | None) -> dict[str, Stamp]:
 
 def stamp(path: Path) -> Stamp:
     """Return the size and time of a file."""
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
 
 
 def digest(path: Path) -> str:

@@ -67,13 +67,13 @@ def count_rules(
         np.zeros(n_rules, np.float32),
         np.zeros(n_rules, np.int64),
     )
-    wanted = head_arrays(graph)
-    _score_zero(graph, wanted, rules, limits.object_identity, counts)
+    head_facts = head_arrays(graph)
+    _score_zero(graph, head_facts, rules, limits.object_identity, counts)
     with ThreadPoolExecutor(n_threads) as pool:
         for length in np.unique(rules.lengths[rules.lengths > 0]):
             rows = np.flatnonzero(rules.lengths == length)
             batches = _batches(graph, rules.take(rows), int(length))
-            scorer = _Scorer(graph, wanted, limits, int(length))
+            scorer = _Scorer(graph, head_facts, limits, int(length))
             for order, out in pool.map(scorer, batches):
                 chosen = rows[order]
                 counts.predictions[chosen], counts.support[chosen] = out.predictions, out.supports
@@ -102,7 +102,9 @@ def rule_bodies(graph: GraphArrays, rules: RuleSet, length: int) -> BodyArrays:
     return BodyArrays(kinds, relations, rules.body_constant.copy(), heads, rules.head_constant.copy(), keys)
 
 
-def _score_zero(graph: GraphArrays, wanted: HeadArrays, rules: RuleSet, object_identity: bool, counts: Counts) -> None:
+def _score_zero(
+    graph: GraphArrays, head_facts: HeadArrays, rules: RuleSet, object_identity: bool, counts: Counts
+) -> None:
     """Count rules without a body: h(X, c) predicts every entity that has h, but c itself."""
     rows = np.flatnonzero(rules.lengths == 0)
     if not len(rows):
@@ -116,8 +118,8 @@ def _score_zero(graph: GraphArrays, wanted: HeadArrays, rules: RuleSet, object_i
     reached = np.diff(graph.segment_starts) - (graph.targets[graph.segment_starts[1:] - 1] == graph.n_entities)
     counts.predictions[rows], counts.support[rows] = predictions, np.append(reached, 0)[into]
     # Every X has h. Where the object decides, that is c; or X, which h(X, self) has as its object, too.
-    judged = np.where(wanted.functional[head] | (into >= 0), predictions, 0)
-    for row in np.flatnonzero(~wanted.functional[head] & (constant == graph.n_entities)):
+    judged = np.where(head_facts.functional[head] | (into >= 0), predictions, 0)
+    for row in np.flatnonzero(~head_facts.functional[head] & (constant == graph.n_entities)):
         judged[row] = len(np.intersect1d(owners(graph, int(head[row])), owners(graph, int(back[row]))))
     counts.pca_predictions[rows] = judged
 
@@ -126,8 +128,9 @@ def _batches(
     graph: GraphArrays, rules: RuleSet, length: int
 ) -> Iterator[tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]]:
     """Group rules by body: yield distinct bodies, the offsets of their rules, those rules' rows and heads."""
-    wanted = rule_bodies(graph, rules, length)
-    plain = wanted._replace(heads=np.full_like(wanted.heads, -1), head_constants=np.full_like(wanted.heads, -1))
+    with_heads = rule_bodies(graph, rules, length)
+    no_heads = np.full_like(with_heads.heads, -1)
+    plain = with_heads._replace(heads=no_heads, head_constants=no_heads)
     bodies = with_keys(graph, plain)
     order = np.argsort(bodies.keys, kind="stable")
     firsts = np.flatnonzero(np.diff(bodies.keys[order], prepend=bodies.keys[order[:1]] + np.uint64(1)))
@@ -136,27 +139,27 @@ def _batches(
     for start in range(0, len(firsts), step):
         bounds = offsets[start : start + step + 1]
         rows = order[bounds[0] : bounds[-1]]
-        yield bodies.take(order[bounds[:-1]]), bounds - bounds[0], rows, wanted.take(rows)
+        yield bodies.take(order[bounds[:-1]]), bounds - bounds[0], rows, with_heads.take(rows)
 
 
 class _Scorer:
     """Scores one batch; makes its own buffers on each thread's first batch and keeps them."""
 
-    def __init__(self, graph: GraphArrays, wanted: HeadArrays, limits: Limits, length: int) -> None:
-        self._graph, self._wanted, self._limits, self._length = graph, wanted, limits, length
+    def __init__(self, graph: GraphArrays, head_facts: HeadArrays, limits: Limits, length: int) -> None:
+        self._graph, self._head_facts, self._limits, self._length = graph, head_facts, limits, length
         self._spare = [self._buffers()]
 
     def __call__(
         self, batch: tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]
     ) -> tuple[NDArray[np.int64], HarvestArrays]:
-        bodies, offsets, rows, wanted = batch
+        bodies, offsets, rows, with_heads = batch
         try:
             scratch = self._spare.pop()
         except IndexError:
             scratch = self._buffers()
         room = empty_harvest(len(rows), pca=self._limits.pca)
-        out = room._replace(heads=wanted.heads, head_constants=wanted.head_constants)
-        score(self._graph, self._wanted, bodies, 0, offsets.astype(np.int64), self._limits, scratch, out)
+        out = room._replace(heads=with_heads.heads, head_constants=with_heads.head_constants)
+        score(self._graph, self._head_facts, bodies, 0, offsets.astype(np.int64), self._limits, scratch, out)
         self._spare.append(scratch)
         return rows, out
 

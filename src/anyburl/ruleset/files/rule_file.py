@@ -21,7 +21,7 @@ class ReadReport:
     """How many rules were read, and what was not.
 
     `rejected` has the line number and the reason of each line that is neither a rule nor a comment nor blank;
-    `n_unknown` counts rules with labels that are not in the vocabulary that was asked for; `damaged` says which files
+    `n_unknown` counts rules with labels that are not in the given vocabulary; `damaged` says which files
     of a run folder are damaged and were left out, `remarks` what else was odd.
     """
 

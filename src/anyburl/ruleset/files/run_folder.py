@@ -69,7 +69,7 @@ def check_run_folder(folder: Path) -> None:
 
 
 def described_run(folder: Path) -> dict[str, Any]:
-    """Return what a run was asked to do, and on what: the contents of options.json."""
+    """Return the contents of options.json: the options of a run and its data."""
     check_run_folder(folder)
     path = folder / OPTIONS
     try:
