@@ -154,7 +154,7 @@ def test_top_smooths_confidences_as_the_command_line_does() -> None:
     assert rules.top(4, by="value", smoothing=1000).support.tolist() == [500, 9, 2, 0]
     assert rules.top(2).predictions.tolist() == [510, 10]
     assert inspect.signature(RuleSet.top).parameters["smoothing"].default == SMOOTHING
-    assert selection.ORDERS == ORDERS
+    assert set(ORDERS) <= set(selection.ORDERS)
     with pytest.raises(OptionError, match="smoothing must be at least 0, got -1"):
         rules.top(1, smoothing=-1)
 

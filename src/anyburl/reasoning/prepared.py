@@ -197,8 +197,8 @@ def source_stamps(source: str | None) -> dict[str, Stamp]:
     """Return the stamps of the files that data come from; none if they come from nowhere."""
     if source is None:
         return {}
-    with located(source) as found:
-        files = [found.index / "index.json"] if found.index else [file for file in found.files.values() if file]
+    with located(source) as data:
+        files = [data.index / "index.json"] if data.index else [file for file in data.files.values() if file]
         return {file.name: stamp(file) for file in files}
 
 
