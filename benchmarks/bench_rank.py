@@ -63,7 +63,7 @@ def main() -> None:
         data = anyburl.load_dataset(shared() / "data" / name)
         rules = anyburl.RuleSet.load(shared() / "peers" / f"{name}-anyburl23-100s.txt.gz")
         options = anyburl.RankOptions(weights={"Ud": 0.1, "Z": 0.01}, block_connected="off")
-        rules, _ = rules.with_vocabulary(data.vocabulary)
+        rules = rules.with_vocabulary(data.vocabulary)
         save(f"rank-peers-{name}", rank(rules, data, aggregations, options))
         return
     if sys.argv[1] == "single":

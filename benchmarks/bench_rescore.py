@@ -44,7 +44,7 @@ def main() -> None:
     for name in ("FB15k-237", "WN18RR"):
         data = anyburl.load_dataset(shared() / "data" / name)
         rules = anyburl.RuleSet.load(shared() / "peers" / f"{name}-anyburl23-100s.txt.gz")
-        rules, _ = rules.with_vocabulary(data.vocabulary)
+        rules = rules.with_vocabulary(data.vocabulary)
         anyburl.rescore(rules.filter(type="B").take(np.arange(20)), data.train)
         for label, peer in PYCLAUSE.items():
             if label.startswith(name):

@@ -278,7 +278,6 @@ def objects() -> Iterator[tuple[str, Call]]:
         yield f"rule with the body {name}", lambda world, wrong=wrong: anyburl.Rule(atom, wrong)
     for at in ([], b"10", -1, NAN):
         yield f"snapshot at {at!r}", lambda world, at=at: at_snapshot(world, at)
-    yield "count on a data set", lambda world: anyburl.rescore(world.rules, world.data)  # type: ignore[arg-type]
 
 
 def at_snapshot(world: World, at: Any) -> RuleSet:

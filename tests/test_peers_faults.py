@@ -32,7 +32,7 @@ def hub(n_members: int, idol: str = "hub") -> Dataset:
 
 
 def one_rule(data: Dataset, text: str) -> RuleSet:
-    return anyburl.rescore(make_rules([(text, (1, 1))]).with_vocabulary(data.vocabulary)[0], data.train)
+    return anyburl.rescore(make_rules([(text, (1, 1))]).with_vocabulary(data.vocabulary), data.train)
 
 
 def invoke(*arguments: object) -> int:

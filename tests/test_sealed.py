@@ -10,7 +10,7 @@ import pytest
 
 from anyburl import RuleSet
 from anyburl.errors import DataError, RuleError, RunError
-from anyburl.ruleset.files.run_parts import PARTS, part_files, read_part, write_part
+from anyburl.ruleset.files.run_folder import PARTS, part_files, read_part, write_part
 from anyburl.sealed import N_SEAL, TAG, DamagedFileError, is_sealed, scan_parquet, seal
 from anyburl.triples.files import read_triples, write_triples
 from ruleset.samples import make_rules

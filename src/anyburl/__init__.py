@@ -56,9 +56,8 @@ if TYPE_CHECKING:
     from anyburl.rules.rule import Atom, Rule
     from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.rules.types import RuleType
-    from anyburl.ruleset.counting import rescore
     from anyburl.ruleset.difference import RuleDifference, diff
-    from anyburl.ruleset.measuring import measure
+    from anyburl.ruleset.rescore import measure, rescore
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.triples.dataset import Dataset, load_dataset
     from anyburl.triples.read_options import ReadOptions
@@ -114,12 +113,12 @@ _HOMES = {
     "format_rule": "rules.syntax",
     "learn": "learning.learn",
     "load_dataset": "triples.dataset",
-    "measure": "ruleset.measuring",
+    "measure": "ruleset.rescore",
     "parse_rule": "rules.syntax",
     "plan_publishing": "publishing.publish",
     "predict": "reasoning.shortcuts",
     "publish": "publishing.publish",
-    "rescore": "ruleset.counting",
+    "rescore": "ruleset.rescore",
 }
 
 __version__ = "0.1.0"

@@ -119,6 +119,6 @@ def test_a_candidate_that_ranks_low_is_told_what_would_lift_it() -> None:
     bodies = ["dutch) <= knows(X,A)", "Y) <= lives(X,A), language(A,Y)", "dutch) <= born(X,nl)"]
     dataset = Dataset.from_triples([*facts, ("p", "born", "nl")])
     rules = make_rules([(f"speaks(X,{body}", (10, 3 + i)) for i, body in enumerate(bodies)])
-    ranker = ranker_of(rules.with_vocabulary(dataset.vocabulary)[0], dataset)
+    ranker = ranker_of(rules.with_vocabulary(dataset.vocabulary), dataset)
     found = nearmiss.near_misses(ranker, ("ed", "speaks", "dutch"))
     assert [near.missing for near in found] == [("ed", "born", "nl"), ("nl", "language", "dutch")]

@@ -26,7 +26,7 @@ FACTS = [
 
 def examined(text: str, **options: int) -> rule_examples.RuleExamples:
     dataset = Dataset.from_triples(FACTS, valid=[("p3", "speaks", "dutch")])
-    rules, _ = make_rules([(text, (4, 1))]).with_vocabulary(dataset.vocabulary)
+    rules = make_rules([(text, (4, 1))]).with_vocabulary(dataset.vocabulary)
     return examine_rule(ranker_of(rules, dataset), dataset, 0, seconds=600, **options)
 
 

@@ -15,7 +15,7 @@ from anyburl import RuleSet, learn, load_dataset
 from anyburl.learning.engines import parcels
 from anyburl.learning.engines.parcels import Outbox, pack, pack_rules, unpack, unpack_rules
 from anyburl.paths.profile import PathProfile
-from anyburl.ruleset.columns import COLUMN_TYPES
+from anyburl.ruleset.columns import REQUIRED
 
 PROFILE = PathProfile(rule_length=1, cyclic=True)
 NUMBERS = st.one_of(st.integers(-1, 3), st.integers(-(2**31), 2**31 - 1))
@@ -50,7 +50,7 @@ def test_rules_are_the_same_when_they_are_unpacked_and_take_less_room_before(rul
     packed = pack_rules(PROFILE, rules)
     found = unpack_rules(packed, rules.vocabulary)
     assert found.bodies.tolist() == rules.bodies.tolist()
-    for name in COLUMN_TYPES:
+    for name in REQUIRED:
         assert getattr(found, name).tolist() == getattr(rules, name).tolist(), name
         assert not getattr(found, name).flags.writeable, name
     assert (found.margin is None) == (rules.margin is None)

@@ -9,7 +9,7 @@ import pytest
 
 from anyburl import RuleSet, learn, load_dataset
 from anyburl.learning.store import RuleStore, ValueCounts, most_valuable
-from anyburl.ruleset.columns import COLUMN_TYPES
+from anyburl.ruleset.columns import REQUIRED
 from anyburl.ruleset.measures import value
 
 
@@ -39,8 +39,8 @@ def test_rules_past_the_bound_are_mapped_and_read_only(monkeypatch: pytest.Monke
     for part in parts:
         store.add([part])
     found = store.rules()
-    assert all(is_mapped(getattr(found, name)) for name in COLUMN_TYPES)
-    assert not any(getattr(found, name).flags.writeable for name in COLUMN_TYPES)
+    assert all(is_mapped(getattr(found, name)) for name in REQUIRED)
+    assert not any(getattr(found, name).flags.writeable for name in REQUIRED)
     assert found.to_polars().equals(RuleSet.concat(parts).to_polars())
 
 

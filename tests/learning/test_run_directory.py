@@ -26,7 +26,7 @@ def test_a_finished_run_holds_its_rules_and_no_parts(dataset: Dataset, rules: Ru
     found = learn(dataset, out=tmp_path / "run", **COMPLETE)
     run = RunDirectory.open(tmp_path / "run")
     assert texts(found) == texts(rules) == texts(run.load_rules())
-    assert counted(run.load_rules().with_vocabulary(dataset.vocabulary)[0]) == counted(rules)
+    assert counted(run.load_rules().with_vocabulary(dataset.vocabulary)) == counted(rules)
     assert list(run.parts.iterdir()) == []
     assert {file.name for file in run.path.iterdir()} == {
         ".lock",
@@ -113,7 +113,7 @@ def test_parts_that_came_after_the_file_add_to_it(run: RunDirectory, rules: Rule
     run.write_part([rules.slice(5, 15)])
     found = run.load_rules()
     assert sorted(texts(found)) == sorted(texts(rules.slice(0, 15)))
-    assert counted(found.with_vocabulary(rules.vocabulary)[0]) == counted(rules.slice(0, 15))
+    assert counted(found.with_vocabulary(rules.vocabulary)) == counted(rules.slice(0, 15))
 
 
 # Resuming.
@@ -128,7 +128,7 @@ def test_a_killed_run_goes_on_where_it_was(run: RunDirectory, dataset: Dataset, 
     run_learner(learner, recorder)
     assert learner.stopped_by == "complete"
     recorder.finish(learner)
-    assert counted(run.load_rules().with_vocabulary(dataset.vocabulary)[0]) == counted(rules)
+    assert counted(run.load_rules().with_vocabulary(dataset.vocabulary)) == counted(rules)
     numbers = [line["number"] for line in run.trace()]
     assert numbers == list(range(1, len(numbers) + 1))
     elapsed = [line["elapsed"] for line in run.trace()]

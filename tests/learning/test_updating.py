@@ -41,7 +41,7 @@ def test_the_rules_are_those_of_learning_anew(run: RunDirectory, changed: Datase
     run_learner(learner, recorder)
     assert learner.stopped_by == "complete"
     recorder.finish(learner)
-    assert counted(run.load_rules().with_vocabulary(changed.vocabulary)[0]) == counted(learned(changed.train).rules())
+    assert counted(run.load_rules().with_vocabulary(changed.vocabulary)) == counted(learned(changed.train).rules())
 
 
 def test_a_profile_that_was_complete_before_an_update_stays_so(run: RunDirectory, changed: Dataset) -> None:
@@ -122,7 +122,7 @@ def test_a_run_can_be_updated_again_and_again(run: RunDirectory, changed: Datase
         learner, recorder = resume(run, data, seconds=0)
         run_learner(learner, recorder)
         recorder.finish(learner)
-        found = run.load_rules().with_vocabulary(data.vocabulary)[0]
+        found = run.load_rules().with_vocabulary(data.vocabulary)
         assert counted(found) == counted(learned(data.train).rules())
 
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from anyburl.errors import RuleError
-from anyburl.rules.labels import escape_label, unescape_label, unwritable_labels
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
-from anyburl.rules.syntax import format_rule, parse_rule
+from anyburl.rules.syntax import escape_label, format_rule, parse_rule, unescape_label, unwritable_labels
 from kernels import examples
 from rules.strategies import labels, rules, writable_entities, writable_relations
 

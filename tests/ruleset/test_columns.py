@@ -11,7 +11,7 @@ from hypothesis import given
 from anyburl.errors import RuleError
 from anyburl.rules.types import RuleType
 from anyburl.ruleset import RuleColumns, RuleSet
-from anyburl.ruleset.columns import COLUMN_TYPES
+from anyburl.ruleset.columns import REQUIRED
 from anyburl.triples import Vocabulary
 from ruleset.samples import assert_same, make_rules, rule_sets
 
@@ -103,13 +103,13 @@ def test_the_same_rules_as_another_class_share_their_columns(rules: RuleSet) -> 
     columns = RuleColumns.of(rules)
     assert type(columns) is RuleColumns
     assert type(columns.slice(0, 1)) is type(columns.take([])) is RuleColumns
-    assert all(getattr(columns, name) is getattr(rules, name) for name in ("vocabulary", "bodies", *COLUMN_TYPES))
+    assert all(getattr(columns, name) is getattr(rules, name) for name in ("vocabulary", "bodies", *REQUIRED))
     assert_same(RuleSet.of(columns), rules)
 
 
 def test_columns_are_read_only_also_in_another_process(rules: RuleSet) -> None:
     for found in (rules, rules.slice(0, 2), rules.take([1, 0]), pickle.loads(pickle.dumps(rules))):
-        assert not any(getattr(found, name).flags.writeable for name in ("bodies", *COLUMN_TYPES))
+        assert not any(getattr(found, name).flags.writeable for name in ("bodies", *REQUIRED))
     assert_same(pickle.loads(pickle.dumps(rules)), rules)
 
 
@@ -169,7 +169,7 @@ def test_rules_need_a_vocabulary(rules: RuleSet) -> None:
 
 
 def test_a_set_does_not_change_with_the_arrays_that_it_was_made_of(rules: RuleSet) -> None:
-    columns = {name: np.array(getattr(rules, name)) for name in ("bodies", *COLUMN_TYPES)}
+    columns = {name: np.array(getattr(rules, name)) for name in ("bodies", *REQUIRED)}
     made = rules.replace(**columns, lift=(lift := np.ones(3)))
     for column in columns.values():
         column[...] = 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anyburl.errors import MissingExtraError
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
-from anyburl.ruleset import RuleSet, frame_writer
+from anyburl.ruleset import RuleSet, labels
 from ruleset.samples import assert_same, make_rules, rule_sets
 
 X = Variable("X")
@@ -58,7 +58,7 @@ def test_the_contents_of_a_file_are_read_as_a_frame_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_enum_labels: int
 ) -> None:
     """In a file, nothing is quoted: a marker stands for the token self."""
-    monkeypatch.setattr(frame_writer, "MOST_ENUM_LABELS", most_enum_labels)
+    monkeypatch.setattr(labels, "MOST_ENUM_LABELS", most_enum_labels)
     terms = [SELF, *map(Constant, LIKE_THE_TOKEN)]
     rules = make_rules([(Rule(Atom("h", X, term), (Atom("b", X, SELF),)), (2, 1)) for term in terms])
     rules.save(tmp_path / "rules.parquet")

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from anyburl import Dataset, RuleSet, learn, load_dataset, measure, rescore
 from anyburl.graph.build import build_graph
+from anyburl.ruleset.columns import MEASURES
 from anyburl.ruleset.counting import count_rules, counting_limits
-from anyburl.ruleset.measures import MEASURES, confidence, lift, value
+from anyburl.ruleset.measures import confidence, lift, value
 from kernels import examples, table_of
 from reference.measures import Measurer, Measures
 from reference.scoring import RuleLike
@@ -41,8 +42,8 @@ def counted(rules: RuleSet) -> list[tuple[float, float, float]]:
 
 def measured(dataset: Dataset, *texts: str) -> RuleSet:
     """Count rules given as text on the train split."""
-    rules, n_unknown = make_rules([(text, (0, 0)) for text in texts]).with_vocabulary(dataset.vocabulary)
-    assert n_unknown == 0
+    rules = make_rules([(text, (0, 0)) for text in texts]).with_vocabulary(dataset.vocabulary)
+    assert len(rules) == len(texts)
     return rescore(rules, dataset.train, measures=True)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from anyburl.errors import RuleError, RunError
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
-from anyburl.ruleset import RuleSet, frame_writer
+from anyburl.ruleset import RuleSet, frames, labels
 from anyburl.ruleset.files import parquet
 from anyburl.triples import Vocabulary
 from ruleset.samples import assert_same, make_rules, rule_sets
@@ -56,7 +56,7 @@ def test_strings_and_categories_are_read_like_dictionaries(rules: RuleSet) -> No
 
 def test_the_vocabulary_of_the_data_comes_back_whole(tmp_path: Path, rules: RuleSet) -> None:
     vocabulary = Vocabulary.from_labels([*"abcde"], [*"abch"])
-    moved, _ = rules.with_vocabulary(vocabulary)
+    moved = rules.with_vocabulary(vocabulary)
     moved.save(tmp_path / "rules.parquet")
     loaded = RuleSet.load(tmp_path / "rules.parquet")
     assert loaded.vocabulary == vocabulary
@@ -68,7 +68,7 @@ def test_large_sets_are_written_and_read_in_parts(
 ) -> None:
     many = rules.take([*range(4)] * 25)
     monkeypatch.setattr(parquet, "SLICE_ROWS", 7)
-    monkeypatch.setattr(frame_writer.FrameWriter.slices, "__defaults__", (7,))
+    monkeypatch.setattr(frames.FrameWriter.slices, "__defaults__", (7,))
     many.save(tmp_path / "rules.parquet")
     assert_same(RuleSet.load(tmp_path / "rules.parquet"), many)
 
@@ -76,7 +76,7 @@ def test_large_sets_are_written_and_read_in_parts(
 def test_large_vocabularies_are_written_as_strings(
     tmp_path: Path, rules: RuleSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frame_writer, "MOST_ENUM_LABELS", 0)
+    monkeypatch.setattr(labels, "MOST_ENUM_LABELS", 0)
     rules.save(tmp_path / "rules.parquet")
     assert pl.read_parquet_schema(tmp_path / "rules.parquet")["constant"] == pl.String
     assert_same(RuleSet.load(tmp_path / "rules.parquet"), rules)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl import OptionError, RuleError, RuleSet, RuleType, TripleTable, learn, load_dataset, rescore
+from anyburl import Dataset, OptionError, RuleError, RuleSet, RuleType, TripleTable, learn, load_dataset, rescore
 from kernels import examples, table_of
 from reference.scoring import score
+from ruleset.samples import make_rules
 from strategies import RuleTuple, SmallGraph, graphs, grounded_rules, rules
 
 CODES = {str(name): name.code for name in RuleType}
@@ -81,10 +82,22 @@ def test_no_rules_are_no_work() -> None:
     assert len(rescore(RuleSet.empty(table.vocabulary), table)) == 0
 
 
-def test_the_rules_of_another_vocabulary_are_refused() -> None:
-    rules = rule_set(table_of((9, 5, [(0, 0, 1)])), [("Uc", 4, 8, (4,), 8)])
-    with pytest.raises(RuleError, match="the triples have different vocabularies: use with_vocabulary first"):
-        rescore(rules, table_of((2, 1, [(0, 0, 1)])))
+def test_rules_with_labels_that_the_triples_do_not_have_are_kept_with_a_support_of_0() -> None:
+    """The second rule predicts nobody for every subject of r, which has no fact of the unknown relation."""
+    triples = [("a", "r", "b"), ("c", "r", "b"), ("a", "s", "b")]
+    data = Dataset.from_triples(triples)
+    rules = make_rules(
+        [
+            ("unknown(X,nobody) <= unheard(X,A)", (9, 9)),
+            ("unknown(X,nobody) <= r(X,A)", (9, 9)),
+            ("s(X,Y) <= r(X,Y)", (9, 9)),
+        ],
+        exact=False,
+    )
+    for found in (rescore(rules, data), rescore(rules, data.train)):
+        assert list(found) == list(rules)
+        assert list(zip(found.predictions.tolist(), found.support.tolist(), strict=True)) == [(0, 0), (2, 0), (2, 1)]
+        assert found.exact.all()
 
 
 def test_bodies_that_are_too_long_for_the_kernels_are_refused() -> None:

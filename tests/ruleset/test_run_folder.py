@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from anyburl.errors import OptionError, RunError
-from anyburl.ruleset import RuleSet, frame_writer
+from anyburl.ruleset import RuleSet, labels
 from anyburl.ruleset.files import run_folder
-from anyburl.ruleset.files.run_parts import write_part
+from anyburl.ruleset.files.run_folder import write_part
 from anyburl.triples import Vocabulary
 from ruleset.samples import assert_same, make_rules
 
@@ -67,7 +67,7 @@ def test_parts_add_to_the_file_of_a_run_that_was_resumed(
     folder: Path, rules: RuleSet, monkeypatch: pytest.MonkeyPatch, most_enum_labels: int
 ) -> None:
     """Also where the file holds the labels in use only, as it does with a large vocabulary."""
-    monkeypatch.setattr(frame_writer, "MOST_ENUM_LABELS", most_enum_labels)
+    monkeypatch.setattr(labels, "MOST_ENUM_LABELS", most_enum_labels)
     rules.slice(0, 6).save(folder / run_folder.RULES)
     write_part(folder, rules.slice(4, 10))
     assert_same(RuleSet.load(folder), rules)

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.errors import RuleError
-from anyburl.rules.labels import entity_fault, relation_fault
 from anyburl.rules.rule import Atom, Constant, Rule, Variable
-from anyburl.rules.syntax import parse_rule
+from anyburl.rules.syntax import entity_fault, parse_rule, relation_fault
 from anyburl.ruleset import RuleSet
-from anyburl.ruleset.files import anyburl_reader, anyburl_writer
+from anyburl.ruleset.files import anyburl_text
+from anyburl.ruleset.labels import float_texts
 from anyburl.triples import Vocabulary
 from rules.strategies import writable_entities, writable_relations
 from ruleset.samples import assert_same, make_rules, rule_sets
@@ -89,7 +89,7 @@ def test_lines_have_predictions_support_confidence_and_the_rule(tmp_path: Path) 
 
 @given(st.lists(st.fractions(0, 1).map(float)))
 def test_confidences_are_written_as_python_writes_them(values: list[float]) -> None:
-    assert anyburl_writer.float_texts(np.array(values, dtype=np.float64)).to_list() == [repr(value) for value in values]
+    assert float_texts(np.array(values, dtype=np.float64)).to_list() == [repr(value) for value in values]
 
 
 def test_comments_blank_lines_and_line_ends_of_windows(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_names_of_one_capital_letter_need_escapes(tmp_path: Path) -> None:
 
 
 def test_only_labels_in_use_are_looked_at(tmp_path: Path) -> None:
-    rules, _ = make_rules([("h(X,me_myself_i) <= b(X,A)", (2, 1))]).with_vocabulary(
+    rules = make_rules([("h(X,me_myself_i) <= b(X,A)", (2, 1))]).with_vocabulary(
         Vocabulary.from_labels(["X", "a)"], ["b", "h", "a\tb"])
     )
     rules.save(tmp_path / "rules.txt")
@@ -194,8 +194,7 @@ def test_a_vocabulary_may_be_given(tmp_path: Path) -> None:
 
 
 def test_many_lines_are_read_and_written_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anyburl_reader, "SLICE_LINES", 3)
-    monkeypatch.setattr(anyburl_writer, "SLICE_LINES", 3)
+    monkeypatch.setattr(anyburl_text, "SLICE_LINES", 3)
     rules = make_rules([(f"h(X,c{n}) <= {'b(X,A), ' * (n % 2)}b({'XA'[n % 2]},d)", (n + 2, n)) for n in range(20)])
     rules.save(tmp_path / "rules.txt")
     assert_same(RuleSet.load(tmp_path / "rules.txt"), rules, same_exact=False)

@@ -11,7 +11,7 @@ from anyburl.errors import DataError
 from anyburl.graph.stored import graph_of
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker, make_ranker
-from anyburl.ruleset.counting import rescore
+from anyburl.ruleset.rescore import rescore
 from anyburl.triples.dataset import Dataset
 from anyburl.triples.table import TripleTable
 from anyburl.tuning.observations import Observations, join_observations, observe

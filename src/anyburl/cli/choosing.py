@@ -92,7 +92,7 @@ class Wanted:
     def best(self, matching: RuleSet, top: int | None) -> RuleSet:
         """Return the best of rules that pass, or all of them, best first."""
         n_rules = len(matching) if top is None else top
-        return matching.top(n_rules, self.sort, smoothing=self.smoothing)  # type: ignore[arg-type]
+        return matching.top(n_rules, self.sort, smoothing=self.smoothing)
 
 
 choosing = with_flags(Wanted, "wanted")

@@ -15,12 +15,11 @@ from anyburl.errors import OptionError, RuleError, RunError, UnknownDataError
 from anyburl.reading import at_home
 
 if TYPE_CHECKING:
-    from anyburl.ruleset.files.report import ReadReport
+    from anyburl.ruleset.files.rule_file import ReadReport
     from anyburl.ruleset.ruleset import RuleSet
     from anyburl.triples.dataset import Dataset
     from anyburl.triples.names import Names
     from anyburl.triples.read_options import ReadOptions
-    from anyburl.triples.table import TripleTable
 
 N_REJECTED_SHOWN = 5
 INSTEAD = {
@@ -196,23 +195,9 @@ def recorded_data(described: Mapping[str, Any], otherwise: str) -> tuple[str, Re
     return str(described["source"]), ReadOptions.from_json(described.get("reading", {}))
 
 
-def under_one_vocabulary(rules: RuleSet, table: TripleTable) -> tuple[RuleSet, TripleTable, int]:
-    """Give rules and triples the same ids; also return how many rules have labels that are not in the data.
-
-    These rules are kept: no triple has such a label.
-    """
-    from anyburl.ruleset.combine import join_vocabularies
-
-    moved, n_unknown = rules.with_vocabulary(table.vocabulary)
-    if not n_unknown:
-        return moved, table, 0
-    joint = join_vocabularies([table.vocabulary, rules.vocabulary])
-    return rules.with_vocabulary(joint)[0], table.from_frame(table.to_polars(), joint), n_unknown
-
-
 def check_rules_output(path: Path) -> None:
     """Refuse, before any work is done, a file that rules cannot be written to."""
-    from anyburl.ruleset.files.choose import check_suffix
+    from anyburl.ruleset.files.formats import check_suffix
 
     if path.is_dir():
         raise RuleError(f"{path} is a folder: expected a file for the rules")

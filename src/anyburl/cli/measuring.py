@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from anyburl.cli.consoles import PlainConsole, counted
-from anyburl.cli.loading import load_data_of_rules, under_one_vocabulary
+from anyburl.cli.loading import load_data_of_rules
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels
 from anyburl.errors import DataError
@@ -28,12 +28,13 @@ class Measuring:
 
     def add(self, rules: RuleSet, names: Iterable[str]) -> RuleSet:
         """Return rules with the measures of these names; only PCA confidence takes a while."""
-        from anyburl.ruleset.measuring import measure
+        from anyburl.ruleset.combine import match_triples
+        from anyburl.ruleset.rescore import measure
 
         missing = [name for name in names if name not in rules.measures]
         if not missing or not len(rules):
             return rules.replace(**{name: [] for name in missing})
-        moved, table, _ = under_one_vocabulary(rules, self._train())
+        matched, table, _ = match_triples(rules, self._train())
         options: dict[str, Any] = {
             "object_identity": learned_under_identity(self._rules),
             "budget": LearnOptions.budget,
@@ -41,12 +42,12 @@ class Measuring:
         counts = "pca_confidence" in missing
         if counts:
             few = table.from_ids(table.triples[:1], table.vocabulary)
-            compile_kernels(lambda: measure(moved.slice(0, 1), few, only=["pca_confidence"], **options), self._notes)
+            compile_kernels(lambda: measure(matched.slice(0, 1), few, only=["pca_confidence"], **options), self._notes)
         n_rules = counted(len(rules), "rule")
         words = f"measuring {n_rules}", f"measured {n_rules}"
         with Slow(self._notes, *words, total=len(rules) if counts else None) as slow:
-            found = measure(moved, table, only=missing, **options, threads=self._threads, progress=slow.advance)
-        return rules.replace(**{name: getattr(found, name) for name in missing})
+            measured = measure(matched, table, only=missing, **options, threads=self._threads, progress=slow.advance)
+        return rules.replace(**{name: getattr(measured, name) for name in missing})
 
     def _train(self) -> TripleTable:
         if self._table is None:

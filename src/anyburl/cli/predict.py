@@ -180,7 +180,7 @@ class _Answering:
 
     def _to_lines(self, frame: pl.DataFrame, *, with_header: bool) -> str:
         """Return tab-separated lines, one for each answer; `query` counts from 1."""
-        from anyburl.ruleset.files.anyburl_writer import float_texts
+        from anyburl.ruleset.labels import float_texts
 
         lines = frame.select(*COLUMNS).with_columns(frame["query"] + 1, score=float_texts(frame["score"].to_numpy()))
         if self.names:

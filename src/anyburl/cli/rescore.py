@@ -17,7 +17,6 @@ from anyburl.cli.loading import (
     data_of_rules,
     load_data_argument,
     load_rules_argument,
-    under_one_vocabulary,
 )
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels
@@ -76,40 +75,43 @@ def command(
     table = load_data_argument(source, notes, reading).train
     if not len(table):
         raise DataError(f"{source} has no train triples to count on")
-    moved, table, n_unknown = under_one_vocabulary(old, table)
-    if n_unknown:
-        verb = "uses" if n_unknown == 1 else "use"
-        rules_kept = f"{counted(n_unknown, 'rule')} {verb} labels that are not in the data"
+    from anyburl.ruleset.combine import match_triples
+
+    matched = match_triples(old, table)
+    if matched.n_unknown:
+        verb = "uses" if matched.n_unknown == 1 else "use"
+        rules_kept = f"{counted(matched.n_unknown, 'rule')} {verb} labels that are not in the data"
         notes.say(f"{rules_kept}: kept, with a support of 0", "yellow")
-    wanted = {
+    options = {
         "object_identity": object_identity,
         "budget": None if exact else budget,
         "measures": measures,
         "best": best,
+        "threads": threads,
     }
-    new, seconds = _count(moved, table, {**wanted, "threads": threads}, notes)
+    new, seconds = _count(matched.rules, matched.table, options, notes)
     with Slow(notes, f"writing {len(new):,} rules", f"wrote {len(new):,} rules"):
         new.save(out, escaped=escaped)
     _report(new, seconds, out, json=json, quiet=quiet)
 
 
-def _count(rules: RuleSet, table: TripleTable, limits: dict[str, Any], notes: PlainConsole) -> tuple[RuleSet, float]:
+def _count(rules: RuleSet, table: TripleTable, options: dict[str, Any], notes: PlainConsole) -> tuple[RuleSet, float]:
     """Rescore with a progress bar; return the rules and the seconds it took, compilation not counted."""
-    from anyburl.ruleset.counting import rescore
+    from anyburl.ruleset.rescore import rescore
 
     few = table.from_ids(table.triples[:1], table.vocabulary)
-    compile_kernels(lambda: rescore(rules.slice(0, 1), few, **limits), notes)
+    compile_kernels(lambda: rescore(rules.slice(0, 1), few, **options), notes)
     columns = (TextColumn("rescoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     started = time.monotonic()
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal or notes.quiet) as bar:
-        n_rules = len(rules) if limits["best"] is None else min(limits["best"], int((~rules.exact).sum()))
+        n_rules = len(rules) if options["best"] is None else min(options["best"], int((~rules.exact).sum()))
         task = bar.add_task("rescoring", total=n_rules)
 
         def advance(n: int) -> None:
             bar.advance(task, n)
             tell_progress(doing="rescoring", done=int(bar.tasks[0].completed), total=n_rules)
 
-        new = rescore(rules, table, **limits, progress=advance)
+        new = rescore(rules, table, **options, progress=advance)
     return new, time.monotonic() - started
 
 

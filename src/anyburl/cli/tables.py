@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 STYLES = {"B": "cyan", "Uc": "green", "Ud": "magenta", "Z": "dim"}
 WIDTH_BESIDE_RULE = 60
-MEASURES = {"pca_confidence": "PCA conf.", "head_coverage": "head cov.", "lift": "lift"}
 WIDTH_OF_MEASURES = 40
 
 
@@ -35,13 +34,13 @@ def counts_table(counts: Mapping[str, int]) -> Table:
     return table
 
 
-def outlook_table(found: Sequence[Outlook]) -> Table:
+def outlook_table(outlooks: Sequence[Outlook]) -> Table:
     """Return what was seen of each profile, and what more time would bring."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("profile")
     for name in ("core-seconds", "bodies", "seen", "new rules per core-second"):
         table.add_column(name, justify="right")
-    for entry in found:
+    for entry in outlooks:
         table.add_row(
             str(entry.profile),
             f"{entry.core_seconds:,.1f}",
@@ -54,13 +53,15 @@ def outlook_table(found: Sequence[Outlook]) -> Table:
 
 def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
     """Return a table of all rules, in their order, with readable names if there are any."""
+    from anyburl.ruleset.columns import COLUMNS
+
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("type")
     table.add_column("confidence", justify="right", no_wrap=True)
     table.add_column("support", justify="right", no_wrap=True)
     table.add_column("predictions", justify="right", no_wrap=True)
     for name in rules.measures:
-        table.add_column(MEASURES[name], justify="right", no_wrap=True)
+        table.add_column(COLUMNS[name].heading, justify="right", no_wrap=True)
     table.add_column("rule", overflow="fold", ratio=1)
     for row in rule_rows(rules, names):
         about = "" if row["exact"] else "~"
@@ -69,15 +70,15 @@ def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
             f"{row['confidence']:.4f}",
             f"{about}{row['support']:,}",
             f"{about}{row['predictions']:,}",
-            *(_measure_text(name, row[name]) for name in rules.measures),
+            *(_measure_text(row[name], COLUMNS[name].most) for name in rules.measures),
             rule_text(row.get("named", row["rule"])),
         )
     return table
 
 
-def _measure_text(name: str, value: float) -> str:
-    """Return a measure as text; a lift has no upper bound."""
-    return f"{value:,.1f}" if name == "lift" and value >= 10 else f"{value:.4f}"
+def _measure_text(value: float, most: float) -> str:
+    """Return a measure as text, with fewer decimals where it can be large."""
+    return f"{value:,.1f}" if most > 1 and value >= 10 else f"{value:.4f}"
 
 
 def rule_text(rule: str) -> Text:

@@ -20,7 +20,7 @@ from anyburl.completion.selection import Find, best_by_relation, best_of_each, g
 from anyburl.errors import OptionError
 from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.ranker import Ranker
-from anyburl.ruleset.texts import RuleTexts
+from anyburl.ruleset.labels import RuleTexts
 from anyburl.triples.dataset import Dataset
 from anyburl.triples.names import Names
 from anyburl.triples.vocabulary import Vocabulary
@@ -141,28 +141,22 @@ class _Frames:
 
     def frame(self, facts: FactColumns) -> pl.DataFrame:
         """Return one row per fact."""
-        vocabulary = self._ranker.vocabulary
-        subjects, relations, objects = facts.triples.T
-        labels = {
-            "subject": vocabulary.entities.gather(subjects),
-            "relation": vocabulary.relations.gather(relations),
-            "object": vocabulary.entities.gather(objects),
-        }
+        labels = self._ranker.vocabulary.decode_triples(facts.triples).to_dict()
         frame = pl.DataFrame(
             {
                 **labels,
                 "score": facts.scores,
-                **self._meanings(relations, facts.scores),
-                "rule": self._texts.behind(facts.rules),
+                **self._meanings(facts.triples[:, 1], facts.scores),
+                "rule": self._texts.of_rows(facts.rules),
                 "rules": facts.n_rules,
             }
         )
         if self._names:
-            named = {f"{place}_name": self._names.series(column) for place, column in labels.items()}
+            named = {f"{name}_name": self._names.series(column) for name, column in labels.items()}
             frame = frame.with_columns(**named)
         if self._with_reasons:
-            told = reasons_of(self._ranker, facts) if len(facts) else pl.Series([], dtype=TRIPLES)
-            frame = frame.with_columns(facts=told)
+            reasons = reasons_of(self._ranker, facts) if len(facts) else pl.Series([], dtype=TRIPLES)
+            frame = frame.with_columns(facts=reasons)
         return frame
 
     def _meanings(self, relations: NDArray[np.int32], scores: Scores) -> dict[str, pl.Series]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Self
 
@@ -14,10 +16,10 @@ import polars as pl
 
 from anyburl.completion.options import PROVENANCES
 from anyburl.completion.rdf import RdfText
-from anyburl.completion.texts import to_json_lines, to_tab_separated
 from anyburl.errors import DataError, InvalidOptionError, OptionError
 from anyburl.locks import Lock
 from anyburl.reading import at_home
+from anyburl.ruleset.labels import float_texts
 from anyburl.sealed import seal
 from anyburl.triples.rdf import rdf_format
 from anyburl.triples.remote.addresses import find_address
@@ -29,6 +31,30 @@ PART = re.compile(r"(\d{6,})\.parquet|\.\d{6,}\.parquet\.part[0-9a-f]{12}")
 """The name of a part, finished or not."""
 ToText = Callable[[pl.DataFrame, bool], str]
 """Called with a part, and whether it is the first."""
+
+
+def to_tab_separated(facts: pl.DataFrame, is_first: bool) -> str:
+    """Return one line per fact, with a header before the first part; the facts behind it are JSON."""
+    numbers = {name: float_texts(facts[name].to_numpy()) for name in facts.columns if facts[name].dtype == pl.Float64}
+    texts = [pl.col(name).str.replace_all(r"[\t\r\n]", " ") for name in facts.columns if facts[name].dtype == pl.String]
+    lines = facts.with_columns(*texts, **{name: pl.Series(text) for name, text in numbers.items()})
+    lines = lines.with_columns(
+        pl.when(facts[name].is_null()).then(None).otherwise(pl.col(name)).alias(name) for name in numbers
+    )
+    if "facts" in facts.columns:
+        reasons = [json.dumps(reason, ensure_ascii=False) for reason in facts["facts"].to_list()]
+        lines = lines.with_columns(facts=pl.Series(reasons, dtype=pl.String))
+    out = BytesIO()
+    lines.write_csv(out, separator="\t", include_header=is_first, quote_style="never")
+    return out.getvalue().decode()
+
+
+def to_json_lines(facts: pl.DataFrame, is_first: bool) -> str:
+    """Return one JSON object per fact."""
+    out = BytesIO()
+    facts.write_ndjson(out)
+    return out.getvalue().decode()
+
 
 TEXTS: dict[str, ToText] = {".tsv": to_tab_separated, ".jsonl": to_json_lines}
 RDF = (".nt", ".ttl", ".nq", ".trig")

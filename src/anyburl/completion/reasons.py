@@ -24,22 +24,16 @@ def reasons_of(ranker: Ranker, facts: FactColumns) -> pl.Series:
     lengths = (bodies >= 0).sum(axis=1).astype(np.int32)
     walks = _walks(ranker, facts, bodies, lengths)
     steps = np.arange(bodies.shape[1])[None, :] < lengths[:, None]
-    rows, places = np.nonzero(steps)
-    here, there, directed = walks[rows, places], walks[rows, places + 1], bodies[rows, places]
+    rows, positions = np.nonzero(steps)
+    here, there, directed = walks[rows, positions], walks[rows, positions + 1], bodies[rows, positions]
     self_id = rules.vocabulary.self_id
     here, there = np.where(here == self_id, there, here), np.where(there == self_id, here, there)
     backward = directed >= n_relations
-    entities = rules.vocabulary.entities
-    frame = pl.DataFrame(
-        {
-            "fact": rows,
-            "subject": entities.gather(np.where(backward, there, here)),
-            "relation": rules.vocabulary.relations.gather(directed % n_relations),
-            "object": entities.gather(np.where(backward, here, there)),
-        }
-    )
-    told = frame.group_by("fact", maintain_order=True).agg(facts=pl.concat_list("subject", "relation", "object"))
-    every = pl.DataFrame({"fact": np.arange(len(facts))}).join(told, on="fact", how="left", maintain_order="left")
+    subjects, objects = np.where(backward, there, here), np.where(backward, here, there)
+    triples = np.column_stack([subjects, directed % n_relations, objects])
+    frame = rules.vocabulary.decode_triples(triples).with_columns(fact=pl.Series(rows))
+    reasons = frame.group_by("fact", maintain_order=True).agg(facts=pl.concat_list("subject", "relation", "object"))
+    every = pl.DataFrame({"fact": np.arange(len(facts))}).join(reasons, on="fact", how="left", maintain_order="left")
     return every["facts"].fill_null(pl.lit([], dtype=TRIPLES)).cast(TRIPLES)
 
 

@@ -110,7 +110,7 @@ def _plain_checks(facts: Facts, top: int) -> list[Finding]:
 def _rules(facts: Facts, rules: RuleSet | None, options: DoctorOptions, watch: Watch) -> RuleSet | None:
     """Return the rules to judge facts by: those given, or what a short run finds."""
     if rules is not None:
-        return rules.with_vocabulary(facts.dataset.vocabulary)[0]
+        return rules.with_vocabulary(facts.dataset.vocabulary)
     if options.seconds == 0:
         return None
     with watch(f"learning rules for {options.seconds:g} s", "learned rules", None):

@@ -46,14 +46,7 @@ class Facts:
 
     def labels(self, triples: Triples) -> pl.DataFrame:
         """Return triples as people read them: subject, relation, object."""
-        words, (subjects, relations, objects) = self.dataset.vocabulary, triples.T
-        return pl.DataFrame(
-            {
-                "subject": words.entities.gather(subjects),
-                "relation": words.relations.gather(relations),
-                "object": words.entities.gather(objects),
-            }
-        )
+        return self.dataset.vocabulary.decode_triples(triples)
 
     def relation_labels(self, relations: NDArray[np.int32] | NDArray[np.int64]) -> pl.Series:
         """Return the labels of relations."""

@@ -92,12 +92,8 @@ def ranking_frames(
         answers = ranker.answer(queries, top_k=top_k + most_targets - 1)
         ranks = target_ranks(queries, answers, vocabulary.n_entities).at(places).realistic
         lists = _lists(queries, answers, places, top_k, vocabulary.entities)
-        labels = {
-            "subject": vocabulary.decode_entities(part[:, 0]),
-            "relation": vocabulary.decode_relations(part[:, 1]),
-            "object": vocabulary.decode_entities(part[:, 2]),
-        }
-        frame = pl.DataFrame({name: pl.concat([column, column]) for name, column in labels.items()})
+        labels = vocabulary.decode_triples(part)
+        frame = pl.concat([labels, labels])
         direction = pl.Series(["object"] * len(part) + ["subject"] * len(part))
         yield frame.with_columns(direction=direction, rank=pl.Series(ranks), **lists).select(SCHEMA.names())
         if progress:

@@ -204,7 +204,7 @@ class _Examiner:
         subject, relation, object = prediction.triple
         bits = int(held_by(self._dataset, np.array([prediction.triple], np.int32))[0])
         return Example(
-            (labels.entity_label(subject), labels.relation_label(relation), labels.entity_label(object)),
+            labels.triple_labels(subject, relation, object),
             split_names(bits),
             walk_facts(labels, self._body, prediction.walk),
             tuple(labels.entity_label(other) for other in others),

@@ -25,8 +25,7 @@ from anyburl.learning.history import complete_in, listed_in
 from anyburl.learning.options import LearnOptions
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.counting import rule_bodies
-from anyburl.ruleset.files.run_folder import KEYS
-from anyburl.ruleset.files.run_parts import KEY_SUFFIX, next_part, part_files
+from anyburl.ruleset.files.run_folder import KEY_SUFFIX, KEYS, next_part, part_files
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.sealed import is_sealed, seal
 from anyburl.writing import replacing

@@ -81,9 +81,12 @@ def resume(run: RunDirectory, dataset: Dataset, **changes: Unpack[LearnKeywords]
 def _resume(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lock) -> tuple[Learner, Recorder]:
     if run.described()["data"].get("fingerprint") != dataset.fingerprint:
         return resume_changed(run, dataset, options, lock)
-    known, dropped = run.load_whole_rules().with_vocabulary(dataset.vocabulary)
-    if dropped:
-        raise RunError(f"{run.path} contains {dropped} rules with labels that {dataset.name} does not have")
+    rules = run.load_whole_rules()
+    known = rules.with_vocabulary(dataset.vocabulary)
+    if len(known) < len(rules):
+        raise RunError(
+            f"{run.path} contains {len(rules) - len(known)} rules with labels that {dataset.name} does not have"
+        )
     run.keep_snapshots(known)
     trace = list(run.trace())
     earlier = run.key_files(options).read(len(known), trace)

@@ -89,8 +89,9 @@ class Span:
 class Learner:
     """Learns rules from the triples of `table`.
 
-    `known` are the rules of an earlier run, and `earlier` says where it ended. `stopped_by` says why this one ended:
-    "seconds", "paths", "complete" (every body of every profile was harvested) or "interrupt".
+    `known` are the rules of an earlier run, matched with the triples by label; `earlier` says where it ended.
+    `stopped_by` says why this one ended: "seconds", "paths", "complete" (every body of every profile was harvested) or
+    "interrupt".
     """
 
     def __init__(
@@ -101,8 +102,8 @@ class Learner:
         known: RuleSet | None = None,
         earlier: Earlier = NOTHING,
     ) -> None:
-        if known is not None and not known.vocabulary.same_labels(table.vocabulary):
-            raise RuleError("the known rules and the triples have different vocabularies: use with_vocabulary first")
+        if known is not None:
+            known = _matched_with(known, table)
         self.options = options
         self.engine = make_engine(table, options)
         self.threads = self.engine.workers
@@ -255,3 +256,12 @@ class Learner:
             name = f"{self._snapshots.pop(0):g}"
             self.store.mark_snapshot(name)
         return name
+
+
+def _matched_with(known: RuleSet, table: TripleTable) -> RuleSet:
+    """Return known rules with the ids of the triples; refuse rules with labels that the triples do not have."""
+    matched = known.with_vocabulary(table.vocabulary)
+    if len(matched) < len(known):
+        n_unknown = len(known) - len(matched)
+        raise RuleError(f"{n_unknown} of {len(known)} known rules have labels that the triples do not have: drop them")
+    return matched

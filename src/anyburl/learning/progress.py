@@ -12,8 +12,7 @@ import polars as pl
 
 from anyburl.checking import MOST
 from anyburl.reading import is_text
-from anyburl.ruleset.files.run_folder import RULES, described_run, read_trace
-from anyburl.ruleset.files.run_parts import part_files
+from anyburl.ruleset.files.run_folder import RULES, described_run, part_files, read_trace
 
 SPAN = {
     "number": pl.Int64,

@@ -24,7 +24,7 @@ from anyburl.learning.options import LearnOptions
 from anyburl.reading import at_home
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.files import run_folder
-from anyburl.ruleset.files.run_parts import remove_parts, write_part
+from anyburl.ruleset.files.run_folder import remove_parts, write_part
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset, load_recorded
 from anyburl.triples.table import TripleTable

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from anyburl.ruleset import measures
 from anyburl.ruleset.bodytable import joint_keys
-from anyburl.ruleset.combine import concatenate
+from anyburl.ruleset.columns import IDENTITY_COLUMNS
+from anyburl.ruleset.combine import concatenate, identity_columns
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -155,8 +156,9 @@ def canonical_keys(rules: RuleSet) -> NDArray[np.int64]:
     """
     ranks = np.empty(len(rules.bodies), np.int32)
     ranks[np.lexsort(rules.bodies.T[::-1])] = np.arange(len(rules.bodies), dtype=np.int32)
-    body, kind = ranks[rules.body], rules.type.astype(np.int32)
-    return joint_keys([kind, body, rules.head, rules.head_constant, rules.body_constant])
+    columns = dict(zip(IDENTITY_COLUMNS, identity_columns(rules, ranks), strict=True))
+    first = [columns.pop(name) for name in ("type", "body")]
+    return joint_keys([*first, *columns.values()])
 
 
 def sort_rules(rules: RuleSet) -> RuleSet:

@@ -24,8 +24,8 @@ from anyburl.learning.update_binary import update_binary
 from anyburl.learning.update_unary import UnaryUpdate
 from anyburl.paths.profile import PathProfile
 from anyburl.ruleset.combine import replace_rows
-from anyburl.ruleset.comparison import changed_pairs, match_rules
 from anyburl.ruleset.counting import rule_bodies
+from anyburl.ruleset.difference import changed_pairs, match_rules
 from anyburl.ruleset.ruleset import RuleSet
 
 MOST_MARKS = 1 << 28  # changed facts times directed relations: beyond that, all bodies are harvested again

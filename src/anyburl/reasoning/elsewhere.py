@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.ruleset.columns import COLUMNS, Holds
+from anyburl.ruleset.combine import known_rules
 from anyburl.ruleset.files.run_folder import RULES, described_run
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
@@ -28,13 +31,14 @@ class Carried:
     @classmethod
     def to(cls, vocabulary: Vocabulary, rules: RuleSet) -> Carried:
         """Match rules with a vocabulary by their labels."""
-        moved, n_left_out = rules.with_vocabulary(vocabulary)
+        matched = rules.with_vocabulary(vocabulary)
+        n_left_out = len(rules) - len(matched)
         if not n_left_out:
-            return cls(moved, np.arange(len(rules)), 0, 0)
-        has_relations = known_relations(rules, vocabulary)
-        is_known = has_relations & known_constants(rules, vocabulary)
+            return cls(matched, np.arange(len(rules)), 0, 0)
+        has_relations = known_rules(rules, vocabulary, Holds.DIRECTED_RELATION, Holds.BODY)
+        is_known = has_relations & known_rules(rules, vocabulary, Holds.CONSTANT)
         n_unknown_relations = int((~has_relations).sum())
-        return cls(moved, np.flatnonzero(is_known), n_unknown_relations, n_left_out - n_unknown_relations)
+        return cls(matched, np.flatnonzero(is_known), n_unknown_relations, n_left_out - n_unknown_relations)
 
     def note(self, dataset: Dataset) -> str:
         """Report which rules were left out, and why; "" if none was."""
@@ -47,28 +51,11 @@ class Carried:
         return f"{len(self.rules):,} of {given:,} rules carry over to {dataset.name}; left out: {', '.join(reasons)}"
 
 
-def known_relations(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.bool_]:
-    """Return which rules have only relations of a vocabulary."""
-    known = vocabulary.encode_relations(rules.vocabulary.relations) >= 0
-    directed = np.concatenate([known, known, [True]])  # -1, which pads bodies, is the last
-    bodies = np.all(directed[rules.bodies], axis=1)
-    is_known: NDArray[np.bool_] = directed[rules.head] & np.asarray(bodies)[rules.body]
-    return is_known
-
-
-def known_constants(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.bool_]:
-    """Return which rules have only entities of a vocabulary, or none."""
-    known = vocabulary.encode_entities(rules.vocabulary.entities) >= 0
-    entities = np.concatenate([known, [True, True]])  # the token self, and -1
-    is_known: NDArray[np.bool_] = entities[rules.head_constant] & entities[rules.body_constant]
-    return is_known
-
-
 def with_constants(rules: RuleSet) -> NDArray[np.bool_]:
     """Return which rules mention an entity."""
     n_entities = rules.vocabulary.n_entities
-    mentioned = [(column >= 0) & (column < n_entities) for column in (rules.head_constant, rules.body_constant)]
-    return mentioned[0] | mentioned[1]
+    constants = [column for name, column in rules.columns.items() if COLUMNS[name].holds is Holds.CONSTANT]
+    return reduce(np.logical_or, ((column >= 0) & (column < n_entities) for column in constants))
 
 
 def portable_rows(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
@@ -76,7 +63,7 @@ def portable_rows(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.int64] |
     most of the constants are known there, too.
     """
     has_constants = with_constants(rules)
-    n_known = int((known_constants(rules, vocabulary) & has_constants).sum())
+    n_known = int((known_rules(rules, vocabulary, Holds.CONSTANT) & has_constants).sum())
     return np.flatnonzero(~has_constants) if n_known < MOST * has_constants.sum() else None
 
 

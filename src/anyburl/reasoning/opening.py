@@ -206,12 +206,12 @@ def _try_to_prepare(run: Path, rules: RuleSet, dataset: Dataset, front: Front, r
 def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front: Front, reason: str = "") -> Prepared:
     """Index the rules of a run and write them to its folder, to be mapped from there."""
     rules, dataset = load()
-    matched, n_left_out = rules.with_vocabulary(dataset.vocabulary)
+    matched = rules.with_vocabulary(dataset.vocabulary)
     if reason:
         front.note(f"preparing {run}, so that it opens at once in future: {reason}")
     with front.watch(f"preparing {run}", f"prepared {run}"):
         graph = graph_of(dataset.train)
-        write_prepared(run, dataset, graph, matched, build_rule_index(graph, matched), n_left_out)
+        write_prepared(run, dataset, graph, matched, build_rule_index(graph, matched), len(rules) - len(matched))
     try:
         return open_prepared(run)
     except NotPreparedError as error:

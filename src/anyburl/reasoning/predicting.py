@@ -16,7 +16,7 @@ from anyburl.ranking.backends.base import Progress
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.scores import shown_scores
 from anyburl.reasoning.queries import Questions
-from anyburl.ruleset.texts import RuleTexts
+from anyburl.ruleset.labels import RuleTexts
 from anyburl.triples.dataset import Dataset
 from anyburl.tuning.listing import TOP_K
 
@@ -158,19 +158,15 @@ class AnswerFrames:
         """Return one row per answer: the number of its query, the triple, rank, entity, score, the splits that hold the
         triple, the best rule, and how many rules there are.
         """
-        entities, relations = self._vocabulary.entities, self._vocabulary.relations
-        subjects, directed, objects = columns.triples.T
         return pl.DataFrame(
             {
                 "query": columns.questions.astype(np.uint32),
-                "subject": entities.gather(subjects),
-                "relation": relations.gather(directed),
-                "object": entities.gather(objects),
+                **self._vocabulary.decode_triples(columns.triples).to_dict(),
                 "rank": columns.ranks.astype(np.uint32),
-                "entity": entities.gather(columns.entities),
+                "entity": self._vocabulary.entities.gather(columns.entities),
                 "score": columns.scores,
                 "known": KNOWN.gather(columns.known),
-                "rule": self._texts.behind(columns.rules),
+                "rule": self._texts.of_rows(columns.rules),
                 "rules": columns.n_rules,
             }
         )

@@ -34,9 +34,8 @@ from anyburl.graph.stored import graph_of
 from anyburl.mapped import open_array, open_record, save_record
 from anyburl.ranking.arrays import RuleIndex
 from anyburl.ranking.blocking import blocks_connected
-from anyburl.ruleset.columns import COLUMN_TYPES
-from anyburl.ruleset.files.run_folder import RULES
-from anyburl.ruleset.files.run_parts import part_files
+from anyburl.ruleset.columns import REQUIRED
+from anyburl.ruleset.files.run_folder import RULES, part_files
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.sealed import read_seal
 from anyburl.triples.dataset import Dataset, load_dataset, load_recorded
@@ -48,7 +47,7 @@ from anyburl.writing import replace_text, replacing_folder
 FORMAT = 2
 PREPARED = "prepared"
 CARD = "card.json"
-STORED = ("bodies", *COLUMN_TYPES)
+STORED = ("bodies", *REQUIRED)
 PIECE = 1 << 24  # bytes read at a time
 N_SAMPLED, SAMPLE = 16, 1 << 12  # places in a file, and the bytes that are read at each
 
@@ -185,14 +184,14 @@ def _check_data(card: dict[str, Any]) -> bool:
     """Refuse what was made of other data; data that are no longer there cannot have changed."""
     data = card["data"]
     try:
-        found = source_stamps(data["source"])
+        stamps = source_stamps(data["source"])
     except DataError:
         return False
-    if found == {name: tuple(given) for name, given in data["files"].items()}:
+    if stamps == {name: tuple(given) for name, given in data["files"].items()}:
         return False
     if load_recorded(data).fingerprint != data["fingerprint"]:
         raise NotPreparedError("the data has changed since")
-    data["files"] = found
+    data["files"] = stamps
     return True
 
 
@@ -208,15 +207,15 @@ def source_stamps(source: str | None) -> dict[str, Stamp]:
     """Return the stamps of the files that data come from; none if they come from nowhere."""
     if source is None:
         return {}
-    with located(source) as found:
-        files = [found.index / "index.json"] if found.index else [file for file in found.files.values() if file]
+    with located(source) as data:
+        files = [data.index / "index.json"] if data.index else [file for file in data.files.values() if file]
         return {file.name: stamp(file) for file in files}
 
 
 def stamp(path: Path) -> Stamp:
     """Return the size and time of a file, and a checksum of a sample of its contents; a folder has none."""
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns, 0 if path.is_dir() else _sampled(path, found.st_size)
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, 0 if path.is_dir() else _sampled(path, status.st_size)
 
 
 def _sampled(path: Path, size: int) -> int:

@@ -207,14 +207,13 @@ class Reasoner:
         questions = Questions.one(entity, directed)
         (found,) = answer_columns(self.ranker, self.dataset, questions, top=top, include_known=include_known)
         answers, vocabulary = Answers(), self.vocabulary
-        for row, (subject_id, relation_id, object_id) in enumerate(found.triples.tolist()):
-            labels = vocabulary.entity_label(subject_id), vocabulary.relation_label(relation_id)
+        for row, triple in enumerate(found.triples.tolist()):
             answers.append(
                 Answer(
                     entity=vocabulary.entity_label(int(found.entities[row])),
                     score=float(found.scores[row]),
                     rank=int(found.ranks[row]),
-                    triple=(*labels, vocabulary.entity_label(object_id)),
+                    triple=vocabulary.triple_labels(*triple),
                     known=split_names(int(found.known[row])),
                     rule=self.rules.rule_behind(int(found.rules[row])),
                     n_rules=int(found.n_rules[row]),
@@ -274,12 +273,12 @@ class Reasoner:
         if not isinstance(triple, tuple | list) or len(triple) != 3:
             raise DataError(f"expected a triple (subject, relation, object), got {triple!r}")
         vocabulary, (subject, relation, object) = self.vocabulary, triple
-        meant = (
-            vocabulary.entity_label(self.names.entity_id(subject, vocabulary)),
-            vocabulary.relation_label(self.names.relation_id(relation, vocabulary)),
-            vocabulary.entity_label(self.names.entity_id(object, vocabulary)),
+        labels = vocabulary.triple_labels(
+            self.names.entity_id(subject, vocabulary),
+            self.names.relation_id(relation, vocabulary),
+            self.names.entity_id(object, vocabulary),
         )
-        return explain_triple(self.ranker, self.dataset, meant, top=top, groundings=groundings)
+        return explain_triple(self.ranker, self.dataset, labels, top=top, groundings=groundings)
 
     def complete(
         self,

@@ -136,12 +136,11 @@ def _facts(reasoner: Reasoner, best: FactColumns) -> tuple[QueuedFact, ...]:
     labels = reasoner.vocabulary
     return tuple(
         QueuedFact(
-            (labels.entity_label(s), labels.relation_label(r), labels.entity_label(o)),
+            labels.triple_labels(*best.triples[row].tolist()),
             score=float(best.scores[row]),
             probability=None if np.isnan(sure[row]) else float(sure[row]),
             rule=str(reasoner.rules.rule(int(best.rules[row]))),
             n_rules=int(best.n_rules[row]),
         )
         for row in order.tolist()
-        for s, r, o in [best.triples[row].tolist()]
     )

@@ -1,8 +1,9 @@
-"""`diff`: how two rule sets differ."""
+"""Matches the rules of two sets by label; `diff` says which are gone, new or changed."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +13,47 @@ from numpy.typing import NDArray
 
 from anyburl import checking
 from anyburl.ruleset import measures
-from anyburl.ruleset.comparison import Rows, changed_pairs, match_rules
+from anyburl.ruleset.bodytable import joint_keys, merge_tables
+from anyburl.ruleset.columns import COLUMNS, Holds, RuleColumns
+from anyburl.ruleset.combine import identity_columns, join_vocabularies, reencode
 from anyburl.ruleset.ruleset import RuleSet
+
+Rows = NDArray[np.int64]
 
 SMOOTHING = 5  # of confidences compared: a rule that falls from 500 of 510 matters more than one of 2 of 2
 BEFORE, AFTER = "_before", "_after"
+
+
+COUNTS = tuple(name for name, column in COLUMNS.items() if column.holds is Holds.COUNT)
+
+
+@dataclass(frozen=True)
+class MatchedRows:
+    """Where each rule of one set is in another: `first` and `second` are rows of the same rules, in pairs."""
+
+    first: Rows
+    second: Rows
+    gone: Rows  # rows of the first set that the second lacks
+    new: Rows  # rows of the second set that the first lacks
+
+
+def match_rules(first: RuleColumns, second: RuleColumns) -> MatchedRows:
+    """Match the rules of two sets by their labels."""
+    vocabulary = join_vocabularies([first.vocabulary, second.vocabulary])
+    keys = _keys(reencode(first, vocabulary), reencode(second, vocabulary))
+    (sorted_first, order), (sorted_second, other_order) = (_sorted(column) for column in keys)
+    nearest = np.searchsorted(sorted_second, sorted_first)
+    is_match = np.append(sorted_second, -1)[nearest] == sorted_first
+    rows, other_rows = order[is_match], other_order[nearest[is_match]]
+    return MatchedRows(rows, other_rows, _others(rows, len(first)), _others(other_rows, len(second)))
+
+
+def changed_pairs(first: RuleColumns, second: RuleColumns, matched: MatchedRows) -> NDArray[np.bool_]:
+    """Mark the matched rules with different counts."""
+    differs = np.zeros(len(matched.first), np.bool_)
+    for name in COUNTS:
+        differs |= getattr(first, name)[matched.first] != getattr(second, name)[matched.second]
+    return differs
 
 
 class RuleDifference:
@@ -94,28 +131,49 @@ def diff(first: RuleSet | str | os.PathLike[str], second: RuleSet | str | os.Pat
     return RuleDifference(*sets)
 
 
+def _keys(first: RuleColumns, second: RuleColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a number per rule, the same in both sets for the same rule."""
+    _, (own_bodies, other_bodies) = merge_tables([first.bodies, second.bodies])
+    pairs = zip(identity_columns(first, own_bodies), identity_columns(second, other_bodies), strict=True)
+    keys = joint_keys([np.concatenate(pair) for pair in pairs])
+    return keys[: len(first)], keys[len(first) :]
+
+
+def _sorted(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], Rows]:
+    """Return the keys in ascending order, and the row of each; Polars sorts on all cores."""
+    frame = pl.DataFrame({"key": keys}).with_row_index("row").sort("key")
+    return frame["key"].to_numpy(), frame["row"].to_numpy().astype(np.int64)
+
+
+def _others(rows: Rows, n_rules: int) -> Rows:
+    """Return the rows of `n_rules` that are not among some rows."""
+    is_other = np.ones(n_rules, np.bool_)
+    is_other[rows] = False
+    return np.flatnonzero(is_other)
+
+
 def _confidence(rules: RuleSet, rows: Rows) -> NDArray[np.float64]:
     return measures.confidence(rules.support[rows], rules.predictions[rows], SMOOTHING)
 
 
 def _largest(values: NDArray[np.float64], k: int) -> Rows:
-    """Return the places of the k largest values, the largest first."""
+    """Return the rows of the k largest values, the largest first."""
     checking.whole("top", k, 0)
-    places = np.arange(len(values))
+    rows = np.arange(len(values))
     if k < len(values):
-        places = np.argpartition(-values, k)[:k]
-    return places[np.argsort(-values[places], kind="stable")]
+        rows = np.argpartition(-values, k)[:k]
+    return rows[np.argsort(-values[rows], kind="stable")]
 
 
 def _described(change: str, rules: RuleSet, before: RuleSet | None, after: RuleSet | None) -> pl.DataFrame:
-    """Return the rows of one sort of change; what a rule did not have is null."""
+    """Return a frame of rules that changed in one way, with their scores before and after, or null."""
     columns: dict[str, pl.Series] = {
         "change": pl.repeat(change, len(rules), eager=True, dtype=pl.String),
         "rule": rules.texts(),
     }
-    for name in ("confidence", "support", "predictions"):
-        for when, counted in ((BEFORE, before), (AFTER, after)):
-            columns[f"{name}{when}"] = _column(name, counted, len(rules))
+    for name in ("confidence", *reversed(COUNTS)):
+        for when, scored in ((BEFORE, before), (AFTER, after)):
+            columns[f"{name}{when}"] = _column(name, scored, len(rules))
     return pl.DataFrame(columns)
 
 

@@ -1,17 +1,11 @@
-"""Measures computed from the counts of rules."""
+"""The formulas of confidence and other measures, from the counts of rules."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Counts = NDArray[np.int32] | NDArray[np.int64]
-Measure = Literal["pca_confidence", "head_coverage", "lift"]
-
-MEASURES: tuple[Measure, ...] = ("pca_confidence", "head_coverage", "lift")
-"""Those that take the data, not only the counts of a rule: columns that rules may lack."""
 
 
 def confidence(support: Counts, predictions: Counts, smoothing: float = 0) -> NDArray[np.float64]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import operator
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from rich.table import Table
+from rich.text import Text
 
 from anyburl import checking
 from anyburl.errors import MissingExtraError, RuleError
@@ -19,19 +21,26 @@ from anyburl.forks import check_not_forked
 from anyburl.reading import at_home
 from anyburl.rules.rule import Rule
 from anyburl.rules.types import RuleType
-from anyburl.ruleset import display, selection
+from anyburl.ruleset import selection
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import concatenate, merge, reencode
-from anyburl.ruleset.files.choose import read_rules, write_rules
-from anyburl.ruleset.files.report import ReadReport
-from anyburl.ruleset.frame_reader import FrameReader
-from anyburl.ruleset.frame_writer import to_frame
-from anyburl.ruleset.selection import Order
-from anyburl.ruleset.texts import RuleTexts
+from anyburl.ruleset.files.formats import read_rules, write_rules
+from anyburl.ruleset.files.rule_file import ReadReport
+from anyburl.ruleset.frames import FrameReader, to_frame
+from anyburl.ruleset.labels import RuleTexts, rule_object
 from anyburl.triples.vocabulary import Vocabulary, check_vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
+
+N_SHOWN = 10
+HEADINGS: dict[str, Literal["left", "right"]] = {
+    "type": "left",
+    "confidence": "right",
+    "support/predictions": "right",
+    "rule": "left",
+}
+"""The columns of a table of rules, and how each is aligned."""
 
 Rows = slice | Sequence[int] | Sequence[bool] | NDArray[Any] | pl.Series
 
@@ -73,7 +82,7 @@ class RuleSet(RuleColumns):
         """Return one rule as an object."""
         if not -len(self) <= row < len(self):
             raise IndexError(f"expected the row of one of {len(self)} rules, got {row}")
-        return display.view(self, row % len(self))
+        return rule_object(self, row % len(self))
 
     def rule_behind(self, row: int) -> Rule | None:
         """Return the rule behind an answer, by the row that ranking gives it: None for -1, an answer of no rule."""
@@ -91,20 +100,17 @@ class RuleSet(RuleColumns):
         min_support: int | None = None,
         contains: str | None = None,
         length: int | None = None,
-        min_pca_confidence: float | None = None,
-        min_head_coverage: float | None = None,
-        min_lift: float | None = None,
+        **minimums: float | None,
     ) -> Self:
         """Return the rules that meet every condition; `contains` is an entity or relation anywhere in it.
 
-        The last three are for rules that `anyburl.measure` measured.
+        Rules that `anyburl.measure` measured can also be filtered by `min_pca_confidence`, `min_head_coverage` and
+        `min_lift`.
         """
-        selection.check_bounds(
-            {"min_support": min_support, "length": length},
-            min_confidence=min_confidence,
-            min_pca_confidence=min_pca_confidence,
-            min_head_coverage=min_head_coverage,
-            min_lift=min_lift,
+        if unknown := minimums.keys() - selection.MINIMUMS:
+            raise TypeError(f"filter() got an unexpected keyword argument {min(unknown)!r}")
+        selection.check_minimums(
+            {"min_support": min_support, "length": length}, {"min_confidence": min_confidence, **minimums}
         )
         masks: list[NDArray[np.bool_]] = []
         if type is not None:
@@ -119,19 +125,14 @@ class RuleSet(RuleColumns):
             masks.append(selection.label_mask(self, contains))
         if length is not None:
             masks.append(self.lengths == length)
-        if min_pca_confidence is not None:
-            masks.append(selection.measure_column(self, "pca_confidence") >= min_pca_confidence)
-        if min_head_coverage is not None:
-            masks.append(selection.measure_column(self, "head_coverage") >= min_head_coverage)
-        if min_lift is not None:
-            masks.append(selection.measure_column(self, "lift") >= min_lift)
+        masks += selection.minimum_masks(self, minimums)
         return self.take(np.logical_and.reduce(masks)) if masks else self
 
     def for_relation(self, relation: str) -> Self:
         """Return the rules that predict a relation."""
         return self.filter(relation=relation)
 
-    def top(self, k: int, by: Order = "confidence", *, smoothing: float = 5) -> Self:
+    def top(self, k: int, by: str = "confidence", *, smoothing: float = 5) -> Self:
         """Return the k best rules, best first, as `anyburl rules` shows them; ties are settled.
 
         By confidence, that is support / (predictions + smoothing), so that 500 of 510 comes before 2 of 2; "value" is
@@ -140,8 +141,11 @@ class RuleSet(RuleColumns):
         """
         return self.take(selection.best_rows(self, k, by, smoothing))
 
-    def with_vocabulary(self, vocabulary: Vocabulary) -> tuple[Self, int]:
-        """Return the rules with the ids of another vocabulary, and how many it lacks labels for (dropped)."""
+    def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
+        """Return the rules with the ids of another vocabulary, matched by label.
+
+        Rules with labels that the vocabulary does not have are dropped: compare the lengths to see how many.
+        """
         check_vocabulary(vocabulary)
         return reencode(self, vocabulary)
 
@@ -220,7 +224,36 @@ class RuleSet(RuleColumns):
         return f"RuleSet({len(self)} rules{': ' if counts else ''}{counts})"
 
     def __rich__(self) -> Table:
-        return display.rich_table(self)
+        """Return a table of the first rules for the console."""
+        title, caption = self._title(), self._caption()
+        table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
+        for name, side in HEADINGS.items():
+            table.add_column(name, justify=side, overflow="fold")
+        for cells in self._first_rows():
+            table.add_row(*map(Text, cells))
+        return table
 
     def _repr_html_(self) -> str:
-        return display.html_table(self)
+        """Return a table of the first rules for notebooks."""
+        headings = "".join(f"<th>{name}</th>" for name in HEADINGS)
+        rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in cells) for cells in self._first_rows())
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return (
+            f"<table><caption>{html.escape(self._title())}</caption>"
+            f"<thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table>{self._caption() or ''}"
+        )
+
+    def _title(self) -> str:
+        counts = ", ".join(f"{n:,} {name}" for name, n in self.counts_by_type().items() if n)
+        return f"{len(self):,} rules" + (f" ({counts})" if counts else "")
+
+    def _caption(self) -> str | None:
+        return f"and {len(self) - N_SHOWN:,} more" if len(self) > N_SHOWN else None
+
+    def _first_rows(self) -> list[tuple[str, str, str, str]]:
+        """Return the cells of the table of rules."""
+        few, names = self.slice(0, N_SHOWN), list(RuleType)
+        counts = zip(few.support, few.predictions, few.exact, strict=True)
+        scores = [f"{support}/{'' if exact else '~'}{predictions}" for support, predictions, exact in counts]
+        columns = zip(few.type, few.confidence(), scores, few.texts(), strict=True)
+        return [(str(names[code]), f"{confidence:.4f}", score, text) for code, confidence, score, text in columns]

@@ -1,9 +1,9 @@
-"""Filters rules, and finds the best."""
+"""Which rules meet conditions, and which are the best."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,25 +13,36 @@ from anyburl.errors import InvalidOptionError, RuleError, UnknownLabelError
 from anyburl.rules.types import RuleType
 from anyburl.ruleset import measures
 from anyburl.ruleset.bodytable import distinct_rows
-from anyburl.ruleset.columns import RuleColumns
-from anyburl.ruleset.measures import Measure
+from anyburl.ruleset.columns import COLUMNS, IDENTITY_COLUMNS, MEASURES, Holds, RuleColumns
 from anyburl.triples.vocabulary import SELF_TOKEN
 
-Order = Literal["confidence", "support", "value", "predictions", "pca-confidence", "head-coverage", "lift"]
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Key = Callable[[Rows], NDArray[Any]]
-"""What some rows have of something; the more, the better."""
+"""Returns a number for each of some rows; rules with higher numbers come first."""
+
+MEASURE_ORDERS = {name.replace("_", "-"): name for name in MEASURES}
+ORDERS = ("confidence", "support", "value", "predictions", *MEASURE_ORDERS)
+"""By which rules can be sorted."""
+
+MINIMUMS = {f"min_{name}": name for name in MEASURES}
+"""The conditions of `RuleSet.filter` on measures."""
 
 
-def check_bounds(counts: Mapping[str, int | None], **measures: float | None) -> None:
-    """Refuse bounds that are no numbers, or below 0."""
+def check_minimums(counts: Mapping[str, int | None], numbers: Mapping[str, float | None]) -> None:
+    """Refuse minimums that are no numbers, or below 0."""
     for name, count in counts.items():
         if count is not None:
             checking.whole(name, count, 0)
-    for name, measure in measures.items():
-        if measure is not None:
-            checking.real(name, measure, 0)
+    for name, number in numbers.items():
+        if number is not None:
+            checking.real(name, number, 0)
+
+
+def minimum_masks(rules: RuleColumns, minimums: Mapping[str, float | None]) -> list[Mask]:
+    """Return for each minimum of a measure, such as {"min_lift": 2}, which rules reach it."""
+    given = [(MINIMUMS[name], least) for name, least in minimums.items() if least is not None]
+    return [measure_column(rules, name) >= least for name, least in given]
 
 
 def type_mask(rules: RuleColumns, types: RuleType | str | Iterable[RuleType | str]) -> Mask:
@@ -67,7 +78,7 @@ def label_mask(rules: RuleColumns, label: str) -> Mask:
     return mask
 
 
-def measure_column(rules: RuleColumns, name: Measure) -> NDArray[np.float64]:
+def measure_column(rules: RuleColumns, name: str) -> NDArray[np.float64]:
     """Return a measure of rules that takes the data; rules that were not measured are refused."""
     column = getattr(rules, name)
     if column is None:
@@ -76,7 +87,7 @@ def measure_column(rules: RuleColumns, name: Measure) -> NDArray[np.float64]:
     return measured
 
 
-def best_rows(rules: RuleColumns, k: int, by: Order, smoothing: float) -> Rows:
+def best_rows(rules: RuleColumns, k: int, by: str, smoothing: float) -> Rows:
     """Return the rows of the k best rules, best first; `smoothing` matters to the confidence only.
 
     Ties go to the rule with more support, then the shorter one, then by type, head, body and constants, so
@@ -105,18 +116,19 @@ def _narrow(keys: Sequence[Key], rows: Rows, k: int) -> Rows:
     return np.concatenate([*kept, rows[:k]])
 
 
-def _score(rules: RuleColumns, by: Order, smoothing: float) -> Key:
+def _score(rules: RuleColumns, by: str, smoothing: float) -> Key:
     support, predictions = rules.support, rules.predictions
+    by = checking.choice("by", by, ORDERS)
+    if by in MEASURE_ORDERS:
+        column = measure_column(rules, MEASURE_ORDERS[by])
+        return lambda rows: column[rows]
     scores: dict[str, Key] = {
         "confidence": lambda rows: measures.confidence(support[rows], predictions[rows], smoothing),
         "support": lambda rows: support[rows],
         "value": lambda rows: measures.value(support[rows], predictions[rows]),
         "predictions": lambda rows: predictions[rows],
-        "pca-confidence": lambda rows: measure_column(rules, "pca_confidence")[rows],
-        "head-coverage": lambda rows: measure_column(rules, "head_coverage")[rows],
-        "lift": lambda rows: measure_column(rules, "lift")[rows],
     }
-    return scores[checking.choice("by", by, scores)]
+    return scores[by]
 
 
 def _tie_breakers(rules: RuleColumns) -> list[Key]:
@@ -124,15 +136,15 @@ def _tie_breakers(rules: RuleColumns) -> list[Key]:
     return [
         lambda rows: rules.support[rows],
         lambda rows: -(rules.bodies >= 0).sum(axis=1, dtype=np.int64)[rules.body[rows]],
-        _ascending(rules.type),
-        _ascending(rules.head),
-        lambda rows: -distinct_rows(rules.bodies[rules.body[rows]])[1],
-        _ascending(rules.head_constant),
-        _ascending(rules.body_constant),
+        *(_ascending(rules, name) for name in IDENTITY_COLUMNS),
     ]
 
 
-def _ascending(column: NDArray[Any]) -> Key:
+def _ascending(rules: RuleColumns, name: str) -> Key:
+    """Return the key that puts rules with smaller ids first; bodies are compared by their relations, not their rows."""
+    if COLUMNS[name].holds is Holds.BODY:
+        return lambda rows: -distinct_rows(rules.bodies[rules.body[rows]])[1]
+    column: NDArray[Any] = getattr(rules, name)
     return lambda rows: -column[rows].astype(np.int64)
 
 

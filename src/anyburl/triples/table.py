@@ -118,14 +118,7 @@ class TripleTable:
 
     def to_polars(self) -> pl.DataFrame:
         """Return the labels, in the columns subject, relation and object."""
-        subjects, relations, objects = self.triples.T
-        return pl.DataFrame(
-            {
-                "subject": self.vocabulary.decode_entities(subjects),
-                "relation": self.vocabulary.decode_relations(relations),
-                "object": self.vocabulary.decode_entities(objects),
-            }
-        )
+        return self.vocabulary.decode_triples(self.triples)
 
 
 def can_change(array: NDArray[Any]) -> bool:

@@ -111,6 +111,21 @@ class Vocabulary:
         """Return the labels of relation ids: null for -1."""
         return _decode(_checked_ids(ids, self.n_relations - 1, "relation"), self.relations)
 
+    def decode_triples(self, triples: NDArray[np.integer]) -> pl.DataFrame:
+        """Return the labels of (n, 3) ids of triples, in the columns subject, relation and object."""
+        subjects, relations, objects = triples.T
+        return pl.DataFrame(
+            {
+                "subject": self.entities.gather(subjects),
+                "relation": self.relations.gather(relations),
+                "object": self.entities.gather(objects),
+            }
+        )
+
+    def triple_labels(self, subject: int, relation: int, object: int) -> tuple[str, str, str]:
+        """Return the labels of one triple."""
+        return self.entity_label(subject), self.relation_label(relation), self.entity_label(object)
+
     def same_labels(self, other: Vocabulary) -> bool:
         """Whether `other` gives the same ids to the same labels."""
         if self is other:

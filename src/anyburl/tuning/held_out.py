@@ -13,7 +13,7 @@ from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.blocking import joins_unconnected
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker, make_ranker
-from anyburl.ruleset.counting import rescore
+from anyburl.ruleset.rescore import rescore
 from anyburl.triples.dataset import Dataset
 from anyburl.triples.table import TripleTable
 

@@ -50,20 +50,20 @@ def ask(reasoner: Reasoner, query: Query, *, first: int = 0, top: int, include_k
 
 def candidates(reasoner: Reasoner, found: AnswerColumns) -> list[Candidate]:
     """Return rows of answers as objects."""
-    entity, relation = reasoner.vocabulary.entity_label, reasoner.vocabulary.relation_label
+    vocabulary = reasoner.vocabulary
     probabilities = _probabilities(reasoner, found.triples[:, 1], found.scores)
     return [
         Candidate(
             rank=int(found.ranks[row]),
-            entity=entity(int(found.entities[row])),
-            triple=(entity(subject), relation(number), entity(object)),
+            entity=vocabulary.entity_label(int(found.entities[row])),
+            triple=vocabulary.triple_labels(*triple),
             score=float(found.scores[row]),
             probability=probabilities[row],
             known=split_names(int(found.known[row])),
             rule=int(found.rules[row]) if found.rules[row] >= 0 else None,
             n_rules=int(found.n_rules[row]),
         )
-        for row, (subject, number, object) in enumerate(found.triples.tolist())
+        for row, triple in enumerate(found.triples.tolist())
     ]
 
 

@@ -6,7 +6,6 @@ A body gives many rules in a row, so most columns hold long runs of one number; 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from threading import Condition
 from typing import Any, NamedTuple
 
@@ -40,9 +39,7 @@ class PackedRules(NamedTuple):
 
 def pack_rules(profile: PathProfile, rules: RuleSet) -> PackedRules:
     """Make rules small."""
-    present = {one.name: column for one in fields(rules) if (column := getattr(rules, one.name)) is not None}
-    columns = {name: pack(column) for name, column in present.items() if name not in ("vocabulary", "bodies")}
-    return PackedRules(profile, rules.bodies, columns)
+    return PackedRules(profile, rules.bodies, {name: pack(column) for name, column in rules.columns.items()})
 
 
 def unpack_rules(packed: PackedRules, vocabulary: Vocabulary) -> RuleSet:

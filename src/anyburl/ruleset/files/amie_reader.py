@@ -18,19 +18,18 @@ from anyburl.rules.rule import Atom, Constant, Rule, Term, Variable
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import first_of_each, reencode
 from anyburl.ruleset.files.labelled import encode_rules, label_rules
-from anyburl.ruleset.files.opening import PathLike, first_lines, numbered_lines
-from anyburl.ruleset.files.report import ReadReport, repeated
+from anyburl.ruleset.files.rule_file import PathLike, ReadReport, first_lines, numbered_lines, repeated
 from anyburl.triples.vocabulary import Vocabulary
 
 HEADER = "Rule\tHead Coverage"
 ARROW = " => "
 RULE = re.compile(rf"\?\w+ .*{ARROW}")
-N_LINES = 100  # before the first rule, AMIE tells what it does
+N_LINES = 100  # before the first rule, AMIE prints its options
 SLICE_LINES = 100_000
 
 COLUMNS = ("Positive Examples", "Body size")
-PLACES = (4, 5)
-"""Where these columns are if no header says so."""
+POSITIONS = (4, 5)
+"""Of these columns in a line, if no header says so."""
 
 MOST_SUPPORT = np.iinfo(np.int32).max
 MOST_PREDICTIONS = np.iinfo(np.int64).max
@@ -53,23 +52,23 @@ def read_amie(path: PathLike, vocabulary: Vocabulary | None = None) -> tuple[Rul
     """Read rules in the order of their lines; those that are not of our language are reported."""
     scored: list[Scored] = []
     rejected: list[tuple[int, str]] = []
-    n_comments, places = 0, PLACES
+    n_comments, positions = 0, POSITIONS
     lines = (row for frame in numbered_lines(path, SLICE_LINES) for row in frame.select("number", "line").iter_rows())
     for number, line in lines:
         if line.startswith(HEADER):
-            places = _places(line)
+            positions = _positions(line)
         if ARROW not in line:
             n_comments += bool(line.strip())
             continue
         try:
-            scored.append(_parse_line(line, places))
+            scored.append(_parse_line(line, positions))
         except RuleError as error:
             rejected.append((number, str(error)))
     encoded = _encode(scored)
     rules = encoded.take(first_of_each(encoded))
-    known, n_unknown = (rules, 0) if vocabulary is None else reencode(rules, vocabulary)
+    known = rules if vocabulary is None else reencode(rules, vocabulary)
     remarks = [*repeated(len(encoded) - len(rules))]
-    return known, ReadReport(len(known), n_comments, rejected, n_unknown, remarks=remarks)
+    return known, ReadReport(len(known), n_comments, rejected, len(rules) - len(known), remarks=remarks)
 
 
 def _encode(scored: list[Scored]) -> RuleColumns:
@@ -78,15 +77,15 @@ def _encode(scored: list[Scored]) -> RuleColumns:
     return encode_rules(label_rules([line.rule for line in scored]), predictions, support)
 
 
-def _places(header: str) -> tuple[int, int]:
+def _positions(header: str) -> tuple[int, int]:
     names = header.rstrip("\r\n").split("\t")
     support, predictions = (names.index(name) if name in names else -1 for name in COLUMNS)
     return support, predictions
 
 
-def _parse_line(line: str, places: tuple[int, int]) -> Scored:
+def _parse_line(line: str, positions: tuple[int, int]) -> Scored:
     text, *fields = line.rstrip("\r\n").split("\t")
-    support, predictions = (_count(fields, place, name) for place, name in zip(places, COLUMNS, strict=True))
+    support, predictions = (_count(fields, position, name) for position, name in zip(positions, COLUMNS, strict=True))
     if not 0 <= support <= predictions:
         raise RuleError(f"expected 0 <= positive examples <= body size, got {support} and {predictions}")
     if support > MOST_SUPPORT or predictions > MOST_PREDICTIONS:
@@ -98,14 +97,14 @@ def _parse_line(line: str, places: tuple[int, int]) -> Scored:
     return Scored(Rule(heads[0], tuple(_atoms(body))), support, predictions)
 
 
-def _count(fields: list[str], place: int, name: str) -> int:
-    """Return a number, which AMIE may write as 12 or 12.0; `place` counts the rule."""
-    if not 1 <= place <= len(fields):
+def _count(fields: list[str], position: int, name: str) -> int:
+    """Return a number, which AMIE may write as 12 or 12.0; `position` counts the rule."""
+    if not 1 <= position <= len(fields):
         raise RuleError(f"expected AMIE's columns, with {name}, got {len(fields) + 1}")
     try:
-        return round(float(fields[place - 1]))
+        return round(float(fields[position - 1]))
     except (ValueError, OverflowError):
-        raise RuleError(f"expected a number as {name}, got {fields[place - 1]!r}") from None
+        raise RuleError(f"expected a number as {name}, got {fields[position - 1]!r}") from None
 
 
 def _atoms(text: str) -> list[Atom]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anyburl.rules.rule import BODY_VARIABLES
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.files.labelled import LabelledRules
-from anyburl.ruleset.notation import SELF_MARKER
+from anyburl.ruleset.labels import SELF_MARKER
 from anyburl.triples.vocabulary import SELF_TOKEN
 
 LABEL = r"[^(),\s](?:[^(),]*[^(),\s])?"

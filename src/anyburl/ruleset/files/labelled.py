@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.rules.labels import unescape_label
 from anyburl.rules.rule import Constant, Rule, Variable
+from anyburl.rules.syntax import unescape_label
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.bodytable import distinct_rows, pad_lists
 from anyburl.ruleset.columns import RuleColumns
-from anyburl.ruleset.notation import SELF_MARKER
+from anyburl.ruleset.labels import SELF_MARKER
 from anyburl.triples.vocabulary import Vocabulary
 
 

@@ -8,12 +8,10 @@ from pathlib import Path
 from anyburl.errors import RuleError
 from anyburl.polars_unstable import UNREADABLE, frame_batches, sink_frames
 from anyburl.ruleset.columns import RuleColumns
-from anyburl.ruleset.combine import concatenate
-from anyburl.ruleset.files.opening import PathLike, first_bytes
-from anyburl.ruleset.files.report import ReadReport
-from anyburl.ruleset.files.unify import unify
-from anyburl.ruleset.frame_reader import FrameReader
-from anyburl.ruleset.frame_writer import SLICE_ROWS, FrameWriter, labels_for_files
+from anyburl.ruleset.combine import concatenate, unify
+from anyburl.ruleset.files.rule_file import PathLike, ReadReport, first_bytes
+from anyburl.ruleset.frames import SLICE_ROWS, FrameReader, FrameWriter
+from anyburl.ruleset.labels import labels_for_files
 from anyburl.sealed import scan_parquet, seal
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replacing

@@ -14,7 +14,11 @@
     .lock               locked by the process that learns into the folder: it has one writer at a time
 
 A killed run can still be opened: its rules are `rules.parquet`, if there is one, and the parts. Of a folder
-that is damaged, what is whole is read; `run_parts` has the parts.
+that is damaged, what is whole is read.
+
+A part holds rules as ids: the table of bodies and the required columns, one array after the other, in the order of
+`COLUMNS`; then the optional columns that its rules have, each with its name. (The margins have none: the first version
+with margins stored them so.)
 """
 
 from __future__ import annotations
@@ -28,23 +32,21 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from anyburl import checking
 from anyburl.errors import DataError, RuleError, RunError
 from anyburl.polars_unstable import UNREADABLE
 from anyburl.reading import open_to_read
-from anyburl.ruleset.columns import RuleColumns
+from anyburl.ruleset.columns import COLUMNS, REQUIRED, RuleColumns
 from anyburl.ruleset.combine import concatenate, merge
 from anyburl.ruleset.files.parquet import read_parquet
-from anyburl.ruleset.files.run_parts import PARTS as PARTS
-from anyburl.ruleset.files.run_parts import part_files as part_files
-from anyburl.ruleset.files.run_parts import read_part
-from anyburl.sealed import scan_parquet, seal
-from anyburl.triples.frames import COLUMNS
+from anyburl.sealed import is_sealed, scan_parquet, seal
+from anyburl.triples.frames import COLUMNS as TRIPLE_COLUMNS
 from anyburl.triples.names import Names
 from anyburl.triples.table import TripleTable
 from anyburl.triples.vocabulary import Vocabulary
-from anyburl.writing import replacing
+from anyburl.writing import make_inner_folder, replacing
 
 RULES = "rules.parquet"
 OPTIONS = "options.json"
@@ -55,10 +57,14 @@ NAMES = "names.parquet"
 KEYS = "bodies.keys"
 WRITTEN = (VOCABULARY, TRAIN, NAMES, RULES, TRACE, KEYS)
 """The files that a new run writes, besides its options."""
+PARTS = "parts"
+PART_SUFFIX = ".columns"
+KEY_SUFFIX = ".keys"  # of files beside the parts: bodies that a resumed run need not harvest again
+ARRAY = b"\x93"  # with which every array in a part begins
 
 _NAMES = {"label": pl.String, "name": pl.String}
 _VOCABULARY = {"kind": pl.String, "label": pl.String}
-_TRAIN = dict.fromkeys(COLUMNS, pl.Int32)
+_TRAIN = dict.fromkeys(TRIPLE_COLUMNS, pl.Int32)
 _DATA = {"name": str, "source": str | None, "fingerprint": str, "reading": dict, "prefixes": dict}
 """What options.json says of the data, if it does."""
 
@@ -70,7 +76,7 @@ def check_run_folder(folder: Path) -> None:
 
 
 def described_run(folder: Path) -> dict[str, Any]:
-    """Return what a run was asked to do, and on what: the contents of options.json."""
+    """Return the contents of options.json: the options of a run and its data."""
     check_run_folder(folder)
     path = folder / OPTIONS
     try:
@@ -145,14 +151,70 @@ def _read_file(file: Path, vocabulary: Vocabulary) -> RuleColumns:
     return rules
 
 
+def part_files(folder: Path, suffix: str = PART_SUFFIX) -> list[Path]:
+    """Return the parts of a run, or the numbered files with another suffix beside them, in their order."""
+    files = (folder / PARTS).glob(f"*{suffix}")
+    return sorted((file for file in files if file.stem.isdecimal()), key=lambda file: int(file.stem))
+
+
+def next_part(folder: Path, suffix: str = PART_SUFFIX) -> Path:
+    """Return the path of the next numbered file; their folder is made."""
+    make_inner_folder(folder / PARTS, RunError)
+    number = max((int(file.stem) for file in part_files(folder, suffix)), default=0) + 1
+    return folder / PARTS / f"{number:06d}{suffix}"
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove the parts of a run, whose rules are in `rules.parquet`, and the keys beside them; no other files."""
+    for file in (*part_files(folder), *part_files(folder, KEY_SUFFIX)):
+        with suppress(OSError):
+            file.unlink()
+
+
+def write_part(folder: Path, rules: RuleColumns) -> None:
+    """Append rules to the parts of a run, complete or not at all."""
+    with replacing(next_part(folder), RunError) as unfinished, open(unfinished, "wb") as file:
+        np.save(file, rules.bodies)
+        for name, column in rules.columns.items():
+            is_named = COLUMNS[name].optional and COLUMNS[name].named_in_parts
+            np.save(file, column.view([(name, column.dtype)]) if is_named else column)
+        file.flush()
+        seal(unfinished)
+
+
+def read_part(file: Path, vocabulary: Vocabulary) -> RuleColumns:
+    """Return the rules of a part; what is not whole, or does not fit the vocabulary, is refused."""
+    try:
+        has_seal = is_sealed(file)  # else it is of an earlier version
+        with open(file, "rb") as stored:
+            columns = {name: np.lib.format.read_array(stored, allow_pickle=False) for name in ("bodies", *REQUIRED)}
+            while stored.peek(1)[:1] == ARRAY:
+                columns |= _optional_column(np.lib.format.read_array(stored, allow_pickle=False))
+            if stored.read() and not has_seal:
+                raise ValueError("it ends in the middle of its checksum")
+        return RuleColumns(vocabulary=vocabulary, **columns)
+    except Exception as error:  # NumPy has no one kind of error for a header that it cannot read
+        reason = " ".join(str(error).split())[:200]
+        raise RunError(f"{file} is damaged ({reason or type(error).__name__})") from error
+
+
+def _optional_column(array: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return a column with its name; nothing for the column of a later version."""
+    if array.dtype.names is None:
+        (name,) = (name for name, column in COLUMNS.items() if column.optional and not column.named_in_parts)
+        return {name: array}
+    (name,) = array.dtype.names
+    return {name: array[name]} if name in COLUMNS else {}
+
+
 def read_trace(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the lines of trace.jsonl that are JSON objects; one cut short by a kill is not."""
     with suppress(FileNotFoundError), _opened(folder / TRACE) as file:
         for line in file:
             with suppress(ValueError, RecursionError):
-                found = json.loads(line)
-                if isinstance(found, dict):
-                    yield found
+                parsed = json.loads(line)
+                if isinstance(parsed, dict):
+                    yield parsed
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -166,11 +228,11 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def missing_rules(folder: Path) -> list[str]:
-    """Return a remark on a run that holds no rules, if its trace tells of some."""
-    n_found = max((line["rules"] for line in read_trace(folder) if is_whole_span(line)), default=0)
-    if not n_found:
+    """Return a remark on a run that holds no rules although its trace counts some."""
+    n_rules = max((line["rules"] for line in read_trace(folder) if is_whole_span(line)), default=0)
+    if not n_rules:
         return []
-    return [f"it holds no rules, but found {n_found:,}: they were not saved yet, or {RULES} was removed"]
+    return [f"it holds no rules, but found {n_rules:,}: they were not saved yet, or {RULES} was removed"]
 
 
 def is_whole_span(line: dict[str, Any]) -> bool:
@@ -187,7 +249,7 @@ def is_whole_span(line: dict[str, Any]) -> bool:
 def write_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
     """Keep the labels behind the ids of the parts."""
     labels = {"entity": vocabulary.entities, "relation": vocabulary.relations}
-    frames = [found.to_frame("label").select(pl.lit(kind).alias("kind"), "label") for kind, found in labels.items()]
+    frames = [column.to_frame("label").select(pl.lit(kind).alias("kind"), "label") for kind, column in labels.items()]
     with replacing(folder / VOCABULARY, RunError) as unfinished:
         pl.concat(frames).write_parquet(unfinished)
         seal(unfinished)
@@ -220,7 +282,7 @@ def read_names(folder: Path) -> Names:
 def write_train(folder: Path, table: TripleTable) -> None:
     """Keep the triples that rules are counted on: their files may change, and an update needs to know how."""
     with replacing(folder / TRAIN, RunError) as unfinished:
-        pl.DataFrame(table.triples, schema=list(COLUMNS)).write_parquet(unfinished)
+        pl.DataFrame(table.triples, schema=list(TRIPLE_COLUMNS)).write_parquet(unfinished)
         seal(unfinished)
 
 

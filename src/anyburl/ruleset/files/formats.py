@@ -1,4 +1,4 @@
-"""Chooses the format: by suffix when writing, by contents when reading."""
+"""Reads and writes rules in any format: chosen by suffix when writing, by contents when reading."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from anyburl.errors import OptionError, RuleError
 from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import reencode
 from anyburl.ruleset.files.amie_reader import is_amie, read_amie
-from anyburl.ruleset.files.anyburl_reader import read_text
-from anyburl.ruleset.files.anyburl_writer import write_text
-from anyburl.ruleset.files.opening import PathLike, first_bytes
+from anyburl.ruleset.files.anyburl_text import read_text, write_text
 from anyburl.ruleset.files.parquet import read_parquet, write_parquet
-from anyburl.ruleset.files.report import ReadReport
+from anyburl.ruleset.files.rule_file import PathLike, ReadReport, first_bytes
 from anyburl.ruleset.files.run_folder import missing_rules, read_run
 from anyburl.triples.vocabulary import Vocabulary
 
@@ -23,7 +21,7 @@ SUFFIXES = (PARQUET, *TEXT_SUFFIXES)
 
 
 def check_suffix(path: PathLike) -> None:
-    """Refuse a file whose suffix says nothing of rules."""
+    """Refuse a file whose suffix is not that of a rule file."""
     if not os.fspath(path).lower().endswith(SUFFIXES):
         raise RuleError(f"{path}: expected a rule file that ends in one of {', '.join(SUFFIXES)}")
 
@@ -46,16 +44,18 @@ def read_rules(
     at: float | str | None = None,
     escaped: bool = False,
 ) -> tuple[RuleColumns, ReadReport]:
-    """Read a run folder (or its snapshot `at` some seconds), Parquet, AnyBURL's or AMIE's text; say what was left out.
+    """Read a run folder (or its snapshot `at` some seconds), Parquet, AnyBURL's or AMIE's text.
+
+    Return the rules and a report of what was left out.
 
     The vocabulary is made of the labels in the file; with `vocabulary`, that one is used, and rules with
     other labels are dropped and counted.
     """
     if Path(path).is_dir():
         rules, damaged = read_run(Path(path), at)
-        known, n_unknown = (rules, 0) if vocabulary is None else reencode(rules, vocabulary)
+        known = rules if vocabulary is None else reencode(rules, vocabulary)
         remarks = [] if len(rules) or at is not None else missing_rules(Path(path))
-        return known, ReadReport(len(known), n_unknown=n_unknown, damaged=damaged, remarks=remarks)
+        return known, ReadReport(len(known), n_unknown=len(rules) - len(known), damaged=damaged, remarks=remarks)
     if at is not None:
         raise OptionError(f"at needs a run folder with snapshots, got the file {os.fspath(path)!r}")
     if first_bytes(path) == b"PAR1" or os.fspath(path).lower().endswith(PARQUET):

@@ -1,7 +1,12 @@
-"""Turns frames with labels back into columns of rules, and checks them."""
+"""Rules as frames of labels, for people and for rules.parquet files; and back to columns, with checks.
+
+Labels are gathered by id, bodies are lists gathered from the small table of bodies, and everything is done in slices,
+so that 50 million rules take seconds and little memory.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,26 +16,95 @@ from numpy.typing import NDArray
 from anyburl.errors import DataError, RuleError
 from anyburl.rules.types import RuleType
 from anyburl.ruleset.bodytable import distinct_rows, pad_lists
-from anyburl.ruleset.columns import RuleColumns
-from anyburl.ruleset.measures import MEASURES
-from anyburl.ruleset.notation import SELF_MARKER, read_labels
+from anyburl.ruleset.columns import COLUMNS, Column, Holds, RuleColumns
+from anyburl.ruleset.labels import SELF_MARKER, FrameLabels, gather_labels, labels_for_people, read_labels
 from anyburl.triples.vocabulary import Vocabulary
 
 Ids = NDArray[np.int32]
 
+SLICE_ROWS = 2_000_000
+
 ENTITY_COLUMNS = ("subject", "object", "constant")
 LABEL_COLUMNS = ("type", "head", *ENTITY_COLUMNS)
-COUNT_COLUMNS = ("predictions", "support")
-REQUIRED = (*LABEL_COLUMNS, "body", "forward", *COUNT_COLUMNS)
-READ = (*REQUIRED, "exact", "margin", *MEASURES)
+SCORES = tuple(name for name, column in COLUMNS.items() if not column.is_identity)
+NEEDED = (
+    *LABEL_COLUMNS,
+    "body",
+    "forward",
+    *(name for name in SCORES if not COLUMNS[name].optional and COLUMNS[name].if_absent is None),
+)
+READ = tuple(dict.fromkeys([*NEEDED, *SCORES]))
 TYPES = pl.Enum([str(name) for name in RuleType])
 NO_TYPE = 255
+
+
+def to_frame(rules: RuleColumns) -> pl.DataFrame:
+    """Return the rules as one frame for people."""
+    return pl.concat(FrameWriter(rules, labels_for_people(rules.vocabulary)).slices())
+
+
+class FrameWriter:
+    """Gives the rules of a set as frames."""
+
+    def __init__(self, rules: RuleColumns, labels: FrameLabels) -> None:
+        self.rules = rules
+        self.labels = labels
+        self.bodies = self._body_lists()
+
+    @property
+    def schema(self) -> pl.Schema:
+        return self.frame(0, 0).schema
+
+    def slices(self, size: int = SLICE_ROWS) -> Iterator[pl.DataFrame]:
+        """Yield the rules in frames of `size` rows; one empty frame if there are none."""
+        for start in range(0, max(1, len(self.rules)), size):
+            yield self.frame(start, min(start + size, len(self.rules)))
+
+    def frame(self, start: int, stop: int) -> pl.DataFrame:
+        """Return the rules from row `start` to row `stop`: the rule in labels, then its scores."""
+        part = self.rules.slice(start, stop)
+        n_relations = max(1, part.vocabulary.n_relations)
+        backward = part.head >= n_relations
+        constant = part.head_constant
+        types, relations, entities = self.labels
+        scores = {name: column for name, column in part.columns.items() if not COLUMNS[name].is_identity}
+        required = {name: scores.pop(name) for name in SCORES if not COLUMNS[name].optional}
+        return pl.DataFrame(
+            {
+                "type": types.gather(part.type),
+                "head": relations.gather(part.head % n_relations),
+                "body": self.bodies["body"].gather(part.body),
+                "forward": self.bodies["forward"].gather(part.body),
+                "subject": gather_labels(entities, np.where(backward, constant, -1)),
+                "object": gather_labels(entities, np.where(backward, -1, constant)),
+                "constant": gather_labels(entities, part.body_constant),
+                **required,
+                "confidence": part.confidence(),
+                **scores,
+            }
+        )
+
+    def _body_lists(self) -> pl.DataFrame:
+        """Return the table of bodies as lists of labels and of directions."""
+        bodies = self.rules.bodies
+        n_relations = max(1, self.rules.vocabulary.n_relations)
+        columns: dict[str, pl.Series] = {}
+        for position in range(bodies.shape[1]):
+            steps = bodies[:, position]
+            relations = np.where(steps < 0, -1, steps % n_relations)
+            columns[f"r{position}"] = gather_labels(self.labels.relations, relations)
+            directions = pl.Series(steps < n_relations)
+            columns[f"f{position}"] = directions.set(pl.Series(steps < 0), None)
+        return pl.DataFrame(columns).select(
+            body=pl.concat_list(pl.col("^r\\d+$")).list.drop_nulls(),
+            forward=pl.concat_list(pl.col("^f\\d+$")).list.drop_nulls(),
+        )
 
 
 class FrameReader:
     """Makes columns of rules of a large frame part by part, over the vocabulary of all its labels.
 
-    The frame may be one for people or the contents of a file: `notation` tells them apart.
+    The frame may be one for people or the contents of a file: `labels` says how they differ.
     """
 
     def __init__(self, frames: pl.LazyFrame, source: str) -> None:
@@ -57,8 +131,9 @@ class FrameReader:
         subject, object, constant = (self.entities.of(frame[name]) for name in ENTITY_COLUMNS)
         head = self.relations.of(frame["head"])
         bodies, body, lengths = self._bodies(frame)
-        counts = {name: frame[name].cast(pl.Int64, strict=False).fill_null(-1).to_numpy() for name in COUNT_COLUMNS}
-        self._refuse(_faults(types, head, subject, object, constant, lengths, **counts))
+        scores = {name: column for name in SCORES if (column := _score(frame, COLUMNS[name])) is not None}
+        counts = scores["predictions"], scores["support"]
+        self._refuse(_faults(types, head, subject, object, constant, lengths, *counts))
         self.n_read += len(frame)
         return RuleColumns(
             vocabulary=vocabulary,
@@ -68,9 +143,7 @@ class FrameReader:
             body=body,
             head_constant=np.maximum(subject, object),
             body_constant=constant,
-            exact=_exact(frame),
-            **counts,
-            **_extras(frame),
+            **scores,
         )
 
     def _bodies(self, frame: pl.DataFrame) -> tuple[Ids, Ids, NDArray[np.int64]]:
@@ -105,10 +178,10 @@ class FrameReader:
                 raise RuleError(f"{self.source}: row {self.n_read + int(mask.argmax()) + 1}: {reason}")
 
     def _check_columns(self, schema: pl.Schema) -> None:
-        missing = [name for name in REQUIRED if name not in schema]
+        missing = [name for name in NEEDED if name not in schema]
         if missing:
             raise RuleError(
-                f"{self.source}: expected rules in columns {', '.join(REQUIRED)}, got no column {', '.join(missing)}"
+                f"{self.source}: expected rules in columns {', '.join(NEEDED)}, got no column {', '.join(missing)}"
             )
         for name in READ:
             if name in schema and not _is_suitable(name, schema[name]):
@@ -132,8 +205,8 @@ class TextIds:
 
     def _join(self, texts: pl.Series) -> Ids:
         frame = pl.DataFrame({"text": texts})
-        found = frame.join(self.table, on="text", how="left", maintain_order="left")["id"]
-        return found.fill_null(-1).to_numpy()
+        ids = frame.join(self.table, on="text", how="left", maintain_order="left")["id"]
+        return ids.fill_null(-1).to_numpy()
 
 
 def _faults(
@@ -171,30 +244,31 @@ def _is_label(dtype: Any) -> bool:
 
 
 def _is_suitable(name: str, dtype: pl.DataType) -> bool:
+    """Whether a column of a frame has a type that it can be read from."""
+    if name in SCORES:
+        return _is_score(COLUMNS[name], dtype)
     if name in LABEL_COLUMNS:
         return _is_label(dtype)
-    if name in COUNT_COLUMNS:
-        return dtype.is_integer()
-    if name == "exact":
-        return dtype in (pl.Boolean, pl.Null)
-    if name in ("margin", *MEASURES):
-        return dtype.is_numeric() or dtype == pl.Null
     inner = _inner(dtype)
     return inner is not None and (_is_label(inner) if name == "body" else inner in (pl.Boolean, pl.Null))
 
 
-def _exact(frame: pl.DataFrame) -> NDArray[np.bool_]:
-    """Return which scores are exact: none where the frame does not say."""
-    if "exact" not in frame.columns:
-        return np.zeros(len(frame), dtype=np.bool_)
-    return frame["exact"].cast(pl.Boolean).fill_null(False).to_numpy()
+def _is_score(column: Column, dtype: pl.DataType) -> bool:
+    if column.holds is Holds.COUNT:
+        return dtype.is_integer()
+    return dtype == pl.Null or (dtype == pl.Boolean if column.holds is Holds.FLAG else dtype.is_numeric())
 
 
-def _extras(frame: pl.DataFrame) -> dict[str, Any]:
-    """Return the margins and measures that the frame has, NaN for null."""
-    dtypes: dict[str, Any] = {"margin": pl.Float32, **dict.fromkeys(MEASURES, pl.Float64)}
-    found = {name: dtype for name, dtype in dtypes.items() if name in frame.columns}
-    return {name: frame[name].cast(dtype).fill_null(np.nan).to_numpy() for name, dtype in found.items()}
+def _score(frame: pl.DataFrame, column: Column) -> NDArray[Any] | None:
+    """Return a column that says how good rules are, with a number for null; None if the frame lacks it."""
+    if column.name not in frame.columns:
+        return None if column.optional else np.full(len(frame), column.if_absent, column.dtype)
+    values = frame[column.name]
+    if column.holds is Holds.COUNT:  # a null, like what does not fit into 64 bits, is refused later
+        return values.cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
+    if column.holds is Holds.FLAG:
+        return values.cast(pl.Boolean).fill_null(column.if_absent).to_numpy()
+    return values.cast(pl.Series(np.empty(0, column.dtype)).dtype).fill_null(np.nan).to_numpy()
 
 
 def _type_codes(types: pl.Series) -> NDArray[np.uint8]:

@@ -1,9 +1,19 @@
-"""The outcome of reading a rule file."""
+"""What all readers of rule files share: the file's first bytes, its lines, and the report of what was left out."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from anyburl import polars_unstable, reading
+from anyburl.errors import RuleError
+
+PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -11,7 +21,7 @@ class ReadReport:
     """How many rules were read, and what was not.
 
     `rejected` has the line number and the reason of each line that is neither a rule nor a comment nor blank;
-    `n_unknown` counts rules with labels that are not in the vocabulary that was asked for; `damaged` says which files
+    `n_unknown` counts rules with labels that are not in the given vocabulary; `damaged` says which files
     of a run folder are damaged and were left out, `remarks` what else was odd.
     """
 
@@ -48,3 +58,28 @@ def repeated(n_lines: int) -> Iterator[str]:
     if n_lines:
         verb = "repeats an earlier rule and was" if n_lines == 1 else "repeat earlier rules and were"
         yield f"{counted(n_lines, 'line')} {verb} left out"
+
+
+def first_bytes(path: PathLike) -> bytes:
+    """Return the first four bytes of a file of rules, or say why it cannot be read."""
+    return reading.first_bytes(Path(path), "rules", RuleError)
+
+
+def first_lines(path: PathLike, n_lines: int) -> list[str]:
+    """Return the first lines of a file of text."""
+    with _as_text(path):
+        return polars_unstable.first_lines(Path(path), n_lines)
+
+
+def numbered_lines(path: PathLike, n_lines: int) -> Iterator[pl.DataFrame]:
+    """Yield the lines of a file of text with their numbers, some at a time."""
+    with _as_text(path):
+        yield from polars_unstable.line_batches(Path(path), n_lines, numbered=True)
+
+
+@contextmanager
+def _as_text(path: PathLike) -> Iterator[None]:
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise RuleError(f"{os.fspath(path)}: expected UTF-8 text, plain or compressed ({error})") from error
