@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.bodies.arrays import head_arrays
+from anyburl.bodies.arrays import empty_scratch, head_arrays
 from anyburl.graph.arrays import GraphArrays, index_bytes, inverses
 from anyburl.graph.build import _Edges, build_graph, segment_entities
+from anyburl.graph.lookup import find_segments
+from anyburl.ranking.rule_index import _runs, _sort, build_rule_index
 from anyburl.triples import TripleTable
 from kernels import arrays_of, examples, table_of
+from ranked import rule_set, scored_rules
 from reference.graph import build, inverse
 from strategies import SmallGraph, graphs
 
@@ -27,6 +30,13 @@ def edges_of(graph: SmallGraph) -> list[Edge]:
     n_entities, n_relations, triples = graph
     steps = build(triples, n_entities, n_relations).steps
     return sorted((source, d, target) for (source, d), reached in steps.items() for target in reached)
+
+
+def wide_arrays_of(graph: SmallGraph) -> GraphArrays:
+    """The graph, built as if it were so large that rows and segments take 64 bits."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("anyburl.graph.build.MOST_ROWS", 0)
+        return build_graph(table_of(graph))
 
 
 def segments_of(graph: SmallGraph) -> list[tuple[int, int]]:
@@ -147,12 +157,35 @@ def test_ids_too_large_for_one_integer_together_are_sorted_in_blocks(monkeypatch
 @settings(max_examples=examples(30, 10))
 @given(graphs(min_triples=1))
 def test_rows_and_segments_of_64_bits_where_32_are_too_few(graph: SmallGraph) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("anyburl.graph.build.MOST_ROWS", 0)
-        wide = build_graph(table_of(graph))
+    wide = wide_arrays_of(graph)
     assert {wide.segment_starts.dtype, wide.segment_offsets.dtype, wide.partners.dtype} == {np.dtype(np.int64)}
     for field, same in zip(wide, arrays_of(graph), strict=True):
         np.testing.assert_array_equal(field, same)
+
+
+@settings(max_examples=examples(30, 10))
+@given(graphs(min_triples=1), st.data())
+def test_whoever_keeps_the_numbers_of_segments_keeps_64_bits(graph: SmallGraph, data: st.DataObject) -> None:
+    """And says the same as with 32."""
+    wide, narrow, asked = wide_arrays_of(graph), arrays_of(graph), data.draw(scored_rules(graph))
+    assert empty_scratch(wide, 2).touched.dtype == np.int64
+    assert empty_scratch(narrow, 2).touched.dtype == np.int32
+    pairs = np.array([(s, r) for s, r, _ in graph[2]], np.int32)
+    found, same = (find_segments(arrays, *pairs.T) for arrays in (wide, narrow))
+    assert found.dtype == np.int64
+    assert found.tolist() == same.tolist()
+    indexed, alike = (build_rule_index(arrays, rule_set(graph, asked)) for arrays in (wide, narrow))
+    assert {indexed.pairs.bodies.dtype, indexed.pairs.head_bodies.dtype} == {np.dtype(np.int64)}
+    for field, expected in zip(indexed.pairs, alike.pairs, strict=True):
+        np.testing.assert_array_equal(field, expected)
+
+
+def test_rules_are_sorted_by_segments_beyond_32_bits() -> None:
+    """Such a graph does not fit here: the numbers of its bodies do."""
+    keys = np.array([2**31 + 5, 3, 2**31 + 5, 2**31, 3], np.int64)
+    heads = np.array([0, 0, 1, 1, 1], np.int32)
+    assert [runs.tolist() for runs in _runs(heads, keys, 2)] == [[0, 2, 5], keys.tolist(), [0, 1, 2, 3, 4, 5]]
+    assert _sort(np.arange(3, dtype=np.int32), np.array([7, 2, 7], np.int64), 8).tolist() == [1, 0, 2]
 
 
 def test_relations_turn_round_and_padding_stays() -> None:

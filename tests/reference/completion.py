@@ -97,8 +97,12 @@ def keep_best(facts: Facts, top: int, per: str) -> Facts:
     for fact in facts:
         group = {"relation": fact[1:2], "subject": fact[:1], "question": fact[:2]}[per]
         groups.setdefault(group, []).append(fact)
-    order = lambda fact: (-facts[fact][0], -facts[fact][2], fact)
-    return {fact: facts[fact] for members in groups.values() for fact in sorted(members, key=order)[:top]}
+
+    def place(fact: Triple) -> tuple[float, int, Triple]:
+        score, _, n_rules = facts[fact]
+        return -score, -n_rules, fact
+
+    return {fact: facts[fact] for members in groups.values() for fact in sorted(members, key=place)[:top]}
 
 
 def best_by_level(find: Callable[[list[float]], Facts], least: Sequence[float], top: int, levels: list[float]) -> Facts:
