@@ -251,7 +251,7 @@ FILTERS = ("min_score", "probability", "top", "relations", "subjects", "function
 def test_every_pair_of_filters(
     names: tuple[str, ...], case: Case, block: bool, aggregation: str, data: st.DataObject
 ) -> None:
-    """Every filter beside every other, as the reference applies them: the best are chosen among what the others keep."""
+    """Every filter beside every other, as the reference applies them: the best of what the others keep."""
     n_entities, n_relations, _ = case.graph
     wanted = data.draw(filters(names, n_entities, n_relations))
     dataset = dataset_of(case)

@@ -60,6 +60,17 @@ def with_scores(index: RuleIndex, scores: NDArray[np.int64]) -> RuleIndex:
     return index._replace(scores=scores, best_below=best_below)
 
 
+def with_edges(index: RuleIndex, graph: GraphArrays) -> RuleIndex:
+    """Return the index with the edges of a graph, if it has those of another with the same segments."""
+    own = int(graph.segment_offsets[graph.n_entities])  # from here on, those of `self`
+    n_edges = int(graph.segment_starts[own]) - (len(graph.targets) - int(graph.segment_starts[own]))
+    if len(index.edges.ends) == n_edges:
+        return index
+    edges = _edges(graph)
+    freeze(edges)
+    return index._replace(edges=edges)
+
+
 def longest_body(rules: RuleSet) -> int:
     """Return the number of atoms of the longest body, at least 1."""
     return max(1, int((rules.bodies >= 0).sum(axis=1).max(initial=1)))

@@ -30,7 +30,7 @@ from anyburl.bodies.kernel import score
 from anyburl.cores import available_cores
 from anyburl.errors import DataError, OptionError, RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.build import find_segments, owners
+from anyburl.graph.build import find_segments, owners, with_loops
 from anyburl.graph.stored import graph_of
 from anyburl.rules.types import MAX_LENGTH
 from anyburl.ruleset import heads
@@ -154,6 +154,7 @@ def count_rules(
         np.zeros(n_rules, np.float32),
         np.zeros(n_rules, np.int64),
     )
+    graph = graph if limits.object_identity else with_loops(graph)
     wanted = head_arrays(graph)
     _score_zero(graph, wanted, rules, limits.object_identity, counts)
     with ThreadPoolExecutor(n_threads) as pool:
