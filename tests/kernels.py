@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.build import build_graph
+from anyburl.graph.build import build_graph, with_loops
 from anyburl.triples import TripleTable, Vocabulary
 from strategies import SmallGraph
 
@@ -41,9 +41,10 @@ def table_of(graph: SmallGraph) -> TripleTable:
     return TripleTable.from_ids(np.array(triples, np.int32).reshape(-1, 3), vocabulary)
 
 
-def arrays_of(graph: SmallGraph) -> GraphArrays:
+def arrays_of(graph: SmallGraph, object_identity: bool = True) -> GraphArrays:
     """The graph as kernels read it."""
-    return build_graph(table_of(graph))
+    arrays = build_graph(table_of(graph))
+    return arrays if object_identity else with_loops(arrays)
 
 
 def random_graph(seed: int, n_entities: int, n_relations: int, n_triples: int) -> SmallGraph:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,17 @@ from numpy.typing import NDArray
 
 from anyburl.errors import RunError
 from anyburl.writing import make_inner_folder, replacing
+
+
+def no_effect_on(*results: str) -> Mapping[str, Any]:
+    """Mark the field of an options dataclass, in its `metadata`, as one that these kept results do not depend on."""
+    return {"no_effect_on": results}
+
+
+def options_behind(result: str, options: Any) -> dict[str, Any]:
+    """Return the options that a kept result depends on: every field that is not marked by `no_effect_on`."""
+    chosen = (field.name for field in fields(options) if result not in field.metadata.get("no_effect_on", ()))
+    return {name: getattr(options, name) for name in chosen}
 
 
 @dataclass(frozen=True)

@@ -44,12 +44,12 @@ def changes(draw: DrawFn) -> tuple[SmallGraph, SmallGraph]:
 
 def joined_pairs(graph: SmallGraph, body: tuple[int, ...], object_identity: bool) -> set[tuple[int, int]]:
     n_entities, n_relations, triples = graph
-    steps = build(triples, n_entities, n_relations)
+    steps = build(triples, n_entities, n_relations, object_identity)
     return {(x, walk[-1]) for x in range(n_entities) for walk in walks(steps, body, x, object_identity)}
 
 
-def supports(graph: SmallGraph, pairs: set[tuple[int, int]]) -> Counter[int]:
-    joins = build(graph[2], graph[0], graph[1]).joins
+def supports(graph: SmallGraph, pairs: set[tuple[int, int]], object_identity: bool) -> Counter[int]:
+    joins = build(graph[2], graph[0], graph[1], object_identity).joins
     return Counter(head for pair in pairs for head in joins.get(pair, ()))
 
 
@@ -60,8 +60,8 @@ def test_bodies_gain_and_lose_the_pairs_that_the_reference_says(
     graphs: tuple[SmallGraph, SmallGraph], length: int, object_identity: bool
 ) -> None:
     before, after = graphs
-    old, new = arrays_of(before), arrays_of(after)
-    facts = changed_facts(change_between(table_of(before), table_of(after)), new)
+    old, new = arrays_of(before, object_identity), arrays_of(after, object_identity)
+    facts = changed_facts(change_between(table_of(before), table_of(after)), new, object_identity=object_identity)
     bodies = every_relations(new, length)
     n, scratch = len(bodies), empty_scratch(new, length, witnessed=False)
     found = BodyChanges(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_))
@@ -75,7 +75,9 @@ def test_bodies_gain_and_lose_the_pairs_that_the_reference_says(
     for k, body in enumerate(map(tuple, bodies.tolist())):
         pairs = [joined_pairs(graph, body, object_identity) for graph in (before, after)]
         assert (found.gained[k], found.lost[k]) == (len(pairs[1] - pairs[0]), len(pairs[0] - pairs[1])), body
-        counts = [supports(graph, joined) for graph, joined in zip((before, after), pairs, strict=True)]
+        counts = [
+            supports(graph, joined, object_identity) for graph, joined in zip((before, after), pairs, strict=True)
+        ]
         for head in range(2 * new.n_relations):
             assert changed.get((k, head), 0) == counts[1][head] - counts[0][head], (body, head)
 
@@ -86,13 +88,15 @@ def test_bodies_gain_and_lose_the_pairs_that_the_reference_says(
 def test_the_support_of_a_single_head_is_that_of_the_reference(
     graph: SmallGraph, length: int, object_identity: bool
 ) -> None:
-    new = arrays_of(graph)
+    new = arrays_of(graph, object_identity)
     every = every_relations(new, length)
     heads = np.tile(np.arange(2 * new.n_relations, dtype=np.int32), len(every))
     bodies = np.repeat(every, 2 * new.n_relations, axis=0)
     found = np.zeros(len(bodies), np.int64)
     count_supports(new, bodies, heads, object_identity, found)
-    expected = [supports(graph, joined_pairs(graph, tuple(body), object_identity)) for body in every.tolist()]
+    expected = [
+        supports(graph, joined_pairs(graph, tuple(body), object_identity), object_identity) for body in every.tolist()
+    ]
     assert found.tolist() == [expected[k // (2 * new.n_relations)][head] for k, head in enumerate(heads.tolist())]
 
 
@@ -120,7 +124,7 @@ def test_unary_heads_are_counted_as_the_reference_counts_them(graph: SmallGraph,
         np.zeros(len(rules), np.uint64),
     )
     out = empty_harvest(len(rules))
-    n_rows = count_short(arrays_of(graph), bodies, limits(object_identity=object_identity), out)
+    n_rows = count_short(arrays_of(graph, object_identity), bodies, limits(object_identity=object_identity), out)
     found = {
         rules[k]: counts
         for k, *counts in zip(*(c[:n_rows].tolist() for c in (out.bodies, out.predictions, out.supports)), strict=True)

@@ -50,13 +50,13 @@ def every_unary(arrays: GraphArrays, length: int) -> BodyArrays:
 
 
 def assert_binary_harvest(graph: SmallGraph, length: int, object_identity: bool) -> None:
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     found = harvested(arrays, every_binary(arrays, length), limits(object_identity=object_identity))
     assert found == expected_rules(graph, length, object_identity=object_identity, types="B")
 
 
 def assert_unary_harvest(graph: SmallGraph, length: int, object_identity: bool) -> None:
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     found = harvested(arrays, every_unary(arrays, length), limits(object_identity=object_identity))
     assert found == expected_rules(graph, length, object_identity=object_identity, types="U")
 
@@ -101,7 +101,7 @@ def test_unary_bodies_where_there_are_many_ways(graph: SmallGraph, length: int, 
 @given(graphs(max_relations=2), st.booleans(), st.randoms(use_true_random=False))
 def test_a_body_counts_the_same_in_any_company(graph: SmallGraph, object_identity: bool, rng: random.Random) -> None:
     """One scratch for all lengths, bodies of all kinds mixed, much room or little."""
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     scratch, heads = empty_scratch(arrays, 3), head_arrays(arrays)
     for length in (3, 1, 2):
         bodies = joined([every_binary(arrays, length), every_unary(arrays, length)])
@@ -121,7 +121,7 @@ def test_rules_read_heads_forward_leave_tautologies_out_and_put_self_last(
     graph: SmallGraph, object_identity: bool
 ) -> None:
     n_entities, n_relations, _ = graph
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     bodies = joined([every_binary(arrays, 1), every_unary(arrays, 1)])
     for rule in harvested(arrays, bodies, limits(object_identity=object_identity)):
         assert not is_tautology(rule)

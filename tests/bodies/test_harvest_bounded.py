@@ -25,7 +25,7 @@ dense_graphs = random_graphs(8, [1, 2], 30)
 def test_calls_of_little_work_give_what_one_call_gives(
     graph: SmallGraph, length: int, work: int, budget: int, object_identity: bool
 ) -> None:
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     bodies = joined(
         [
             every_binary(arrays, length),

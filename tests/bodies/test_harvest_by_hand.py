@@ -213,7 +213,7 @@ def test_all_starts_visited_in_two_ways_give_the_same_counts() -> None:
 def test_given_rules_are_judged_as_the_reference_does(object_identity: bool) -> None:
     """By the partial completeness assumption; also rules that predict nothing true."""
     graph = random_graph(7, 6, 2, 12)
-    arrays, reference = arrays_of(graph), Measurer(graph[2], graph[0], graph[1], object_identity)
+    arrays, reference = arrays_of(graph, object_identity), Measurer(graph[2], graph[0], graph[1], object_identity)
     asked = limits(object_identity=object_identity)._replace(pca=True)
     for kind, constant in ((BINARY, -1), (DANGLING, -1), (CONSTANT, 2), (GROUNDED, 3)):
         one = body(arrays, kind, (0, 3), constant)

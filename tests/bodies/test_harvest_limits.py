@@ -115,7 +115,7 @@ def test_a_body_with_a_sampled_head_gives_the_rule_with_that_head_only(
     graph: SmallGraph, cyclic: bool, length: int, seed: int, object_identity: bool
 ) -> None:
     n_entities, n_relations, _ = graph
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     triples = table_of(graph).triples
     paths = sample_paths(arrays, listed_heads(triples), PathProfile(cyclic, length), 40, batch_state(seed))
     literal = distinct(generalise(arrays, paths, cyclic=cyclic, all_heads=False))
@@ -226,7 +226,7 @@ def test_a_unary_body_beyond_its_budget_is_counted_over_the_visited_members(
     graph: SmallGraph, data: st.DataObject, key: int, budget: int, min_support: int, object_identity: bool
 ) -> None:
     n_entities, n_relations, triples = graph
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     length = data.draw(st.integers(1, 3))
     kind = data.draw(st.sampled_from([CONSTANT, DANGLING]))
     every = every_dangling(arrays, length) if kind == DANGLING else every_constant(arrays, length, kind)
@@ -247,7 +247,7 @@ def test_a_unary_body_beyond_its_budget_is_counted_over_the_visited_members(
             continue
         pairs = predicted(triples, n_entities, n_relations, rule, object_identity)
         seen = {x for x, _ in pairs} & members
-        joins = build(triples, n_entities, n_relations).joins
+        joins = build(triples, n_entities, n_relations, object_identity).joins
         support = sum(d in joins.get((x, c), ()) for x in seen)
         if support:
             counts[rule] = (len(seen), support)
@@ -259,7 +259,7 @@ def test_a_unary_body_beyond_its_budget_is_counted_over_the_visited_members(
 def test_with_a_budget_of_nothing_one_start_stands_for_all(
     graph: SmallGraph, length: int, object_identity: bool
 ) -> None:
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     bodies = joined([every_binary(arrays, length), every_dangling(arrays, length)])
     sizes = np.diff(arrays.domain_offsets).tolist()
     for rule, scores in harvested(arrays, bodies, limits(1, 0.0, object_identity, budget=0)).items():
@@ -276,7 +276,7 @@ def test_with_a_budget_of_nothing_one_start_stands_for_all(
 def test_given_rules_are_scored_over_the_same_sample_as_a_harvest(
     graph: SmallGraph, length: int, budget: int, object_identity: bool
 ) -> None:
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     bodies = every_body(arrays, length)
     asked = limits(1, 0.0, object_identity, budget)
     found = harvested(arrays, bodies, asked)

@@ -66,7 +66,7 @@ def test_a_harvest_judges_what_the_reference_does(
 ) -> None:
     n_entities, n_relations, triples = graph
     reference = Measurer(triples, n_entities, n_relations, object_identity)
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     bodies = every_body(arrays, length)
     order = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(len(bodies.kinds))[:60]
     bodies = distinct(bodies.take(order))

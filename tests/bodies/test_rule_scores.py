@@ -96,7 +96,7 @@ def test_any_rules_are_scored_as_the_reference_does(
     if graph[2]:
         kinds.append(grounded_rules(graph, max_length=4))
     found = data.draw(st.lists(st.one_of(kinds), min_size=1, max_size=12))
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     for group in of_one_length(found):
         expected = expected_scores(graph, group, object_identity)
         assert scored(arrays, group, object_identity) == expected
@@ -116,7 +116,9 @@ def test_every_head_of_a_body_is_scored_at_once(graph: SmallGraph, data: st.Data
     found = [Rule("B", d, None, body, None) for d in range(n_relations)]
     found += [Rule("Ud", d, c, body, None) for d, c in heads]
     found += [Rule("Uc", d, c, body, last) for d, c in heads]
-    assert scored(arrays_of(graph), found, object_identity) == expected_scores(graph, found, object_identity)
+    assert scored(arrays_of(graph, object_identity), found, object_identity) == expected_scores(
+        graph, found, object_identity
+    )
 
 
 @settings(max_examples=examples(100, 20))
@@ -127,7 +129,7 @@ def test_a_binary_rule_scores_the_same_read_from_either_end(
     n_relations = graph[1]
     directed = st.integers(0, 2 * n_relations - 1)
     body = tuple(data.draw(st.lists(directed, min_size=1, max_size=3)))
-    arrays = arrays_of(graph)
+    arrays = arrays_of(graph, object_identity)
     smaller, flipped = canonical(arrays, np.array([body], np.int32))
     for head in range(n_relations):
         rule = Rule("B", head, None, body, None)

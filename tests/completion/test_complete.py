@@ -142,6 +142,17 @@ def test_types_that_were_seen_at_their_place(reasoner: Reasoner) -> None:
     }
 
 
+def test_the_object_of_a_functional_relation_is_the_best_that_has_a_fitting_type(
+    rules: RuleSet, dataset: Dataset
+) -> None:
+    """Where lisa lives scores higher than what she speaks, but nobody speaks a country."""
+    sure = rules.replace(support=[9 if "lives(X,Y)" in str(rule) else 8 for rule in rules])
+    reasoner = Reasoner(sure, dataset, smoothing=0, block_connected="off", threads=1)
+    chosen = {"relations": ["speaks"], "functional": ["speaks"], "subjects": ["lisa"]}
+    assert facts(reasoner, **chosen) == {("lisa", "speaks", "holland"): 0.9}
+    assert facts(reasoner, **chosen, types="type") == {("lisa", "speaks", "dutch"): 0.8}
+
+
 @pytest.mark.parametrize(("aggregation", "object_identity"), [("max", True), ("noisy-or", False)])
 def test_reasons_are_facts_of_train_that_ground_the_rule(object_identity: bool, aggregation: str) -> None:
     data = anyburl.load_dataset("geo")

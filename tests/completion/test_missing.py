@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anyburl.completion.finder
 import anyburl.completion.merging
+from anyburl.calibration.calibration import Calibration
+from anyburl.completion.complete import complete_graph
 from anyburl.completion.facts import FactColumns
 from anyburl.completion.missing import missing_facts
+from anyburl.completion.options import PER_CHOICES, CompleteOptions
+from anyburl.completion.selection import LEVELS
 from anyburl.ranking.scores import to_confidences
 from anyburl.triples.dataset import Dataset
 from anyburl.triples.table import TripleTable
 from kernels import examples, random_graphs, table_of
-from ranked import AGGREGATIONS, Case, Judge, as_table, cases, make_ranker
-from reference.completion import Missing, missing
+from ranked import AGGREGATIONS, Case, Judge, Scored, as_table, cases, make_ranker
+from reference.completion import Facts, Missing, best_by_level, keep_best, keep_fitting, keep_one_object, missing
 from reference.graph import Triple
+from strategies import grounded_rules
 
 pytestmark = pytest.mark.kernel
 
@@ -141,3 +149,127 @@ def test_facts_of_other_splits_may_be_kept(case: Case, aggregation: str) -> None
     kept = as_facts(list(missing_facts(ranker, dataset_of(case), least, stated=("train",))))
     unseen = case._replace(valid=[], test=[])
     assert kept == as_facts(list(missing_facts(ranker, dataset_of(unseen), least)))
+
+
+class Filters(NamedTuple):
+    """One choice of every filter of completion, by ids."""
+
+    min_score: float | None
+    probability: float | None
+    top: int | None
+    per: str
+    relations: list[int] | None
+    subjects: list[int] | None
+    functional: list[int]
+    types: int | None
+
+    @property
+    def least(self) -> float:
+        """The least score, which is 0.8 where nothing else says how many facts there will be."""
+        if self.min_score is not None:
+            return self.min_score
+        return 0.8 if self.top is None and self.probability is None else 0.0
+
+
+NO_FILTERS = Filters(0.0, None, None, "relation", None, None, [], None)
+
+
+def filters(names: Sequence[str], n_entities: int, n_relations: int) -> st.SearchStrategy[Filters]:
+    """Values for the filters of these names; the others let everything pass."""
+    relations, entities = st.integers(0, n_relations - 1), st.integers(0, n_entities - 1)
+    some = st.lists(relations, unique=True, min_size=1, max_size=n_relations)
+    choices: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+        "min_score": st.fixed_dictionaries({"min_score": st.sampled_from([None, 0.25, 0.5])}),
+        "probability": st.fixed_dictionaries({"probability": st.sampled_from([0.1, 0.2])}),
+        "top": st.fixed_dictionaries({"top": st.sampled_from([1, 2, 4]), "per": st.sampled_from(PER_CHOICES)}),
+        "relations": st.fixed_dictionaries({"relations": some}),
+        "subjects": st.fixed_dictionaries({"subjects": st.lists(entities, min_size=1, max_size=4)}),
+        "functional": st.fixed_dictionaries({"functional": st.just(list(range(n_relations))) | some}),
+        "types": st.fixed_dictionaries({"types": st.sampled_from([0, 0, 0, n_relations - 1])}),
+    }
+    drawn = st.tuples(*(choices[name] for name in names))
+    return drawn.map(lambda parts: NO_FILTERS._replace(**{k: v for part in parts for k, v in part.items()}))
+
+
+def calibration_of(n_relations: int) -> Calibration:
+    """Probabilities that differ by relation and rise with the score."""
+    rising = np.array([0.0, 0.1, 0.3, 0.6])
+    table = np.array([rising / (1 + relation % 2) for relation in range(n_relations)]).reshape(-1, 4)
+    return Calibration(np.array([0.3, 0.5, 0.7]), table, np.full_like(table, np.nan))
+
+
+def filtered_by_reference(judge: Judge, wanted: Filters, aggregation: str, *, block: bool) -> Facts:
+    """First everything that a fact can be judged by alone, then one object for functional relations, then the best."""
+    case, (_, n_relations, train) = judge.case, judge.case.graph
+    calibration = calibration_of(n_relations)
+
+    def find(least: list[float]) -> Facts:
+        facts = expected(judge, least, aggregation, block=block)
+        if wanted.subjects is not None:
+            facts = {fact: told for fact, told in facts.items() if fact[0] in wanted.subjects}
+        if wanted.probability is not None:
+            scores = {fact: (np.array([fact[1]]), np.array([told[0]])) for fact, told in facts.items()}
+            sure = {fact for fact, said in scores.items() if calibration.probabilities(*said)[0] >= wanted.probability}
+            facts = {fact: told for fact, told in facts.items() if fact in sure}
+        if wanted.types is not None:
+            facts = keep_fitting(facts, train, wanted.types)
+        return keep_one_object(facts, [*train, *case.valid, *case.test], set(wanted.functional))
+
+    asked = range(n_relations) if wanted.relations is None else wanted.relations
+    least = [wanted.least if relation in asked else np.inf for relation in range(n_relations)]
+    if wanted.probability is not None:
+        # Rules below the least score are not counted, whichever option it comes from.
+        least = np.maximum(least, calibration.least_scores(wanted.probability)).tolist()
+    if wanted.top is None:
+        return find(least)
+    if wanted.per != "relation":
+        return keep_best(find(least), wanted.top, wanted.per)
+    decides = aggregation in ("max", "noisy-or-top:1")
+    return best_by_level(find, least, wanted.top, list(LEVELS) if decides else [0.0])
+
+
+@st.composite
+def typed_cases(draw: st.DrawFn) -> Case:
+    """Cases in which relation 0 states types, and subjects have several predicted objects of which some fit."""
+    n_entities, n_relations, triples = draw(random_graphs(8, [3], 40))
+    kinds = draw(st.lists(st.sampled_from([1, 1, 2, 0]), min_size=n_entities, max_size=n_entities))
+    types = [(entity, 0, kind) for entity, kind in enumerate(kinds) if kind]
+    linked, stated = ([triple for triple in triples if triple[1] == relation] for relation in (1, 2))
+    graph = n_entities, n_relations, types + linked[:8] + stated[:2]
+    several = st.builds(lambda c, d: ("Ud", 2, c, (d,), None), st.integers(0, n_entities), st.sampled_from([0, 1, 4]))
+    rules = draw(st.lists(several | grounded_rules(graph), min_size=5, max_size=12, unique=True))
+    confident = st.sampled_from([(1, 3), (1, 2), (2, 3), (3, 4)])
+    return Case(graph, [Scored(rule, *draw(confident)) for rule in rules], [], draw(st.sampled_from([[], triples[:1]])))
+
+
+FILTERS = ("min_score", "probability", "top", "relations", "subjects", "functional", "types")
+
+
+@pytest.mark.parametrize("names", [*combinations(FILTERS, 2), FILTERS], ids="-".join)
+@settings(max_examples=examples(90, 30))
+@given(case=typed_cases(), block=st.booleans(), aggregation=st.sampled_from(AGGREGATIONS), data=st.data())
+def test_every_pair_of_filters(
+    names: tuple[str, ...], case: Case, block: bool, aggregation: str, data: st.DataObject
+) -> None:
+    """Every filter beside every other, as the reference applies them: the best of what the others keep."""
+    n_entities, n_relations, _ = case.graph
+    wanted = data.draw(filters(names, n_entities, n_relations))
+    dataset = dataset_of(case)
+    entities, relations = (labels.to_list() for labels in (dataset.vocabulary.entities, dataset.vocabulary.relations))
+    options = CompleteOptions(
+        min_score=wanted.min_score,
+        min_probability=wanted.probability,
+        top=wanted.top,
+        per=wanted.per,
+        relations=None if wanted.relations is None else [relations[relation] for relation in wanted.relations],
+        subjects=None if wanted.subjects is None else [entities[entity] for entity in wanted.subjects],
+        functional=[relations[relation] for relation in wanted.functional],
+        types=None if wanted.types is None else relations[wanted.types],
+    )
+    ranker = make_ranker(case.graph, case.scored, block=block, aggregation=aggregation)
+    frames = complete_graph(ranker, dataset, options, calibration=calibration_of(n_relations))
+    rows = pl.concat(list(frames)).select("subject", "relation", "object", "score", "rules").rows()
+    told = {(entities.index(s), relations.index(r), entities.index(o)): said for s, r, o, *said in rows}
+    assert len(told) == len(rows)
+    reference = filtered_by_reference(Judge(case), wanted, aggregation, block=block)
+    assert told == {fact: [score, n_rules] for fact, (score, _, n_rules) in reference.items()}

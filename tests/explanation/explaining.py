@@ -95,7 +95,7 @@ def all_groundings(
     triples: Sequence[Ids], size: tuple[int, int], rule: RuleTuple, triple: Ids, vocabulary: Vocabulary, identity: bool
 ) -> set[Facts]:
     """Every way in which a rule with a body predicts `triple`, as facts."""
-    graph = build(triples, *size)
+    graph = build(triples, *size, identity)
     start = start_of(graph, rule, triple)
     if start is None:
         return set()

@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.bodies.arrays import head_arrays
+from anyburl.bodies.arrays import empty_scratch, head_arrays
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.build import _Edges, build_graph, segment_entities
+from anyburl.graph.build import _Edges, build_graph, segment_entities, with_loops
+from anyburl.graph.lookup import find_segments
+from anyburl.ranking.rule_index import _runs, _sort, build_rule_index
 from anyburl.triples import TripleTable
 from kernels import arrays_of, examples, table_of
+from ranked import rule_set, scored_rules
 from reference.graph import build, inverse
 from strategies import SmallGraph, graphs
 
@@ -22,11 +25,18 @@ pytestmark = pytest.mark.kernel
 Edge = tuple[int, int, int]
 
 
-def edges_of(graph: SmallGraph) -> list[Edge]:
+def edges_of(graph: SmallGraph, object_identity: bool = True) -> list[Edge]:
     """Every directed edge (source, relation, target) of the reference graph, in order."""
     n_entities, n_relations, triples = graph
-    steps = build(triples, n_entities, n_relations).steps
+    steps = build(triples, n_entities, n_relations, object_identity).steps
     return sorted((source, d, target) for (source, d), reached in steps.items() for target in reached)
+
+
+def wide_arrays_of(graph: SmallGraph) -> GraphArrays:
+    """The graph, built as if it were so large that rows and segments take 64 bits."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("anyburl.graph.build.MOST_ROWS", 0)
+        return build_graph(table_of(graph))
 
 
 def segments_of(graph: SmallGraph) -> list[tuple[int, int]]:
@@ -45,9 +55,9 @@ def row_owners(arrays: GraphArrays) -> list[int]:
 
 
 @settings(max_examples=examples(150, 60))
-@given(graphs())
-def test_both_views_list_every_directed_edge_once_and_in_order(graph: SmallGraph) -> None:
-    arrays, edges = arrays_of(graph), edges_of(graph)
+@given(graphs(), st.booleans())
+def test_both_views_list_every_directed_edge_once_and_in_order(graph: SmallGraph, object_identity: bool) -> None:
+    arrays, edges = arrays_of(graph, object_identity), edges_of(graph, object_identity)
     owners = row_owners(arrays)
     by_row = np.repeat(arrays.segment_relations, np.diff(arrays.segment_starts)).tolist()
     assert list(zip(owners, by_row, arrays.targets.tolist(), strict=True)) == edges
@@ -57,9 +67,11 @@ def test_both_views_list_every_directed_edge_once_and_in_order(graph: SmallGraph
 
 
 @settings(max_examples=examples(150, 60))
-@given(graphs())
-def test_an_entity_has_one_segment_for_each_directed_relation_that_it_has(graph: SmallGraph) -> None:
-    arrays = arrays_of(graph)
+@given(graphs(), st.booleans())
+def test_an_entity_has_one_segment_for_each_directed_relation_that_it_has(
+    graph: SmallGraph, object_identity: bool
+) -> None:
+    arrays = arrays_of(graph, object_identity)
     entities, relations = owners_of(arrays), arrays.segment_relations.tolist()
     assert list(zip(entities, relations, strict=True)) == segments_of(graph)
     assert len(arrays.segment_offsets) == graph[0] + 2
@@ -67,13 +79,13 @@ def test_an_entity_has_one_segment_for_each_directed_relation_that_it_has(graph:
 
 
 @settings(max_examples=examples(150, 60))
-@given(graphs())
-def test_the_domain_of_a_relation_is_who_reaches_an_entity_by_it(graph: SmallGraph) -> None:
+@given(graphs(), st.booleans())
+def test_the_domain_of_a_relation_is_who_reaches_an_entity_by_it(graph: SmallGraph, object_identity: bool) -> None:
     n_entities, n_relations, _ = graph
-    arrays = arrays_of(graph)
+    arrays, edges = arrays_of(graph, object_identity), edges_of(graph, object_identity)
     for d in range(2 * n_relations):
         domain = arrays.domains[arrays.domain_offsets[d] : arrays.domain_offsets[d + 1]].tolist()
-        assert domain == sorted({s for s, r, o in edges_of(graph) if r == d and n_entities not in (s, o)})
+        assert domain == sorted({s for s, r, o in edges if r == d and n_entities not in (s, o)})
     assert arrays.domain_offsets[-1] == len(arrays.domains)
 
 
@@ -89,9 +101,9 @@ def test_the_order_of_the_triples_leaves_no_trace_in_the_arrays(graph: SmallGrap
 
 
 @settings(max_examples=examples(50, 20))
-@given(graphs())
-def test_every_array_is_frozen(graph: SmallGraph) -> None:
-    arrays = arrays_of(graph)
+@given(graphs(), st.booleans())
+def test_every_array_is_frozen(graph: SmallGraph, object_identity: bool) -> None:
+    arrays = arrays_of(graph, object_identity)
     columns = [field for field in arrays if isinstance(field, np.ndarray)]
     assert len(columns) == len(arrays) - 2
     assert not any(column.flags.writeable for column in columns)
@@ -99,18 +111,20 @@ def test_every_array_is_frozen(graph: SmallGraph) -> None:
 
 
 @settings(max_examples=examples(100, 40))
-@given(graphs(), st.data())
-def test_unary_heads_are_the_segments_of_their_constants(graph: SmallGraph, data: st.DataObject) -> None:
+@given(graphs(), st.data(), st.booleans())
+def test_unary_heads_are_the_segments_of_their_constants(
+    graph: SmallGraph, data: st.DataObject, object_identity: bool
+) -> None:
     _, n_relations, _ = graph
     asked = data.draw(st.none() | st.lists(st.integers(0, n_relations - 1), unique=True))
-    arrays = arrays_of(graph)
+    arrays, edges = arrays_of(graph, object_identity), edges_of(graph, object_identity)
     heads = head_arrays(arrays, None if asked is None else np.array(asked, np.int64))
     segments = segments_of(graph)
-    back = [segments.index((target, inverse(d, n_relations))) for _, d, target in edges_of(graph)]
+    back = [segments.index((target, inverse(d, n_relations))) for _, d, target in edges]
     assert arrays.partners.tolist() == back
     wanted = [asked is None or d % n_relations in asked for d in range(2 * n_relations)]
     assert heads.wanted.tolist() == wanted
-    counts = [sum(d == r for _, r, _ in edges_of(graph)) for d in range(2 * n_relations)]
+    counts = [sum(d == r for _, r, _ in edges) for d in range(2 * n_relations)]
     assert heads.edge_counts.tolist() == counts
 
 
@@ -146,12 +160,48 @@ def test_ids_too_large_for_one_integer_together_are_sorted_in_blocks(monkeypatch
 @settings(max_examples=examples(30, 10))
 @given(graphs(min_triples=1))
 def test_rows_and_segments_of_64_bits_where_32_are_too_few(graph: SmallGraph) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("anyburl.graph.build.MOST_ROWS", 0)
-        wide = build_graph(table_of(graph))
+    wide = wide_arrays_of(graph)
     assert {wide.segment_starts.dtype, wide.segment_offsets.dtype, wide.partners.dtype} == {np.dtype(np.int64)}
     for field, same in zip(wide, arrays_of(graph), strict=True):
         np.testing.assert_array_equal(field, same)
+
+
+@settings(max_examples=examples(30, 10))
+@given(graphs(min_triples=1), st.data())
+def test_whoever_keeps_the_numbers_of_segments_keeps_64_bits(graph: SmallGraph, data: st.DataObject) -> None:
+    """And says the same as with 32."""
+    wide, narrow, asked = wide_arrays_of(graph), arrays_of(graph), data.draw(scored_rules(graph))
+    assert empty_scratch(wide, 2).touched.dtype == np.int64
+    assert empty_scratch(narrow, 2).touched.dtype == np.int32
+    pairs = np.array([(s, r) for s, r, _ in graph[2]], np.int32)
+    found, same = (find_segments(arrays, *pairs.T) for arrays in (wide, narrow))
+    assert found.dtype == np.int64
+    assert found.tolist() == same.tolist()
+    indexed, alike = (build_rule_index(arrays, rule_set(graph, asked)) for arrays in (wide, narrow))
+    assert {indexed.pairs.bodies.dtype, indexed.pairs.head_bodies.dtype} == {np.dtype(np.int64)}
+    for field, expected in zip(indexed.pairs, alike.pairs, strict=True):
+        np.testing.assert_array_equal(field, expected)
+
+
+def test_rules_are_sorted_by_segments_beyond_32_bits() -> None:
+    """Such a graph does not fit here: the numbers of its bodies do."""
+    keys = np.array([2**31 + 5, 3, 2**31 + 5, 2**31, 3], np.int64)
+    heads = np.array([0, 0, 1, 1, 1], np.int32)
+    assert [runs.tolist() for runs in _runs(heads, keys, 2)] == [[0, 2, 5], keys.tolist(), [0, 1, 2, 3, 4, 5]]
+    assert _sort(np.arange(3, dtype=np.int32), np.array([7, 2, 7], np.int64), 8).tolist() == [1, 0, 2]
+
+
+@settings(max_examples=examples(50, 20))
+@given(graphs())
+def test_edges_to_oneself_are_added_once_and_only_where_facts_are_reflexive(graph: SmallGraph) -> None:
+    plain, wide = arrays_of(graph), wide_arrays_of(graph)
+    looped = with_loops(plain)
+    assert with_loops(looped) is looped
+    if all(s != o for s, _, o in graph[2]):
+        assert looped is plain
+    for field, same, kept in zip(looped, with_loops(wide), plain, strict=True):
+        np.testing.assert_array_equal(field, same)
+        assert np.asarray(field).dtype == np.asarray(kept).dtype
 
 
 def test_relations_turn_round_and_padding_stays() -> None:

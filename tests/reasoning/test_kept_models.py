@@ -5,18 +5,24 @@ from __future__ import annotations
 import errno
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from runs import Heard, copy_run, make_run, open_run, told
+from runs import Heard, copy_run, make_run, open_run, told, write_data
 
 import anyburl
-from anyburl import Reasoner, RuleSet
+from anyburl import RankOptions, Reasoner, RuleSet
+from anyburl.embedding.model import Embedding
+from anyburl.embedding.stored import save_embedding
 from anyburl.errors import RunError
+from anyburl.evaluation.kept_metrics import METRICS, keep_metrics, read_metrics
 from anyburl.kept import damaged
 from anyburl.reasoning import opening
+from anyburl.reasoning.opening import Front
+from anyburl.reasoning.prepared import CARD, PREPARED, Prepared
 from anyburl.ruleset.files.run_folder import RULES
 from anyburl.tuning.evidence import rule_groups
 from anyburl.tuning.reranker import TunedReranker
@@ -146,6 +152,130 @@ def test_other_options_have_models_of_their_own(run: Path, options: dict[str, An
         _, heard = open_tuned(run, **chosen)
         assert heard.tuned == []
     assert len(list((run / "tuned").iterdir())) == 2
+
+
+OTHER_VALUES: dict[str, Any] = {
+    "aggregation": "noisy-or",
+    "smoothing": 1.0,
+    "weights": {"Ud": 0.5},
+    "block_connected": "on",
+    "object_identity": False,
+    "fallback": True,
+    "top_k": 7,
+    "threads": 3,
+}
+NO_EFFECT = {
+    "scores": {"top_k", "threads"},
+    "model": {"top_k", "threads", "aggregation", "fallback"},
+}
+"""The options that kept results do not depend on: a new option is in every key until it is listed here."""
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(RankOptions)])
+def test_every_option_is_in_the_keys_of_kept_results_unless_it_has_no_effect(original: Path, name: str) -> None:
+    """Of calibrations, tuned models and metrics."""
+    run, heard = original, Heard()
+    keys: dict[str, list[Any]] = {"scores": [], "model": [], "metrics": []}
+    for chosen in ({}, {name: OTHER_VALUES[name]}):
+        reasoner, heard = open_run(run, **chosen)
+        ranker, data = reasoner.ranker, reasoner.dataset
+        keys["scores"].append(opening.key_of_calibration(ranker, data, 0, run).name)
+        options = opening.tuning_options(ranker.options, ranker.block_connected, 0)
+        keys["model"].append(opening.tuning_key("rules", "data", options).name)
+        keep_metrics(run, reasoner.evaluate("valid"), None)
+        keys["metrics"].append(len(read_metrics(run)))
+        assert heard.notes == []
+    (run / METRICS).unlink()
+    for result in ("scores", "model"):
+        assert (keys[result][0] == keys[result][1]) == (name in NO_EFFECT[result]), result
+    assert keys["metrics"] == ([1, 1] if name in NO_EFFECT["scores"] else [1, 2])
+
+
+def test_the_seed_is_in_the_keys_of_kept_results(run: Path) -> None:
+    reasoner, _ = open_run(run)
+    first, second = (opening.key_of_calibration(reasoner.ranker, reasoner.dataset, seed, run).name for seed in (0, 1))
+    assert first != second
+    one, other = (opening.tuning_options(reasoner.options, False, seed) for seed in (0, 1))
+    assert opening.tuning_key("rules", "data", one).name != opening.tuning_key("rules", "data", other).name
+
+
+def test_a_calibration_without_fallback_is_not_used_with_it(run: Path) -> None:
+    open_run(run)[0].calibrate()
+    assert open_run(run)[0].calibration is not None
+    assert open_run(run, fallback=True)[0].calibration is None
+
+
+def own_data(run: Path) -> Path:
+    return run.parent / "data"
+
+
+OPENINGS: dict[str, Callable[[Path, Front], Reasoner]] = {
+    "its data by name": lambda run, front: Reasoner.open(run, own_data(run), front=front, aggregation="tuned"),
+    "not prepared": lambda run, front: Reasoner.open(run, prepare=False, front=front, aggregation="tuned"),
+    "a reasoner of the folder": lambda run, front: Reasoner(run, own_data(run), aggregation="tuned"),
+}
+
+
+@pytest.mark.usefixtures("no_training")
+@pytest.mark.parametrize("opened", OPENINGS)
+def test_a_kept_model_is_used_however_the_run_is_opened(run: Path, opened: str) -> None:
+    shutil.rmtree(run / PREPARED)
+    heard = Heard()
+    assert tuning_of(OPENINGS[opened](run, heard.front)).stored
+    assert heard.notes == []
+    assert not (run / PREPARED).exists()
+
+
+@pytest.mark.usefixtures("no_training")
+def test_a_kept_model_is_used_where_nothing_can_be_written(run: Path) -> None:
+    (run / PREPARED / CARD).unlink()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(opening, "make_prepared", refuse_to_write)
+        reasoner, heard = open_tuned(run)
+    assert tuning_of(reasoner).stored
+    assert [note for note in heard.notes if "unprepared" not in note] == []
+
+
+def refuse_to_write(*arguments: Any, **keywords: Any) -> Prepared:
+    raise RunError("the folder cannot be written")
+
+
+def test_hybrid_finds_the_embedding_of_the_run_however_it_is_opened(run: Path) -> None:
+    pytest.importorskip("safetensors", reason="safetensors is not installed: pip install 'anyburl[embed]'")
+    data = anyburl.load_dataset(own_data(run))
+    rng, sizes = np.random.default_rng(0), (data.vocabulary.n_entities, 2 * data.vocabulary.n_relations)
+    save_embedding(run, Embedding(*(rng.standard_normal((n, 4), np.float32) for n in sizes)), data, {})
+    first, _ = open_run(run, aggregation="hybrid")
+    assert not tuning_of(first).stored
+    for again in (
+        Reasoner(run, data, aggregation="hybrid", threads=1),
+        Reasoner.open(run, own_data(run), aggregation="hybrid", threads=1),
+        Reasoner.open(run, prepare=False, aggregation="hybrid", threads=1),
+    ):
+        assert tuning_of(again).stored
+        assert told(again) == told(first)
+
+
+def test_a_calibration_is_used_however_the_run_is_opened(run: Path) -> None:
+    open_run(run)[0].calibrate()
+    assert Reasoner(run, own_data(run)).calibration is not None
+    assert Reasoner.open(run, own_data(run)).calibration is not None
+    assert open_run(run, aggregation="noisy-or")[0].with_aggregation("max").calibration is not None
+    other = write_data(run.parent / "other", seed=3)
+    elsewhere = Reasoner(run, other)
+    assert elsewhere.calibration is None
+    elsewhere.calibrate()
+    assert open_run(run)[0].calibration is not None, "that of the run's own data stays"
+
+
+def test_another_aggregation_keeps_the_other_options(run: Path) -> None:
+    reasoner = Reasoner.open(run, fallback=True, seed=3, threads=1)
+    question = ("city0", "knows", None)
+    assert reasoner.predict(*question), "no rule predicts anything, the fallback does"
+    other = reasoner.with_aggregation("noisy-or")
+    assert other.predict(*question)
+    sampled = [one.evaluate(protocol="sampled").protocol["seed"] for one in (reasoner, other)]
+    assert sampled == [3, 3]
 
 
 def test_a_model_that_cannot_be_kept_is_used_all_the_same(run: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from .graph import Triple
@@ -59,3 +59,63 @@ def missing(
 
 def _order(told: Missing, shown: Mapping[int, float]) -> tuple[float, int, int]:
     return shown[told.key], told.n_rules, -told.rule
+
+
+Said = tuple[float, int, int]
+"""The score of a fact, its best rule, and how many rules agree."""
+Facts = dict[Triple, Said]
+
+
+def keep_fitting(facts: Facts, train: Sequence[Triple], types: int) -> Facts:
+    """The facts whose subject and object have a type, by the relation `types`, that train shows at their place."""
+    types_of: dict[int, set[int]] = {}
+    for s, r, o in train:
+        if r == types:
+            types_of.setdefault(s, set()).add(o)
+
+    def fits(relation: int, entity: int, place: int) -> bool:
+        seen = {kind for fact in train if fact[1] == relation for kind in types_of.get(fact[place], ())}
+        return bool(types_of.get(entity, set()) & seen)
+
+    return {fact: said for fact, said in facts.items() if fits(fact[1], fact[0], 0) and fits(fact[1], fact[2], 2)}
+
+
+def keep_one_object(facts: Facts, stated: Iterable[Triple], functional: set[int]) -> Facts:
+    """Of each question (s, r, ?) of functional relations the best fact, none where an answer is stated."""
+    answered = {(s, r) for s, r, _ in stated}
+    best = keep_best(facts, 1, "question")
+    return {
+        fact: said
+        for fact, said in facts.items()
+        if fact[1] not in functional or (fact in best and fact[:2] not in answered)
+    }
+
+
+def keep_best(facts: Facts, top: int, per: str) -> Facts:
+    """The best facts of each relation, subject or question; of equals those with more rules, then with smaller ids."""
+    groups: dict[tuple[int, ...], list[Triple]] = {}
+    for fact in facts:
+        group = {"relation": fact[1:2], "subject": fact[:1], "question": fact[:2]}[per]
+        groups.setdefault(group, []).append(fact)
+
+    def place(fact: Triple) -> tuple[float, int, Triple]:
+        score, _, n_rules = facts[fact]
+        return -score, -n_rules, fact
+
+    return {fact: facts[fact] for members in groups.values() for fact in sorted(members, key=place)[:top]}
+
+
+def best_by_level(find: Callable[[list[float]], Facts], least: Sequence[float], top: int, levels: list[float]) -> Facts:
+    """The best facts of each relation, looked for with falling least scores until there are enough: where the best rule
+    decides, only rules of at least that score are counted.
+    """
+    found: Facts = {}
+    for relation, lowest in enumerate(least):
+        for level in levels:
+            floors = [float("inf")] * len(least)
+            floors[relation] = max(lowest, level)
+            facts = find(floors)
+            if len(facts) >= top or floors[relation] == lowest:
+                break
+        found |= keep_best(facts, top, "relation")
+    return found

@@ -26,8 +26,11 @@ class Graph(NamedTuple):
         return self.n_entities
 
 
-def build(triples: Iterable[Triple], n_entities: int, n_relations: int) -> Graph:
-    """Index the triples; `(c, h, c)` becomes edges between c and `self` (section 4.4)."""
+def build(triples: Iterable[Triple], n_entities: int, n_relations: int, object_identity: bool = True) -> Graph:
+    """Index the triples; `(c, h, c)` becomes edges between c and `self` (section 4.4).
+
+    Without object identity two terms may stand for the same entity: there it is an edge from c to c as well.
+    """
     graph = Graph(n_entities, n_relations, {}, {})
     for row in triples:
         subject, relation, object_ = (int(value) for value in row)
@@ -36,6 +39,7 @@ def build(triples: Iterable[Triple], n_entities: int, n_relations: int) -> Graph
         assert 0 <= relation < n_relations, row
         if subject == object_:
             ends = [(subject, graph.self_id), (graph.self_id, subject)]
+            ends += [] if object_identity else [(subject, subject)]
             edges = [(a, d, b) for a, b in ends for d in (relation, relation + n_relations)]
         else:
             edges = [(subject, relation, object_), (object_, relation + n_relations, subject)]

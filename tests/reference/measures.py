@@ -24,7 +24,7 @@ class Measurer:
     def __init__(
         self, triples: Sequence[Triple], n_entities: int, n_relations: int, object_identity: bool = True
     ) -> None:
-        self.graph = build(triples, n_entities, n_relations)
+        self.graph = build(triples, n_entities, n_relations, object_identity)
         self.object_identity = object_identity
         self.facts = [{(s, o) for s, r, o in triples if r == relation} for relation in range(n_relations)]
         self.n_named = len({entity for s, _, o in triples for entity in (s, o)})

@@ -28,13 +28,14 @@ def answered(
 ) -> Answered:
     """Whatever the rule predicts, as the answer to both queries for it; h(x, self) is read as h(x, x).
 
-    A rule without a body, h(X,c), answers (s, h, ?) with c, for any s but c. The other way round it would answer
-    (?, h, c) with everything, which ranks nothing: it answers nothing. With `self` there is one answer to either.
+    A rule without a body, h(X,c), answers (s, h, ?) with c, under object identity for any s but c. The other way round
+    it would answer (?, h, c) with everything, which ranks nothing: it answers nothing. With `self` there is one answer
+    to either.
     """
     _, head, constant, _, _ = rule = Rule(*rule)
     if rule.type == "Z" and constant != n_entities:
         assert constant is not None, rule
-        return {(s, head, constant) for s in range(n_entities) if s != constant}
+        return {(s, head, constant) for s in range(n_entities) if s != constant or not object_identity}
     if rule.type == "Z":
         pairs = {(s, s) for s in range(n_entities)}
     else:

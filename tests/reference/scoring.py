@@ -42,9 +42,10 @@ def groundings(
 ) -> set[Walk]:
     """All `(start, a1, ..., an)` along `body`; never through `self`.
 
-    Under object identity the entities of one grounding are pairwise different.
+    Under object identity the entities of one grounding are pairwise different; without it a reflexive triple is a step
+    like any other.
     """
-    return walks(build(triples, n_entities, n_relations), body, start, object_identity)
+    return walks(build(triples, n_entities, n_relations, object_identity), body, start, object_identity)
 
 
 def walks(graph: Graph, body: Body, start: int, object_identity: bool) -> set[Walk]:
@@ -69,14 +70,14 @@ def predicted(
     triples: Iterable[Triple], n_entities: int, n_relations: int, rule: RuleLike, object_identity: bool = True
 ) -> set[tuple[int, int]]:
     """The distinct pairs (x, y) for which the rule says `x -head-> y`; y is the constant of a unary head."""
-    return pairs_of(build(triples, n_entities, n_relations), Rule(*rule), object_identity)
+    return pairs_of(build(triples, n_entities, n_relations, object_identity), Rule(*rule), object_identity)
 
 
 def score(
     triples: Iterable[Triple], n_entities: int, n_relations: int, rule: RuleLike, object_identity: bool = True
 ) -> Counts:
     """(predictions, support): how many pairs the rule predicts, and how many of them are triples."""
-    graph = build(triples, n_entities, n_relations)
+    graph = build(triples, n_entities, n_relations, object_identity)
     pairs = pairs_of(graph, Rule(*rule), object_identity)
     return len(pairs), sum(y in graph.steps.get((x, rule[1]), ()) for x, y in pairs)
 
@@ -179,7 +180,7 @@ def each_rule(
     1 only (no straight path of more steps is cyclic in `self`). Kept: support >= `min_support` (at least
     1) and support / predictions > `min_confidence`.
     """
-    graph = build(triples, n_entities, n_relations)
+    graph = build(triples, n_entities, n_relations, object_identity)
     by_body: dict[Body, set[Walk]] = {(): {(x,) for x in range(n_entities)}}
     for length in range(1, max(max_cyclic, max_acyclic, max_grounded) + 1):
         longer: dict[Body, set[Walk]] = {}

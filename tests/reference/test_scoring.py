@@ -30,7 +30,7 @@ def by_definition(graph: SmallGraph, rule: RuleTuple, object_identity: bool) -> 
         if self_id in (a, b):
             a = b = a if b == self_id else b
             return (a, relation, a) in triples
-        return a != b and ((a, relation, b) if d < n_relations else (b, relation, a)) in triples
+        return ((a, relation, b) if d < n_relations else (b, relation, a)) in triples
 
     predictions, supported = set(), set()
     for entities in product(range(n_entities), repeat=variables):
@@ -237,9 +237,21 @@ def test_self_is_a_constant_that_no_variable_stands_for() -> None:
     assert score(triples, n_entities, n_relations, Rule("Ud", h, self_id, (b,), None)) == (2, 1)
     assert score(triples, n_entities, n_relations, Rule("Uc", h, self_id, (b,), 2)) == (2, 1)
     assert score(triples, n_entities, n_relations, Rule("Uc", b, 2, (h,), self_id)) == (1, 1)
+    assert groundings(triples, n_entities, n_relations, (h,), 0) == set()
+    assert groundings(triples, n_entities, n_relations, (h,), 0, object_identity=False) == {(0, 0)}
     for object_identity in (True, False):
-        assert groundings(triples, n_entities, n_relations, (h,), 0, object_identity) == set()
         assert groundings(triples, n_entities, n_relations, (h,), self_id, object_identity) == set()
+
+
+def test_without_object_identity_a_reflexive_fact_counts_like_any_other() -> None:
+    """h(X,Y) <- h(X,A), h(A,Y) on 0 -h-> 0 -h-> 1 and 2 -h-> 0, by hand."""
+    triples, rule = [(0, 0, 0), (0, 0, 1), (2, 0, 0)], Rule("B", 0, None, (0, 0), None)
+    assert score(triples, 3, 1, rule, object_identity=True) == (1, 0)  # (2,1) by A = 0
+    # (0,0) and (0,1) by A = 0, (2,0) and (2,1) by A = 0: three of the four are stated
+    assert score(triples, 3, 1, rule, object_identity=False) == (4, 3)
+    assert score(triples, 3, 1, Rule("Ud", 0, 0, (0,), None), object_identity=False) == (2, 2)
+    assert score(triples, 3, 1, Rule("Uc", 0, 1, (0,), 0), object_identity=False) == (2, 1)
+    assert score(triples, 3, 1, Rule("Z", 0, 0, (), None), object_identity=False) == (2, 2)
 
 
 def test_a_zero_rule_predicts_its_constant_for_every_subject_of_the_relation() -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import count_relations, find_widest
 from anyburl.rules.types import MAX_LENGTH, RuleType
 
@@ -204,7 +204,7 @@ class Scratch(NamedTuple):
     relation_counts: NDArray[np.int64]  # directed relation -> support; zero between bodies
     tally: TallyArrays
     segment_counts: NDArray[np.int32]  # unary head -> support; zero between bodies
-    touched: NDArray[np.int32]  # the unary heads with a count
+    touched: Ints  # the unary heads with a count, of the type that numbers segments
     touched_constants: NDArray[np.int32]  # their constants
     body: NDArray[np.int32]  # the body being walked
     coming: NDArray[np.int32]  # the next starts of a B body
@@ -291,7 +291,7 @@ def empty_scratch(graph: GraphArrays, longest: int, *, witnessed: bool = True, p
         relation_counts=np.zeros(2 * graph.n_relations, np.int64),
         tally=empty_tally(2 * graph.n_relations),
         segment_counts=np.zeros(segments, np.int32),
-        touched=np.zeros(segments, np.int32),
+        touched=np.zeros(segments, graph.segment_offsets.dtype),
         touched_constants=np.zeros(segments, np.int32),
         body=np.zeros(MAX_LENGTH, np.int32),
         coming=np.zeros(16, np.int32),

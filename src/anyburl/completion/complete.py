@@ -74,16 +74,16 @@ def _finding(
     if options.subjects is not None:
         subjects = np.array([names.entity_id(label, vocabulary) for label in options.subjects], np.int32)
     filters: list[Filter] = []
+    if options.types is not None:
+        (types,) = _relation_ids(vocabulary, [options.types], names)
+        filters.append(fitting_types(dataset, int(types)))
     functional = (
         functional_relations(dataset)
         if options.functional == AUTO
         else _relation_ids(vocabulary, options.functional, names)
     )
-    if len(functional):
+    if len(functional):  # last: the best fact is chosen among those that the other filters keep
         filters.append(one_object_each(dataset, functional))
-    if options.types is not None:
-        (types,) = _relation_ids(vocabulary, [options.types], names)
-        filters.append(fitting_types(dataset, int(types)))
 
     def find(least: Scores) -> Iterator[FactColumns]:
         for facts in missing_facts(ranker, dataset, least, subjects=subjects, progress=progress):

@@ -49,5 +49,5 @@ def _walks(ranker: Ranker, facts: FactColumns, bodies: Ints, lengths: Ints) -> I
     walks = np.full((len(facts), bodies.shape[1] + 1), -1, np.int32)
     search = empty_search(bodies.shape[1])
     identity = ranker.options.object_identity
-    find_first_walks(ranker.graph, bodies, lengths, starts, ends, avoided, identity, search, walks)
+    find_first_walks(ranker.ready.graph, bodies, lengths, starts, ends, avoided, identity, search, walks)
     return walks

@@ -52,7 +52,7 @@ def find_groundings(ranker: Ranker, row: int, triple: Ids, limit: int) -> tuple[
 
 def find_task_walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
     """Return up to `limit` walks from the start; they are looked for from the end if that has fewer neighbours."""
-    graph, length = ranker.graph, len(task.body)
+    graph, length = ranker.ready.graph, len(task.body)
     backward = inverses(task.body[::-1], graph.n_relations)
     out = np.empty((limit, length + 1), np.int32)
     from_end = task.end >= 0 and count_steps(graph, task.end, int(backward[0])) < count_steps(

@@ -80,7 +80,7 @@ def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
     while first < len(rows):
         rest = slice(first, None)
         found, missing = first_near_miss(
-            ranker.graph,
+            ranker.ready.graph,
             bodies[rest],
             lengths[rest],
             starts[rest],

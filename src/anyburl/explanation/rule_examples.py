@@ -121,7 +121,8 @@ class _Examiner:
             return
         inverse = int(inverses(np.array([self._head], np.int32), self._graph.n_relations)[0])
         for start in _sample(known_answers(self._graph, self._constant, inverse)):
-            if start != self._constant:  # c h c is a fact for the head h(X,self)
+            # Under object identity, c h c is a fact for the head h(X,self) only.
+            if start != self._constant or not self._ranker.options.object_identity:
                 yield self._triple(int(start), -1)
 
     def _predicted(self) -> Iterator[_Prediction]:
@@ -151,8 +152,9 @@ class _Examiner:
         return walks
 
     def _domain(self, relation: int) -> NDArray[np.int32]:
-        first, last = self._graph.domain_offsets[relation : relation + 2]
-        return self._graph.domains[first:last]
+        walked = self._ranker.ready.graph
+        first, last = walked.domain_offsets[relation : relation + 2]
+        return walked.domains[first:last]
 
     def _triple(self, start: int, end: int) -> Ids:
         """Return what a grounding from `start` to `end` predicts."""

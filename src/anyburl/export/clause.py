@@ -64,7 +64,7 @@ def make_clause(rule: Rule, scores: Scores, *, object_identity: bool = True) -> 
         different = _pairs(_terms((head,))) if object_identity else ()
     else:
         body = tuple(map(_without_self, rule.body))
-        different = _pairs(_terms((*body, head))) if object_identity else _within_atoms(body)
+        different = _pairs(_terms((*body, head))) if object_identity else ()
     return Clause(rule, scores, head, body, different)
 
 
@@ -91,9 +91,3 @@ def _pairs(terms: list[Term]) -> tuple[Pair, ...]:
     """Return every two terms, but for two entities, which differ anyway; a variable comes first."""
     pairs = (pair if isinstance(pair[0], Variable) else pair[::-1] for pair in combinations(terms, 2))
     return tuple((first, second) for first, second in pairs if isinstance(first, Variable))
-
-
-def _within_atoms(atoms: tuple[Atom, ...]) -> tuple[Pair, ...]:
-    """Return the two terms of each atom that has two."""
-    pairs = (pair for atom in atoms for pair in _pairs(_terms((atom,))))
-    return tuple(dict.fromkeys(pairs))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anyburl.cores import available_cores
 from anyburl.errors import DataError
-from anyburl.graph.arrays import GraphArrays, Ints
+from anyburl.graph.arrays import GraphArrays, Ints, inverses
 from anyburl.graph.kernel_build import (
     count_domains,
     count_edges,
@@ -146,6 +146,63 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     view = np.asarray(array).view()
     view.setflags(write=False)
     return view
+
+
+def with_loops(graph: GraphArrays) -> GraphArrays:
+    """Return the graph that rules walk without object identity, where h(c, c) is an edge from c to itself as well.
+
+    It is an edge along h and one along h read backward, besides those between c and `self`. The numbers of segments
+    stay. A graph without reflexive triples is returned as it is, and so is one that has these edges already.
+    """
+    token, targets = graph.n_entities, graph.targets
+    rows = np.flatnonzero(targets[: graph.segment_starts[graph.segment_offsets[token]]] == token)
+    segments = np.searchsorted(graph.segment_starts, rows, side="right") - 1
+    entities, relations = segment_entities(graph, segments), graph.segment_relations[segments]
+    starts = graph.segment_starts[segments].astype(np.int64)
+    places = starts + _n_below(targets, starts, rows, entities)
+    if not len(rows) or targets[places[0]] == entities[0]:
+        return graph
+    n_directed = 2 * graph.n_relations
+    keys = entities.astype(np.int64) * n_directed + relations  # sorted, as segments are
+    back = segments[np.searchsorted(keys, keys - relations + inverses(relations, graph.n_relations))]
+    firsts, lasts = (graph.segment_starts[graph.segment_offsets[entities + i]].astype(np.int64) for i in (0, 1))
+    near = firsts + _n_below(graph.neighbours, firsts, lasts, entities)
+    moved = np.cumsum(np.bincount(segments + 1, minlength=len(graph.segment_starts)))
+    new = np.flatnonzero(starts == rows)  # `self` was all that the relation led to
+    new = new[np.argsort(relations[new], kind="stable")]
+    return _freeze(
+        graph._replace(
+            segment_starts=(graph.segment_starts + moved).astype(_int_type(len(targets) + len(rows))),
+            targets=np.insert(targets, places, entities),
+            partners=np.insert(graph.partners, places, back),
+            neighbours=np.insert(graph.neighbours, near, entities),
+            neighbour_relations=np.insert(graph.neighbour_relations, near, relations),
+            domain_offsets=graph.domain_offsets
+            + np.concatenate([[0], np.cumsum(np.bincount(relations[new], minlength=n_directed))]),
+            domains=np.insert(
+                graph.domains,
+                graph.domain_offsets[relations[new]] + _n_below_in_domains(graph, relations[new], entities[new]),
+                entities[new],
+            ),
+        )
+    )
+
+
+def _n_below(values: Ints, starts: NDArray[np.int64], ends: NDArray[np.int64], bounds: Ints) -> NDArray[np.int64]:
+    """Return how many of `values[start:end]` are below the bound beside it."""
+    sizes = ends - starts
+    owners = np.repeat(np.arange(len(starts)), sizes)
+    rows = np.arange(len(owners)) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+    return np.bincount(owners[values[rows] < bounds[owners]], minlength=len(starts))
+
+
+def _n_below_in_domains(graph: GraphArrays, relations: Ints, entities: Ints) -> NDArray[np.int64]:
+    """Return how many entities of each relation's domain are below the entity beside it."""
+    found: NDArray[np.int64] = np.zeros(len(relations), np.int64)
+    for relation in np.unique(relations):
+        domain = graph.domains[graph.domain_offsets[relation] : graph.domain_offsets[relation + 1]]
+        found[relations == relation] = np.searchsorted(domain, entities[relations == relation])
+    return found
 
 
 def segment_entities(graph: GraphArrays, segments: NDArray[np.int64]) -> NDArray[np.int32]:

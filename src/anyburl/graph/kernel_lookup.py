@@ -6,14 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl._jit import inlined, kernel
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import find_segment
 
 
 @kernel
-def fill_segments(
-    graph: GraphArrays, entities: NDArray[np.int32], relations: NDArray[np.int32], out: NDArray[np.int32]
-) -> None:
+def fill_segments(graph: GraphArrays, entities: NDArray[np.int32], relations: NDArray[np.int32], out: Ints) -> None:
     """Write the segment of each entity for its directed relation, -1 where there is none."""
     for i in range(len(entities)):
         out[i] = find_segment(graph, int(entities[i]), int(relations[i]))

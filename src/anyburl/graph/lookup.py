@@ -12,6 +12,7 @@ from anyburl.triples.dataset import SPLITS, Dataset
 
 Ids = tuple[int, int, int]
 Ints = NDArray[np.int32]
+Segments = NDArray[np.int32] | NDArray[np.int64]  # as the graph numbers them
 
 
 def find_segment(graph: GraphArrays, entity: int, relation: int) -> int:
@@ -21,9 +22,9 @@ def find_segment(graph: GraphArrays, entity: int, relation: int) -> int:
     return segment if segment < end and graph.segment_relations[segment] == relation else -1
 
 
-def find_segments(graph: GraphArrays, entities: Ints, relations: Ints) -> Ints:
+def find_segments(graph: GraphArrays, entities: Ints, relations: Ints) -> Segments:
     """Return the segments of many entities, each for its directed relation."""
-    segments = np.empty(len(entities), np.int32)
+    segments = np.empty(len(entities), graph.segment_offsets.dtype)
     fill_segments(graph, entities.copy(), relations.copy(), segments)  # copies: kernels are compiled for those
     return segments
 
@@ -56,7 +57,7 @@ def answer_counts(graph: GraphArrays, entities: Ints, relations: Ints) -> NDArra
     return _segment_rows(graph, find_segments(graph, entities, relations))[1]
 
 
-def _segment_rows(graph: GraphArrays, segments: Ints) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _segment_rows(graph: GraphArrays, segments: Segments) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where the targets of each segment start, and how many there are; the segment -1 has none."""
     starts = graph.segment_starts[segments].astype(np.int64)
     return starts, np.where(segments >= 0, graph.segment_starts[segments + 1] - starts, 0)

@@ -56,14 +56,15 @@ def _without(table: TripleTable, other: TripleTable) -> Triples:
     return np.ascontiguousarray(rest.to_numpy(), dtype=np.int32).reshape(-1, 3)
 
 
-def changed_facts(change: GraphChange, graph: GraphArrays) -> ChangedFacts:
-    """Describe the change for the kernel that compares B bodies; no variable stands for `self`, so reflexive triples
-    are left out.
+def changed_facts(change: GraphChange, graph: GraphArrays, *, object_identity: bool) -> ChangedFacts:
+    """Describe the change for the kernel that compares B bodies; under object identity no body uses reflexive triples,
+    which are left out.
     """
     triples = np.concatenate([change.added, change.removed])
     added = np.arange(len(triples)) < len(change.added)
-    proper = triples[:, 0] != triples[:, 2]
-    triples, added = triples[proper], added[proper]
+    if object_identity:
+        proper = triples[:, 0] != triples[:, 2]
+        triples, added = triples[proper], added[proper]
     subjects, predicates, objects = triples.T
     relations = np.concatenate([predicates, predicates + graph.n_relations])
     order = np.argsort(relations, kind="stable")

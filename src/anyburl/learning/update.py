@@ -14,6 +14,7 @@ from anyburl.bodies.generalisation import with_keys
 from anyburl.bodies.kernel_changes import LONGEST_COMPARED
 from anyburl.bodies.sweep import sequences, sweep
 from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.build import with_loops
 from anyburl.graph.stored import graph_of
 from anyburl.learning.changes import GraphChange, changed_facts
 from anyburl.learning.compared import Graphs
@@ -121,8 +122,9 @@ class _Updater:
                 yield self._unary(unary)
 
     def _graphs(self) -> Graphs:
-        new = self._search.graph
-        return Graphs(graph_of(self._change.old), new, changed_facts(self._change, new))
+        old, new, identity = graph_of(self._change.old), self._search.graph, self._options.object_identity
+        facts = changed_facts(self._change, new, object_identity=identity)
+        return Graphs(old if identity else with_loops(old), new, facts)
 
     def _compared(self, rows: NDArray[np.int64], length: int, graphs: Graphs) -> Replacement:
         replaced, found = update_binary(

@@ -38,16 +38,19 @@ class Edges:
         return Edges(self.sources[rows], self.relations[rows], self.targets[rows])
 
 
-def changed_edges(change: GraphChange) -> Edges:
-    """Return the changed triples, each read in both directions; r(c, c) is c's edge to `self` along r only."""
-    triples = np.concatenate([change.added, change.removed])
-    subjects, relations, objects = triples.T
-    reflexive = subjects == objects
-    backward = ~reflexive
+def changed_edges(change: GraphChange, *, object_identity: bool) -> Edges:
+    """Return the changed triples, each read in both directions; r(c, c) is c's edge to `self` along r and, without
+    object identity, c's edges to itself.
+    """
+    subjects, relations, objects = np.concatenate([change.added, change.removed]).T
+    is_own = subjects == objects
+    backward, loops = ~is_own, is_own & (not object_identity)
+    n_relations, ends = change.vocabulary.n_relations, np.where(is_own, change.vocabulary.self_id, objects)
+    back = np.concatenate([relations[backward], relations[loops]]) + n_relations
     return Edges(
-        np.concatenate([subjects, objects[backward]]),
-        np.concatenate([relations, relations[backward] + change.vocabulary.n_relations]).astype(np.int32),
-        np.concatenate([np.where(reflexive, change.vocabulary.self_id, objects), subjects[backward]]).astype(np.int32),
+        np.concatenate([subjects, objects[backward], subjects[loops], subjects[loops]]),
+        np.concatenate([relations, back, relations[loops]]).astype(np.int32),
+        np.concatenate([ends, subjects[backward], subjects[loops], subjects[loops]]).astype(np.int32),
     )
 
 
@@ -55,7 +58,8 @@ class UnaryUpdate:
     """What a change does to the unary rules with bodies of length 1."""
 
     def __init__(self, change: GraphChange, options: LearnOptions, harvester: Harvester) -> None:
-        self._graph, self._edges = harvester.search.graph, changed_edges(change)
+        self._graph = harvester.search.graph
+        self._edges = changed_edges(change, object_identity=options.object_identity)
         self._options, self._harvester, self._vocabulary = options, harvester, change.vocabulary
 
     def run(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.bodies.arrays import LevelArrays, empty_levels
+from anyburl.graph.arrays import Ints
 from anyburl.rules.types import MAX_LENGTH
 
 
@@ -24,7 +25,7 @@ class UnaryIndex(NamedTuple):
     """
 
     body_offsets: NDArray[np.int64]  # directed head relation -> its bodies
-    bodies: NDArray[np.int32]  # sorted
+    bodies: Ints  # sorted, of the type that numbers segments
     rule_offsets: NDArray[np.int64]  # body -> its rules
     constants: NDArray[np.int32]  # of the head, sorted
     codes: NDArray[np.int32]
@@ -32,7 +33,7 @@ class UnaryIndex(NamedTuple):
     head_offsets: NDArray[np.int64]  # directed head relation -> its heads
     head_constants: NDArray[np.int32]  # sorted
     head_rule_offsets: NDArray[np.int64]  # head -> its rules
-    head_bodies: NDArray[np.int32]
+    head_bodies: Ints
     head_codes: NDArray[np.int32]
     head_rows: NDArray[np.int32]  # sorted
 

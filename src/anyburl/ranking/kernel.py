@@ -79,8 +79,11 @@ def exclude(
             if segment >= 0:
                 for row in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
                     target = int(graph.targets[row])
-                    candidates.excluded[s if target == graph.n_entities else target] = 0
-                    n_excluded -= 1
+                    if target == graph.n_entities:
+                        target = s
+                    if candidates.excluded[target] == query:  # once, where s leads to itself and to `self`
+                        candidates.excluded[target] = 0
+                        n_excluded -= 1
     return n_excluded
 
 

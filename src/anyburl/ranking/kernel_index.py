@@ -6,15 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl._jit import kernel
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import steps
 from anyburl.rng import mix
 
 
 @kernel
-def count_sort(
-    keys: NDArray[np.int32], order: NDArray[np.int32], starts: NDArray[np.int64], out: NDArray[np.int32]
-) -> None:
+def count_sort(keys: Ints, order: NDArray[np.int32], starts: NDArray[np.int64], out: NDArray[np.int32]) -> None:
     """Write `order` to `out`, sorted by `keys[order]`, equal keys in the order they had.
 
     `starts` has room for every key and one more, and is all zero on entry; spent on exit.

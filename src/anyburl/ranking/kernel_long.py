@@ -73,7 +73,7 @@ def holds_for(graph: GraphArrays, index: LongIndex, rule: int, constant: int, as
     """Whether a rule with this head constant fires for X = s."""
     s, object_identity = asked.s, asked.object_identity
     if index.lengths[rule] == 0:
-        return constant != s
+        return constant != s or not object_identity
     if constant == s and object_identity:
         return False
     if index.body_constants[rule] < 0:

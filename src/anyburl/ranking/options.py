@@ -9,12 +9,15 @@ from typing import TypedDict
 
 from anyburl import checking
 from anyburl.errors import InvalidOptionError
+from anyburl.kept import no_effect_on
 from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.rules.types import RuleType
 
 BLOCK_CHOICES = ("auto", "on", "off")
 PROTOCOLS = ("all", "sampled", "estimated")
 """Against whom answers are ranked when they are evaluated."""
+SCORES, MODEL = "scores", "model"
+"""What is kept of an evaluation or calibration, and of tuning: options say on which of them they have no effect."""
 WEIGHTS = f"a factor from 0 to 1 for each of {', '.join(RuleType)}"
 
 
@@ -28,14 +31,14 @@ class RankOptions:
     and PyClause use {"Ud": 0.1, "Z": 0.01}.
     """
 
-    aggregation: str = "max"
+    aggregation: str = field(default="max", metadata=no_effect_on(MODEL))
     smoothing: float = 5.0
     weights: Mapping[str, float] = field(default_factory=dict)
     block_connected: str = "auto"
     object_identity: bool = True
-    fallback: bool = False
-    top_k: int = 100
-    threads: int | None = None
+    fallback: bool = field(default=False, metadata=no_effect_on(MODEL))  # a model's answers always have it
+    top_k: int = field(default=100, metadata=no_effect_on(SCORES, MODEL))
+    threads: int | None = field(default=None, metadata=no_effect_on(SCORES, MODEL))
 
     def __post_init__(self) -> None:
         parse_aggregation(self.aggregation)

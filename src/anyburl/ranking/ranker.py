@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from anyburl.errors import DataError, RuleError
 from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.build import with_loops
 from anyburl.ranking.aggregation import Aggregation, parse_aggregation
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays, RuleIndex
 from anyburl.ranking.backends.base import NO_GROUPS, Backend, Progress, Wanted
 from anyburl.ranking.backends.local import LocalBackend
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ready import ReadyRules
-from anyburl.ranking.rule_index import build_rule_index, longest_body, with_scores
+from anyburl.ranking.rule_index import build_rule_index, longest_body, with_edges, with_scores
 from anyburl.ranking.scores import count_confidences, to_scores
 from anyburl.ruleset.ruleset import RuleSet
 from anyburl.triples.dataset import Dataset
@@ -51,7 +52,8 @@ class Ranker:
 
     @property
     def graph(self) -> GraphArrays:
-        return self.ready.graph
+        """The facts that rules are applied to; `ready.graph` is what their bodies walk."""
+        return self.ready.facts
 
     @property
     def index(self) -> RuleIndex:
@@ -112,11 +114,12 @@ def make_ready(
     known = rules.vocabulary
     if (known.n_entities, known.n_relations) != (graph.n_entities, graph.n_relations):
         raise RuleError("the rules and the graph have different vocabularies: use with_vocabulary first")
-    index = build_rule_index(graph, rules) if index is None else index
+    walked = graph if options.object_identity else with_loops(graph)
+    index = build_rule_index(walked, rules) if index is None else with_edges(index, walked)
     types, support, predictions = index.counts.T
     confidences = count_confidences(options, types.astype(np.uint8), support.astype(np.int32), predictions)
     scored = with_scores(index, to_scores(confidences))
-    return ReadyRules(graph, scored, longest_body(rules), options.object_identity, block_connected)
+    return ReadyRules(graph, walked, scored, longest_body(rules), options.object_identity, block_connected)
 
 
 def make_ranker(

@@ -13,8 +13,13 @@ from anyburl.ranking.scores import to_scores
 
 @dataclass(frozen=True)
 class ReadyRules:
-    """Arrays that threads, memory maps and object stores share; no labels, and no rules as such."""
+    """Arrays that threads, memory maps and object stores share; no labels, and no rules as such.
 
+    `facts` is the graph to look facts up in; `graph` is what rules walk: the same under object identity, see
+    `with_loops`.
+    """
+
+    facts: GraphArrays
     graph: GraphArrays
     index: RuleIndex
     longest: int

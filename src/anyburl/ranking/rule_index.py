@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from anyburl.errors import RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.graph.arrays import Ints as AnyInts
 from anyburl.graph.lookup import find_segments
 from anyburl.ranking.arrays import LongIndex, RelationEdges, RuleIndex, UnaryIndex, offsets_of
 from anyburl.ranking.kernel_index import copy_steps, count_sort, count_steps, find_best_below, number_counts
@@ -59,6 +60,17 @@ def with_scores(index: RuleIndex, scores: NDArray[np.int64]) -> RuleIndex:
     return index._replace(scores=scores, best_below=best_below)
 
 
+def with_edges(index: RuleIndex, graph: GraphArrays) -> RuleIndex:
+    """Return the index with the edges of a graph, if it has those of another with the same segments."""
+    own = int(graph.segment_offsets[graph.n_entities])  # from here on, those of `self`
+    n_edges = int(graph.segment_starts[own]) - (len(graph.targets) - int(graph.segment_starts[own]))
+    if len(index.edges.ends) == n_edges:
+        return index
+    edges = _edges(graph)
+    freeze(edges)
+    return index._replace(edges=edges)
+
+
 def longest_body(rules: RuleSet) -> int:
     """Return the number of atoms of the longest body, at least 1."""
     return max(1, int((rules.bodies >= 0).sum(axis=1).max(initial=1)))
@@ -92,14 +104,14 @@ def _number_counts(rules: RuleSet) -> tuple[Ints, NDArray[np.int64]]:
     return codes, np.ascontiguousarray(counts, np.int64)
 
 
-def _sort(order: Ints, keys: Ints, bound: int) -> Ints:
+def _sort(order: Ints, keys: AnyInts, bound: int) -> Ints:
     """Return `order` sorted by `keys[order]`, whole numbers below `bound`; equals keep their order."""
     sorted_rows = np.empty_like(order)
-    count_sort(np.ascontiguousarray(keys, np.int32), order, np.zeros(bound + 1, np.int64), sorted_rows)
+    count_sort(np.ascontiguousarray(keys), order, np.zeros(bound + 1, np.int64), sorted_rows)
     return sorted_rows
 
 
-def _runs(heads: Ints, keys: Ints, n_heads: int) -> tuple[NDArray[np.int64], Ints, NDArray[np.int64]]:
+def _runs(heads: Ints, keys: AnyInts, n_heads: int) -> tuple[NDArray[np.int64], AnyInts, NDArray[np.int64]]:
     """Cut columns sorted by head relation, then key, into runs of the same: return where the runs of each head relation
     start, the key of each run, and where it starts.
     """
@@ -109,7 +121,7 @@ def _runs(heads: Ints, keys: Ints, n_heads: int) -> tuple[NDArray[np.int64], Int
     return offsets_of(heads[firsts], n_heads), keys[firsts], np.append(firsts, len(keys)).astype(np.int64)
 
 
-def _unary(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows, body: Ints, n_bodies: int) -> UnaryIndex:
+def _unary(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows, body: AnyInts, n_bodies: int) -> UnaryIndex:
     """Index the rules at `rows`, whose bodies have the numbers `body`, by body and by head."""
     n_heads = 2 * graph.n_relations
     heads, constants = rules.head[rows], rules.head_constant[rows]

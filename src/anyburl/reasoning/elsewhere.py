@@ -67,9 +67,11 @@ def portable_rows(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.int64] |
     return np.flatnonzero(~has_constants) if n_known < MOST * has_constants.sum() else None
 
 
-def learned_elsewhere(run: Path, dataset: Dataset) -> bool:
-    """Whether the rules of a run folder were learned on other data, which the folder remembers."""
-    data = described_run(run)["data"]
-    if not (run / RULES).is_file():
-        return False
-    return data.get("source") is not None and data.get("fingerprint") not in (None, dataset.fingerprint)
+def may_be_own_data(run: Path, dataset: Dataset) -> bool:
+    """Whether the rules of a run folder were learned on this data, as far as the folder tells."""
+    return described_run(run)["data"].get("fingerprint") in (None, dataset.fingerprint)
+
+
+def remembers_its_data(run: Path) -> bool:
+    """Whether a run ended, and its folder says where the data is that its rules were learned on."""
+    return (run / RULES).is_file() and described_run(run)["data"].get("source") is not None

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,17 @@ from anyburl.cores import available_cores
 from anyburl.embedding.stored import load_embedding
 from anyburl.errors import InvalidOptionError, OptionError, RunError
 from anyburl.graph.stored import graph_of
-from anyburl.kept import KeptKey
+from anyburl.kept import KeptKey, options_behind
 from anyburl.learning.options import ENGINES
 from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.ranking.backends.base import Backend
 from anyburl.ranking.backends.local import LocalBackend
 from anyburl.ranking.blocking import blocks_connected
-from anyburl.ranking.options import RankOptions
+from anyburl.ranking.options import MODEL, SCORES, RankOptions
 from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.ranking.ready import ReadyRules
 from anyburl.ranking.rule_index import build_rule_index
-from anyburl.reasoning.elsewhere import Carried, learned_elsewhere, portable_rows
+from anyburl.reasoning.elsewhere import Carried, may_be_own_data, portable_rows, remembers_its_data
 from anyburl.reasoning.prepared import NotPreparedError, Prepared, can_prepare, digest, open_prepared, write_prepared
 from anyburl.ruleset.files.run_folder import RULES, described_run
 from anyburl.ruleset.ruleset import RuleSet
@@ -107,16 +107,38 @@ def open_rules(
     other: OtherModel | None = None,
     run: Path | None = None,
 ) -> Opened:
-    """Make rules ready that are in memory; `run` is the folder that they are from, where there is one."""
+    """Make rules ready that are in memory; `run` is the folder that they are from, where there is one.
+
+    On its own data, whatever the folder keeps is used: models, the embedding and the calibration.
+    """
+    at_home = run is not None and may_be_own_data(run, dataset)
+    return _open_rules(rules, dataset, options, engine, front, seed, other, run, at_home=at_home)
+
+
+def _open_rules(
+    rules: RuleSet,
+    dataset: Dataset,
+    options: RankOptions,
+    engine: Engine,
+    front: Front,
+    seed: int,
+    other: OtherModel | None,
+    run: Path | None,
+    *,
+    at_home: bool,
+) -> Opened:
+    """Make rules ready that are in memory; `at_home` says that the data are those of `run`."""
     started = time.perf_counter()
     carried = Carried.to(dataset.vocabulary, rules)
     if note := carried.note(dataset):
         front.say(note)
     aggregation, reranker = parse_aggregation(options.aggregation), None
-    if run is not None and aggregation.needs_model and other is None and learned_elsewhere(run, dataset):
+    if run is not None and not at_home and aggregation.needs_model and other is None:
         if aggregation.needs_embedding:
             raise OptionError(f"{run} has an embedding of its own data only, not of {dataset.name}: use another model")
-        carried, reranker = _carry_model(run, rules, dataset, options, front, seed)
+        if remembers_its_data(run):
+            carried, reranker = _carry_model(run, rules, dataset, options, front, seed)
+    other = _other_model(options, dataset, run, other)
     matched = carried.rules
     with front.watch(f"indexing {len(matched):,} rules", f"indexed {len(matched):,} rules"):
         block = blocks_connected(options.block_connected, dataset)
@@ -125,7 +147,8 @@ def open_rules(
     if reranker is not None:
         ranker = replace(ranker, backend=engine.start(ranker.ready, options, front), reranker=reranker)
         return Opened(ranker, dataset, seconds, seed)
-    return _finish(ranker, dataset, seconds, engine, front, seed, other=other)
+    home = run if run is not None and at_home and can_prepare(run) else None
+    return _finish(ranker, dataset, seconds, engine, front, seed, home, other=other)
 
 
 def _carry_model(
@@ -174,12 +197,7 @@ def open_run(
         rules, dataset = load()
         made = _try_to_prepare(run, rules, dataset, front, f"{error}") if prepare and can_prepare(run) else None
         if made is None:
-            known = _other_model(options, dataset, run, other)
-            opened = open_rules(rules, dataset, options, engine, front, seed=seed, other=known)
-            if not can_prepare(run):
-                return opened
-            calibration = _kept_calibration(opened.ranker, dataset, seed, run)
-            return replace(opened, run=run, calibration=calibration)
+            return _open_rules(rules, dataset, options, engine, front, seed, other, run, at_home=True)
         prepared = made
     ranker = make_ranker(
         prepared.graph,
@@ -191,6 +209,7 @@ def open_run(
     seconds = {"index": time.perf_counter() - started}
     if prepared.n_left_out:
         front.say(left_out_note(prepared.n_left_out, prepared.dataset))
+    other = _other_model(options, prepared.dataset, run, other)
     return _finish(ranker, prepared.dataset, seconds, engine, front, seed, run, prepared, other)
 
 
@@ -238,12 +257,8 @@ def _finish(
     """Start the engine, and tune if that is asked for; `other` is the model that hybrid knows besides rules."""
     if engine.name != "threads":
         ranker = replace(ranker, backend=engine.start(ranker.ready, ranker.options, front))
-    other = _other_model(ranker.options, dataset, run, other)
-    calibration = _kept_calibration(ranker, dataset, seed, run, prepared)
-    if ranker.options.fallback and not ranker.aggregation.needs_model:
-        ranker = replace(
-            ranker, reranker=FilledReranker(ranker.aggregation, Fallback(ranker.graph, ranker.backend.threads))
-        )
+    calibration = kept_calibration(ranker, dataset, seed, run, prepared)
+    ranker = with_fallback(ranker)
     opened = Opened(ranker, dataset, seconds, seed, run, calibration)
     if not ranker.aggregation.needs_model:
         return opened
@@ -252,6 +267,15 @@ def _finish(
     reranker = TunedReranker(tuning, groups, other)
     took = {**seconds, "tune": 0.0 if tuning.stored else tuning.seconds}
     return replace(opened, ranker=replace(ranker, reranker=reranker), seconds=took)
+
+
+def with_fallback(ranker: Ranker) -> Ranker:
+    """Return a ranker that lists answers without a rule behind the others, if its options ask for that; a model does so
+    in any case.
+    """
+    if not ranker.options.fallback or ranker.aggregation.needs_model:
+        return ranker
+    return replace(ranker, reranker=FilledReranker(ranker.aggregation, Fallback(ranker.graph, ranker.backend.threads)))
 
 
 def _other_model(
@@ -267,7 +291,7 @@ def _other_model(
     return load_embedding(run, dataset)
 
 
-def _kept_calibration(
+def kept_calibration(
     ranker: Ranker, dataset: Dataset, seed: int, run: Path | None, prepared: Prepared | None = None
 ) -> Calibration | None:
     """Return the calibration in the run folder that fits, if there is one."""
@@ -283,7 +307,10 @@ def key_of_calibration(
 ) -> KeptKey:
     """Return what a calibration of the run's rules depends on."""
     rules_digest = digest(run / RULES) if prepared is None else prepared.rules_digest
-    return calibration_key(rules_digest, dataset.fingerprint, answering_options(ranker, seed))
+    options = answering_options(ranker, seed)
+    if ranker.aggregation.needs_model:  # which is kept, too: what it depends on, its calibration depends on
+        options["model"] = tuning_key(rules_digest, dataset.fingerprint, {}).recipe
+    return calibration_key(rules_digest, dataset.fingerprint, options)
 
 
 def tuning_of(
@@ -343,13 +370,15 @@ def _kept_or_new(
 
 def tuning_options(options: RankOptions, block_connected: bool, seed: int) -> dict[str, Any]:
     """Return the options that a tuned model depends on."""
-    chosen = asdict(options)
-    kept = {name: chosen[name] for name in ("smoothing", "object_identity")}
-    weights = {name: factor for name, factor in sorted(options.weights.items()) if factor != 1}
-    return {**kept, "weights": weights, "block_connected": block_connected, "seed": seed}
+    return _settled(options_behind(MODEL, options), block_connected, seed)
 
 
 def answering_options(ranker: Ranker, seed: int) -> dict[str, Any]:
     """Return the options that scores depend on."""
-    options = ranker.options
-    return {"aggregation": options.aggregation, **tuning_options(options, ranker.block_connected, seed)}
+    return _settled(options_behind(SCORES, ranker.options), ranker.block_connected, seed)
+
+
+def _settled(options: dict[str, Any], block_connected: bool, seed: int) -> dict[str, Any]:
+    """Return options as they are in force: choices that mean the same are the same."""
+    weights = {name: factor for name, factor in sorted(options["weights"].items()) if factor != 1}
+    return {**options, "weights": weights, "block_connected": block_connected, "seed": seed}

@@ -32,7 +32,16 @@ from anyburl.ranking.ranker import Ranker
 from anyburl.reading import at_home
 from anyburl.reasoning.answers import Answer, Answers
 from anyburl.reasoning.calibrating import calibrate_ranker
-from anyburl.reasoning.opening import Engine, Front, Opened, key_of_calibration, open_rules, open_run
+from anyburl.reasoning.opening import (
+    Engine,
+    Front,
+    Opened,
+    kept_calibration,
+    key_of_calibration,
+    open_rules,
+    open_run,
+    with_fallback,
+)
 from anyburl.reasoning.predicting import AnswerFrames, answer_columns
 from anyburl.reasoning.queries import Questions, encode_queries, encode_query, make_query
 from anyburl.ruleset.files.run_folder import described_run
@@ -304,7 +313,10 @@ class Reasoner:
         ranker = self.ranker.with_aggregation(aggregation)
         if ranker.aggregation.needs_model:
             raise OptionError(f"aggregation={aggregation!r} needs a model: make a reasoner with it")
-        return Reasoner.of(Opened(ranker, self.dataset, self.seconds), self.names)
+        run, seed = self._run, self._seed
+        calibration = kept_calibration(ranker, self.dataset, seed, run)
+        opened = Opened(with_fallback(ranker), self.dataset, self.seconds, seed, run, calibration)
+        return Reasoner.of(opened, self.names)
 
     def close(self) -> None:
         """Stop what the engine started."""

@@ -29,7 +29,7 @@ from anyburl.bodies.generalisation import canonical, with_keys
 from anyburl.bodies.kernel import score
 from anyburl.cores import available_cores
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.build import find_segments, owners
+from anyburl.graph.build import find_segments, owners, with_loops
 from anyburl.ruleset.ruleset import RuleSet
 
 Progress = Callable[[int], None]
@@ -67,6 +67,7 @@ def count_rules(
         np.zeros(n_rules, np.float32),
         np.zeros(n_rules, np.int64),
     )
+    graph = graph if limits.object_identity else with_loops(graph)
     head_facts = head_arrays(graph)
     _score_zero(graph, head_facts, rules, limits.object_identity, counts)
     with ThreadPoolExecutor(n_threads) as pool:

@@ -79,9 +79,10 @@ def rows_of(
     best = np.full(len(lists.sizes), -np.inf, np.float32)
     np.maximum.at(best, questions, sums)
     relations = queries.relations[questions]
-    graph, back = ready.graph, inverses(queries.relations, ready.graph.n_relations)
+    graph, back = ready.facts, inverses(queries.relations, ready.facts.n_relations)
     counts = answer_counts(graph, lists.candidates, back[questions])
-    edges, answers_of, askers_of = (figures[relations] for figures in relation_counts(graph, ready.index.edges.starts))
+    all_counts = relation_counts(ready.graph, ready.index.edges.starts)
+    edges, answers_of, askers_of = (figures[relations] for figures in all_counts)
     context = [
         sums,
         best[questions] - sums,

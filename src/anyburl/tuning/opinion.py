@@ -58,7 +58,7 @@ class Opinion:
         scores[questions, queries.excluded] = -np.inf
         if ready.block_connected:
             for row, entity in enumerate(queries.entities.tolist()):
-                scores[row, neighbours(ready.graph, entity)] = -np.inf
+                scores[row, neighbours(ready.facts, entity)] = -np.inf
         return cls(scores, asked)
 
     @cached_property

@@ -12,7 +12,7 @@ import numpy as np
 from anyburl.errors import OptionError
 from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.ranking.ranker import make_ranker
-from anyburl.reasoning.opening import Opened
+from anyburl.reasoning.opening import Opened, with_fallback
 from anyburl.reasoning.queries import Query, decode_query
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.review.log import ReviewLog
@@ -94,7 +94,7 @@ class Explorer:
         other = make_ranker(
             ranker.graph, ranker.rules, options, block_connected=ranker.block_connected, index=ranker.index
         )
-        return Reasoner.of(Opened(other, self.reasoner.dataset, {}), self.names)
+        return Reasoner.of(Opened(with_fallback(other), self.reasoner.dataset, {}), self.names)
 
     def entity(self, text: str) -> str:
         """Return the label of the entity that someone means."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from anyburl.bodies.arrays import HeadArrays, head_arrays
 from anyburl.bodies.sweep import can_list, followers
 from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.build import with_loops
 from anyburl.graph.stored import graph_of, graph_to_walk
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.source import is_large
@@ -37,6 +38,8 @@ class SearchArrays(NamedTuple):
 def search_arrays(table: TripleTable, options: LearnOptions) -> SearchArrays:
     """Index `table` for a run with `options`."""
     graph = graph_to_walk(table) if is_large(2 * len(table), options) else graph_of(table)
+    if not options.object_identity:
+        graph = with_loops(graph)
     relations = target_relations(table, options)
     heads = head_arrays(graph, relations)
     lists_more = any(profile.rule_length > 1 for profile in options.profiles)
