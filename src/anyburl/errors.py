@@ -126,3 +126,8 @@ def quoted(value: object) -> str:
         return f"a value of type {type(value).__name__} that cannot be printed"
     text = " ".join(text.split()) if "\n" in text else text
     return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}..."
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """Return a number of things in words: 1 rule, 2,000 rules."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

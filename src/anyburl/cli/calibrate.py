@@ -12,9 +12,9 @@ from rich.text import Text
 
 from anyburl.cli.arguments import Run
 from anyburl.cli.asking import Asked, asking
-from anyburl.cli.consoles import counted, print_json, print_whole, result_console
+from anyburl.cli.consoles import print_json, print_whole, result_console
 from anyburl.cli.loading import require_run
-from anyburl.errors import DataError, RunError
+from anyburl.errors import DataError, RunError, counted
 
 if TYPE_CHECKING:
     from anyburl.calibration.report import CalibrationReport

@@ -14,11 +14,11 @@ from rich.table import Table
 from anyburl.cli.arguments import Address, Data, Engine, Rules
 from anyburl.cli.asking import Asked, asking
 from anyburl.cli.completion import one_of
-from anyburl.cli.consoles import counted, print_json, print_whole, result_console
+from anyburl.cli.consoles import print_json, print_whole, result_console
 from anyburl.cli.interrupts import Interrupts
 from anyburl.cli.notes import Slow
 from anyburl.completion.options import AUTO, MIN_SCORE, PER_CHOICES, PROVENANCES, CompleteOptions
-from anyburl.errors import DataError, OptionError
+from anyburl.errors import DataError, OptionError, counted
 from anyburl.reading import lines_of
 
 if TYPE_CHECKING:

@@ -52,11 +52,6 @@ def note_console(*, quiet: bool = False) -> PlainConsole:
     return PlainConsole(stderr=True, quiet=quiet)
 
 
-def counted(n: int, noun: str, plural: str = "") -> str:
-    """Return a number of things in words: 1 rule, 2,000 rules."""
-    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
-
-
 def print_error(sentence: str) -> None:
     """Say what was wrong."""
     PlainConsole(stderr=True).print(Text.assemble(("error: ", "bold red"), sentence), soft_wrap=True)

@@ -11,12 +11,12 @@ import typer
 
 from anyburl.cli.arguments import Address, Data, Engine, Rules
 from anyburl.cli.asking import Asked, asking
-from anyburl.cli.consoles import counted, print_json, print_whole, result_console
+from anyburl.cli.consoles import print_json, print_whole, result_console
 from anyburl.cli.metrics import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.cli.notes import Slow
 from anyburl.cli.reading import SPLIT_HINT
 from anyburl.cli.reasoning import Source
-from anyburl.errors import DataError, InvalidOptionError, OptionError
+from anyburl.errors import DataError, InvalidOptionError, OptionError, counted
 from anyburl.ranking.options import PROTOCOLS, RankOptions
 from anyburl.reading import at_home
 

@@ -10,11 +10,11 @@ import typer
 from anyburl.cli.arguments import OBJECT_IDENTITY, At, Data, Escaped, Json, Names, Quiet, Rules, Threads, UnusedSeed
 from anyburl.cli.choosing import Wanted, choosing
 from anyburl.cli.completion import one_of
-from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.loading import existing_rules, load_rules_argument, read_names_argument
 from anyburl.cli.measuring import Measuring, learned_under_identity
 from anyburl.cli.notes import Slow
-from anyburl.errors import OptionError
+from anyburl.errors import OptionError, counted
 from anyburl.export.options import LANGUAGES, ExportOptions, options_for
 from anyburl.reading import at_home
 

@@ -11,13 +11,14 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
 from anyburl.cli.completion import complete_data
-from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.events import tell_progress
 from anyburl.cli.loading import download_data_argument, remark_left_out
 from anyburl.cli.notes import SECONDS_UNTIL_SAID
 from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import peak_bytes
 from anyburl.cli.unlocking import unlock
+from anyburl.errors import counted
 from anyburl.reading import at_home
 
 if TYPE_CHECKING:

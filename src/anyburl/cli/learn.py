@@ -11,12 +11,12 @@ import typer
 
 from anyburl.cli.arguments import OBJECT_IDENTITY, Json, Quiet
 from anyburl.cli.completion import complete_data, one_of
-from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.loading import load_data_argument, recorded_data
 from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import Session, require_engine, run_session
 from anyburl.cli.tables import counts_table, outlook_table
-from anyburl.errors import InvalidOptionError, OptionError, RunError
+from anyburl.errors import InvalidOptionError, OptionError, RunError, counted
 from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, SECONDS, LearnOptions
 
 if TYPE_CHECKING:

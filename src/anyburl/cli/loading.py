@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anyburl.cli.consoles import PlainConsole, counted
+from anyburl.cli.consoles import PlainConsole
 from anyburl.cli.notes import Slow, SlowDownload
 from anyburl.cli.unlocking import unlock
-from anyburl.errors import OptionError, RuleError, RunError, UnknownDataError
+from anyburl.errors import OptionError, RuleError, RunError, UnknownDataError, counted
 from anyburl.reading import at_home
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from anyburl.cli.consoles import PlainConsole, counted
+from anyburl.cli.consoles import PlainConsole
 from anyburl.cli.loading import load_data_of_rules
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels
-from anyburl.errors import DataError
+from anyburl.errors import DataError, counted
 from anyburl.learning.options import LearnOptions
 from anyburl.reading import at_home
 

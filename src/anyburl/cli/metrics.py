@@ -9,8 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from anyburl.cli.consoles import counted
 from anyburl.cli.tables import STYLES
+from anyburl.errors import counted
 from anyburl.evaluation.display import DIRECTIONS, FIGURES
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from rich.table import Table
 
 from anyburl.cli.arguments import Data, Rules
 from anyburl.cli.asking import Asked, asking
-from anyburl.cli.consoles import counted, print_json, print_whole, result_console
+from anyburl.cli.consoles import print_json, print_whole, result_console
 from anyburl.cli.notes import Slow
 from anyburl.cli.reasoning import Source
 from anyburl.cli.tables import rule_text
-from anyburl.errors import OptionError
+from anyburl.errors import OptionError, counted
 from anyburl.ranking.aggregation import parse_aggregation
 
 if TYPE_CHECKING:

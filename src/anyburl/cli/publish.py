@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
-from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.notes import Slow
 from anyburl.cli.unlocking import unlock
+from anyburl.errors import counted
 from anyburl.publishing.options import PublishOptions
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from anyburl.cli.arguments import At, Escaped, Json, ObjectIdentity, Quiet, Rules, Threads, UnusedSeed
-from anyburl.cli.consoles import PlainConsole, counted, note_console, print_json, result_console
+from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.events import tell_progress
 from anyburl.cli.loading import (
     check_rules_output,
@@ -20,7 +20,7 @@ from anyburl.cli.loading import (
 )
 from anyburl.cli.notes import Slow
 from anyburl.cli.session import compile_kernels
-from anyburl.errors import DataError, InvalidOptionError, OptionError
+from anyburl.errors import DataError, InvalidOptionError, OptionError, counted
 from anyburl.learning.options import LearnOptions
 
 if TYPE_CHECKING:

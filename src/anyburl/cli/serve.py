@@ -14,10 +14,10 @@ import typer
 
 from anyburl.cli.arguments import Data, Rules
 from anyburl.cli.asking import Asked, asking
-from anyburl.cli.consoles import counted, print_json
+from anyburl.cli.consoles import print_json
 from anyburl.cli.reasoning import Source
 from anyburl.cli.session import compile_kernels
-from anyburl.errors import InvalidOptionError, MissingExtraError, OptionError
+from anyburl.errors import InvalidOptionError, MissingExtraError, OptionError, counted
 from anyburl.ranking.aggregation import parse_aggregation
 from anyburl.reading import at_home
 from anyburl.web.options import ServeOptions

@@ -12,13 +12,13 @@ from importlib.util import find_spec
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from anyburl.cli.consoles import PlainConsole, counted, print_error
+from anyburl.cli.consoles import PlainConsole, print_error
 from anyburl.cli.display import Display, make_display
 from anyburl.cli.events import tell, tell_progress
 from anyburl.cli.interrupts import Interrupts
 from anyburl.cli.memory import MemoryWatch
 from anyburl.cli.notes import Slow
-from anyburl.errors import MissingExtraError
+from anyburl.errors import MissingExtraError, counted
 
 if TYPE_CHECKING:
     from anyburl.learning.learner import Learner, Span

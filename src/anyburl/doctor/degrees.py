@@ -7,7 +7,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.doctor.facts import Facts
-from anyburl.doctor.findings import Finding, Severity, counted, share
+from anyburl.doctor.findings import Finding, Severity, share
+from anyburl.errors import counted
 
 HUB = 0.05  # the share of all facts that one entity has
 FEWEST_FACTS = 100  # of a hub

@@ -46,11 +46,6 @@ class Finding:
         }
 
 
-def counted(n: int, noun: str, plural: str = "") -> str:
-    """Return a number of things in words: 1 fact, 2,000 facts."""
-    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
-
-
 def share(part: int, whole: int) -> str:
     """Return a share in words: 12.3 %."""
     return f"{100 * part / whole:.1f} %" if whole else "0 %"

@@ -9,7 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.doctor.facts import Facts, questions_of
-from anyburl.doctor.findings import Finding, Severity, counted
+from anyburl.doctor.findings import Finding, Severity
+from anyburl.errors import counted
 
 FUNCTIONAL = 0.95  # the share of questions with one answer
 FEWEST_QUESTIONS = 20

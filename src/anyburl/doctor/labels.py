@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from anyburl.doctor.facts import Facts
-from anyburl.doctor.findings import Finding, Severity, counted
+from anyburl.doctor.findings import Finding, Severity
+from anyburl.errors import counted
 
 LONGEST = 255  # characters; file names and indexed columns of many databases end here
 

@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 
 from anyburl.doctor.facts import Facts
-from anyburl.doctor.findings import Finding, Severity, counted, share
+from anyburl.doctor.findings import Finding, Severity, share
+from anyburl.errors import counted
 
 
 def check_reflexive(facts: Facts, top: int) -> list[Finding]:

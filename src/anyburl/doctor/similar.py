@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 
 from anyburl.doctor.facts import Facts, pairs_of
-from anyburl.doctor.findings import Finding, Severity, counted
+from anyburl.doctor.findings import Finding, Severity
+from anyburl.errors import counted
 
 SIMILAR = 0.8  # the share of facts that two relations have in common, from which on they count as nearly the same
 SAME = 0.97

@@ -9,9 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.doctor.facts import Facts
-from anyburl.doctor.findings import Finding, Severity, counted, share
+from anyburl.doctor.findings import Finding, Severity, share
 from anyburl.doctor.functional import WORDS, Functional
 from anyburl.doctor.suspicion import SUSPICIOUS, Suspicion
+from anyburl.errors import counted
 from anyburl.explanation.words import rule_text
 
 TELLING = float(np.log(2))  # what is less is no reason

@@ -7,7 +7,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.doctor.facts import Facts
-from anyburl.doctor.findings import Finding, Severity, counted
+from anyburl.doctor.findings import Finding, Severity
+from anyburl.errors import counted
 from anyburl.triples.types import all_types, stated_types
 
 RARE = 0.01  # the share of the facts of a relation below which a type does not belong to its place

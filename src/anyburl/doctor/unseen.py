@@ -7,8 +7,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.doctor.facts import Facts, Triples
-from anyburl.doctor.findings import Finding, Severity, counted
+from anyburl.doctor.findings import Finding, Severity
 from anyburl.doctor.leakage import HELD_OUT
+from anyburl.errors import counted
 
 
 def check_unseen(facts: Facts, top: int) -> list[Finding]:

@@ -6,8 +6,9 @@ import hmac
 import secrets
 from urllib.parse import parse_qsl
 
-from fastapi import HTTPException, Request
-from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 COOKIE = "anyburl_form"
 FIELD = "form_token"

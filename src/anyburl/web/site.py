@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import Depends, Request
-from fastapi.responses import Response
+from fastapi import Depends
+from starlette.requests import Request
+from starlette.responses import Response
 
 from anyburl.web.cache import Kept, PageCache, keep
 from anyburl.web.explorer import Explorer

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from anyburl.bodies.seen import Harvested, join_harvested
 from anyburl.cluster import Crew
-from anyburl.errors import RunError
+from anyburl.errors import RunError, counted
 from anyburl.learning.engines.actor import Delivery, Division, RayWorker, SpanOrder, SpanReply
 from anyburl.learning.engines.base import CoreSpan, Stoppable
 from anyburl.learning.engines.parcels import unpack_rules
@@ -106,7 +106,7 @@ class RayEngine(Stoppable):
             self._crew.wait_for_workers(self._stop.is_set)
         n_now = len(self._crew.workers)
         if n_now > n_before:
-            self._notes.append(f"{counted(n_now - n_before)} joined, {n_now} in all")
+            self._notes.append(f"{counted(n_now - n_before, 'Ray worker')} joined, {n_now} in all")
 
     def _run(self, order: SpanOrder, shards: NDArray[np.bool_]) -> dict[int, _Found]:
         """Let all workers run a span, each for its part of `shards`; return what those found that were not lost."""
@@ -141,7 +141,9 @@ class RayEngine(Stoppable):
         whole = {number: one for number, one in found.items() if one.reply is not None}
         if n_lost := len(workers) - len(whole):
             cost = "its share of the span is done again" if order.seconds is None else "its share of the span is lost"
-            self._notes.append(f"lost {counted(n_lost)} in span {order.number}: {cost}, {len(whole)} left")
+            self._notes.append(
+                f"lost {counted(n_lost, 'Ray worker')} in span {order.number}: {cost}, {len(whole)} left"
+            )
         return whole
 
     def _divide(self, shards: NDArray[np.bool_]) -> dict[int, Division]:
@@ -244,8 +246,3 @@ def _listed_by_all(replies: Sequence[SpanReply]) -> Iterator[tuple[PathProfile, 
 def _without_paths(core: CoreSpan) -> CoreSpan:
     """Return what was harvested, but not what was met on paths that another worker reports."""
     return replace(core, attempts=0, paths=0, entered=0, known_rules=0)
-
-
-def counted(n_workers: int) -> str:
-    """Return the number of workers with the noun."""
-    return f"{n_workers} Ray worker{'' if n_workers == 1 else 's'}"

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from anyburl.errors import RuleError
+from anyburl.errors import RuleError, counted
 from anyburl.polars_unstable import sink_frames
 from anyburl.rules.rule import Rule
 from anyburl.rules.syntax import parse_rule
@@ -21,7 +21,7 @@ from anyburl.ruleset.columns import RuleColumns
 from anyburl.ruleset.combine import concatenate, first_of_each, unify
 from anyburl.ruleset.files.anyburl_shapes import label_common_shapes
 from anyburl.ruleset.files.labelled import encode_rules, label_rules
-from anyburl.ruleset.files.rule_file import PathLike, ReadReport, counted, first_bytes, numbered_lines, repeated
+from anyburl.ruleset.files.rule_file import PathLike, ReadReport, first_bytes, numbered_lines, repeated
 from anyburl.ruleset.labels import RuleTexts, check_writable, float_texts
 from anyburl.triples.vocabulary import Vocabulary
 from anyburl.writing import replacing

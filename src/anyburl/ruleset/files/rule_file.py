@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from anyburl import polars_unstable, reading
-from anyburl.errors import RuleError
+from anyburl.errors import RuleError, counted
 
 PathLike = str | os.PathLike[str]
 
@@ -47,10 +47,6 @@ class ReadReport:
             verb = "uses" if self.n_unknown == 1 else "use"
             parts.append(f"{counted(self.n_unknown, 'rule')} {verb} labels that are not in the data")
         return "; ".join([*parts, *self.remarks, *self.damaged])
-
-
-def counted(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def repeated(n_lines: int) -> Iterator[str]:
