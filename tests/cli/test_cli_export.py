@@ -51,15 +51,13 @@ def test_rules_that_are_left_out_are_told(run: Any, run_json: Any, foreign: Path
 
 def test_rules_go_to_standard_output(run: Any, foreign: Path) -> None:
     told = run("export", foreign, "-", "--to", "prolog", "--type", "Uc", "--no-object-identity")
-    assert told.stdout.endswith(
-        "predicted(X, 'speaks', 'dutch') :-\n  triple(X, 'lives', 'holland'),\n  X \\== 'holland'.\n"
-    )
+    assert told.stdout.endswith("predicted(X, 'speaks', 'dutch') :-\n  triple(X, 'lives', 'holland').\n")
 
 
 def test_a_run_that_was_learned_without_object_identity_is_exported_so(run: Any, tmp_path: Path) -> None:
     run("learn", "geo", "--paths", 300, "--out", tmp_path / "run", "--no-object-identity", "--quiet")
     one = ("export", tmp_path / "run", "-", "--to", "datalog", "--type", "Ud", "--top", 1)
-    assert run(*one).stdout.count("!=") == 1
+    assert run(*one).stdout.count("!=") == 0
     assert run(*one, "--object-identity").stdout.count("!=") == 3
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from explaining import Ids, all_groundings, cases, dataset_of, label_triple, ranker_of, rule_set_of
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from anyburl.errors import InvalidOptionError
 from anyburl.explanation import rule_examples
@@ -59,9 +60,9 @@ def test_a_rule_without_body_has_examples_only() -> None:
 
 @pytest.mark.kernel
 @settings(max_examples=examples(200, 30))
-@given(cases(max_rules=1))
+@given(cases(max_rules=1), st.booleans())
 def test_every_prediction_is_found_and_has_its_facts(
-    case: tuple[SmallGraph, list[RuleTuple], list[int], Ids],
+    case: tuple[SmallGraph, list[RuleTuple], list[int], Ids], identity: bool
 ) -> None:
     graph, tuples, supports, _ = case
     n_entities, n_relations, triples = graph
@@ -70,11 +71,11 @@ def test_every_prediction_is_found_and_has_its_facts(
     vocabulary = dataset.vocabulary
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rule_examples, "WALKS_OF_A_START", 10_000)
-        ranker = ranker_of(rule_set_of(vocabulary, tuples, supports), dataset)
+        ranker = ranker_of(rule_set_of(vocabulary, tuples, supports), dataset, object_identity=identity)
         found = examine_rule(ranker, dataset, 0, top=10_000, seconds=600)
     if rule[0] == "Z":
         return
-    pairs = {(x, x if y == n_entities else y) for x, y in predicted(triples, n_entities, n_relations, rule)}
+    pairs = {(x, x if y == n_entities else y) for x, y in predicted(triples, n_entities, n_relations, rule, identity)}
     said = {(x, rule[1] % n_relations, y) if rule[1] < n_relations else (y, rule[1] % n_relations, x) for x, y in pairs}
 
     def labelled(ids: set[Ids]) -> set[tuple[str, str, str]]:
@@ -92,5 +93,5 @@ def test_every_prediction_is_found_and_has_its_facts(
     assert not any(example.instead for example in found.new_predictions)
     by_label = {label_triple(vocabulary, triple): triple for triple in said}
     for example in (*found.examples, *found.counter_examples, *found.new_predictions):
-        ways = all_groundings(triples, (n_entities, n_relations), rule, by_label[example.triple], vocabulary, True)
+        ways = all_groundings(triples, (n_entities, n_relations), rule, by_label[example.triple], vocabulary, identity)
         assert example.facts in ways

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
-from anyburl.export.clause import Clause
+from anyburl.export.clause import ANYTHING, Clause
 from anyburl.export.writer import Writer
 from anyburl.rules.rule import Atom, Constant, Term
 
@@ -20,13 +20,20 @@ class ClauseWriter(Writer):
         """Return a label as the language writes it."""
 
     def write(self, clause: Clause) -> str:
-        goals = [f"triple{self._arguments(atom)}" for atom in clause.body]
-        goals += [f"{self._term(first)} {self.differs} {self._term(second)}" for first, second in clause.different]
+        terms = [term for atom in (clause.head, *clause.body) for term in (atom.subject, atom.object)]
+        terms += [term for pair in clause.different for term in pair]
+        names = {term: self._term(term, is_alone=terms.count(term) == 1) for term in terms}
+
+        def arguments(atom: Atom) -> str:
+            return f"({names[atom.subject]}, {self.quoted(atom.relation)}, {names[atom.object]})"
+
+        goals = [f"triple{arguments(atom)}" for atom in clause.body]
+        goals += [f"{names[first]} {self.differs} {names[second]}" for first, second in clause.different]
         body = ",\n  ".join(goals)
-        return f"{self.remark(clause)}predicted{self._arguments(clause.head)} :-\n  {body}.\n"
+        return f"{self.remark(clause)}predicted{arguments(clause.head)} :-\n  {body}.\n"
 
-    def _arguments(self, atom: Atom) -> str:
-        return f"({self._term(atom.subject)}, {self.quoted(atom.relation)}, {self._term(atom.object)})"
-
-    def _term(self, term: Term) -> str:
-        return self.quoted(term.label) if isinstance(term, Constant) else str(term)
+    def _term(self, term: Term, *, is_alone: bool) -> str:
+        """Return a term as the language writes it; a variable that occurs once may be anything, which has no name."""
+        if isinstance(term, Constant):
+            return self.quoted(term.label)
+        return str(ANYTHING if is_alone else term)

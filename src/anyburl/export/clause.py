@@ -1,7 +1,6 @@
 """A rule in a form that every language can express: atoms over variables and entities, and which terms differ.
 
-The token self is gone: b(A,self) is b(A,A). The engine rewrites a stated b(c,c) to b(c,self), so an atom with two
-terms never matches it, not even without object identity; inequalities say that, too.
+The token self is gone: b(A,self) is b(A,A). Under object identity every two terms differ; without it none have to.
 """
 
 from __future__ import annotations
