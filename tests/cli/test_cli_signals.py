@@ -47,14 +47,15 @@ def test_a_stopped_run_saves_its_rules_and_gives_130(
 def test_a_run_stays_as_it_was_if_learning_it_anew_is_stopped(spawn: Any, geo_run: Path, tmp_path: Path) -> None:
     out, changed = tmp_path / "run", tmp_path / "changed.tsv"
     shutil.copytree(geo_run, out)
-    before = {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()}
+    files = [file for file in out.rglob("*") if file.is_file() and file.name != ".lock"]
+    before = [file.read_bytes() for file in files]
     load_dataset("geo").train.to_polars()[20:].write_csv(changed, separator="\t", include_header=False)
     with spawn("learn", changed, "--out", out, "--resume", *LONG_RUN[1:]) as process:
         wait_for(lambda: list(tmp_path.glob("*/run/trace.jsonl")), process)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout, stderr) == (130, "", "error: interrupted\n")
-    assert {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()} == before
+    assert [file.read_bytes() for file in files] == before
     assert {entry.name for entry in tmp_path.iterdir()} == {"run", "changed.tsv"}
 
 
