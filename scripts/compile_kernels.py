@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from anyburl import LearnOptions
-from anyburl.learning.update_warmup import warm_up_update
+from anyburl.learning.engines.warmup import warm_up
 from anyburl.web.warmup import warm_up_explorer
 
 FEW_RELATIONS = 1
@@ -16,7 +16,7 @@ FEW_RELATIONS = 1
 
 def main() -> None:
     if sys.argv[1:] == ["learning"]:
-        warm_up_update(LearnOptions(threads=1), FEW_RELATIONS)
+        warm_up(LearnOptions(threads=1), FEW_RELATIONS)
     else:
         warm_up_explorer(FEW_RELATIONS)
 

@@ -31,9 +31,9 @@ def learned(run: Any, data: Path, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_resume_on_changed_data_updates_the_rules(run: Any, run_json: Any, data: Path, learned: Path) -> None:
+def test_resume_on_changed_data_learns_the_rules_anew(run: Any, run_json: Any, data: Path, learned: Path) -> None:
     write(data, load_dataset("geo").train.to_polars()[:-40])
-    result = run_json("learn", "--out", learned, "--resume", "--seconds", 0)
+    result = run_json("learn", "--out", learned, "--resume")
     update = result["update"]
     assert (update["triples_added"], update["triples_removed"]) == (60, 40)
     assert update["new"] + update["changed"] + update["unchanged"] == result["rules"]
@@ -42,22 +42,23 @@ def test_resume_on_changed_data_updates_the_rules(run: Any, run_json: Any, data:
     compared = run_json("diff", learned, learned.parent / "anew")
     assert (compared["gone"], compared["new"], compared["changed"]) == (0, 0, 0)
     assert compared["unchanged"] == result["rules"]
-    again = run_json("learn", "--out", learned, "--resume", "--seconds", 0)
+    again = run_json("learn", "--out", learned, "--resume")
     assert "update" not in again
 
 
 def test_an_update_is_reported_in_words(run: Any, data: Path, learned: Path) -> None:
     write(data, load_dataset("geo").train.to_polars())
-    said = run("learn", data, "--out", learned, "--resume", "--seconds", 0).stdout
-    assert "60 triples added, 0 removed; updated in" in said
-    assert "changed (confidence up" in said
+    done = run("learn", data, "--out", learned, "--resume", "--seconds", 60)
+    assert f"the data of {learned} has changed: learning its rules anew" in " ".join(done.stderr.split())
+    assert "60 triples added, 0 removed; learned anew in" in done.stdout
+    assert "changed (confidence up" in done.stdout
 
 
-def test_learning_goes_on_after_an_update(run_json: Any, data: Path, learned: Path) -> None:
+def test_no_time_to_learn_anew_is_refused(run: Any, data: Path, learned: Path) -> None:
     write(data, load_dataset("geo").train.to_polars())
-    more = run_json("learn", "--out", learned, "--resume", "--seconds", 1, "--max-cyclic", 3)
-    assert more["rules_by_length"]["B 3"] > 0
-    assert more["seconds"] > 0
+    wrong = " ".join(run("learn", "--out", learned, "--resume", "--seconds", 0, code=2).stderr.split())
+    assert "--seconds must be above 0 when the data has changed, since the rules are then learned anew, got 0" in wrong
+    assert "Traceback" not in wrong
 
 
 def test_data_without_a_common_relation_is_refused(run: Any, learned: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from anyburl import RunDirectory
+from anyburl import RunDirectory, load_dataset
 
 PARTS_AT_ONCE = "from anyburl.learning import recorder; recorder.SECONDS_BETWEEN_PARTS = 0.1"
 LONG_RUN = ["geo", "--seconds", 100, "--max-cyclic", 6, "--span", 0.2, "--quiet", "--json"]
@@ -41,6 +42,21 @@ def test_a_stopped_run_saves_its_rules_and_gives_130(
     assert told["rules"] == len(RunDirectory.open(out).load_rules()) > 0
     assert (out / "rules.parquet").is_file()
     assert run_json("rules", out)["total"] == told["rules"]
+
+
+def test_a_run_stays_as_it_was_if_learning_it_anew_is_stopped(spawn: Any, geo_run: Path, tmp_path: Path) -> None:
+    out, changed = tmp_path / "run", tmp_path / "changed.tsv"
+    shutil.copytree(geo_run, out)
+    files = [file for file in out.rglob("*") if file.is_file() and file.name != ".lock"]
+    before = [file.read_bytes() for file in files]
+    load_dataset("geo").train.to_polars()[20:].write_csv(changed, separator="\t", include_header=False)
+    with spawn("learn", changed, "--out", out, "--resume", *LONG_RUN[1:]) as process:
+        wait_for(lambda: list(tmp_path.glob("*/run/trace.jsonl")), process)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout, stderr) == (130, "", "error: interrupted\n")
+    assert [file.read_bytes() for file in files] == before
+    assert {entry.name for entry in tmp_path.iterdir()} == {"run", "changed.tsv"}
 
 
 def test_a_killed_run_opens_and_goes_on(spawn: Any, run_json: Any, geo_run: Path, tmp_path: Path) -> None:

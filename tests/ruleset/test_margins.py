@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from anyburl import RuleSet, Vocabulary, learn, load_dataset, rescore
-from anyburl.ruleset.combine import replace_rows
 from anyburl.ruleset.files.run_folder import write_part
 from ruleset.samples import make_rules
 
@@ -49,8 +48,6 @@ def test_rules_of_which_none_is_known_join_those_of_which_some_are(rules: RuleSe
     plain = rules.replace(margin=None)
     assert plain.margin is RuleSet.concat([plain, plain]).margin is None
     assert margins(RuleSet.concat([plain, rules])) == [0, None, None, 0, 0.25, None]
-    assert margins(replace_rows(plain, np.array([2]), rules[1:2])) == [0, None, 0.25]
-    assert margins(replace_rows(rules, np.array([1, 2]), plain[:1])) == [0, 0]
 
 
 def test_files_have_the_column_if_the_rules_have_it(rules: RuleSet, tmp_path: Path) -> None:

@@ -46,7 +46,6 @@ from anyburl import Dataset, LearnOptions, RuleError, RuleSet, RunDirectory, Voc
 from anyburl.cli.tables import rule_rows, rules_table
 from anyburl.learning.engines.parcels import pack_rules, unpack_rules
 from anyburl.paths.profile import PathProfile
-from anyburl.ruleset.combine import replace_rows
 from anyburl.ruleset.files.run_folder import read_part, write_part
 from ruleset.samples import make_rules
 
@@ -75,7 +74,6 @@ with pytest.raises(RuleError, match="the rules have no surprise"):
 # joining
 check(RuleSet.concat([rules[1:], rules[:1]]), 0.75, 0.5, 0.25)
 check(rules.merge(rules[:2]), 0.25, 0.75, 0.5)
-check(replace_rows(rules, np.array([0]), rules[2:]), 0.5, 0.75, 0.5)
 assert RuleSet.concat([rules, plain]).surprise is None
 check(rules.with_vocabulary(Vocabulary.from_labels(["dutch", "nl"], ["lang", "lives", "speaks"])), 0.25, 0.75)
 assert anyburl.rescore(rules, Dataset.from_triples([("ed", "lives", "nl")])).surprise is None

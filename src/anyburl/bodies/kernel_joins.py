@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel, part
+from anyburl._jit import inlined, part
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import find_segment, has_edge, inverse, lower_bound, steps
+from anyburl.graph.kernel import has_edge, inverse, lower_bound, steps
 
 
 @inlined
@@ -64,29 +64,3 @@ def joins_pair(graph: GraphArrays, body: NDArray[np.int32], length: int, x: int,
     if length == 2:
         return joins_by_two(graph, body, x, y)
     return joins_by_three(graph, body, x, y, object_identity)
-
-
-@kernel
-def count_supports(
-    graph: GraphArrays,
-    bodies: NDArray[np.int32],
-    heads: NDArray[np.int32],
-    object_identity: bool,
-    supports: NDArray[np.int64],
-) -> None:
-    """Write the support of one head of each body: how many of the head's facts the body joins."""
-    length = bodies.shape[1]
-    for k in range(len(bodies)):
-        head, body = int(heads[k]), bodies[k]
-        far = inverse(graph, int(body[length - 1]))
-        count = 0
-        for place in range(graph.domain_offsets[head], graph.domain_offsets[head + 1]):
-            x = int(graph.domains[place])
-            if find_segment(graph, x, int(body[0])) < 0:
-                continue
-            start, end = steps(graph, x, head)
-            for row in range(start, end):
-                y = int(graph.targets[row])
-                if find_segment(graph, y, far) >= 0 and joins_pair(graph, body, length, x, y, object_identity):
-                    count += 1
-        supports[k] = count

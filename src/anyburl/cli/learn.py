@@ -21,8 +21,7 @@ from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, SECONDS,
 
 if TYPE_CHECKING:
     from anyburl.learning.learner import Learner
-    from anyburl.learning.recorder import Recorder
-    from anyburl.learning.update import Update
+    from anyburl.learning.recorder import Recorder, Update
     from anyburl.triples.dataset import Dataset
     from anyburl.triples.read_options import ReadOptions
 
@@ -62,8 +61,8 @@ def command(
         bool,
         typer.Option(
             "--resume",
-            help="Continue RUN with its own options, except those given now. If DATA has changed, update the rules "
-            "first; --seconds then starts afresh, and --seconds 0 only updates.",
+            help="Continue RUN with its own options, except those given now. If DATA has changed, learn "
+            "anew for --seconds, replace RUN once that is done, and report how its rules have changed.",
         ),
     ] = False,
     seconds: Annotated[
@@ -207,6 +206,7 @@ def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainCons
     from anyburl.learning.claim import claim_run
     from anyburl.learning.learn import resume
     from anyburl.learning.run import RunDirectory
+    from anyburl.learning.updating import check_budget
 
     run = RunDirectory.open(out)
     claim_run(out).release()  # refuse at once what another process is writing
@@ -218,13 +218,18 @@ def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainCons
     options = run.options().changed(**changes)
 
     has_changed = run.described()["data"].get("fingerprint") != dataset.fingerprint
+    if has_changed:
+        check_budget(options)
 
     def start() -> tuple[Learner, Recorder]:
         learner, recorder = resume(run, dataset, **changes)
-        notes.say(f"continuing {out}: {learner.store.n_rules:,} rules after {learner.elapsed:.1f} s")
+        if has_changed:
+            notes.say(f"the data of {out} has changed: learning its rules anew")
+        else:
+            notes.say(f"continuing {out}: {learner.store.n_rules:,} rules after {learner.elapsed:.1f} s")
         return learner, recorder
 
-    return run_session(dataset, options, start, notes, updating=str(out) if has_changed else None)
+    return run_session(dataset, options, start, notes, replacing=str(out) if has_changed else None)
 
 
 def _with_labels(given: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
@@ -265,5 +270,5 @@ def _print_update(update: Update, out: PlainConsole) -> None:
     """Print what has changed in the data and, as a consequence, in the rules."""
     facts = f"{counted(update.triples_added, 'triple')} added, {update.triples_removed:,} removed"
     changes = f"{update.changed:,} changed (confidence up {update.rose:,}, down {update.fell:,})"
-    out.say(f"{facts}; updated in {update.seconds:.1f} s")
+    out.say(f"{facts}; learned anew in {update.seconds:.1f} s")
     out.say(f"rules: {update.gone:,} gone, {update.new:,} new, {changes}, {update.unchanged:,} unchanged")

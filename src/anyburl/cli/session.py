@@ -129,23 +129,25 @@ def starting(engine: str, notes: PlainConsole) -> Slow:
 
 
 def run_session(
-    dataset: Dataset, options: LearnOptions, start: Start, notes: PlainConsole, *, updating: str | None = None
+    dataset: Dataset, options: LearnOptions, start: Start, notes: PlainConsole, *, replacing: str | None = None
 ) -> Session:
-    """Learn: `start` makes the learner and its recorder once the kernels are there, `updating` the run of that name."""
-    from anyburl.learning.engines.warmup import warm_up
-    from anyburl.learning.update_warmup import warm_up_update
+    """Learn: `start` makes the learner and its recorder once the kernels are there.
 
-    n_relations = dataset.vocabulary.n_relations
-    compile_kernels(lambda: warm_up_update(options, n_relations) if updating else warm_up(options, n_relations), notes)
-    slow = starting(options.engine, notes)
-    if updating:
-        slow = Slow(notes, f"updating {updating}: the data has changed", f"updated {updating}")
-    with slow:
+    If the run is learned anew, `replacing` is its folder, which stays as it was if that is interrupted.
+    """
+    from anyburl.learning.engines.warmup import warm_up
+
+    compile_kernels(lambda: warm_up(options, dataset.vocabulary.n_relations), notes)
+    with starting(options.engine, notes):
         learner, recorder = start()
     _learn(learner, recorder, notes, describe(dataset, learner))
+    if replacing and learner.stopped_by == "interrupt":
+        recorder.close()
+        notes.say(f"interrupted after {learner.elapsed:.1f} s: {replacing} is as it was before", "yellow")
+        raise KeyboardInterrupt
     n_rules = counted(learner.store.n_rules, "rule")
     with Slow(notes, f"writing {n_rules}", f"wrote {n_rules}"):
-        rules = _finish(learner, recorder, notes)
+        rules = _finish(learner, recorder, notes, replacing)
     session = Session(learner, recorder, rules)
     tell("saved", run=str(recorder.run.path), rules=len(rules), stopped_by=learner.stopped_by)
     _remark_end(session, notes)
@@ -180,13 +182,13 @@ def watched(display: Display, notes: PlainConsole) -> Callable[[Span], None]:
     return show
 
 
-def _finish(learner: Learner, recorder: Recorder, notes: PlainConsole) -> RuleSet:
-    """Save the rules; after an interrupt they are in the parts of the run, or an updated run is as it was before."""
+def _finish(learner: Learner, recorder: Recorder, notes: PlainConsole, replacing: str | None) -> RuleSet:
+    """Save the rules; after an interrupt they are in the parts of the run, or one learned anew is as it was before."""
     try:
         return recorder.finish(learner)
     except KeyboardInterrupt:
         recorder.close()
-        if recorder.update is None:
+        if replacing is None:
             rules = counted(learner.store.n_rules, "rule")
             notes.say(
                 f"interrupted while saving: {rules} kept in {recorder.run.path}, which can still be opened", "yellow"

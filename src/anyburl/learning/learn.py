@@ -66,8 +66,8 @@ def run_learner(
 def resume(run: RunDirectory, dataset: Dataset, **changes: Unpack[LearnKeywords]) -> tuple[Learner, Recorder]:
     """Return a learner that continues where `run` ended, with the run's options except for `changes`, and its recorder.
 
-    `seconds` is the budget of the whole run, including the part already done. If the data has changed since, the rules
-    are brought up to date first, the clock starts again, and the folder stays as it was until the recorder is done.
+    `seconds` is the budget of the whole run, including the part already done. If the data has changed since, the
+    learner begins anew, with all of that budget, and the folder stays as it was until the recorder has finished.
     Nobody else writes to the folder before the recorder has finished or is closed.
     """
     lock = claim_run(run.path)

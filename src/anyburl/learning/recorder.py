@@ -6,7 +6,8 @@ import os
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +17,31 @@ from anyburl.learning.claim import claim_run
 from anyburl.learning.known import NO_KEYS, NOTHING, Earlier, Keys
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.run import RunDirectory
-from anyburl.learning.update import Update
 from anyburl.locks import Lock
 from anyburl.ruleset.ruleset import RuleSet
 
 SECONDS_BETWEEN_PARTS = 4.0
+
+
+@dataclass(frozen=True)
+class Update:
+    """How the rules of a run changed when it was learned anew, in `seconds`, since its triples had changed. `rose` and
+    `fell` count the changed rules whose confidence did.
+    """
+
+    gone: int
+    new: int
+    changed: int
+    unchanged: int
+    rose: int
+    fell: int
+    triples_added: int
+    triples_removed: int
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `learn --json` prints under "update"."""
+        return {**vars(self), "seconds": round(self.seconds, 3)}
 
 
 class Recorder:
@@ -33,7 +54,7 @@ class Recorder:
     def __init__(self, run: RunDirectory, lock: Lock | None = None, earlier: Earlier = NOTHING) -> None:
         self._lock = claim_run(run.path) if lock is None else lock
         self.run, self._process = run, os.getpid()
-        self.update: Update | None = None  # what the run's rules went through before learning went on
+        self.update: Update | None = None  # of a run that was learned anew, once it is saved
         self.seconds_writing = 0.0  # of one core
         options = run.options()
         self._files = run.key_files(options)

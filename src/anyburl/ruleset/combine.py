@@ -46,24 +46,6 @@ def concatenate(sets: Sequence[Rules], *, on_disk: bool = False) -> Rules:
     return first.with_checked(columns)
 
 
-def replace_rows(rules: Rules, rows: NDArray[np.int64], others: Rules) -> Rules:
-    """Put `others` (over the same vocabulary) in place of the rules at some rows; there may be more or fewer."""
-    bodies, new_rows = merge_tables([rules.bodies, others.bodies])
-    n_rules, n_swapped = len(rules), min(len(rows), len(others))
-    columns: dict[str, NDArray[Any] | None] = {}
-    for name, column in COLUMNS.items():
-        parts = _parts_of_column(column, [rules, others], new_rows)
-        if parts is None:
-            columns[name] = None
-            continue
-        joint: NDArray[Any] = np.empty(n_rules + len(others) - n_swapped, column.dtype)
-        joint[:n_rules] = next(parts)
-        replacement = next(parts)
-        joint[rows[:n_swapped]], joint[n_rules:] = replacement[:n_swapped], replacement[n_swapped:]
-        columns[name] = joint if n_swapped == len(rows) else np.delete(joint, rows[n_swapped:])
-    return rules.replace(bodies=bodies, **columns)
-
-
 def merge(sets: Sequence[Rules]) -> Rules:
     """Join sets over one vocabulary; of equal rules, the first is kept with its scores."""
     joint = concatenate(sets)

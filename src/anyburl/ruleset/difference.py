@@ -99,6 +99,12 @@ class RuleDifference:
             "unchanged": self.n_unchanged,
         }
 
+    def count_moved(self) -> tuple[int, int]:
+        """Return how many of the changed rules gained confidence, and how many lost some."""
+        before, after = self._changed
+        growth = self.second.confidence()[after] - self.first.confidence()[before]
+        return int((growth > 0).sum()), int((growth < 0).sum())
+
     def to_polars(self, top: int | None = None) -> pl.DataFrame:
         """Return one row per difference: gone and new rules, the most valuable first, then changed ones.
 

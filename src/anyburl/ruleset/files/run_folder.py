@@ -280,7 +280,7 @@ def read_names(folder: Path) -> Names:
 
 
 def write_train(folder: Path, table: TripleTable) -> None:
-    """Keep the triples that rules are counted on: their files may change, and an update needs to know how."""
+    """Keep the triples that rules are counted on: their files may change, and a resumed run tells how."""
     with replacing(folder / TRAIN, RunError) as unfinished:
         pl.DataFrame(table.triples, schema=list(TRIPLE_COLUMNS)).write_parquet(unfinished)
         seal(unfinished)
