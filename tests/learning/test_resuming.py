@@ -98,7 +98,7 @@ def test_no_body_is_harvested_again(tmp_path: Path, options: dict[str, Any]) -> 
     options = {**FEW_RULES, **options}
     run = resumed_often(tmp_path / "run", (0.05, 0.1, 0.15, 0.2, 0.3), **options)
     assert n_harvested(run) == n_harvested_at_once(**options)
-    assert counted(run.load_rules().with_vocabulary(DATA["small"].vocabulary)[0]) == counted(
+    assert counted(run.load_rules().with_vocabulary(DATA["small"].vocabulary)) == counted(
         learned(DATA["small"].train, **options).rules()
     )
 
