@@ -20,12 +20,13 @@ from unittest.mock import patch
 from common import HERE, save
 
 import anyburl
-from anyburl.ranking.kernel_evidence import N_BEST
-from anyburl.tuning import kernel_likeness, lessons, listing, train
-from anyburl.tuning.evidence import rule_groups
-from anyburl.tuning.lessons import Lessons
-from anyburl.tuning.train import tune
-from anyburl.tuning.walks import STEPS
+from anyburl.models.tuned import kernel_likeness, listing, train
+from anyburl.models.tuned import model as lessons
+from anyburl.models.tuned.fallback import STEPS
+from anyburl.models.tuned.model import Lessons
+from anyburl.models.tuned.observations import rule_groups
+from anyburl.models.tuned.train import tune
+from anyburl.ranking.kernel_order import N_BEST
 
 LIKENESS = kernel_likeness.N_COLUMNS
 NEARNESS = LIKENESS + 3 + STEPS

@@ -18,10 +18,9 @@ from common import save, timed
 from numpy.typing import NDArray
 
 from anyburl import Reasoner
-from anyburl.calibration.calibrate import fit_and_check
-from anyburl.calibration.fit import (
+from anyburl.models.calibration.fit import (
     PRIOR,
-    Counts,
+    BinCounts,
     bins_of,
     count_answers,
     fit_lines,
@@ -30,11 +29,11 @@ from anyburl.calibration.fit import (
     isotonic,
     make_edges,
 )
-from anyburl.calibration.measures import expected_calibration_error, reliability
-from anyburl.calibration.observations import HeldOut, hold_out, observe_test
+from anyburl.models.calibration.observations import HeldOut, hold_out, observe_test
+from anyburl.models.calibration.report import expected_calibration_error, fit_and_check, reliability
 
 Floats = NDArray[np.float64]
-Method = Callable[[Counts, Floats], Floats]
+Method = Callable[[BinCounts, Floats], Floats]
 N_PARTS = 5
 LEAST = 1e-6
 
@@ -42,7 +41,7 @@ LEAST = 1e-6
 def logistic_map(columns: Callable[[Floats], list[Floats]]) -> Method:
     """Return a map of the whole whose logit is a weighted sum of columns of the score."""
 
-    def fit(counts: Counts, scores: Floats) -> Floats:
+    def fit(counts: BinCounts, scores: Floats) -> Floats:
         stated = counts.stated.sum(axis=0)
         answers = np.maximum(counts.answers.sum(axis=0), stated)
         inputs = np.column_stack([np.ones_like(scores), *columns(np.clip(scores, LEAST, 1 - LEAST))])
@@ -59,7 +58,7 @@ def logistic_map(columns: Callable[[Floats], list[Floats]]) -> Method:
 def shrunk_to_whole(prior: float) -> Method:
     """Return isotonic maps of relations, shrunk to the whole without a line between them."""
 
-    def fit(counts: Counts, scores: Floats) -> Floats:
+    def fit(counts: BinCounts, scores: Floats) -> Floats:
         whole = fit_whole(counts)
         stated, answers = counts.stated + prior * whole, np.maximum(counts.answers, 0) + prior
         return np.stack([isotonic(*row) for row in zip(stated, answers, strict=True)])
@@ -82,7 +81,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-def loss(probability: Floats, counts: Counts) -> float:
+def loss(probability: Floats, counts: BinCounts) -> float:
     """Return the log loss per stated answer."""
     sure = np.clip(probability, LEAST, 1 - LEAST)
     others = counts.answers - counts.stated
@@ -99,7 +98,7 @@ def compare(held_out: HeldOut, test: HeldOut, n_relations: int) -> dict[str, dic
     parts = [
         count_answers(found.take(found.folds % N_PARTS == part), edges, n_relations, hidden) for part in range(N_PARTS)
     ]
-    rests = [Counts(whole.answers - part.answers, whole.stated - part.stated) for part in parts]
+    rests = [BinCounts(whole.answers - part.answers, whole.stated - part.stated) for part in parts]
     checked = test.observations
     results = {}
     for name, method in METHODS.items():

@@ -75,7 +75,7 @@ def fill_sqlite(folder: Path, rows: int) -> str:
 
 def read(address: str) -> None:
     """Load a data set in this process, and print how long it took."""
-    from anyburl.triples.dataset import load_dataset
+    from anyburl.data.dataset import load_dataset
 
     started = time.perf_counter()
     data = load_dataset(address)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from common import save, shared, timed
 
+from anyburl.data.dataset import load_dataset
 from anyburl.graph.build import build_graph
-from anyburl.triples.dataset import load_dataset
 
 
 def read_and_index(name: str) -> dict[str, Any]:

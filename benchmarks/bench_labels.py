@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from common import peak_memory_mb, save, timed
 
-from anyburl.triples.dataset import load_dataset
+from anyburl.data.dataset import load_dataset
 
 LINES = 1_000_000  # written at a time
 N_RELATIONS = 500

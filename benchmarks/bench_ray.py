@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from common import save, shared, timed
 
 import anyburl
-from anyburl.cluster import import_ray
+from anyburl.base.cluster import import_ray
 
 ROUNDS = 3
 NODE = {"num_cpus": 1}

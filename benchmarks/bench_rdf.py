@@ -23,8 +23,8 @@ from typing import Any
 
 from common import peak_memory_mb, save, timed
 
-from anyburl.triples.dataset import load_dataset
-from anyburl.triples.read_options import DUMPS, ReadOptions
+from anyburl.data.dataset import load_dataset
+from anyburl.data.options import DUMPS, ReadOptions
 
 PREFIXES = {
     "e": "http://example.org/entity/",

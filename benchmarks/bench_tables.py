@@ -19,9 +19,9 @@ import numpy as np
 import polars as pl
 from common import peak_memory_mb, save, timed
 
-from anyburl.triples.dataset import load_dataset
-from anyburl.triples.files import read_batches, write_triples
-from anyburl.triples.read_options import ReadOptions
+from anyburl.data.dataset import load_dataset
+from anyburl.data.files import read_batches, write_triples
+from anyburl.data.options import ReadOptions
 
 N_RELATIONS = 300
 SPLIT = ReadOptions(split=(0.8, 0.1, 0.1))

@@ -23,15 +23,14 @@ from common import HERE, save, shared, timed
 from figures import told, tuning_of
 
 import anyburl
-from anyburl.embedding.stored import FILE, load_embedding, read_arrays
-from anyburl.evaluation.evaluate import evaluate_split, summarise_ranks
-from anyburl.ranking.queries import make_queries, take_queries
+from anyburl.data.table import TripleTable
+from anyburl.models.embedding.model import FILE, load_embedding, read_arrays
+from anyburl.models.tuned.observations import rule_groups
+from anyburl.models.tuned.reranker import TunedReranker
+from anyburl.models.tuned.train import tune
+from anyburl.ranking.queries import make_queries, take_queries, target_ranks
 from anyburl.ranking.ranker import Ranker
-from anyburl.ranking.ranks import target_ranks
-from anyburl.triples.table import TripleTable
-from anyburl.tuning.evidence import rule_groups
-from anyburl.tuning.reranker import TunedReranker
-from anyburl.tuning.train import tune
+from anyburl.reasoning.evaluation import evaluate_split, summarise_ranks
 
 LENGTHS = {"WN18RR": 5, "WN18": 5}
 PARTS = 512  # questions that the embedding answers at a time

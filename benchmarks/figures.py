@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from anyburl import Metrics, Reasoner
-from anyburl.tuning.reranker import TunedReranker
-from anyburl.tuning.train import Tuning
+from anyburl.models.tuned.reranker import TunedReranker
+from anyburl.models.tuned.train import Tuning
 
 
 def told(metrics: Metrics, opened_in: float, ranked_in: float, tuning: Tuning | None) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import json
 import sys
 from collections.abc import Sequence
 
-from anyburl.errors import AnyburlError
 from synthetic import generate_graph
+
+from anyburl.base.errors import AnyburlError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

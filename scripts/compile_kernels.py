@@ -8,15 +8,15 @@ from __future__ import annotations
 import sys
 
 from anyburl import LearnOptions
-from anyburl.learning.engines.warmup import warm_up
-from anyburl.web.warmup import warm_up_explorer
+from anyburl.learning.engines.threads import warm_up_learning
+from anyburl.web.explorer import warm_up_explorer
 
 FEW_RELATIONS = 1
 
 
 def main() -> None:
     if sys.argv[1:] == ["learning"]:
-        warm_up(LearnOptions(threads=1), FEW_RELATIONS)
+        warm_up_learning(LearnOptions(threads=1), FEW_RELATIONS)
     else:
         warm_up_explorer(FEW_RELATIONS)
 

@@ -44,17 +44,17 @@ SLOW = (
 """Tests of harvests that take seconds each where kernels are interpreted."""
 
 MODULES = {
-    "measures": ("ruleset/measures.py", ["tests/ruleset/test_measures.py", "-k", "not short_run"]),
-    "rewards": ("learning/reward.py", ["tests/learning/test_rewards.py"]),
+    "measures": ("rules/columns.py", ["tests/ruleset/test_measures.py", "-k", "not short_run"]),
+    "rewards": ("learning/policy.py", ["tests/learning/test_rewards.py"]),
     "policies": ("learning/policy.py", ["tests/learning/test_policies.py"]),
-    "aggregation": ("ranking/aggregation.py", ["tests/ranking/test_aggregations.py"]),
-    "ranks": ("ranking/ranks.py", ["tests/ranking/test_ranks.py"]),
+    "aggregation": ("ranking/options.py", ["tests/ranking/test_aggregations.py"]),
+    "ranks": ("ranking/queries.py", ["tests/ranking/test_ranks.py"]),
     "metrics": (
-        "evaluation/metrics.py",
+        "reasoning/metrics.py",
         ["tests/evaluation/test_metrics.py", "tests/evaluation/test_metrics_shown.py"],
     ),
-    "fit": ("calibration/fit.py", ["tests/calibration/test_fit.py"]),
-    "thresholds": ("calibration/thresholds.py", ["tests/calibration/test_thresholds.py"]),
+    "fit": ("models/calibration/fit.py", ["tests/calibration/test_fit.py"]),
+    "thresholds": ("models/calibration/report.py", ["tests/calibration/test_thresholds.py"]),
     "scoring": (
         "bodies/kernel.py",
         [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from anyburl import rng
-from anyburl._jit import kernel
+from anyburl.base import rng
+from anyburl.base.jit import kernel
 from anyburl.bodies import kernel as harvesting
 from anyburl.bodies import kernel_reach
 from anyburl.bodies.arrays import Batch

@@ -26,10 +26,10 @@ settings.register_profile(
 settings.register_profile("unshrunk", settings.get_profile("anyburl"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("anyburl")
 
-# Polars warns of what it may change; only from `anyburl.polars_unstable` is that not an error (see pyproject.toml).
+# Polars warns of what it may change; only `anyburl.base.polars_unstable` may use it (see pyproject.toml).
 # Polars keeps the setting in the environment, so that programs which tests start would print the warnings.
 pl.Config.warn_unstable(True)
-os.environ.setdefault("PYTHONWARNINGS", "ignore:::anyburl.polars_unstable")
+os.environ.setdefault("PYTHONWARNINGS", "ignore:::anyburl.base.polars_unstable")
 
 
 @pytest.fixture(scope="session", autouse=True)

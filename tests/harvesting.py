@@ -20,8 +20,8 @@ from anyburl.bodies.arrays import (
     empty_scratch,
     head_arrays,
 )
-from anyburl.bodies.generalisation import make_bodies
 from anyburl.bodies.kernel import harvest
+from anyburl.bodies.paths import make_bodies
 from anyburl.graph.arrays import GraphArrays
 from reference.graph import Body, mirror
 from reference.scoring import Rule

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from anyburl import RuleSet, RuleType
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
+from anyburl.ranking.index import to_scores
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import Ranker
 from anyburl.ranking.ranker import make_ranker as ranker_of
-from anyburl.ranking.scores import to_scores
 from kernels import arrays_of, table_of
 from reference.graph import Triple
 from reference.ranking import (

@@ -10,7 +10,7 @@ import pytest
 
 import anyburl
 from anyburl import Dataset, Reasoner, TripleTable, Vocabulary, load_dataset
-from anyburl.errors import AnyburlError, DataError
+from anyburl.base.errors import AnyburlError, DataError
 from anyburl.graph.build import build_graph
 
 Triple = tuple[str, str, str]

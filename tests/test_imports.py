@@ -27,7 +27,7 @@ EXTRAS = {
 }
 """Libraries that may be missing, or whose own libraries may: imported where they are used."""
 
-NEED_EXTRAS = {"anyburl.ranking.backends.ray"}
+NEED_EXTRAS = {"anyburl.ranking.ray"}
 """Modules of ours that import such a library at their top."""
 
 UNSTABLE = {"collect_batches", "read_lines", "register_io_source", "scan_lines", "sink_batches"}

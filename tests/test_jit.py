@@ -18,8 +18,8 @@ import pytest
 from numba.core.errors import TypingError
 
 import anyburl
-from anyburl import _jit
-from anyburl._jit import inlined, kernel, merged, part
+from anyburl.base import jit as _jit
+from anyburl.base.jit import inlined, kernel, merged, part
 from kernels import INTERPRETED
 
 PACKAGE = Path(anyburl.__file__).parent
@@ -189,7 +189,7 @@ def test_python_cannot_call_a_part(function: Any) -> None:
 CHECKED = """
 import numpy as np
 from anyburl.bodies.kernel_seen import record_rules
-from anyburl.bodies.seen import _empty_table
+from anyburl.bodies.sweep import _empty_table
 record_rules(_empty_table(8), np.zeros(3, np.uint64), np.zeros(1, np.int64))
 """
 

@@ -13,8 +13,9 @@ import pytest
 from numba.core import caching
 from numba.core.registry import CPUDispatcher
 
-from anyburl import _jit, _kept_kernels
-from anyburl._kept_kernels import keep, why_not_kept
+from anyburl.base import jit as _jit
+from anyburl.base import jit as _kept_kernels
+from anyburl.base.jit import keep_compiled, why_not_kept
 from kernels import INTERPRETED
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="kernels are not compiled")
@@ -32,7 +33,7 @@ def add_up(values: Any) -> int:
 def compiled(folder: Path) -> Any:
     """Return the function as another process would have it: nothing compiled, nothing loaded."""
     dispatcher = CPUDispatcher(add_up, targetoptions={"nopython": True})
-    keep(dispatcher, folder)
+    keep_compiled(dispatcher, folder)
     return dispatcher
 
 

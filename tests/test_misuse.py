@@ -12,7 +12,7 @@ import pytest
 
 import anyburl
 from anyburl import Dataset, Reasoner, RuleSet, TripleTable, Vocabulary
-from anyburl.errors import AnyburlError, DataError, OptionError
+from anyburl.base.errors import AnyburlError, DataError, OptionError
 from anyburl.learning.options import LearnOptions
 from anyburl.rules.rule import Constant, Variable
 

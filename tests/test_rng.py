@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.rng import batch_state
+from anyburl.base.rng import batch_state
 from called import mix, next_uint64, randint
 from kernels import examples
 

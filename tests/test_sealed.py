@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from anyburl import RuleSet
-from anyburl.errors import DataError, RuleError, RunError
-from anyburl.ruleset.files.run_folder import PARTS, part_files, read_part, write_part
-from anyburl.sealed import N_SEAL, TAG, DamagedFileError, is_sealed, scan_parquet, seal
-from anyburl.triples.files import read_triples, write_triples
+from anyburl.base.errors import DataError, RuleError, RunError
+from anyburl.base.sealed import N_SEAL, TAG, DamagedFileError, is_sealed, scan_parquet, seal
+from anyburl.data.files import read_triples, write_triples
+from anyburl.rules.files.run_folder import PARTS, part_files, read_part, write_part
 from ruleset.samples import make_rules
 
 FRAME = pl.DataFrame({"subject": ["ed", None, "lisa"], "number": [1, 2, 3], "labels": [["a"], [], None]})
@@ -79,7 +79,7 @@ def test_a_file_of_the_name_of_polars_beside_the_user_is_not_run(
 def test_a_file_that_ends_the_process_that_reads_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "train.parquet"
     TRIPLES.write_parquet(path)
-    monkeypatch.setattr("anyburl.sealed.TRIAL", "import os; os.abort()")
+    monkeypatch.setattr("anyburl.base.sealed.TRIAL", "import os; os.abort()")
     with pytest.raises(DataError, match=r"train.parquet: .*ends the process by SIGABRT: it is damaged, or memory"):
         read_triples(path)
     with pytest.raises(RuleError, match="SIGABRT"):

@@ -16,18 +16,18 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anyburl import locks, writing
-from anyburl.errors import DataError, RuleError, RunError
-from anyburl.locks import Lock
-from anyburl.polars_unstable import sink_frames
-from anyburl.reading import open_to_read
-from anyburl.writing import (
+from anyburl.base import locks, writing
+from anyburl.base.errors import DataError, RuleError, RunError
+from anyburl.base.locks import Lock
+from anyburl.base.polars_unstable import sink_frames
+from anyburl.base.reading import open_to_read
+from anyburl.base.writing import (
     append_line,
     put_in_free_place,
     put_in_place,
+    remove_leftovers,
     replacing,
     replacing_folder,
-    sweep,
 )
 from ruleset.samples import make_rules
 
@@ -164,9 +164,9 @@ def test_others_are_left_alone(tmp_path: Path) -> None:
     age(busy)
     with Lock(busy) as lock:
         lock.take()
-        sweep(tmp_path / "rules.txt")
+        remove_leftovers(tmp_path / "rules.txt")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, fresh.name, busy.name])
-    sweep(tmp_path / "rules.txt")
+    remove_leftovers(tmp_path / "rules.txt")
     assert not busy.exists()
 
 
@@ -305,7 +305,7 @@ def test_a_leftover_that_is_a_link_is_left_alone(tmp_path: Path) -> None:
     make_folder(tmp_path / "important", "precious")
     age(tmp_path / "important")
     (tmp_path / ".rules.txt.part0123456789ab").symlink_to(tmp_path / "important")
-    sweep(tmp_path / "rules.txt")
+    remove_leftovers(tmp_path / "rules.txt")
     assert (tmp_path / "important" / "file").read_text() == "precious"
 
 
@@ -381,8 +381,8 @@ def test_on_windows_a_byte_is_locked_that_nobody_reads_or_writes(
 FORKED = """
 import os, sys, time
 from pathlib import Path
-from anyburl.locks import Lock
-from anyburl.writing import replacing, temporary_folder, unfinished_folder
+from anyburl.base.locks import Lock
+from anyburl.base.writing import replacing, temporary_folder, unfinished_folder
 
 place = Path(sys.argv[1])
 with unfinished_folder(place) as folder, temporary_folder() as other, Lock(place) as lock:

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from anyburl import RuleSet, load_dataset
-from anyburl.embedding.stored import read_arrays
-from anyburl.evaluation.kept_metrics import read_metrics
+from anyburl.models.embedding.model import read_arrays
+from anyburl.reasoning.metrics import read_metrics
 from anyburl.reasoning.prepared import open_prepared
-from anyburl.ruleset.files.run_folder import read_run, read_trace
+from anyburl.rules.files.run_folder import read_run, read_trace
 
 
 def rules(path: Path) -> None:

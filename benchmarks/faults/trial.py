@@ -17,7 +17,7 @@ from typing import Any
 
 from soak.processes import cpu_seconds
 
-from anyburl.ruleset.files.run_folder import read_run, read_trace
+from anyburl.rules.files.run_folder import read_run, read_trace
 from faults.jobs import Job, copy_base
 
 LEFTOVER = re.compile(r"\..*\.(part|old)[0-9a-f]+")

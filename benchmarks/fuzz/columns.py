@@ -14,17 +14,17 @@ import numpy as np
 import polars as pl
 
 from anyburl import Dataset, RuleSet
-from anyburl.calibration.calibration import Calibration
-from anyburl.calibration.stored import calibration_key, load_calibration, save_calibration
-from anyburl.embedding.stored import FILE, load_embedding, write_arrays
-from anyburl.publishing.facts import read_facts
-from anyburl.triples.files import read_triples
-from anyburl.tuning.kernel import ForestArrays
-from anyburl.tuning.model import TunedModel
-from anyburl.tuning.observations import Observations
-from anyburl.tuning.scored import COLUMNS, ScoredAnswers
-from anyburl.tuning.stored import load_tuning, save_tuning, tuning_key
-from anyburl.tuning.train import Tuning
+from anyburl.data.files import read_triples
+from anyburl.models.calibration.fit import Calibration
+from anyburl.models.calibration.observations import calibration_key, load_calibration, save_calibration
+from anyburl.models.embedding.model import FILE, load_embedding, write_arrays
+from anyburl.models.tuned.kernel_gradients import ForestArrays
+from anyburl.models.tuned.model import TunedModel
+from anyburl.models.tuned.observations import Observations
+from anyburl.models.tuned.opinion import COLUMNS, ScoredAnswers
+from anyburl.models.tuned.stored import load_tuning, save_tuning, tuning_key
+from anyburl.models.tuned.train import Tuning
+from anyburl.tools.publishing.publish import read_facts
 from fuzz.target import Target, damaged, parquet, written
 
 TRIPLES = [("ed", "lives", "nl"), ("lisa", "lives", "nl"), ("nl", "lang", "dutch"), ("ed", "speaks", "dutch")]

@@ -13,7 +13,7 @@ from anyburl.graph.stored import graph_of
 from anyburl.learning.progress import read_progress
 from anyburl.reasoning.opening import Front, make_prepared
 from anyburl.reasoning.prepared import NotPreparedError, open_prepared
-from anyburl.ruleset.files.run_folder import read_names, snapshot_names
+from anyburl.rules.files.run_folder import read_run_names, snapshot_names
 from fuzz.target import Target, damaged, told
 
 KEPT = Path(__file__).resolve().parents[2] / "tests" / "formats" / anyburl.__version__
@@ -51,7 +51,7 @@ RUN_READERS: tuple[Callable[[Path], object], ...] = (
     lambda folder: list(RunDirectory.open(folder).trace()),
     lambda folder: RunDirectory.open(folder).load_train(),
     lambda folder: RunDirectory.open(folder).load_whole_rules(),
-    read_names,
+    read_run_names,
     read_progress,
     lambda folder: [RuleSet.load(folder, at=at) for at in snapshot_names(folder)],
 )

@@ -6,11 +6,11 @@ import gzip
 from pathlib import Path
 
 from anyburl import RuleSet, format_rule, parse_rule
-from anyburl.publishing.facts import read_facts
+from anyburl.data.names import Names
+from anyburl.data.vocabulary import Vocabulary
 from anyburl.reasoning.queries import read_queries
-from anyburl.review.log import ReviewLog
-from anyburl.triples.names import Names
-from anyburl.triples.vocabulary import Vocabulary
+from anyburl.tools.publishing.publish import read_facts
+from anyburl.tools.review import ReviewLog
 from fuzz.target import Target, chosen, text, written
 
 RULES = (

@@ -108,7 +108,7 @@ def _compiled_modules() -> list[str]:
         package / "rules" / "types.py",
     ]
     names = [".".join(path.relative_to(package.parent).with_suffix("").parts) for path in sources]
-    return [*names, "anyburl._jit", "anyburl.errors"]
+    return [*names, "anyburl.base.jit", "anyburl.base.errors"]
 
 
 def watch(name: str, seconds: float, runs: int) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def counts(log: str) -> dict[str, Any]:
 
 def recheck(name: str) -> list[str]:
     """Forget timeouts of inputs that take little of a processor: the process was stopped. Return those that stay."""
-    from anyburl.locks import alone
+    from anyburl.base.locks import alone
 
     inputs = sorted((WORK / name / "found").glob("timeout-*"))
     with tempfile.TemporaryDirectory() as folder:
@@ -186,7 +186,7 @@ def _store(stored: dict[str, dict[str, Any]]) -> None:
 
 def keep(name: str, run: dict[str, Any]) -> dict[str, Any]:
     """Add a run to the results of its target; return all of them."""
-    from anyburl.locks import alone
+    from anyburl.base.locks import alone
 
     with alone(WORK / ".lock"):
         stored = stored_results()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from anyburl.errors import AnyburlError
+from anyburl.base.errors import AnyburlError
 
 LONGEST = 10  # seconds of processor time for one input
 PATCH = 4  # bytes before the payload of a patch: two of place, one of what to do, one of how much

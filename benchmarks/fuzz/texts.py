@@ -9,18 +9,15 @@ from pathlib import Path
 
 import polars as pl
 
-from anyburl.errors import AnyburlError
-from anyburl.triples.files import read_batches, read_triples, write_triples
-from anyburl.triples.gathered import Gathered
-from anyburl.triples.names import Names, read_names
-from anyburl.triples.read_options import ReadOptions
-from anyburl.triples.registry import registry
-from anyburl.triples.remote.addresses import find_address
-from anyburl.triples.remote.protocol import Answer
-from anyburl.triples.remote.queries import GraphQueries
-from anyburl.triples.remote.results import _rows
-from anyburl.triples.remote.statements import Statements
-from anyburl.triples.vocabulary import Vocabulary
+from anyburl.base.errors import AnyburlError
+from anyburl.data.catalogue import registry
+from anyburl.data.files import read_batches, read_triples, write_triples
+from anyburl.data.names import Names, read_names
+from anyburl.data.options import Gathered, ReadOptions
+from anyburl.data.remote.addresses import find_address
+from anyburl.data.remote.endpoint import GraphQueries, Statements
+from anyburl.data.remote.protocol import ServerResponse, _rows
+from anyburl.data.vocabulary import Vocabulary
 from fuzz.target import Target, chosen, text, written
 
 TABS = b'ed\tspeaks\tdutch\nlisa\tlives in\tnl\n\n\xc3\xa4\tis\t"q"\r\n'
@@ -181,7 +178,7 @@ def results(folder: Path, data: bytes) -> None:
     """What an endpoint answers."""
     literals, rest = chosen(data, "skip", "keep", "ranges")
     try:
-        rows = _rows("http://e/sparql", Answer("application/sparql-results+json", rest))
+        rows = _rows("http://e/sparql", ServerResponse("application/sparql-results+json", rest))
     except Exception as error:
         if type(error).__name__ != "HTTPException":  # which is tried again, then told
             raise

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import anyburl.sealed as sealed
+import anyburl.base.sealed as sealed
 
 SERVED = """
 import sys, warnings
@@ -30,7 +30,7 @@ class Trials:
         self._process: subprocess.Popen[str] | None = None
 
     def __call__(self, path: Path) -> None:
-        """Do what `_try_reading` of `anyburl.sealed` does."""
+        """Do what `_try_reading` of `anyburl.base.sealed` does."""
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", SERVED],

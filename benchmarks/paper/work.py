@@ -17,10 +17,10 @@ from lab import Cell, Lab, digest, in_child, load, peak_memory_mb, sampled
 import anyburl
 from anyburl.learning.learn import run_learner
 from anyburl.learning.recorder import Recorder
+from anyburl.models.tuned.observations import rule_groups
+from anyburl.models.tuned.reranker import TunedReranker
+from anyburl.models.tuned.train import tune
 from anyburl.reasoning.opening import Opened
-from anyburl.tuning.evidence import rule_groups
-from anyburl.tuning.reranker import TunedReranker
-from anyburl.tuning.train import tune
 
 
 @dataclass(frozen=True)

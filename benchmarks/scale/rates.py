@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 
 import anyburl
+from anyburl.base.rng import batch_state
 from anyburl.bodies.arrays import NO_LIMIT, Limits, empty_harvest, empty_scratch, head_arrays
-from anyburl.bodies.generalisation import generalise
 from anyburl.bodies.kernel import harvest
-from anyburl.learning.engines.search import search_arrays
+from anyburl.bodies.paths import generalise, listed_heads, sample_paths
+from anyburl.learning.engines.base import search_arrays
 from anyburl.learning.engines.worker import harvest_limits
-from anyburl.paths.heads import listed_heads
-from anyburl.paths.profile import PathProfile
-from anyburl.paths.sampling import sample_paths
-from anyburl.rng import batch_state
+from anyburl.rules.types import PathProfile
 
 PROFILES = [PathProfile(cyclic, length) for cyclic, length in ((True, 1), (False, 1), (True, 2), (True, 3))]
 BUDGETS = (10_000, 1_000_000)

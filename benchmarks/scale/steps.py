@@ -233,8 +233,7 @@ def rates(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
 def rank(folder: Path, asked: Figures, memory: PrivateMemory) -> Figures:
     """Rank a sample of the test triples, both directions, with what was learned."""
     import anyburl
-    from anyburl.ranking.queries import make_queries
-    from anyburl.ranking.ranks import target_ranks
+    from anyburl.ranking.queries import make_queries, target_ranks
 
     warm_up()
     start_mb = peak_mb()

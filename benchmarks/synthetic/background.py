@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import OptionError
+from anyburl.base.errors import OptionError
 from synthetic.draws import Pairs, distinct, power_ranks, steepest
 from synthetic.entities import EntityType
 

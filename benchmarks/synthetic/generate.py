@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from anyburl.checking import callback
-from anyburl.errors import DataError
-from anyburl.writing import replace_text
+from anyburl.base.checking import callback
+from anyburl.base.errors import DataError
+from anyburl.base.writing import replace_text
 from synthetic.background import draw_relation, plan_relations
 from synthetic.entities import make_types
 from synthetic.options import RELATIONS_PER_FAMILY, GraphOptions

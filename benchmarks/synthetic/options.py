@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from anyburl import checking
+from anyburl.base import checking
 
 LEAST_TRIPLES = 1_000
 LEAST_ENTITIES = 200

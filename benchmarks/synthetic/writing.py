@@ -13,7 +13,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.writing import replacing
+from anyburl.base.writing import replacing
 from synthetic.background import Relation
 from synthetic.draws import Pairs
 from synthetic.entities import EntityType

@@ -18,14 +18,7 @@ TYPE_CHECKING = False  # typing's would have to be imported first, see `anyburl.
 if TYPE_CHECKING:
     from typing import Any
 
-    from anyburl.calibration.calibration import Calibration
-    from anyburl.calibration.report import CalibrationReport
-    from anyburl.completion.options import CompleteOptions
-    from anyburl.doctor.examine import examine
-    from anyburl.doctor.findings import Finding
-    from anyburl.doctor.options import DoctorOptions
-    from anyburl.doctor.report import Report
-    from anyburl.errors import (
+    from anyburl.base.errors import (
         AnyburlError,
         DataError,
         InvalidOptionError,
@@ -35,90 +28,95 @@ if TYPE_CHECKING:
         RunError,
         UnknownLabelError,
     )
-    from anyburl.evaluation.metrics import Metrics
-    from anyburl.explanation.explanation import Explanation
-    from anyburl.explanation.record import Reason
-    from anyburl.export.export import ExportReport, export_rules
-    from anyburl.export.options import ExportOptions
-    from anyburl.graph.dataset_index import build_index
+    from anyburl.bodies.rescore import measure, rescore
+    from anyburl.data.dataset import Dataset, load_dataset
+    from anyburl.data.options import ReadOptions
+    from anyburl.data.table import TripleTable
+    from anyburl.data.vocabulary import Vocabulary
+    from anyburl.graph.stored import build_index
     from anyburl.learning.learn import learn
     from anyburl.learning.learner import Learner, Span
     from anyburl.learning.options import LearnOptions
     from anyburl.learning.run import RunDirectory
-    from anyburl.paths.profile import PathProfile
-    from anyburl.publishing.options import PublishOptions
-    from anyburl.publishing.publish import plan_publishing, publish
+    from anyburl.models.calibration.fit import Calibration
+    from anyburl.models.calibration.report import CalibrationReport
     from anyburl.ranking.options import RankOptions
-    from anyburl.reasoning.answers import Answer, Answers
+    from anyburl.reasoning.completion.options import CompleteOptions
+    from anyburl.reasoning.explanation.explain import Explanation
+    from anyburl.reasoning.explanation.record import Reason
+    from anyburl.reasoning.metrics import Metrics
+    from anyburl.reasoning.predicting import Answer, Answers
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.reasoning.shortcuts import evaluate, explain, predict
-    from anyburl.review.log import ReviewLog
+    from anyburl.rules.difference import RuleDifference, diff
     from anyburl.rules.rule import Atom, Rule
+    from anyburl.rules.ruleset import RuleSet
     from anyburl.rules.syntax import format_rule, parse_rule
-    from anyburl.rules.types import RuleType
-    from anyburl.ruleset.difference import RuleDifference, diff
-    from anyburl.ruleset.rescore import measure, rescore
-    from anyburl.ruleset.ruleset import RuleSet
-    from anyburl.triples.dataset import Dataset, load_dataset
-    from anyburl.triples.read_options import ReadOptions
-    from anyburl.triples.table import TripleTable
-    from anyburl.triples.vocabulary import Vocabulary
+    from anyburl.rules.types import PathProfile, RuleType
+    from anyburl.tools.doctor.examine import examine
+    from anyburl.tools.doctor.findings import Finding, Report
+    from anyburl.tools.doctor.options import DoctorOptions
+    from anyburl.tools.export.export import ExportReport, export_rules
+    from anyburl.tools.export.options import ExportOptions
+    from anyburl.tools.publishing.options import PublishOptions
+    from anyburl.tools.publishing.publish import plan_publishing, publish
+    from anyburl.tools.review import ReviewLog
 
 _HOMES = {
-    "Answer": "reasoning.answers",
-    "Answers": "reasoning.answers",
-    "AnyburlError": "errors",
+    "Answer": "reasoning.predicting",
+    "Answers": "reasoning.predicting",
+    "AnyburlError": "base.errors",
     "Atom": "rules.rule",
-    "Calibration": "calibration.calibration",
-    "CalibrationReport": "calibration.report",
-    "CompleteOptions": "completion.options",
-    "DataError": "errors",
-    "Dataset": "triples.dataset",
-    "DoctorOptions": "doctor.options",
-    "Explanation": "explanation.explanation",
-    "ExportOptions": "export.options",
-    "ExportReport": "export.export",
-    "Finding": "doctor.findings",
-    "InvalidOptionError": "errors",
+    "Calibration": "models.calibration.fit",
+    "CalibrationReport": "models.calibration.report",
+    "CompleteOptions": "reasoning.completion.options",
+    "DataError": "base.errors",
+    "Dataset": "data.dataset",
+    "DoctorOptions": "tools.doctor.options",
+    "Explanation": "reasoning.explanation.explain",
+    "ExportOptions": "tools.export.options",
+    "ExportReport": "tools.export.export",
+    "Finding": "tools.doctor.findings",
+    "InvalidOptionError": "base.errors",
     "LearnOptions": "learning.options",
     "Learner": "learning.learner",
-    "Metrics": "evaluation.metrics",
-    "MissingExtraError": "errors",
-    "OptionError": "errors",
-    "PathProfile": "paths.profile",
-    "PublishOptions": "publishing.options",
+    "Metrics": "reasoning.metrics",
+    "MissingExtraError": "base.errors",
+    "OptionError": "base.errors",
+    "PathProfile": "rules.types",
+    "PublishOptions": "tools.publishing.options",
     "RankOptions": "ranking.options",
-    "ReadOptions": "triples.read_options",
-    "Reason": "explanation.record",
+    "ReadOptions": "data.options",
+    "Reason": "reasoning.explanation.record",
     "Reasoner": "reasoning.reasoner",
-    "Report": "doctor.report",
-    "ReviewLog": "review.log",
+    "Report": "tools.doctor.findings",
+    "ReviewLog": "tools.review",
     "Rule": "rules.rule",
-    "RuleDifference": "ruleset.difference",
-    "RuleError": "errors",
-    "RuleSet": "ruleset.ruleset",
+    "RuleDifference": "rules.difference",
+    "RuleError": "base.errors",
+    "RuleSet": "rules.ruleset",
     "RuleType": "rules.types",
     "RunDirectory": "learning.run",
-    "RunError": "errors",
+    "RunError": "base.errors",
     "Span": "learning.learner",
-    "TripleTable": "triples.table",
-    "UnknownLabelError": "errors",
-    "Vocabulary": "triples.vocabulary",
-    "build_index": "graph.dataset_index",
-    "diff": "ruleset.difference",
+    "TripleTable": "data.table",
+    "UnknownLabelError": "base.errors",
+    "Vocabulary": "data.vocabulary",
+    "build_index": "graph.stored",
+    "diff": "rules.difference",
     "evaluate": "reasoning.shortcuts",
-    "examine": "doctor.examine",
+    "examine": "tools.doctor.examine",
     "explain": "reasoning.shortcuts",
-    "export_rules": "export.export",
+    "export_rules": "tools.export.export",
     "format_rule": "rules.syntax",
     "learn": "learning.learn",
-    "load_dataset": "triples.dataset",
-    "measure": "ruleset.rescore",
+    "load_dataset": "data.dataset",
+    "measure": "bodies.rescore",
     "parse_rule": "rules.syntax",
-    "plan_publishing": "publishing.publish",
+    "plan_publishing": "tools.publishing.publish",
     "predict": "reasoning.shortcuts",
-    "publish": "publishing.publish",
-    "rescore": "ruleset.rescore",
+    "publish": "tools.publishing.publish",
+    "rescore": "bodies.rescore",
 }
 
 __version__ = "0.1.0"

@@ -10,14 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.bodies.arrays import ALL_HEADS, BINARY, CONSTANT, DANGLING, GROUNDED, BodyArrays
-from anyburl.bodies.generalisation import canonical, generalise, make_bodies
+from anyburl.base.rng import batch_state
+from anyburl.bodies.arrays import ALL_HEADS, BINARY, CONSTANT, DANGLING, GROUNDED, BodyArrays, PathArrays
+from anyburl.bodies.paths import canonical, generalise, listed_heads, make_bodies, sample_paths
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.paths.arrays import PathArrays
-from anyburl.paths.heads import listed_heads
-from anyburl.paths.profile import PathProfile
-from anyburl.paths.sampling import sample_paths
-from anyburl.rng import batch_state
+from anyburl.rules.types import PathProfile
 from harvesting import every_constant, every_dangling, every_relations, joined, rule_of
 from kernels import arrays_of, examples, random_graphs, table_of
 from reference.graph import Body, mirror

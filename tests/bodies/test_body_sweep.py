@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anyburl.bodies.arrays import BINARY, BodyArrays
 from anyburl.bodies.sweep import followers, sequences, sweep
 from anyburl.graph.arrays import GraphArrays
-from anyburl.paths.profile import PathProfile
+from anyburl.rules.types import PathProfile
 from harvesting import harvested, joined, limits
 from kernels import arrays_of, examples
 from reference.graph import build

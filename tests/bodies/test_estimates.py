@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import BINARY, NO_LIMIT, BodyArrays, Limits, empty_harvest, empty_scratch, head_arrays
-from anyburl.bodies.generalisation import make_bodies
 from anyburl.bodies.kernel import harvest, score
 from anyburl.bodies.kernel_sample import shuffled
+from anyburl.bodies.paths import make_bodies
 from anyburl.graph.arrays import GraphArrays
 from called import ground, mix
 from harvesting import every_relations, limits

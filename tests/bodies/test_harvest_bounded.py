@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import BINARY, CONSTANT, GROUNDED, NO_LIMIT, empty_harvest, empty_scratch, head_arrays
-from anyburl.bodies.generalisation import make_bodies
 from anyburl.bodies.kernel import harvest
+from anyburl.bodies.paths import make_bodies
 from harvesting import every_binary, every_constant, every_dangling, harvested, joined, limits
 from kernels import arrays_of, examples, random_graphs
 from reference.scoring import Rule

@@ -17,8 +17,8 @@ from anyburl.bodies.arrays import (
     empty_scratch,
     head_arrays,
 )
-from anyburl.bodies.generalisation import make_bodies
 from anyburl.bodies.kernel import harvest, score
+from anyburl.bodies.paths import make_bodies
 from anyburl.graph.arrays import GraphArrays
 from harvesting import assert_clean, every_binary, every_constant, every_dangling, harvested, joined, limits
 from kernels import arrays_of, random_graph

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anyburl.base.rng import batch_state
 from anyburl.bodies.arrays import (
     BINARY,
     CONSTANT,
@@ -22,14 +23,11 @@ from anyburl.bodies.arrays import (
     empty_scratch,
     head_arrays,
 )
-from anyburl.bodies.generalisation import generalise, make_bodies
 from anyburl.bodies.kernel import score
 from anyburl.bodies.kernel_binary import visiting_order
+from anyburl.bodies.paths import generalise, listed_heads, make_bodies, sample_paths
 from anyburl.graph.arrays import GraphArrays
-from anyburl.paths.heads import listed_heads
-from anyburl.paths.profile import PathProfile
-from anyburl.paths.sampling import sample_paths
-from anyburl.rng import batch_state
+from anyburl.rules.types import PathProfile
 from called import ground
 from harvesting import (
     Scores,

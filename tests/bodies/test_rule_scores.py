@@ -17,8 +17,8 @@ from anyburl.bodies.arrays import (
     empty_scratch,
     head_arrays,
 )
-from anyburl.bodies.generalisation import canonical, make_bodies, with_keys
 from anyburl.bodies.kernel import score
+from anyburl.bodies.paths import canonical, make_bodies, with_keys
 from anyburl.graph.arrays import GraphArrays
 from harvesting import UNLIMITED, Scores, assert_clean, limits
 from kernels import arrays_of, examples, random_graphs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.tuning.observations import Observations
+from anyburl.models.tuned.observations import Observations
 
 
 def observations(

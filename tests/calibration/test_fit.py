@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from observed import draw, observations
 
-from anyburl.calibration.calibrate import cross_fit, fit_calibration
-from anyburl.calibration.fit import (
+from anyburl.base.errors import InvalidOptionError
+from anyburl.models.calibration.fit import (
     CERTAIN,
-    Counts,
+    BinCounts,
     bins_of,
     count_answers,
     fit_lines,
@@ -23,8 +23,14 @@ from anyburl.calibration.fit import (
     isotonic,
     make_edges,
 )
-from anyburl.calibration.measures import expected_calibration_error, precision_above, reliability, reliability_by_width
-from anyburl.errors import InvalidOptionError
+from anyburl.models.calibration.report import (
+    cross_fit,
+    expected_calibration_error,
+    fit_calibration,
+    precision_above,
+    reliability,
+    reliability_by_width,
+)
 from reference import calibration as reference
 
 cells = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=12)
@@ -73,7 +79,7 @@ counts = st.integers(1, 4).flatmap(
 @example([[(0, 0), (0, 0), (13, 0), (20, 19), (7, 4)]])
 def test_maps_never_fall_and_stay_probabilities(pairs: list[list[tuple[int, int]]]) -> None:
     table = np.array(pairs, np.float64)
-    found = Counts(answers=table[:, :, 0] + table[:, :, 1], stated=table[:, :, 0])
+    found = BinCounts(answers=table[:, :, 0] + table[:, :, 1], stated=table[:, :, 0])
     whole = fit_whole(found)
     for fitted in (fit_relations(found, whole), fit_lines(found, whole), whole[None, :]):
         assert np.all((fitted >= 0) & (fitted <= 1))
@@ -85,7 +91,7 @@ def test_a_relation_with_few_answers_follows_the_whole_and_one_with_many_itself(
     sizes = np.array([100_000.0, 1.0, 0.0, 1000.0])
     answers = np.repeat(sizes[:, None], 3, axis=1)
     own = np.array([shares, shares, shares, 3 * shares])
-    found = Counts(answers, answers * own)
+    found = BinCounts(answers, answers * own)
     whole = fit_whole(found)
     fitted = fit_relations(found, whole)
     assert fitted[1] == pytest.approx(whole, rel=0.1)
@@ -122,26 +128,26 @@ def test_answers_are_counted_by_relation_and_bin() -> None:
 
 
 def test_counts_cannot_be_replaced() -> None:
-    counts = Counts(np.ones((1, 1)), np.ones((1, 1)))
+    counts = BinCounts(np.ones((1, 1)), np.ones((1, 1)))
     with pytest.raises(FrozenInstanceError):
         counts.stated = np.zeros((1, 1))  # type: ignore[misc]
 
 
 def test_the_whole_adds_half_an_answer_on_either_side_of_each_block() -> None:
     """3 of 10 and 19 of 20, all relations together; then one block of 22 of 30 where the shares would fall."""
-    found = Counts(answers=np.array([[4.0, 20.0], [6.0, 0.0]]), stated=np.array([[1.0, 19.0], [2.0, 0.0]]))
+    found = BinCounts(answers=np.array([[4.0, 20.0], [6.0, 0.0]]), stated=np.array([[1.0, 19.0], [2.0, 0.0]]))
     assert fit_whole(found) == pytest.approx([3.5 / 11, 19.5 / 21])
-    falling = Counts(found.answers[:, ::-1], found.stated[:, ::-1])
+    falling = BinCounts(found.answers[:, ::-1], found.stated[:, ::-1])
     assert fit_whole(falling) == pytest.approx([22.5 / 31, 22.5 / 31])
 
 
 def test_no_probability_of_the_whole_is_certain_or_without_answers() -> None:
     """Of 10 that are stated, 1/20 is left where more is taken out than there is: 10.5 / 1.5 is cut off."""
-    many = Counts(answers=np.array([[1e6]]), stated=np.array([[1e6]]))
+    many = BinCounts(answers=np.array([[1e6]]), stated=np.array([[1e6]]))
     assert fit_whole(many).tolist() == [0.999]
-    few = Counts(answers=np.array([[-3.0, 8.0]]), stated=np.array([[2.0, 8.0]]))
+    few = BinCounts(answers=np.array([[-3.0, 8.0]]), stated=np.array([[2.0, 8.0]]))
     assert fit_whole(few) == pytest.approx([0.999, 0.999])
-    left = Counts(answers=np.array([[-3.0, 8.0]]), stated=np.array([[2.0, 0.0]]))
+    left = BinCounts(answers=np.array([[-3.0, 8.0]]), stated=np.array([[2.0, 0.0]]))
     assert fit_whole(left) == pytest.approx([2.5 / 9.1, 2.5 / 9.1])
 
 
@@ -152,7 +158,7 @@ def test_lines_are_where_the_posterior_is_highest() -> None:
     whole = np.array([0.1, 0.3, 0.3, 0.6, 0.9])
     answers = np.array([[40.0, 10.0, 20.0, 30.0, 20.0], [5.0, 0.0, 7.0, 2.0, 300.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
     stated = np.array([[2.0, 3.0, 1.0, 11.0, 19.0], [4.0, 0.0, 3.0, 2.0, 250.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
-    found = fit_lines(Counts(answers, stated), whole)
+    found = fit_lines(BinCounts(answers, stated), whole)
     x, logits = np.log(whole / (1 - whole)), np.log(found / (1 - found))
     for n, k, line, share in zip(answers, stated, logits, found, strict=True):
         slope = (line[4] - line[0]) / (x[4] - x[0])
@@ -166,23 +172,23 @@ def test_lines_are_where_the_posterior_is_highest() -> None:
 def test_a_line_never_falls_and_takes_no_fewer_answers_than_are_stated() -> None:
     """Where low scores are right and high ones wrong, a slope of 1/50 is left."""
     whole = np.array([0.2, 0.8])
-    falling = fit_lines(Counts(np.array([[1000.0, 1000.0]]), np.array([[900.0, 100.0]])), whole)[0]
+    falling = fit_lines(BinCounts(np.array([[1000.0, 1000.0]]), np.array([[900.0, 100.0]])), whole)[0]
     low, high = np.log(falling / (1 - falling))
     assert high - low == pytest.approx(0.02 * 2 * np.log(4))
-    short = Counts(np.array([[-1.0, 30.0]]), np.array([[5.0, 20.0]]))
-    assert fit_lines(short, whole) == pytest.approx(fit_lines(Counts(np.array([[5.0, 30.0]]), short.stated), whole))
+    short = BinCounts(np.array([[-1.0, 30.0]]), np.array([[5.0, 20.0]]))
+    assert fit_lines(short, whole) == pytest.approx(fit_lines(BinCounts(np.array([[5.0, 30.0]]), short.stated), whole))
 
 
 def test_a_line_adds_five_answers_to_every_bin_of_its_relation() -> None:
     whole = np.array([0.2, 0.5, 0.8])
-    found = Counts(np.array([[20.0, -2.0, 40.0], [0.0, 0.0, 0.0]]), np.array([[2.0, 1.0, 39.0], [0.0, 0.0, 0.0]]))
+    found = BinCounts(np.array([[20.0, -2.0, 40.0], [0.0, 0.0, 0.0]]), np.array([[2.0, 1.0, 39.0], [0.0, 0.0, 0.0]]))
     lines = fit_lines(found, whole)
     stated, answers = found.stated + 5 * lines, np.array([25.0, 5.0, 45.0])
     fitted = fit_relations(found, whole)
     assert fitted[0] == pytest.approx(isotonic(stated[0], answers))
     assert fitted[1] == pytest.approx(lines[1])
     assert fit_relations(found, whole, 1e9)[0] == pytest.approx(lines[0], rel=1e-6)
-    certain = Counts(np.full((1, 3), 1e7), np.full((1, 3), 1e7))
+    certain = BinCounts(np.full((1, 3), 1e7), np.full((1, 3), 1e7))
     assert fit_relations(certain, whole).max() == 0.999
 
 

@@ -11,11 +11,16 @@ from numpy.typing import NDArray
 from observed import draw, observations
 
 from anyburl import Dataset
-from anyburl.calibration.calibrate import fit_and_check, fit_calibration
-from anyburl.calibration.facts import LEAST_SCORE, count_facts, fit_closed_world, least_counted
-from anyburl.calibration.observations import HeldOut
-from anyburl.calibration.thresholds import FEWEST_ANSWERS, PROMISES, Threshold, find_threshold
-from anyburl.tuning.observations import Observations
+from anyburl.models.calibration.observations import LEAST_SCORE, HeldOut, count_facts, fit_closed_world, least_counted
+from anyburl.models.calibration.report import (
+    FEWEST_ANSWERS,
+    PROMISES,
+    Threshold,
+    find_threshold,
+    fit_and_check,
+    fit_calibration,
+)
+from anyburl.models.tuned.observations import Observations
 
 
 class Facts(NamedTuple):

@@ -68,8 +68,8 @@ def nothing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def quick_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train on a few questions: how good a model is, is for the tests of tuning."""
-    monkeypatch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 600)
-    monkeypatch.setattr("anyburl.tuning.train.MORE_QUESTIONS", 600)
+    monkeypatch.setattr("anyburl.models.tuned.train.MOST_QUESTIONS", 600)
+    monkeypatch.setattr("anyburl.models.tuned.train.MORE_QUESTIONS", 600)
 
 
 @pytest.fixture

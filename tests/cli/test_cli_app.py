@@ -14,8 +14,8 @@ import pytest
 from polars.exceptions import PanicException
 
 import anyburl
+from anyburl.base.errors import DataError
 from anyburl.cli.app import app
-from anyburl.errors import DataError
 
 COMMANDS = [str(command.name) for command in app.registered_commands]
 
@@ -68,7 +68,7 @@ def test_a_bug_shows_its_traceback_and_gives_code_1(run: Any, monkeypatch: pytes
     def broken(*given: object) -> None:
         raise RuntimeError("out of tune")
 
-    monkeypatch.setattr("anyburl.triples.dataset.load_dataset", broken)
+    monkeypatch.setattr("anyburl.data.dataset.load_dataset", broken)
     result = run("learn", "geo", "--out", tmp_path / "run", code=1)
     assert "RuntimeError: out of tune" in result.stderr
     assert result.stderr.endswith("error: this is a bug in anyburl: please report it with the traceback above\n")
@@ -80,7 +80,7 @@ def test_a_panic_of_polars_is_a_sentence(run: Any, monkeypatch: pytest.MonkeyPat
     def panic(*given: object) -> None:
         raise PanicException("index out of\n bounds")
 
-    monkeypatch.setattr("anyburl.triples.dataset.load_dataset", panic)
+    monkeypatch.setattr("anyburl.data.dataset.load_dataset", panic)
     result = run("learn", "geo", "--out", tmp_path / "run", code=1)
     assert result.stderr == "error: Polars failed: index out of bounds\n"
 
@@ -104,7 +104,7 @@ def test_a_lack_of_file_descriptors_is_said_as_such(
         raise error
 
     log = tmp_path / "log.jsonl"
-    monkeypatch.setattr("anyburl.triples.dataset.load_dataset", refuse)
+    monkeypatch.setattr("anyburl.data.dataset.load_dataset", refuse)
     result = run("learn", "geo", "--out", tmp_path / "run", "--log-json", log, code=1)
     assert result.stderr == "error: too many open files: allow this process more of them (ulimit -n)\n"
     assert json.loads(log.read_text("utf-8").splitlines()[-1])["code"] == 1
@@ -128,7 +128,7 @@ def test_a_lack_of_memory_is_no_bug_however_it_is_worded(
     def refuse(*given: object) -> None:
         raise error
 
-    monkeypatch.setattr("anyburl.triples.dataset.load_dataset", refuse)
+    monkeypatch.setattr("anyburl.data.dataset.load_dataset", refuse)
     result = run("learn", "geo", "--out", tmp_path / "run", code=1)
     assert result.stderr == "error: not enough memory (or the system allows no more threads)\n"
 
@@ -137,7 +137,7 @@ def test_a_keyboard_interrupt_gives_code_130(run: Any, monkeypatch: pytest.Monke
     def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("anyburl.triples.dataset.load_dataset", interrupted)
+    monkeypatch.setattr("anyburl.data.dataset.load_dataset", interrupted)
     assert run("learn", "geo", "--out", tmp_path / "run", code=130).stderr == "error: interrupted\n"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from anyburl.triples import write_triples
+from anyburl.data import write_triples
 
 
 def complete(text: str, **variables: str) -> list[str]:

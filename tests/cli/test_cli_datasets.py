@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from anyburl.cli.consoles import PlainConsole
 from anyburl.cli.datasets import fitting_table
-from anyburl.cli.notes import SlowDownload
-from anyburl.triples import write_triples
-from anyburl.triples.registry import registry
+from anyburl.cli.notes import PlainConsole, SlowDownload
+from anyburl.data import write_triples
+from anyburl.data.catalogue import registry
 from serving import FileServer, blob_id, serving, stay_on_this_machine
 
 TEXT = b"ed\tspeaks\tdutch\nlisa\tspeaks\tdutch\n"

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anyburl import Reasoner, RuleSet, RunDirectory, load_dataset
-from anyburl.cli.demo import varied_best
-from anyburl.cli.showcase import pick_predictions
+from anyburl.cli.demo import pick_predictions, varied_best
 
 
 def test_demo_tells_what_geo_is_and_shows_rules_of_each_type(run: Any, geo_run: Path) -> None:

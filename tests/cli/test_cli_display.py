@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from anyburl.cli.consoles import PlainConsole
-from anyburl.cli.notes import Slow
+from anyburl.cli.notes import PlainConsole, Slow
 
 TERMINAL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "50"}
 
@@ -79,7 +78,7 @@ def test_a_terminal_shows_the_detail_of_what_is_slow(
 def test_the_first_run_says_that_it_compiles(
     run: Any, geo_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anyburl._jit.is_compiled", lambda: False)
+    monkeypatch.setattr("anyburl.base.jit.is_compiled", lambda: False)
     shown = run("learn", "geo", "--paths", 5000, "--out", tmp_path / "run").stderr
     assert re.match(r"compiling kernels \(first run only\) \.\.\.\ncompiled kernels in \d+\.\d s\n", shown)
 
@@ -88,6 +87,6 @@ def test_kernels_that_cannot_be_kept_are_told_with_what_helps(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failure = OSError(errno.EROFS, "Read-only file system")
-    monkeypatch.setattr("anyburl._kept_kernels._failures", [failure])
+    monkeypatch.setattr("anyburl.base.jit._failures", [failure])
     shown = run("learn", "geo", "--paths", 10, "--out", tmp_path / "run").stderr
     assert "(Read-only file system): set ANYBURL_CACHE to a folder that can be written\n" in shown

@@ -12,7 +12,7 @@ import pytest
 
 from anyburl import RankOptions, RunDirectory, evaluate, load_dataset
 from anyburl.cli import evaluate as evaluate_command
-from anyburl.cli.metrics import tuning_line
+from anyburl.cli.tables import tuning_line
 
 
 @pytest.fixture

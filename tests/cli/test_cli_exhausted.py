@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from anyburl.cli import exhausted as module
-from anyburl.cli.exhausted import NO_FILES, NO_MEMORY, exhausted
-from anyburl.errors import DataError
+from anyburl.base.errors import DataError
+from anyburl.cli import events as module
+from anyburl.cli.events import NO_FILES, NO_MEMORY, exhausted
 
 LIMITED = """
 import resource, sys

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from anyburl import load_dataset
 from anyburl.cli.app import app
-from anyburl.triples.files import write_triples
+from anyburl.data.files import write_triples
 
 FOLDERS = ("calibration", "parts", "prepared", "tuned")
 FILES = (

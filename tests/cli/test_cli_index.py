@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from anyburl import RunDirectory
-from anyburl.cli.consoles import note_console
 from anyburl.cli.index import Steps, peak_bytes
+from anyburl.cli.notes import note_console
 
 
 @pytest.fixture(scope="module")

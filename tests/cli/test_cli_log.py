@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from anyburl import memory
-from anyburl.cli import memory as watching
-from anyburl.cli.memory import MemoryWatch, resident_bytes
-from anyburl.memory import has_huge_pages, memory_left
+from anyburl.base import machine as memory
+from anyburl.base.machine import has_huge_pages, memory_left
+from anyburl.cli import events as watching
+from anyburl.cli.events import MemoryWatch, resident_bytes
 
 
 def events(text: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from anyburl.triples import write_triples
+from anyburl.data import write_triples
 
 PLOTS = ["anytime", "rules", "rewards", "cores", "calibration"]
 

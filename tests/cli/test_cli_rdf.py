@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anyburl.triples.files import read_triples
-from anyburl.triples.frames import COLUMNS
+from anyburl.data.files import read_triples
+from anyburl.data.formats.frames import COLUMNS
 
 pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed: pip install 'anyburl[rdf]'")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from anyburl.triples import load_dataset, write_triples
-from anyburl.triples.read_options import ReadOptions
+from anyburl.data import load_dataset, write_triples
+from anyburl.data.options import ReadOptions
 
 SPLIT = ("--split", "0.8,0.1,0.1", "--split-seed", "7")
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from anyburl.cli import unlocking
-from anyburl.triples.dataset import load_dataset
-from anyburl.triples.remote import credentials
+from anyburl.cli import loading as unlocking
+from anyburl.data.dataset import load_dataset
+from anyburl.data.remote import addresses as credentials
 from cli.test_cli_signals import wait_for
 from serving import stay_on_this_machine
 from sparql_server import SparqlServer, sparql_server
@@ -25,7 +25,7 @@ EX = "http://example.org/"
 @pytest.fixture(autouse=True)
 def no_surprises(monkeypatch: pytest.MonkeyPatch) -> None:
     stay_on_this_machine(monkeypatch)
-    monkeypatch.setattr("anyburl.triples.fetching.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("anyburl.data.remote.fetching.FIRST_PAUSE", 0.0)
     monkeypatch.setattr(credentials, "_given", {})
     monkeypatch.setattr(credentials, "_asking", set())
     for name in ("USER", "PASSWORD", "TOKEN"):

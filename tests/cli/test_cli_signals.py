@@ -90,7 +90,7 @@ def test_compiling_does_not_hold_up_an_interrupt(spawn: Any, tmp_path: Path) -> 
 SLOW_SAVE = """
 import time
 from pathlib import Path
-from anyburl.ruleset.frames import FrameWriter
+from anyburl.rules.frames import FrameWriter
 slices = FrameWriter.slices
 def slowly(self):
     for frame in slices(self):
@@ -171,7 +171,7 @@ def test_next_to_nothing_is_imported_before_an_interrupt_is_taken_care_of() -> N
 def test_an_interrupt_that_python_drops_is_raised_again() -> None:
     code = """
 import os, signal, sys, time
-from anyburl.cli.interrupts import raise_again
+from anyburl.cli.streams import raise_again
 sys.unraisablehook = raise_again
 class Finalised:
     def __del__(self):

@@ -11,10 +11,11 @@ import pytest
 
 import anyburl
 from anyburl import DataError, Dataset, OptionError, Reasoner, RuleSet
-from anyburl.calibration.calibration import Calibration
-from anyburl.completion import complete, selection
-from anyburl.errors import InvalidOptionError
-from anyburl.triples.names import Names
+from anyburl.base.errors import InvalidOptionError
+from anyburl.data.names import Names
+from anyburl.models.calibration.fit import Calibration
+from anyburl.reasoning.completion import complete
+from anyburl.reasoning.completion import facts as selection
 
 TRAIN = [
     ("ed", "lives", "holland"),
@@ -90,7 +91,7 @@ def test_a_frame_without_facts(reasoner: Reasoner) -> None:
 def test_frames_come_in_parts(reasoner: Reasoner, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = pl.concat(list(reasoner.complete(min_score=0, reasons=True)))
     monkeypatch.setattr(complete, "FACTS_AT_A_TIME", 1)
-    monkeypatch.setattr(anyburl.completion.missing, "SUBJECTS_AT_A_TIME", 1)
+    monkeypatch.setattr(anyburl.reasoning.completion.search, "SUBJECTS_AT_A_TIME", 1)
     parts = list(reasoner.complete(min_score=0, reasons=True))
     assert len(parts) > 3
     assert pl.concat(parts).equals(whole)
@@ -111,8 +112,8 @@ def test_the_best_of_each(reasoner: Reasoner, per: str, top: int, aggregation: s
 
 def test_the_best_of_each_relation_among_many(reasoner: Reasoner, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = facts(reasoner, top=2)
-    monkeypatch.setattr(selection, "FACTS_AT_A_TIME", 1)
-    monkeypatch.setattr(anyburl.completion.missing, "SUBJECTS_AT_A_TIME", 1)
+    monkeypatch.setattr(selection, "SELECTED_AT_A_TIME", 1)
+    monkeypatch.setattr(anyburl.reasoning.completion.search, "SUBJECTS_AT_A_TIME", 1)
     assert facts(reasoner, top=2) == whole
 
 
@@ -130,7 +131,7 @@ def test_functional_relations_are_learned_from_the_data() -> None:
     train = [(f"p{i}", "lives", f"c{i % 3}") for i in range(30)] + [(f"p{i}", "likes", f"c{i % 5}") for i in range(30)]
     train += [(f"p{i}", "likes", f"c{(i + 1) % 5}") for i in range(30)] + [("c0", "mayor", "p1")]
     dataset = Dataset.from_triples(train)
-    found = anyburl.completion.filters.functional_relations(dataset)
+    found = anyburl.reasoning.completion.complete.functional_relations(dataset)
     assert [dataset.vocabulary.relation_label(int(relation)) for relation in found] == ["lives"]
 
 

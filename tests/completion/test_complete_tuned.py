@@ -11,16 +11,16 @@ import pytest
 
 import anyburl
 from anyburl import Dataset, Reasoner
-from anyburl.completion import search
-from anyburl.ranking.kernel_evidence import n_columns
+from anyburl.models.tuned import fallback, listing
+from anyburl.models.tuned.kernel_gradients import ForestArrays
+from anyburl.models.tuned.model import TunedModel
+from anyburl.models.tuned.observations import rule_groups
+from anyburl.models.tuned.reranker import TunedReranker
+from anyburl.models.tuned.train import Tuning
+from anyburl.ranking.kernel_order import n_columns
+from anyburl.reasoning.completion import search
 from anyburl.reasoning.opening import Opened
 from anyburl.rules.types import RuleType
-from anyburl.tuning import fallback, listing
-from anyburl.tuning.evidence import rule_groups
-from anyburl.tuning.kernel import ForestArrays
-from anyburl.tuning.model import TunedModel
-from anyburl.tuning.reranker import TunedReranker
-from anyburl.tuning.train import Tuning
 from reasoning.runs import people
 
 N_CONTEXT = 12  # columns beside the evidence
@@ -49,7 +49,9 @@ def tuned(request: pytest.FixtureRequest) -> Iterator[Reasoner]:
     rules = anyburl.learn(data, paths=2000, max_cyclic=2, seed=1, threads=1)
     groups, blocked = rule_groups(rules), "on" if request.param == "blocked" else "off"
     plain = Reasoner(rules, data, aggregation="noisy-or-top:5", block_connected=blocked, threads=2)
-    tuning = Tuning(some_model(n_columns(groups) + N_CONTEXT + fallback.N_COLUMNS), "noisy-or-top:5", {}, 0, 0.0)
+    tuning = Tuning(
+        some_model(n_columns(groups) + N_CONTEXT + fallback.N_FALLBACK_COLUMNS), "noisy-or-top:5", {}, 0, 0.0
+    )
     if request.param == "without weak rules":
         tuning = replace(tuning, least_binary=0.3)
         assert (plain.ranker.confidences(np.flatnonzero(rules.type == RuleType.BINARY.code)) < 0.3).any()

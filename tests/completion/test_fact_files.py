@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from anyburl import DataError, OptionError
-from anyburl.completion.files import FactFile, FactStream, open_facts
+from anyburl.reasoning.completion.files import FactFile, FactStream, open_facts
 
 FACTS = pl.DataFrame(
     {

@@ -12,17 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import anyburl.completion.finder
-import anyburl.completion.merging
-from anyburl.calibration.calibration import Calibration
-from anyburl.completion.complete import complete_graph
-from anyburl.completion.facts import FactColumns
-from anyburl.completion.missing import missing_facts
-from anyburl.completion.options import PER_CHOICES, CompleteOptions
-from anyburl.completion.selection import LEVELS
-from anyburl.ranking.scores import to_confidences
-from anyburl.triples.dataset import Dataset
-from anyburl.triples.table import TripleTable
+import anyburl.reasoning.completion.facts
+import anyburl.reasoning.completion.search
+from anyburl.data.dataset import Dataset
+from anyburl.data.table import TripleTable
+from anyburl.models.calibration.fit import Calibration
+from anyburl.ranking.index import to_confidences
+from anyburl.reasoning.completion.complete import complete_graph
+from anyburl.reasoning.completion.facts import LEVELS, FactColumns
+from anyburl.reasoning.completion.options import PER_CHOICES, CompleteOptions
+from anyburl.reasoning.completion.search import missing_facts
 from kernels import examples, random_graphs, table_of
 from ranked import AGGREGATIONS, Case, Judge, Scored, as_table, cases, make_ranker
 from reference.completion import Facts, Missing, best_by_level, keep_best, keep_fitting, keep_one_object, missing
@@ -122,11 +121,11 @@ def test_whatever_the_room(case: Case, aggregation: str, block: bool) -> None:
     """
     least = [0.0] * case.graph[1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(anyburl.completion.finder, "ROOM", 1)
-        patch.setattr(anyburl.completion.finder, "LISTS", 1)
-        patch.setattr(anyburl.completion.merging, "MOST_FACTS", 7)
-        patch.setattr(anyburl.completion.merging, "FACTS_AT_A_TIME", 3)
-        patch.setattr(anyburl.completion.missing, "SUBJECTS_AT_A_TIME", 2)
+        patch.setattr(anyburl.reasoning.completion.search, "ROOM", 1)
+        patch.setattr(anyburl.reasoning.completion.search, "LISTS", 1)
+        patch.setattr(anyburl.reasoning.completion.facts, "MOST_FACTS", 7)
+        patch.setattr(anyburl.reasoning.completion.facts, "FACTS_AT_A_TIME", 3)
+        patch.setattr(anyburl.reasoning.completion.search, "SUBJECTS_AT_A_TIME", 2)
         cramped = found(case, least, block=block, aggregation=aggregation, threads=2)
     assert cramped == found(case, least, block=block, aggregation=aggregation)
 

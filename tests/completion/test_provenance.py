@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl import OptionError
-from anyburl.completion.files import FactFile, open_facts
-from anyburl.completion.rdf import STATEMENT, VOCABULARY, RdfText
-from anyburl.errors import InvalidOptionError
-from anyburl.triples.prefixes import RDF, XSD
+from anyburl.base.errors import InvalidOptionError
+from anyburl.data.terms import RDF, XSD
+from anyburl.reasoning.completion.files import STATEMENT, VOCABULARY, FactFile, RdfText, open_facts
 from rules.strategies import rdf_labels
 
 oxigraph: Any = pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed: pip install 'anyburl[rdf]'")

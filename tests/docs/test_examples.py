@@ -58,8 +58,8 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
 @pytest.fixture(autouse=True)
 def quick_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train on a few questions: what pages show does not depend on a model."""
-    monkeypatch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 600)
-    monkeypatch.setattr("anyburl.tuning.train.MORE_QUESTIONS", 600)
+    monkeypatch.setattr("anyburl.models.tuned.train.MOST_QUESTIONS", 600)
+    monkeypatch.setattr("anyburl.models.tuned.train.MORE_QUESTIONS", 600)
 
 
 def makes_its_run(blocks: list[Block]) -> bool:

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl import Dataset, Finding
-from anyburl.doctor.facts import Facts
+from anyburl.tools.doctor.findings import DatasetFacts
 
 Fact = tuple[str, str, str]
 
 
-def facts_of(train: Iterable[Fact], valid: Iterable[Fact] = (), test: Iterable[Fact] = ()) -> Facts:
-    return Facts(Dataset.from_triples(list(train), list(valid) or None, list(test) or None))
+def facts_of(train: Iterable[Fact], valid: Iterable[Fact] = (), test: Iterable[Fact] = ()) -> DatasetFacts:
+    return DatasetFacts(Dataset.from_triples(list(train), list(valid) or None, list(test) or None))
 
 
 def rows_of(finding: Finding) -> list[dict[str, object]]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 
 from anyburl import UnknownLabelError
-from anyburl.doctor.degrees import check_degrees
-from anyburl.doctor.functional import check_functional, find_functional
-from anyburl.doctor.labels import LONGEST, check_labels
-from anyburl.doctor.reflexive import check_reflexive
-from anyburl.doctor.types import check_types
-from anyburl.doctor.unseen import check_unseen
+from anyburl.tools.doctor.evidence import check_functional, find_functional
+from anyburl.tools.doctor.leakage import check_unseen
+from anyburl.tools.doctor.shape import LONGEST, check_degrees, check_reflexive, check_types, find_label_faults
 from doctor.examined import facts_of, rows_of
 
 
@@ -97,26 +94,28 @@ def test_degrees_show_hubs_and_isolated_facts() -> None:
     ],
 )
 def test_labels_that_other_tools_cannot_read(label: str, fault: str) -> None:
-    sentences = [finding.sentence for finding in check_labels(facts_of([("a", "r", label)]), 10)]
+    sentences = [finding.sentence for finding in find_label_faults(facts_of([("a", "r", label)]), 10)]
     assert any(fault in sentence for sentence in sentences), sentences
-    sentences = [finding.sentence for finding in check_labels(facts_of([("a", label, "b")]), 10)]
+    sentences = [finding.sentence for finding in find_label_faults(facts_of([("a", label, "b")]), 10)]
     assert any(fault in sentence and "relation" in sentence for sentence in sentences), sentences
 
 
 def test_plain_labels_have_no_fault() -> None:
     assert (
-        check_labels(facts_of([("Aalborg", "in-state", "Nordjylland/Ø_1"), ("http://x.y/#z?a=1", "p:q", "日本")]), 10)
+        find_label_faults(
+            facts_of([("Aalborg", "in-state", "Nordjylland/Ø_1"), ("http://x.y/#z?a=1", "p:q", "日本")]), 10
+        )
         == []
     )
 
 
 def test_labels_that_look_alike_are_grouped() -> None:
-    by_unicode, by_case = check_labels(facts_of([("\u00e9", "r", "e\u0301"), ("Paris", "r", "PARIS")]), 10)
+    by_unicode, by_case = find_label_faults(facts_of([("\u00e9", "r", "e\u0301"), ("Paris", "r", "PARIS")]), 10)
     assert by_unicode.sentence == "1 group of entities with labels that differ only by Unicode normalization"
     assert by_case.sentence == "1 group of entities with labels that differ only by upper and lower case"
     assert rows_of(by_case) == [{"label": "PARIS | Paris"}]
 
 
 def test_what_cannot_be_seen_is_written_out() -> None:
-    (finding,) = check_labels(facts_of([("a", "r", "b\x07")]), 10)
+    (finding,) = find_label_faults(facts_of([("a", "r", "b\x07")]), 10)
     assert rows_of(finding) == [{"label": "'b\\x07'"}]

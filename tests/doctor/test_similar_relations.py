@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from anyburl import Finding
-from anyburl.doctor.facts import Facts
-from anyburl.doctor.leakage import check_leakage
-from anyburl.doctor.similar import check_similar, overlaps
+from anyburl.tools.doctor.findings import DatasetFacts
+from anyburl.tools.doctor.leakage import check_leakage, check_similar, overlaps
 from doctor.examined import Fact, facts_of, rows_of
 
 
@@ -14,14 +13,14 @@ def pairs(relation: str, n: int, *, back: bool = False, first: int = 0) -> list[
     return [(f"b{i}", relation, f"a{i}") if back else (f"a{i}", relation, f"b{i}") for i in range(first, first + n)]
 
 
-def similar(facts: Facts) -> dict[str, list[Finding]]:
+def similar(facts: DatasetFacts) -> dict[str, list[Finding]]:
     found: dict[str, list[Finding]] = {}
     for finding in check_similar(facts, overlaps(facts), 10):
         found.setdefault(finding.check, []).append(finding)
     return found
 
 
-def leaks(facts: Facts) -> list[Finding]:
+def leaks(facts: DatasetFacts) -> list[Finding]:
     return check_leakage(facts, overlaps(facts), 10)
 
 

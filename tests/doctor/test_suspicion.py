@@ -8,9 +8,8 @@ import pytest
 
 import anyburl
 from anyburl import Dataset, Report
-from anyburl.doctor.facts import Facts
-from anyburl.doctor.kinds import Kinds
-from anyburl.doctor.odds import log_odds, make_wrong
+from anyburl.tools.doctor.evidence import Kinds, log_odds_of_facts, make_wrong
+from anyburl.tools.doctor.findings import DatasetFacts
 from doctor.examined import area_under_curve, facts_of, rows_of
 
 N_WRONG = 50
@@ -19,7 +18,7 @@ N_WRONG = 50
 def test_what_most_facts_have_and_wrong_ones_lack_speaks_for_a_fact() -> None:
     right, wrong = np.r_[np.ones(95), np.zeros(5)], np.zeros(100)
     none = np.zeros(100, np.int32)
-    odds = log_odds(right, none, wrong, none, 1)
+    odds = log_odds_of_facts(right, none, wrong, none, 1)
     assert odds[0] > 2
     assert odds[-1] < -2
 
@@ -27,7 +26,7 @@ def test_what_most_facts_have_and_wrong_ones_lack_speaks_for_a_fact() -> None:
 def test_a_relation_without_support_loses_nothing_by_that() -> None:
     relations = np.repeat(np.array([0, 1], np.int32), 200)
     right = np.r_[np.ones(190), np.zeros(10), np.zeros(200)]
-    odds = log_odds(right, relations, np.zeros(400), relations, 2)
+    odds = log_odds_of_facts(right, relations, np.zeros(400), relations, 2)
     assert odds[199] < -2
     assert abs(odds[-1]) < 0.3
 
@@ -35,7 +34,7 @@ def test_a_relation_without_support_loses_nothing_by_that() -> None:
 def test_a_higher_score_never_speaks_against_a_fact() -> None:
     rng = np.random.default_rng(1)
     right, none = rng.random(300), np.zeros(300, np.int32)
-    odds = log_odds(right, none, rng.random(300), none, 1)
+    odds = log_odds_of_facts(right, none, rng.random(300), none, 1)
     assert (np.diff(odds[np.argsort(right)]) >= 0).all()
 
 
@@ -119,4 +118,4 @@ def test_an_examination_depends_on_its_seed_only() -> None:
     dataset = anyburl.load_dataset("geo")
     one, two = (anyburl.examine(dataset, seconds=0, seed=3) for _ in range(2))
     assert one.suspicion.tolist() == two.suspicion.tolist()
-    assert Facts(dataset).train.shape[0] == len(one.suspicion)
+    assert DatasetFacts(dataset).train.shape[0] == len(one.suspicion)

@@ -7,10 +7,8 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.drawing.layered import Layers
-from anyburl.drawing.shapes import NODE_HEIGHT, Drawing
-from anyburl.drawing.svg import to_svg
-from anyburl.drawing.texts import edge_width
+from anyburl.reasoning.drawing.layered import Layers
+from anyburl.reasoning.drawing.svg import NODE_HEIGHT, Drawing, edge_width, to_svg
 
 Box = tuple[float, float, float, float]
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.drawing.neighbourhood import neighbourhood
-from anyburl.drawing.shapes import NODE_HEIGHT, Drawing
-from anyburl.drawing.texts import edge_width
-from anyburl.errors import InvalidOptionError, UnknownLabelError
+from anyburl.base.errors import InvalidOptionError, UnknownLabelError
+from anyburl.data.dataset import Dataset
 from anyburl.graph.stored import graph_of
-from anyburl.triples.dataset import Dataset
+from anyburl.reasoning.drawing.neighbourhood import neighbourhood
+from anyburl.reasoning.drawing.svg import NODE_HEIGHT, Drawing, edge_width
 
 Fact = tuple[str, str, str]
 

@@ -7,10 +7,8 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.drawing.layered import Layers
-from anyburl.drawing.shapes import Drawing
-from anyburl.drawing.svg import to_svg
-from anyburl.drawing.texts import plain, shorten
+from anyburl.reasoning.drawing.layered import Layers
+from anyburl.reasoning.drawing.svg import Drawing, plain, shorten, to_svg
 
 EVIL = "<script>alert('x')</script>"
 

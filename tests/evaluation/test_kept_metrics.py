@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anyburl import Reasoner, learn
-from anyburl.evaluation.kept_metrics import METRICS, keep_metrics, read_metrics
+from anyburl.reasoning.metrics import METRICS, keep_metrics, read_metrics
 
 
 @pytest.fixture(scope="module")

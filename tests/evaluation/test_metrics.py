@@ -10,16 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.errors import OptionError
-from anyburl.evaluation.metrics import (
-    Metrics,
-    bootstrap_interval,
-    grouped,
-    lower_bound,
-    summarise,
-    summarise_random,
-)
-from anyburl.ranking.ranks import Ranks
+from anyburl.base.errors import OptionError
+from anyburl.ranking.queries import Ranks
+from anyburl.reasoning.metrics import Metrics, bootstrap_interval, grouped, mrr_lower_bound, summarise, summarise_random
 
 
 def metrics_of(ranks: Ranks) -> Metrics:
@@ -66,9 +59,9 @@ def test_the_metrics_of_some_ranks() -> None:
 
 
 def test_the_lower_bound_counts_ranks_beyond_k_as_nothing() -> None:
-    assert lower_bound(np.array([1.0, 10.0, 11.0, 2.5]), 10) == pytest.approx((1 + 1 / 10 + 1 / 2.5) / 4)
-    assert lower_bound(np.array([2.0]), 1) == 0
-    assert lower_bound(np.empty(0), 10) == 0
+    assert mrr_lower_bound(np.array([1.0, 10.0, 11.0, 2.5]), 10) == pytest.approx((1 + 1 / 10 + 1 / 2.5) / 4)
+    assert mrr_lower_bound(np.array([2.0]), 1) == 0
+    assert mrr_lower_bound(np.empty(0), 10) == 0
 
 
 def test_groups_have_their_own_metrics_and_sizes() -> None:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anyburl
-from anyburl.errors import InvalidOptionError
-from anyburl.evaluation.protocol import N_NEGATIVES, estimate_sampled, sample_ranks
-from anyburl.ranking.ranks import Ranks
+from anyburl.base.errors import InvalidOptionError
+from anyburl.ranking.queries import Ranks
+from anyburl.reasoning.evaluation import N_NEGATIVES, estimate_sampled, sample_ranks
 
 cases = st.tuples(st.integers(0, 80), st.integers(0, 30), st.integers(0, 200))
 

@@ -10,8 +10,8 @@ import pytest
 
 import anyburl
 from anyburl import Dataset, RuleSet
-from anyburl.errors import DataError, MissingExtraError, OptionError
-from anyburl.pykeen import compare, dataset_from_pykeen, evaluate_with_pykeen, triples_factories
+from anyburl.base.errors import DataError, MissingExtraError, OptionError
+from anyburl.tools.pykeen import compare, dataset_from_pykeen, evaluate_with_pykeen, triples_factories
 from ranked import AGGREGATIONS
 
 # What PyKEEN's own pipeline brings about: it warns itself, and is warned by torch where there is no GPU.

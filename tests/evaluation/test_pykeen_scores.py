@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.pykeen.scores import query_scores
+from anyburl.tools.pykeen import query_scores
 from kernels import examples
 from ranked import AGGREGATIONS, Case, cases, make_ranker
 from reference.ranking import strength

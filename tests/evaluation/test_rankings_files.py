@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from anyburl import Dataset, Reasoner, RuleSet
-from anyburl.errors import DataError
-from anyburl.evaluation import rankings
+from anyburl.base.errors import DataError
+from anyburl.reasoning import ranking_files as rankings
 
 TRAIN = [
     *((f"p{i}", "lives", "holland") for i in range(4)),

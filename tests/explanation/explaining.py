@@ -10,12 +10,12 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from anyburl.data import Dataset, TripleTable, Vocabulary
 from anyburl.graph.stored import graph_of
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import Ranker, make_ranker
-from anyburl.ruleset import RuleSet
-from anyburl.ruleset.bodytable import pad_lists
-from anyburl.triples import Dataset, TripleTable, Vocabulary
+from anyburl.rules.bodytable import pad_lists
+from anyburl.rules.ruleset import RuleSet
 from kernels import table_of
 from reference.graph import Graph, build
 from reference.scoring import predicted, walks

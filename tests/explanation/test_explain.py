@@ -7,11 +7,11 @@ import json
 import pytest
 
 from anyburl import Reasoner, explain
-from anyburl.errors import OptionError, UnknownLabelError
+from anyburl.base.errors import OptionError, UnknownLabelError
+from anyburl.data import Dataset
 from anyburl.ranking.options import RankOptions
+from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.syntax import parse_rule
-from anyburl.ruleset import RuleSet
-from anyburl.triples import Dataset
 from ruleset.samples import make_rules
 
 FACTS = [

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from anyburl import explain
-from anyburl.drawing.texts import shorten
-from anyburl.errors import DataError
-from anyburl.explanation.explanation import Explanation
-from anyburl.explanation.page import to_html, write_html
-from anyburl.explanation.render import to_tree
+from anyburl.base.errors import DataError
+from anyburl.data import Dataset
+from anyburl.data.names import Names
+from anyburl.reasoning.drawing.svg import shorten
+from anyburl.reasoning.explanation.explain import Explanation
+from anyburl.reasoning.explanation.page import to_html, write_html
+from anyburl.reasoning.explanation.render import to_tree
 from anyburl.rules.rule import Atom, Constant, Rule, Variable
-from anyburl.triples import Dataset
-from anyburl.triples.names import Names
 from ruleset.samples import make_rules
 
 EVIL = "<script>alert('x')</script>"

@@ -8,8 +8,8 @@ from explaining import Ids, all_groundings, cases, dataset_of, label_triple, ran
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.explanation.explain import explain_triple
 from anyburl.ranking.queries import make_queries
+from anyburl.reasoning.explanation.explain import explain_triple
 from anyburl.rules.rule import Constant, Rule, Variable
 from kernels import examples
 from ranked import AGGREGATIONS

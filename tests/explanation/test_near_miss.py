@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl import explain
-from anyburl.explanation import nearmiss
-from anyburl.explanation.explain import explain_triple
-from anyburl.triples import Dataset
+from anyburl.data import Dataset
+from anyburl.reasoning.explanation import nearmiss
+from anyburl.reasoning.explanation.explain import explain_triple
 from kernels import examples
 from reference.graph import build, inverse
 from ruleset.samples import make_rules

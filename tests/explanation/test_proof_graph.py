@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from anyburl import explain
-from anyburl.drawing.shapes import Drawing
-from anyburl.explanation.drawing import near_miss_graph, proof_graph
-from anyburl.triples import Dataset
+from anyburl.data import Dataset
+from anyburl.reasoning.drawing.svg import Drawing
+from anyburl.reasoning.explanation.page import near_miss_graph, proof_graph
 from ruleset.samples import make_rules
 
 FACTS = [("ed", "lives", "nl"), ("nl", "language", "dutch"), ("ed", "knows", "lisa"), ("dutch", "in", "europe")]

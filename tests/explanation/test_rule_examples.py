@@ -7,10 +7,10 @@ from explaining import Ids, all_groundings, cases, dataset_of, label_triple, ran
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.errors import InvalidOptionError
-from anyburl.explanation import rule_examples
-from anyburl.explanation.rule_examples import Example, examine_rule
-from anyburl.triples import Dataset
+from anyburl.base.errors import InvalidOptionError
+from anyburl.data import Dataset
+from anyburl.reasoning.explanation import rule_examples
+from anyburl.reasoning.explanation.rule_examples import Example, examine_rule
 from kernels import examples
 from reference.scoring import predicted
 from ruleset.samples import make_rules

@@ -11,8 +11,8 @@ import pytest
 from exported import AWKWARD, text_of
 
 from anyburl import Atom, DataError, ExportOptions, InvalidOptionError, OptionError, Rule, export_rules
-from anyburl.export.options import LANGUAGES
 from anyburl.rules.rule import Constant, X, Y
+from anyburl.tools.export.options import LANGUAGES
 from ruleset.samples import make_rules
 
 RULES = make_rules([("h(X,Y) <= b(X,Y)", (4, 2)), ("h(X,c) <= b(X,A)", (8, 2))])

@@ -15,11 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anyburl import DataError, Dataset, build_index, load_dataset
-from anyburl.graph import dataset_index
+from anyburl.data import SPLITS, building, sources, stored, write_triples
+from anyburl.data import building as label_runs
+from anyburl.data import building as sorting
+from anyburl.data import table as fingerprint
+from anyburl.data.files import read_batches
+from anyburl.graph import stored as dataset_index
 from anyburl.graph.build import build_graph
 from anyburl.graph.stored import graph_of
-from anyburl.triples import SPLITS, building, fingerprint, label_runs, sorting, sources, stored, write_triples
-from anyburl.triples.files import read_batches
 
 TRAIN = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch"), ("ed", "married", "lisa"), ("ed", "speaks", "dutch")]
 FILES = ["entities.arrow", "graph", "index.json", "relations.arrow", "test.npy", "train.npy", "valid.npy"]

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.bodies.arrays import empty_scratch, head_arrays
+from anyburl.data import TripleTable
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import _Edges, build_graph, segment_entities, with_loops
-from anyburl.graph.lookup import find_segments
-from anyburl.ranking.rule_index import _runs, _sort, build_rule_index
-from anyburl.triples import TripleTable
+from anyburl.graph.lookup import lookup_segments
+from anyburl.ranking.index import _runs, _sort, build_rule_index
 from kernels import arrays_of, examples, table_of
 from ranked import rule_set, scored_rules
 from reference.graph import build, inverse
@@ -174,7 +174,7 @@ def test_whoever_keeps_the_numbers_of_segments_keeps_64_bits(graph: SmallGraph, 
     assert empty_scratch(wide, 2).touched.dtype == np.int64
     assert empty_scratch(narrow, 2).touched.dtype == np.int32
     pairs = np.array([(s, r) for s, r, _ in graph[2]], np.int32)
-    found, same = (find_segments(arrays, *pairs.T) for arrays in (wide, narrow))
+    found, same = (lookup_segments(arrays, *pairs.T) for arrays in (wide, narrow))
     assert found.dtype == np.int64
     assert found.tolist() == same.tolist()
     indexed, alike = (build_rule_index(arrays, rule_set(graph, asked)) for arrays in (wide, narrow))

@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anyburl.data import Dataset, TripleTable
 from anyburl.graph.lookup import (
     all_known_answers,
     answer_counts,
     degrees,
-    find_segment,
-    find_segments,
     held_by,
     holding_splits,
     known_answers,
+    lookup_segment,
+    lookup_segments,
     neighbours,
     other_answers,
     relation_counts,
     split_names,
 )
-from anyburl.ranking.rule_index import build_rule_index
-from anyburl.triples import Dataset, TripleTable
+from anyburl.ranking.index import build_rule_index
 from kernels import arrays_of, examples, table_of
 from ranked import rule_set
 from reference.graph import Triple, build
@@ -87,8 +87,8 @@ def test_counts_are_those_of_the_steps(graph: SmallGraph) -> None:
 def test_segments_are_found_one_by_one_and_all_at_once(graph: SmallGraph) -> None:
     arrays, (entities, relations) = arrays_of(graph), questions(graph)
     steps = build(graph[2], graph[0], graph[1]).steps
-    found = find_segments(arrays, entities, relations).tolist()
-    assert found == [find_segment(arrays, int(e), int(d)) for e, d in zip(entities, relations, strict=True)]
+    found = lookup_segments(arrays, entities, relations).tolist()
+    assert found == [lookup_segment(arrays, int(e), int(d)) for e, d in zip(entities, relations, strict=True)]
     for segment, entity, d in zip(found, entities.tolist(), relations.tolist(), strict=True):
         assert (segment >= 0) == bool(steps.get((entity, d)))
         assert segment < 0 or arrays.segment_relations[segment] == d

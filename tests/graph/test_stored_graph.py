@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anyburl.errors import DataError
+from anyburl.base.errors import DataError
+from anyburl.data.table import TripleTable
 from anyburl.graph.stored import graph_of, open_graph, store_graph
-from anyburl.triples.table import TripleTable
 
 
 def small_table() -> TripleTable:

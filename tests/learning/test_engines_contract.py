@@ -36,10 +36,10 @@ from anyburl.learning.engines.ray import RayEngine
 from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.learner import Span
 from anyburl.learning.recorder import Recorder
-from anyburl.learning.share import Handout
-from anyburl.ranking.backends.ray import RayBackend
+from anyburl.learning.source import Handout
+from anyburl.models.tuned.observations import rule_groups
 from anyburl.ranking.queries import make_queries
-from anyburl.tuning.evidence import rule_groups
+from anyburl.ranking.ray import RayBackend
 from kernels import random_graph, table_of
 
 ENGINES = ("threads", "ray")

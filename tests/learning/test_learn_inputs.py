@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import anyburl
-from anyburl.triples import write_triples
+from anyburl.data import write_triples
 
 TRIPLES = [
     (f"p{i}", relation, f"p{(i * step) % 8}") for i in range(8) for relation, step in (("knows", 3), ("likes", 5))

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from anyburl import LearnOptions, PathProfile
-from anyburl.errors import InvalidOptionError
+from anyburl.base.errors import InvalidOptionError
 from anyburl.learning.options import POLICIES, LearnKeywords
 
 

@@ -10,10 +10,10 @@ from learned import ENOUGH, counted, learned, make_learner, run
 from anyburl import DataError, PathProfile, TripleTable, UnknownLabelError, Vocabulary
 from anyburl.learning.engines import worker
 from anyburl.learning.engines.base import CoreSpan
-from anyburl.learning.engines.warmup import warm_up
-from anyburl.learning.history import ProfileSpan
+from anyburl.learning.engines.threads import warm_up_learning
 from anyburl.learning.learner import Span
 from anyburl.learning.options import CORES_OF_PATH_RUNS, PATHS_PER_CORE, POLICIES
+from anyburl.learning.policy import ProfileSpan
 from anyburl.learning.store import RuleStore
 from clock import TickingClock
 from kernels import random_graph
@@ -271,7 +271,7 @@ def test_a_relation_to_learn_must_be_known_and_have_a_triple() -> None:
 
 def test_warming_up_asks_nothing_of_the_options() -> None:
     options = make_learner(GRAPH, seconds=100, relations=("r000001",), max_rules=1, policy="saturation").options
-    warm_up(options, 1)
+    warm_up_learning(options, 1)
 
 
 def test_bodies_that_wait_to_be_harvested_are_no_reason_to_stop_sampling() -> None:

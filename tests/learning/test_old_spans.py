@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from learned import make_learner
 
-from anyburl.errors import RunError
+from anyburl.base.errors import RunError
 from kernels import random_graph
 
 GRAPH = random_graph(5, 300, 6, 1500)

@@ -12,10 +12,10 @@ import pytest
 
 import anyburl
 from anyburl import Dataset, LearnOptions, RuleSet, RunDirectory
-from anyburl.errors import RunError
-from anyburl.learning.claim import LOCK, claim_run
+from anyburl.base.errors import RunError
 from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.recorder import Recorder
+from anyburl.learning.run import LOCK, claim_run
 from ruleset.samples import make_rules
 
 TRIPLES = [("ed", "lives", "nl"), ("lisa", "lives", "nl"), ("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch")]
@@ -24,7 +24,7 @@ OPTIONS: dict[str, Any] = {"paths": 200, "min_support": 1, "threads": 1, "seed":
 HOLD = """
 import sys, time
 from pathlib import Path
-from anyburl.learning.claim import claim_run
+from anyburl.learning.run import claim_run
 lock = claim_run(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(100)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from anyburl import Learner, LearnOptions, load_dataset
-from anyburl.learning.history import ProfileSpan, SpanRecord
-from anyburl.learning.outlook import Outlook, outlook
+from anyburl.learning.policy import ProfileSpan, SpanRecord
+from anyburl.learning.progress import Outlook, outlook
 from anyburl.learning.source import Listed
-from anyburl.paths.profile import PathProfile
+from anyburl.rules.types import PathProfile
 
 SHORT, LONG = PathProfile(True, 2), PathProfile(True, 3)
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from anyburl import RuleSet, learn, load_dataset
-from anyburl.learning.engines import parcels
-from anyburl.learning.engines.parcels import Outbox, pack, pack_rules, unpack, unpack_rules
-from anyburl.paths.profile import PathProfile
-from anyburl.ruleset.columns import REQUIRED
+from anyburl.learning.engines import actor as parcels
+from anyburl.learning.engines.actor import Outbox, pack, pack_rules, unpack, unpack_rules
+from anyburl.rules.columns import REQUIRED
+from anyburl.rules.types import PathProfile
 
 PROFILE = PathProfile(rule_length=1, cyclic=True)
 NUMBERS = st.one_of(st.integers(-1, 3), st.integers(-(2**31), 2**31 - 1))

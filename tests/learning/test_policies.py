@@ -9,11 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.errors import OptionError
-from anyburl.learning.history import ProfileSpan, SpanRecord, last_values
+from anyburl.base.errors import OptionError
 from anyburl.learning.options import POLICIES
-from anyburl.learning.policy import EpsilonGreedy, Policy, Saturation, Weighted, make_policy
-from anyburl.paths.profile import PathProfile
+from anyburl.learning.policy import (
+    EpsilonGreedy,
+    Policy,
+    ProfileSpan,
+    Saturation,
+    SpanRecord,
+    Weighted,
+    last_values,
+    make_policy,
+)
+from anyburl.rules.types import PathProfile
 from kernels import examples
 from reference import search
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from anyburl import LearnOptions, RunDirectory, learn, load_dataset
-from anyburl.errors import RunError
+from anyburl.base.errors import RunError
 from anyburl.learning.progress import read_progress
-from anyburl.ruleset import RuleSet
+from anyburl.rules.ruleset import RuleSet
 
 
 @pytest.fixture(scope="module")

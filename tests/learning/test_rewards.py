@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.errors import OptionError
+from anyburl.base.errors import OptionError
 from anyburl.learning.options import REWARDS
-from anyburl.learning.reward import LengthDiscounted, Reward, Support, SupportConfidence, SupportPca, make_reward
+from anyburl.learning.policy import LengthDiscounted, Reward, Support, SupportConfidence, SupportPca, make_reward
 from reference import search
 
 # Predictions and support of three rules; confidences 1/2, 1/4 and 1.

@@ -9,8 +9,7 @@ import pytest
 
 from anyburl import RuleSet, learn, load_dataset
 from anyburl.learning.store import RuleStore, ValueCounts, most_valuable
-from anyburl.ruleset.columns import REQUIRED
-from anyburl.ruleset.measures import value
+from anyburl.rules.columns import REQUIRED, value
 
 
 def is_mapped(column: Any) -> bool:

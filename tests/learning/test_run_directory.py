@@ -13,11 +13,11 @@ from learned import counted, learned
 from runs_made import COMPLETE, SMALL, kill, texts
 
 from anyburl import Dataset, LearnOptions, RuleSet, RunDirectory, RunError, learn
-from anyburl.evaluation.kept_metrics import read_metrics
-from anyburl.learning.claim import claim_run
 from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.recorder import Recorder
+from anyburl.learning.run import claim_run
+from anyburl.reasoning.metrics import read_metrics
 
 # What a run leaves behind.
 

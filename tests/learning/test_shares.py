@@ -7,11 +7,20 @@ import pytest
 from numpy.typing import NDArray
 
 from anyburl import LearnOptions, PathProfile
+from anyburl.base.rng import batch_state
 from anyburl.bodies.arrays import BodyArrays
-from anyburl.learning.engines.search import search_arrays
-from anyburl.learning.share import ALL_SHARDS, LEAST, N_SHARDS, WHOLE, Handout, Share, divide, shards_of
-from anyburl.learning.source import BodySource
-from anyburl.rng import batch_state
+from anyburl.learning.engines.base import search_arrays
+from anyburl.learning.source import (
+    ALL_SHARDS,
+    LEAST,
+    N_SHARDS,
+    WHOLE,
+    BodySource,
+    Handout,
+    Share,
+    divide_shards,
+    shards_of,
+)
 from kernels import random_graph, table_of
 
 TABLE = table_of(random_graph(5, 60, 5, 400))
@@ -31,14 +40,14 @@ def draw(source: BodySource) -> tuple[BodyArrays, int, int]:
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3, 7, 5000])
 def test_shards_are_divided_without_rest_nor_overlap(n_workers: int) -> None:
-    masks = divide(ALL_SHARDS, n_workers)
+    masks = divide_shards(ALL_SHARDS, n_workers)
     assert len(masks) == n_workers
     assert (np.sum(masks, axis=0) == 1).all()
 
 
 def test_some_of_the_shards_can_be_divided() -> None:
     some = np.arange(N_SHARDS) % 5 == 0
-    assert (np.sum(divide(some, 3), axis=0) == some).all()
+    assert (np.sum(divide_shards(some, 3), axis=0) == some).all()
 
 
 def pieces_of(shards: NDArray[np.bool_], n_workers: int) -> list[list[int]]:
@@ -87,7 +96,7 @@ def test_bodies_are_spread_evenly() -> None:
 @pytest.mark.parametrize("profile", [PathProfile(True, 2), PathProfile(False, 2), PathProfile(False, 1)])
 def test_workers_find_together_what_one_finds_alone(profile: PathProfile) -> None:
     whole, attempts, paths = draw(make_source(profile))
-    parts = [draw(make_source(profile, Share(owned))) for owned in divide(ALL_SHARDS, 3)]
+    parts = [draw(make_source(profile, Share(owned))) for owned in divide_shards(ALL_SHARDS, 3)]
     assert np.array_equal(np.sort(np.concatenate([bodies.keys for bodies, _, _ in parts])), np.sort(whole.keys))
     assert all(0 < len(bodies.keys) < len(whole.keys) for bodies, _, _ in parts)
     assert sum(made for _, made, _ in parts) == pytest.approx(attempts, abs=3)
@@ -96,7 +105,7 @@ def test_workers_find_together_what_one_finds_alone(profile: PathProfile) -> Non
 
 def test_workers_that_sample_for_themselves_count_their_part_of_the_paths() -> None:
     _, attempts, paths = draw(make_source(PathProfile(True, 2)))
-    _, made, found = draw(make_source(PathProfile(True, 2), Share(divide(ALL_SHARDS, 4)[0])))
+    _, made, found = draw(make_source(PathProfile(True, 2), Share(divide_shards(ALL_SHARDS, 4)[0])))
     assert (made, found) == (attempts // 4, round(paths / 4))
 
 

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from learned import counted, learned
 
 from anyburl import Dataset, InvalidOptionError, LearnOptions, RunDirectory, RunError, diff, learn
+from anyburl.data.names import Names
 from anyburl.learning.learn import resume, run_learner
-from anyburl.learning.recorder import Recorder
-from anyburl.learning.updating import count_changes
-from anyburl.ruleset.files.run_folder import read_names
-from anyburl.triples.names import Names
+from anyburl.learning.recorder import Recorder, count_changes
+from anyburl.rules.files.run_folder import read_run_names
 from kernels import examples, random_graph, table_of
 
 Labels = list[tuple[str, str, str]]
@@ -111,7 +110,7 @@ def test_the_names_are_those_of_the_new_data(run: RunDirectory, changed: Dataset
     unchanged = dataset_of(*BEFORE[2])
     for data, names in ((changed, {label: "old"}), (unchanged, {other: "new"}), (changed, {})):
         learned_anew(run, replace(data, names=Names(names)))
-        assert dict(read_names(run.path)) == names
+        assert dict(read_run_names(run.path)) == names
 
 
 def test_the_run_describes_the_new_data(run: RunDirectory, changed: Dataset) -> None:

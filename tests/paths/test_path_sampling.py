@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.paths.arrays import PathArrays
-from anyburl.paths.heads import heads_of_graph, listed_heads
-from anyburl.paths.profile import PathProfile
-from anyburl.paths.sampling import sample_paths
-from anyburl.rng import batch_state
+from anyburl.base.rng import batch_state
+from anyburl.bodies.arrays import PathArrays
+from anyburl.bodies.paths import heads_of_graph, listed_heads, sample_paths
+from anyburl.rules.types import PathProfile
 from kernels import arrays_of, examples, table_of
 from reference.graph import Body, Graph, build
 from reference.paths import Path, all_acyclic_paths, all_cyclic_paths, is_straight

@@ -12,8 +12,8 @@ import pytest
 
 import anyburl
 from anyburl import Dataset, RuleSet, RunDirectory
-from anyburl.errors import DataError, MissingExtraError, OptionError
-from anyburl.plotting import (
+from anyburl.base.errors import DataError, MissingExtraError, OptionError
+from anyburl.tools.plotting import (
     AnytimePoint,
     anytime_points,
     calibration_table,
@@ -22,9 +22,10 @@ from anyburl.plotting import (
     plot_cores,
     plot_rewards,
     plot_rules,
+    save,
+    short,
     trace_table,
 )
-from anyburl.plotting.style import save, short
 
 pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install 'anyburl[plot]'")
 

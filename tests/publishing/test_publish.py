@@ -12,14 +12,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anyburl.completion.files import FactFile
-from anyburl.errors import DataError, OptionError
-from anyburl.publishing import table
-from anyburl.publishing.facts import read_facts
-from anyburl.publishing.options import PublishOptions
-from anyburl.publishing.publish import plan_publishing
-from anyburl.triples.dataset import load_dataset
-from anyburl.triples.read_options import ReadOptions
+from anyburl.base.errors import DataError, OptionError
+from anyburl.data.dataset import load_dataset
+from anyburl.data.options import ReadOptions
+from anyburl.reasoning.completion.files import FactFile
+from anyburl.tools.publishing import publish as table
+from anyburl.tools.publishing.options import PublishOptions
+from anyburl.tools.publishing.publish import plan_publishing, read_facts
 from postgresql import PostgresServer, postgres_server
 from serving import stay_on_this_machine
 from sparql_server import SparqlServer, sparql_server
@@ -31,7 +30,7 @@ COLUMNS = ["subject", "relation", "object", "score", "probability", "closed_worl
 @pytest.fixture(autouse=True)
 def no_surprises(monkeypatch: pytest.MonkeyPatch) -> None:
     stay_on_this_machine(monkeypatch)
-    monkeypatch.setattr("anyburl.triples.fetching.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("anyburl.data.remote.fetching.FIRST_PAUSE", 0.0)
     for name in ("USER", "PASSWORD", "TOKEN"):
         monkeypatch.delenv(f"ANYBURL_SPARQL_{name}", raising=False)
 
@@ -228,7 +227,7 @@ def test_a_failure_leaves_no_table_and_no_file(tmp_path: Path, database: str, mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("anyburl.publishing.table._load", interrupted)
+        patch.setattr("anyburl.tools.publishing.publish._load", interrupted)
         with pytest.raises(KeyboardInterrupt):
             plan.write()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["facts.parquet"]
@@ -276,9 +275,9 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
 PUBLISH = """
 import sys, time
 from pathlib import Path
-from anyburl.errors import DataError
+from anyburl.base.errors import DataError
 from anyburl.publishing import table
-from anyburl.publishing.publish import plan_publishing
+from anyburl.tools.publishing.publish import plan_publishing
 
 facts, address, hook, ready, other = sys.argv[1:]
 connected, load = table.connected, table._load

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.errors import OptionError
-from anyburl.explanation.explain import explain_triple
-from anyburl.ranking import aggregation as aggregation_module
-from anyburl.ranking import kernel_evidence, kernel_order
-from anyburl.ranking.aggregation import AGGREGATIONS, Aggregation, parse_aggregation
+from anyburl.base.errors import OptionError
+from anyburl.data import Dataset, TripleTable
+from anyburl.ranking import kernel_order
+from anyburl.ranking import kernel_order as kernel_evidence
+from anyburl.ranking import options as aggregation_module
 from anyburl.ranking.arrays import QueryArrays
-from anyburl.ranking.options import RankKeywords, RankOptions
+from anyburl.ranking.index import to_confidences, to_scores
+from anyburl.ranking.options import AGGREGATIONS, Aggregation, RankKeywords, RankOptions, parse_aggregation
 from anyburl.ranking.queries import make_queries, single_query
-from anyburl.ranking.scores import to_confidences, to_scores
-from anyburl.triples import Dataset, TripleTable
+from anyburl.reasoning.explanation.explain import explain_triple
 from kernels import examples, table_of
 from ranked import AGGREGATIONS as NAMES
 from ranked import Case, Judge, all_queries, as_table, cases, make_ranker

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from anyburl.ranking.queries import make_queries, single_query
-from anyburl.ranking.ranks import target_ranks
-from anyburl.ranking.scores import to_confidences, to_scores
+from anyburl.ranking.index import to_confidences, to_scores
+from anyburl.ranking.queries import make_queries, single_query, target_ranks
 from kernels import examples, random_graphs
 from ranked import (
     AGGREGATIONS,

@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anyburl.completion.facts import FactColumns
-from anyburl.completion.search import make_search
-from anyburl.ranking.aggregation import parse_aggregation
+from anyburl.models.tuned.observations import rule_groups
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.backends.base import QUERIES_AT_A_TIME, Backend, Wanted
-from anyburl.ranking.backends.local import LocalBackend
+from anyburl.ranking.backend import QUERIES_AT_A_TIME, AnswerRequest, Backend, LocalBackend, ReadyRules
+from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import make_queries, take_queries
-from anyburl.ranking.ready import ReadyRules
-from anyburl.tuning.evidence import rule_groups
+from anyburl.reasoning.completion.facts import FactColumns
+from anyburl.reasoning.completion.search import make_search
 from kernels import random_graph
 from ranked import AGGREGATIONS, Case, Judge, Scored, all_queries, as_table, assert_answers, make_ranker, read_answers
 
@@ -72,7 +70,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 def start(kind: str, rules: ReadyRules) -> Backend:
     if kind == "ray":
-        from anyburl.ranking.backends.ray import RayBackend
+        from anyburl.ranking.ray import RayBackend
 
         return RayBackend(rules, 2)
     return LocalBackend(rules, 1 if kind == "one thread" else 3)
@@ -109,14 +107,14 @@ def test_answers_do_not_depend_on_the_backend(backend: Backend, plain: Backend, 
     asked, aggregation = questions(), parse_aggregation(name)
     assert len(asked.entities) > 2 * QUERIES_AT_A_TIME
     for queries in (asked, take_queries(asked, np.arange(3)), take_queries(asked, np.arange(0))):
-        wanted = Wanted(aggregation, top_k=top_k)
+        wanted = AnswerRequest(aggregation, top_k=top_k)
         assert_same(backend.answer(queries, wanted), plain.answer(queries, wanted))
 
 
 @pytest.mark.parametrize("name", AGGREGATIONS)
 def test_answers_are_those_of_the_reference(backend: Backend, blocked: bool, name: str) -> None:
     judge, asked = Judge(CASE), questions()
-    found = read_answers(asked, backend.answer(asked, Wanted(parse_aggregation(name), top_k=4)), N)
+    found = read_answers(asked, backend.answer(asked, AnswerRequest(parse_aggregation(name), top_k=4)), N)
     expected = {query: judge.answer(query, targets, name, blocked, 4) for query, targets in judge.targets().items()}
     assert_answers(found, expected, may_prune=False)
 
@@ -125,7 +123,7 @@ def test_evidence_and_known_answers_do_not_depend_on_the_backend(backend: Backen
     asked, groups = questions(), rule_groups(make_ranker(CASE.graph, CASE.scored).rules)
     chosen: dict[str, Any] = {"top_k": 5, "groups": groups, "keep_known": True}
     asked = asked._replace(excluded_offsets=np.zeros_like(asked.excluded_offsets), excluded=np.empty(0, np.int32))
-    wanted = Wanted(parse_aggregation("noisy-or"), **chosen)
+    wanted = AnswerRequest(parse_aggregation("noisy-or"), **chosen)
     found = backend.answer(asked, wanted)
     assert found.evidence.any()
     assert_same(found, plain.answer(asked, wanted))
@@ -141,7 +139,7 @@ def test_firings_do_not_depend_on_the_backend(backend: Backend, plain: Backend) 
 
 def test_progress_counts_every_query_once(backend: Backend) -> None:
     asked, done = questions(), list[int]()
-    backend.answer(asked, Wanted(parse_aggregation("max")), done.append)
+    backend.answer(asked, AnswerRequest(parse_aggregation("max")), done.append)
     assert sum(done) == len(asked.entities)
 
 

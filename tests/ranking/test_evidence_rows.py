@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from anyburl.ranking.kernel_evidence import N_BEST, PER_GROUP, UNIT, n_columns, tell_evidence
+from anyburl.ranking.kernel_order import N_BEST, PER_GROUP, UNIT, n_columns, tell_evidence
 from kernels import INTERPRETED
 
 pytestmark = [

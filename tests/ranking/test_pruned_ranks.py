@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 import anyburl
+from anyburl.ranking import backend as local
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays
-from anyburl.ranking.backends import local
-from anyburl.ranking.queries import make_queries
+from anyburl.ranking.queries import make_queries, target_ranks
 from anyburl.ranking.ranker import Ranker
-from anyburl.ranking.ranks import target_ranks
 from kernels import INTERPRETED, examples, random_graph
 from ranked import (
     NOT_COUNTED,

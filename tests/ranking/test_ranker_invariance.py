@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.errors import OptionError, RuleError
+from anyburl.base.errors import OptionError, RuleError
+from anyburl.ranking import backend as local
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays
-from anyburl.ranking.backends import local
+from anyburl.ranking.index import build_rule_index
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import make_queries, single_query
-from anyburl.ranking.rule_index import build_rule_index
 from kernels import arrays_of, examples, random_graph, random_graphs
 from ranked import (
     AGGREGATIONS,

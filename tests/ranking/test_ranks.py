@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.ranks import Ranks, target_ranks
+from anyburl.ranking.queries import Ranks, target_ranks
 
 
 def test_ranks_follow_from_the_counts_of_answers() -> None:

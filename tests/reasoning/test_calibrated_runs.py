@@ -14,14 +14,14 @@ from runs import open_run
 
 import anyburl
 from anyburl import DataError, Dataset, Reasoner, RuleSet
-from anyburl.calibration.observations import TOP_K, hold_out, observe_test
 from anyburl.graph.lookup import all_known_answers
+from anyburl.models.calibration.observations import TOP_K, hold_out, observe_test
 from anyburl.ranking.arrays import QueryArrays
+from anyburl.ranking.index import shown_scores
 from anyburl.ranking.ranker import Ranker
-from anyburl.ranking.scores import shown_scores
-from anyburl.reasoning.calibrating import calibrate_ranker
 from anyburl.reasoning.opening import Front
-from anyburl.ruleset.files.run_folder import RULES
+from anyburl.reasoning.reasoner import calibrate_ranker
+from anyburl.rules.files.run_folder import RULES
 
 
 class Facts(NamedTuple):
@@ -195,8 +195,8 @@ def test_with_too_few_facts_there_is_nothing_to_calibrate_on(reasoner: Reasoner)
 def test_a_tuned_model_is_calibrated_on_questions_that_it_has_not_seen(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 800)
-    monkeypatch.setattr("anyburl.tuning.train.MORE_QUESTIONS", 800)
+    monkeypatch.setattr("anyburl.models.tuned.train.MOST_QUESTIONS", 800)
+    monkeypatch.setattr("anyburl.models.tuned.train.MORE_QUESTIONS", 800)
     reasoner, _ = open_run(run, aggregation="tuned", threads=2)
     report = reasoner.calibrate()
     assert report.expected_calibration_error is not None

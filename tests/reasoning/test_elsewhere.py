@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import anyburl
-from anyburl.reasoning.elsewhere import Carried, portable_rows, with_constants
-from anyburl.triples.dataset import Dataset
-from anyburl.tuning.held_out import held_out_questions, take_groups
-from anyburl.tuning.reranker import TunedReranker
+from anyburl.data.dataset import Dataset
+from anyburl.models.tuned.listing import held_out_questions, take_groups
+from anyburl.models.tuned.reranker import TunedReranker
+from anyburl.reasoning.prepared import Carried, portable_rows, with_constants
 
 Fact = tuple[str, str, str]
 

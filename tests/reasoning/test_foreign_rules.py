@@ -8,10 +8,10 @@ import pytest
 
 import anyburl
 from anyburl import Dataset, Learner, LearnOptions, RankOptions, Reasoner, RuleSet
-from anyburl.errors import DataError, RuleError
-from anyburl.evaluation.evaluate import evaluate_split
+from anyburl.base.errors import DataError, RuleError
 from anyburl.graph.stored import graph_of
 from anyburl.ranking.ranker import make_ranker
+from anyburl.reasoning.evaluation import evaluate_split
 from ruleset.samples import assert_same
 
 TRAIN = [("ed", "lives", "nl"), ("lisa", "lives", "nl"), ("nl", "lang", "dutch"), ("ed", "speaks", "dutch")]

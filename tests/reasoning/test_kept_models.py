@@ -15,18 +15,17 @@ from runs import Heard, copy_run, make_run, open_run, told, write_data
 
 import anyburl
 from anyburl import RankOptions, Reasoner, RuleSet
-from anyburl.embedding.model import Embedding
-from anyburl.embedding.stored import save_embedding
-from anyburl.errors import RunError
-from anyburl.evaluation.kept_metrics import METRICS, keep_metrics, read_metrics
-from anyburl.kept import damaged
+from anyburl.base.errors import RunError
+from anyburl.base.writing import damaged
+from anyburl.models.embedding.model import Embedding, save_embedding
+from anyburl.models.tuned.observations import rule_groups
+from anyburl.models.tuned.reranker import TunedReranker
+from anyburl.models.tuned.train import Tuning
 from anyburl.reasoning import opening
+from anyburl.reasoning.metrics import METRICS, keep_metrics, read_metrics
 from anyburl.reasoning.opening import Front
 from anyburl.reasoning.prepared import CARD, PREPARED, Prepared
-from anyburl.ruleset.files.run_folder import RULES
-from anyburl.tuning.evidence import rule_groups
-from anyburl.tuning.reranker import TunedReranker
-from anyburl.tuning.train import Tuning
+from anyburl.rules.files.run_folder import RULES
 
 USED = "using the tuned model kept in {run}"
 
@@ -294,7 +293,7 @@ def test_a_model_that_cannot_be_kept_is_used_all_the_same(run: Path) -> None:
 def test_a_model_of_trees_comes_back_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On geo there is enough to learn from, if only from a few questions."""
     for name in ("MOST_QUESTIONS", "MORE_QUESTIONS"):
-        monkeypatch.setattr(f"anyburl.tuning.train.{name}", 500)
+        monkeypatch.setattr(f"anyburl.models.tuned.train.{name}", 500)
     anyburl.learn("geo", paths=3000, seed=1, out=tmp_path / "run")
     first, _ = open_tuned(tmp_path / "run", threads=2)
     monkeypatch.setattr(opening, "tune", None)

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from anyburl import DataError, Dataset, OptionError, Reasoner, RuleSet
+from anyburl.data.names import Names
 from anyburl.reasoning import predicting
 from anyburl.reasoning.queries import Query, make_query, read_queries
-from anyburl.triples.names import Names
 
 TRAIN = [
     ("ed", "lives", "holland"),

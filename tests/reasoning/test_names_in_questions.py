@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anyburl import DataError, Dataset, Reasoner, UnknownLabelError
-from anyburl.triples.names import Names, read_names
+from anyburl.data.names import Names, read_names
 from ruleset.samples import make_rules
 
 TRAIN = [("Q1", "P1", "Q2"), ("Q3", "P1", "Q2"), ("Q2", "P2", "Q4"), ("Q2", "P2", "Q5"), ("Q1", "P3", "Q4")]

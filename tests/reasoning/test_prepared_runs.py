@@ -16,10 +16,10 @@ from runs import copy_run, make_run, open_run, people, told, write_data
 
 import anyburl
 from anyburl import Reasoner, RuleSet, RunDirectory
-from anyburl.errors import RunError
+from anyburl.base.errors import RunError
+from anyburl.base.sealed import TAG
 from anyburl.reasoning.opening import Front, make_prepared
 from anyburl.reasoning.prepared import CARD, NotPreparedError, can_prepare, open_prepared
-from anyburl.sealed import TAG
 
 
 @pytest.fixture(scope="module")

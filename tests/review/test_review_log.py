@@ -15,10 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.errors import AnyburlError, DataError, InvalidOptionError, RunError
-from anyburl.review.log import ReviewLog
-from anyburl.review.review import Review
-from anyburl.triples.files import read_triples
+from anyburl.base.errors import AnyburlError, DataError, InvalidOptionError, RunError
+from anyburl.data.files import read_triples
+from anyburl.tools.review import Review, ReviewLog
 
 A, B = ("a", "r", "b"), ("b", "r", "c")
 STATEMENT = "<urn:anyburl:a> <urn:anyburl:r> <urn:anyburl:b> .\n"

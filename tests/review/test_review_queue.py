@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from anyburl import Reasoner
-from anyburl.errors import InvalidOptionError, UnknownLabelError
-from anyburl.review.log import ReviewLog
-from anyburl.review.queue import ReviewQueue
-from anyburl.review.queue import review_queue as timed_queue
-from anyburl.triples import Dataset
+from anyburl.base.errors import InvalidOptionError, UnknownLabelError
+from anyburl.data import Dataset
+from anyburl.tools.review import ReviewLog, ReviewQueue
+from anyburl.tools.review import review_queue as timed_queue
 from ruleset.samples import make_rules
 
 FACTS = [(f"p{i}", "lives", "nl") for i in range(5)] + [("p0", "speaks", "dutch"), ("p1", "knows", "p0")]

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from anyburl.errors import RuleError
+from anyburl.base.errors import RuleError
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
 from anyburl.rules.syntax import parse_rule
 from anyburl.rules.types import RuleType

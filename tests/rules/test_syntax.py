@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from anyburl.errors import RuleError
+from anyburl.base.errors import RuleError
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
 from anyburl.rules.syntax import escape_label, format_rule, parse_rule, unescape_label, unwritable_labels
 from kernels import examples

@@ -9,10 +9,10 @@ import polars as pl
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from anyburl.rules.files.labelled import encode_rules, label_rules
 from anyburl.rules.rule import Rule
+from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.syntax import parse_rule
-from anyburl.ruleset import RuleSet
-from anyburl.ruleset.files.labelled import encode_rules, label_rules
 from rules.strategies import labels, rules
 
 Scores = tuple[int, int]

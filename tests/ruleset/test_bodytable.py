@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.ruleset import bodytable
-from anyburl.ruleset.bodytable import dense_numbers, distinct_rows, joint_keys, merge_tables, pad_lists
+from anyburl.rules import bodytable
+from anyburl.rules.bodytable import dense_numbers, distinct_rows, joint_keys, merge_tables, pad_lists
 
 lists = st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=12)
 

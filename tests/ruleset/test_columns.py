@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from anyburl.errors import RuleError
+from anyburl.base.errors import RuleError
+from anyburl.data import Vocabulary
+from anyburl.rules.columns import REQUIRED, RuleColumns
+from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import RuleType
-from anyburl.ruleset import RuleColumns, RuleSet
-from anyburl.ruleset.columns import REQUIRED
-from anyburl.triples import Vocabulary
 from ruleset.samples import assert_same, make_rules, rule_sets
 
 

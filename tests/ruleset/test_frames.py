@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.errors import MissingExtraError
+from anyburl.base.errors import MissingExtraError
+from anyburl.rules import labels
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
-from anyburl.ruleset import RuleSet, labels
+from anyburl.rules.ruleset import RuleSet
 from ruleset.samples import assert_same, make_rules, rule_sets
 
 X = Variable("X")

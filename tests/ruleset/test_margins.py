@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from anyburl import RuleSet, Vocabulary, learn, load_dataset, rescore
-from anyburl.ruleset.files.run_folder import write_part
+from anyburl.rules.files.run_folder import write_part
 from ruleset.samples import make_rules
 
 

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl import Dataset, RuleSet, learn, load_dataset, measure, rescore
+from anyburl.bodies.counting import count_rules, counting_limits
 from anyburl.graph.build import build_graph
-from anyburl.ruleset.columns import MEASURES
-from anyburl.ruleset.counting import count_rules, counting_limits
-from anyburl.ruleset.measures import confidence, lift, value
+from anyburl.rules.columns import MEASURES, confidence, lift, value
 from kernels import examples, table_of
 from reference.measures import Measurer, Measures
 from reference.scoring import RuleLike

@@ -20,7 +20,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 
-NAME, SOURCE, LAST_FIELD, NEW_FIELD = "anyburl.ruleset.columns", Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+NAME, SOURCE, LAST_FIELD, NEW_FIELD = "anyburl.rules.columns", Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
 class Edited(SourceFileLoader):
     def get_code(self, fullname):
@@ -44,9 +44,9 @@ import pytest
 import anyburl
 from anyburl import Dataset, LearnOptions, RuleError, RuleSet, RunDirectory, Vocabulary
 from anyburl.cli.tables import rule_rows, rules_table
-from anyburl.learning.engines.parcels import pack_rules, unpack_rules
-from anyburl.paths.profile import PathProfile
-from anyburl.ruleset.files.run_folder import read_part, write_part
+from anyburl.learning.engines.actor import pack_rules, unpack_rules
+from anyburl.rules.types import PathProfile
+from anyburl.rules.files.run_folder import read_part, write_part
 from ruleset.samples import make_rules
 
 texts = ["speaks(X,Y) <= lives(X,A), lang(A,Y)", "speaks(X,dutch) <= lives(X,nl)", "speaks(ed,Y) <= lang(A,Y)"]

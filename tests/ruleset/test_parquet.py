@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from anyburl.errors import RuleError, RunError
+from anyburl.base.errors import RuleError, RunError
+from anyburl.data import Vocabulary
+from anyburl.rules import frames, labels
+from anyburl.rules.files import parquet
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
-from anyburl.ruleset import RuleSet, frames, labels
-from anyburl.ruleset.files import parquet
-from anyburl.triples import Vocabulary
+from anyburl.rules.ruleset import RuleSet
 from ruleset.samples import assert_same, make_rules, rule_sets
 
 X = Variable("X")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anyburl.ruleset import RuleSet
+from anyburl.rules.ruleset import RuleSet
 
 EXPECTED = {
     "WN18RR": {"B": 783, "Uc": 27839, "Ud": 7869, "Z": 30},

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.errors import InvalidOptionError
-from anyburl.ruleset import RuleSet
-from anyburl.ruleset.lattice import RuleLattice
+from anyburl.base.errors import InvalidOptionError
+from anyburl.rules.lattice import RuleLattice
+from anyburl.rules.ruleset import RuleSet
 from reference.subsumption import is_more_general
 from ruleset.samples import make_rules
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anyburl.base.errors import OptionError, RuleError, UnknownLabelError
 from anyburl.cli.choosing import ORDERS, SMOOTHING
-from anyburl.errors import OptionError, RuleError, UnknownLabelError
+from anyburl.data import Vocabulary
+from anyburl.rules import selection
 from anyburl.rules.rule import Rule
+from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import RuleType
-from anyburl.ruleset import RuleSet, selection
-from anyburl.triples import Vocabulary
 from rules.strategies import rules as rule_objects
 from ruleset.samples import assert_same, make_rules, rule_sets
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from anyburl.errors import OptionError, RunError
-from anyburl.ruleset import RuleSet, labels
-from anyburl.ruleset.files import run_folder
-from anyburl.ruleset.files.run_folder import write_part
-from anyburl.triples import Vocabulary
+from anyburl.base.errors import OptionError, RunError
+from anyburl.data import Vocabulary
+from anyburl.rules import labels
+from anyburl.rules.files import run_folder
+from anyburl.rules.files.run_folder import write_part
+from anyburl.rules.ruleset import RuleSet
 from ruleset.samples import assert_same, make_rules
 
 NUMBERS = {"number": 1, "elapsed": 10.0, "rules": 4, "dropped": 1, "paths": 5, "bodies": 6}
@@ -255,7 +256,7 @@ def test_options_that_describe_no_run_are_refused(folder: Path, described: str) 
 
 def test_damaged_triples_and_names_are_named(folder: Path, rules: RuleSet) -> None:
     (folder / run_folder.OPTIONS).write_text('{"data": {}, "options": {}}')
-    for name, read in ((run_folder.TRAIN, run_folder.read_train), (run_folder.NAMES, run_folder.read_names)):
+    for name, read in ((run_folder.TRAIN, run_folder.read_train), (run_folder.NAMES, run_folder.read_run_names)):
         (folder / name).write_bytes(b"junk")
         with pytest.raises(RunError, match=f"{name} is damaged"):
             read(folder)

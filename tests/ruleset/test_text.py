@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyburl.errors import RuleError
+from anyburl.base.errors import RuleError
+from anyburl.data import Vocabulary
+from anyburl.rules.files import anyburl as anyburl_text
+from anyburl.rules.labels import float_texts
 from anyburl.rules.rule import Atom, Constant, Rule, Variable
+from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.syntax import entity_fault, parse_rule, relation_fault
-from anyburl.ruleset import RuleSet
-from anyburl.ruleset.files import anyburl_text
-from anyburl.ruleset.labels import float_texts
-from anyburl.triples import Vocabulary
 from rules.strategies import writable_entities, writable_relations
 from ruleset.samples import assert_same, make_rules, rule_sets
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl import load_dataset
-from anyburl.errors import InvalidOptionError
-from anyburl.search.search import LabelSearch
-from anyburl.triples.names import Names
+from anyburl.base.errors import InvalidOptionError
+from anyburl.data.names import Names
+from anyburl.reasoning.search.search import LabelSearch
 from reference import label_search as reference
 
 CITIES = [

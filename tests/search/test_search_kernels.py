@@ -9,11 +9,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anyburl.search.arrays import BLOCK, LabelIndex
-from anyburl.search.folding import SYMBOLS
-from anyburl.search.index import build_index
-from anyburl.search.kernel_grams import fold_texts, write_grams
-from anyburl.search.kernel_match import TYPO, count_blocks, find_starts, match_blocks, near_blocks
+from anyburl.reasoning.search.arrays import BLOCK, LabelIndex
+from anyburl.reasoning.search.kernel import (
+    TYPO,
+    count_blocks,
+    find_starts,
+    fold_texts,
+    match_blocks,
+    near_blocks,
+    write_grams,
+)
+from anyburl.reasoning.search.search import SYMBOLS, index_labels
 from reference import label_search as reference
 
 pytestmark = pytest.mark.kernel
@@ -30,7 +36,7 @@ def as_bytes(text: str) -> NDArray[np.uint8]:
 
 def index_of(texts: list[str]) -> tuple[LabelIndex, list[str]]:
     """An index of texts that are folded already, and the texts in its order."""
-    return build_index(pl.Series(texts, dtype=pl.String), None), sorted(texts)
+    return index_labels(pl.Series(texts, dtype=pl.String), None), sorted(texts)
 
 
 @given(st.lists(any_text, max_size=5))

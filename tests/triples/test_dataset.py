@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anyburl.errors import DataError, OptionError
-from anyburl.triples import Dataset, TripleTable, load_dataset, write_triples
+from anyburl.base.errors import DataError, OptionError
+from anyburl.data import Dataset, TripleTable, load_dataset, write_triples
 
 TRAIN = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch"), ("ed", "married", "lisa")]
 VALID = [("lisa", "married", "ed")]

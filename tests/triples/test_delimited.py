@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anyburl.errors import DataError, InvalidOptionError
-from anyburl.triples import COLUMNS, load_dataset, read_triples, write_triples
-from anyburl.triples.delimited import _last_end
-from anyburl.triples.files import read_batches
-from anyburl.triples.read_options import ReadOptions
+from anyburl.base.errors import DataError, InvalidOptionError
+from anyburl.data import COLUMNS, load_dataset, read_triples, write_triples
+from anyburl.data.files import read_batches
+from anyburl.data.formats.delimited import _last_end
+from anyburl.data.options import ReadOptions
 
 ROWS = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch")]
 NASTY = [
@@ -177,7 +177,7 @@ def test_records_end_where_a_line_does_and_all_quotes_are_closed(text: str) -> N
 def test_a_quote_that_nothing_closes_is_found_before_the_whole_file_is_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anyburl.triples.delimited.LONGEST", 100)
+    monkeypatch.setattr("anyburl.data.formats.delimited.LONGEST", 100)
     path = written(tmp_path, 's,p,o\na,b,"c\n' + "a,b,c\n" * 100)
     with pytest.raises(DataError, match=r"train.csv:\d+: expected fields separated by commas, quoted where needed"):
         list(read_batches(path, size=10))

@@ -16,10 +16,10 @@ from urllib.request import Request
 
 import pytest
 
-from anyburl.errors import DataError
-from anyburl.triples import load_dataset, write_triples
-from anyburl.triples.registry import download_folder
-from anyburl.triples.sources import fetch_dataset
+from anyburl.base.errors import DataError
+from anyburl.data import load_dataset, write_triples
+from anyburl.data.catalogue import download_folder
+from anyburl.data.sources import fetch_dataset
 from serving import FileServer, blob_id
 
 TRAIN = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch")]
@@ -223,8 +223,8 @@ def test_a_built_in_address_is_asked_for_when_its_name_is_used(home: Path, monke
     def refuse(request: Request, timeout: float) -> None:
         raise URLError(ConnectionRefusedError(111, "Connection refused"))
 
-    monkeypatch.setattr("anyburl.triples.fetching.RETRIES", 0)
-    monkeypatch.setattr("anyburl.triples.fetching.urlopen", refuse)
+    monkeypatch.setattr("anyburl.data.remote.fetching.RETRIES", 0)
+    monkeypatch.setattr("anyburl.data.remote.fetching.urlopen", refuse)
     assert re.fullmatch(
         r"https://raw\.githubusercontent\.com/.*/FB15k-237/train\.txt cannot be downloaded: Connection refused",
         refusal("fb15k-237"),

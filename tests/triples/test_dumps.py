@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from anyburl import DataError, InvalidOptionError, ReadOptions, build_index, load_dataset
-from anyburl.triples.files import read_batches, write_triples
-from anyburl.triples.gathered import Gathered
+from anyburl.data.files import read_batches, write_triples
+from anyburl.data.options import Gathered
 
 WD, WDT, FB = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/", "http://rdf.freebase.com/ns/"
 SITE, SCHEMA = "http://www.wikidata.org", "http://schema.org/"

@@ -11,9 +11,9 @@ from urllib.error import HTTPError, URLError
 
 import pytest
 
-from anyburl.errors import DataError
-from anyburl.triples import fetching
-from anyburl.triples.fetching import fetch
+from anyburl.base.errors import DataError
+from anyburl.data.remote import fetching
+from anyburl.data.remote.fetching import fetch
 from serving import FileServer
 
 CONTENT = bytes(range(256)) * 100

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from anyburl.errors import DataError
-from anyburl.triples import COLUMNS, TripleTable, read_triples, write_triples
-from anyburl.triples.files import read_batches
-from anyburl.triples.read_options import ReadOptions
+from anyburl.base.errors import DataError
+from anyburl.data import COLUMNS, TripleTable, read_triples, write_triples
+from anyburl.data.files import read_batches
+from anyburl.data.options import ReadOptions
 from kernels import examples
 
 ROWS = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch")]
@@ -340,7 +340,7 @@ def test_commas_are_answered_with_what_would_do(tmp_path: Path) -> None:
 def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    monkeypatch.setattr("anyburl.triples.lines.MOST_REST", 100_000)
+    monkeypatch.setattr("anyburl.data.formats.delimited.MOST_REST", 100_000)
     pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(suffix).suffix, bytes)
     file = tmp_path / f"graph{suffix}"
     file.write_bytes(pack(b"subject,relation,object\n" + b"a" * 200_000))

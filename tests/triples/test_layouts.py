@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from anyburl.errors import DataError
-from anyburl.graph.dataset_index import build_index
-from anyburl.triples import load_dataset, read_triples
-from anyburl.triples.read_options import ReadOptions
+from anyburl.base.errors import DataError
+from anyburl.data import load_dataset, read_triples
+from anyburl.data.options import ReadOptions
+from anyburl.graph.stored import build_index
 
 EDGES = [("HGNC:11603", "biolink:contributes_to", "MONDO:5002"), ("HGNC:1", "biolink:related_to", "x|y")]
 NODES = [

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from anyburl.errors import DataError
-from anyburl.triples.names import Names, read_names
+from anyburl.base.errors import DataError
+from anyburl.data.names import Names, read_names
 
 
 def write(folder: Path, content: str | bytes, name: str = "names.tsv") -> Path:

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anyburl.errors import DataError
-from anyburl.triples import load_dataset
-from anyburl.triples.read_options import ReadOptions
+from anyburl.base.errors import DataError
+from anyburl.data import load_dataset
+from anyburl.data.options import ReadOptions
 
 FACTS = [("ed", "speaks", "dutch"), ("lisa", "born in", "(A), \"B\"\n'é'"), ("lisa", "speaks", "dutch")]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from anyburl import DataError, MissingExtraError, ReadOptions, load_dataset
-from anyburl.triples.files import read_batches, read_triples
-from anyburl.triples.rdf_names import read_labels
+from anyburl.data.files import read_batches, read_triples
+from anyburl.data.formats.rdf import read_labels
 
 KEEP = ReadOptions(literals="keep")
 EX = "http://example.org/"
@@ -216,7 +216,7 @@ def test_entities_in_other_encodings_are_never_parsed(tmp_path: Path, encoding: 
 
 
 def test_entities_late_in_a_file_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anyburl.triples.rdf.BLOCK", 100)
+    monkeypatch.setattr("anyburl.data.formats.rdf.BLOCK", 100)
     for n_spaces in range(90, 110):  # some of them are on both sides of the border between two blocks
         (tmp_path / "a.rdf").write_text(" " * n_spaces + rdf_xml('<!DOCTYPE x [<!ENTITY a "http://x/">]>'))
         with pytest.raises(DataError, match=r"in the first 100 bytes, got later ones|that stand for at most"):
@@ -242,8 +242,8 @@ def test_document_types_without_entities_are_read(tmp_path: Path, declared: str)
 def test_text_that_may_repeat_an_entity_over_and_over_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anyburl.triples.rdf.BLOCK", 1000)
-    monkeypatch.setattr("anyburl.triples.rdf.MOST_EXPANDED", 5000)
+    monkeypatch.setattr("anyburl.data.formats.rdf.BLOCK", 1000)
+    monkeypatch.setattr("anyburl.data.formats.rdf.MOST_EXPANDED", 5000)
     for declared, n in (('<!DOCTYPE x [<!ENTITY a "ha">]>', 1000), ("", 100_000)):
         (tmp_path / "a.rdf").write_text(rdf_xml(declared, text="&amp;" * n))
         read_triples(tmp_path / "a.rdf")

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl import DataError, ReadOptions, load_dataset
-from anyburl.triples import ranges
-from anyburl.triples.files import read_batches, read_triples
-from anyburl.triples.gathered import Gathered
-from anyburl.triples.names import read_names
-from anyburl.triples.ranges import DATE, N_RANGES, NUMBER, Values
+from anyburl.data.files import read_batches, read_triples
+from anyburl.data.formats import rdf_reader as ranges
+from anyburl.data.formats.rdf_reader import DATE, N_RANGES, NUMBER, Values
+from anyburl.data.names import read_names
+from anyburl.data.options import Gathered
 
 pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed: pip install 'anyburl[rdf]'")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import anyburl
 from anyburl import DataError, ReadOptions, load_dataset
-from anyburl.triples.files import read_triples, write_triples
+from anyburl.data.files import read_triples, write_triples
 from rules.strategies import rdf_labels
 
 oxigraph: Any = pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed: pip install 'anyburl[rdf]'")

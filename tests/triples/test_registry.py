@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from anyburl.errors import DataError
-from anyburl.triples import Dataset, load_dataset, write_triples
-from anyburl.triples.entries import SPLITS
-from anyburl.triples.registry import find_entry, plain_name, registry
+from anyburl.base.errors import DataError
+from anyburl.data import Dataset, load_dataset, write_triples
+from anyburl.data.catalogue import find_entry, plain_name, registry
+from anyburl.data.entries import SPLITS
 from serving import blob_id
 
 PINNED = r"https://raw\.githubusercontent\.com/[\w-]+/[\w-]+/[0-9a-f]{40}/[\w./-]+\.txt"

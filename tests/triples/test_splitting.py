@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.errors import DataError, InvalidOptionError
-from anyburl.graph.dataset_index import build_index
-from anyburl.triples import SPLITS, Dataset, TripleTable, load_dataset, write_triples
-from anyburl.triples.dataset import load_recorded
-from anyburl.triples.read_options import ReadOptions
-from anyburl.triples.splitting import divide
+from anyburl.base.errors import DataError, InvalidOptionError
+from anyburl.data import SPLITS, Dataset, TripleTable, load_dataset, write_triples
+from anyburl.data.dataset import load_recorded, split_rows
+from anyburl.data.options import ReadOptions
+from anyburl.graph.stored import build_index
 from reference import splitting as reference
 
 EIGHTY = ReadOptions(split=(0.8, 0.1, 0.1), split_seed=3)
@@ -34,7 +33,7 @@ def test_triples_are_divided_as_by_hand(
 ) -> None:
     order = list(range(len(triples)))
     chance.shuffle(order)
-    parts = divide(np.array(triples, np.int32).reshape(-1, 3), np.array(order, np.int64), shares)
+    parts = split_rows(np.array(triples, np.int32).reshape(-1, 3), np.array(order, np.int64), shares)
     found = [{triples[row] for row in np.flatnonzero(parts == part)} for part in range(3)]
     assert found == reference.divide([triples[row] for row in order], shares)
 

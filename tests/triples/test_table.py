@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.errors import DataError, UnknownLabelError
-from anyburl.triples import TripleTable, Vocabulary
-from anyburl.triples.table import sorted_unique
+from anyburl.base.errors import DataError, UnknownLabelError
+from anyburl.data import TripleTable, Vocabulary
+from anyburl.data.table import sorted_unique
 
 FACTS = [
     ("lisa", "speaks", "dutch"),

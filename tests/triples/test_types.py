@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl import Dataset
-from anyburl.triples.prefixes import RDF_TYPE, SUBCLASS
-from anyburl.triples.types import all_types, default_types, stated_types
+from anyburl.data.dataset import all_types, default_types, stated_types
+from anyburl.data.terms import RDF_TYPE, SUBCLASS
 
 things, classes = st.sampled_from("abc"), st.sampled_from("KLMN")
 

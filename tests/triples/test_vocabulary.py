@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.errors import DataError, UnknownLabelError
-from anyburl.triples import SELF_TOKEN, Vocabulary
+from anyburl.base.errors import DataError, UnknownLabelError
+from anyburl.data import SELF_TOKEN, Vocabulary
 
 characters = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 labels = st.text(characters, min_size=1, max_size=6).filter(str.strip)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import anyburl
 from anyburl.graph.build import build_graph
-from anyburl.tuning.fallback import N_COLUMNS, Fallback, make_place
-from anyburl.tuning.kernel_walks import WalkArrays, fill_walks
+from anyburl.models.tuned.fallback import N_FALLBACK_COLUMNS, Fallback, make_place
+from anyburl.models.tuned.kernel_likeness import WalkArrays, fill_walks
 from kernels import arrays_of
 from reference.walks import walk_shares
 from strategies import SmallGraph, graphs
@@ -63,7 +63,7 @@ def test_columns_hold_what_scores_are_made_of(drawn: SmallGraph, data: st.DataOb
     questions = np.repeat(np.arange(len(entities)), n_entities)
     candidates = np.tile(np.arange(n_entities, dtype=np.int32), len(entities))
     columns = fallback.columns(entities, relations, questions, candidates)
-    assert columns.shape == (len(candidates), N_COLUMNS)
+    assert columns.shape == (len(candidates), N_FALLBACK_COLUMNS)
     assert np.isfinite(columns).all()
     assert columns[:, 0].tolist() == pytest.approx(scores.ravel().tolist(), abs=1e-2)
 
@@ -79,8 +79,8 @@ def test_an_entity_fits_where_entities_like_it_stand() -> None:
 
 
 def test_a_tuned_model_leaves_no_question_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 500)
-    monkeypatch.setattr("anyburl.tuning.train.MORE_QUESTIONS", 500)
+    monkeypatch.setattr("anyburl.models.tuned.train.MOST_QUESTIONS", 500)
+    monkeypatch.setattr("anyburl.models.tuned.train.MORE_QUESTIONS", 500)
     data = anyburl.load_dataset("geo")
     rules = anyburl.learn(data, paths=20_000, seed=1, threads=2)
     reasoner = anyburl.Reasoner(rules.filter(relation="capital"), data, aggregation="tuned", threads=2)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anyburl.tuning import model
-from anyburl.tuning.kernel import ForestArrays
-from anyburl.tuning.model import PARAMETERS, TunedModel, fit, join_forests, to_forest
+from anyburl.models.tuned import model
+from anyburl.models.tuned.kernel_gradients import ForestArrays
+from anyburl.models.tuned.model import PARAMETERS, TunedModel, fit, join_forests, to_forest
 from kernels import examples
 
 N_COLUMNS = 7

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.tuning import lessons
-from anyburl.tuning.kernel_gradients import LEAST_HESSIAN, fill_choice, fill_pairs
-from anyburl.tuning.lessons import Lessons
+from anyburl.models.tuned import model as lessons
+from anyburl.models.tuned.kernel_gradients import LEAST_HESSIAN, fill_choice, fill_pairs
+from anyburl.models.tuned.model import Lessons
 from reference.gradients import choice_loss, pair_gradients
 
 SCORES = st.sampled_from([-2.0, -0.5, 0.0, 0.25, 1.0, 3.0])

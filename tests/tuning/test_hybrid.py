@@ -44,9 +44,9 @@ def data() -> Dataset:
 def few_questions() -> Iterator[None]:
     """Train on a few questions: that is enough to tell the models apart."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 500)
-        patch.setattr("anyburl.tuning.train.MORE_QUESTIONS", 500)
-        patch.setattr("anyburl.tuning.train.FEW_QUESTIONS", 100)
+        patch.setattr("anyburl.models.tuned.train.MOST_QUESTIONS", 500)
+        patch.setattr("anyburl.models.tuned.train.MORE_QUESTIONS", 500)
+        patch.setattr("anyburl.models.tuned.train.FEW_QUESTIONS", 100)
         yield
 
 
@@ -70,7 +70,7 @@ def test_a_model_that_knows_more_ranks_better(hybrid: Reasoner, rules: RuleSet, 
 
 def test_batches_do_not_matter(hybrid: Reasoner, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = hybrid.evaluate("valid").metrics
-    monkeypatch.setattr("anyburl.tuning.listing.QUESTIONS_AT_A_TIME", 7)
+    monkeypatch.setattr("anyburl.models.tuned.listing.QUESTIONS_AT_A_TIME", 7)
     assert hybrid.evaluate("valid").metrics == whole
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import anyburl
 from anyburl.graph.build import build_graph
-from anyburl.tuning import likeness
-from anyburl.tuning.likeness import LEAST_LENGTH, Likeness
+from anyburl.models.tuned import fallback as likeness
+from anyburl.models.tuned.fallback import LEAST_LENGTH, Likeness
 from kernels import arrays_of
 from reference.likeness import ReferenceLikeness
 from strategies import SmallGraph, graphs
@@ -32,7 +32,7 @@ def test_columns_are_those_of_the_reference(drawn: SmallGraph, most: int, thread
     offsets = np.arange(len(entities) + 1) * n_entities
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(likeness, "MOST_TOLD", most)
-        patch.setattr("anyburl.tuning.sharing.QUESTIONS_AT_A_TIME", 3)
+        patch.setattr("anyburl.models.tuned.fallback.QUESTIONS_AT_A_TIME", 3)
         told = Likeness(arrays_of(drawn), threads).columns(entities, relations, offsets, candidates)
     for row, question in enumerate(questions):
         relation, backward = int(relations[question]) % n_relations, bool(relations[question] >= n_relations)

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
+from anyburl.models.tuned.observations import Lists, find_answers, reorder, rerank
+from anyburl.models.tuned.opinion import Opinion
 from anyburl.ranking.arrays import QueryArrays, empty_answers
-from anyburl.tuning.evidence import Lists
-from anyburl.tuning.opinion import Opinion
-from anyburl.tuning.rerank import find_answers, reorder, rerank
 
 N_ENTITIES, N_QUERIES = 7, 3
 

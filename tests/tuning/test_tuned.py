@@ -13,17 +13,15 @@ import pytest
 
 import anyburl
 from anyburl import DataError, Dataset, RankOptions, Reasoner, RuleSet
-from anyburl.explanation.explain import explain_triple
 from anyburl.graph.stored import graph_of
-from anyburl.ranking.queries import make_queries
+from anyburl.models.tuned import train
+from anyburl.models.tuned.listing import TOP_K, held_out_questions
+from anyburl.models.tuned.observations import evidence_row, lists_of, rule_groups
+from anyburl.models.tuned.reranker import TunedReranker
+from anyburl.models.tuned.train import Tuning, tune
+from anyburl.ranking.queries import make_queries, target_ranks
 from anyburl.ranking.ranker import Ranker, make_ranker
-from anyburl.ranking.ranks import target_ranks
-from anyburl.tuning import train
-from anyburl.tuning.evidence import evidence_row, lists_of, rule_groups
-from anyburl.tuning.held_out import held_out_questions
-from anyburl.tuning.listing import TOP_K
-from anyburl.tuning.reranker import TunedReranker
-from anyburl.tuning.train import Tuning, tune
+from anyburl.reasoning.explanation.explain import explain_triple
 
 TUNED = RankOptions(aggregation="tuned", threads=2)
 
@@ -42,9 +40,9 @@ def rules(data: Dataset) -> RuleSet:
 def few_questions() -> Iterator[None]:
     """Train on a few questions: that is enough to be better than any fixed aggregation."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("anyburl.tuning.train.MOST_QUESTIONS", 800)
-        patch.setattr("anyburl.tuning.train.MORE_QUESTIONS", 800)
-        patch.setattr("anyburl.tuning.train.FEW_QUESTIONS", 200)
+        patch.setattr("anyburl.models.tuned.train.MOST_QUESTIONS", 800)
+        patch.setattr("anyburl.models.tuned.train.MORE_QUESTIONS", 800)
+        patch.setattr("anyburl.models.tuned.train.FEW_QUESTIONS", 200)
         yield
 
 
@@ -128,7 +126,7 @@ def test_ranks_count_the_candidates_before_the_target(ranker: Ranker, data: Data
 def test_batches_do_not_matter(ranker: Ranker, data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     queries, _ = make_queries(data.test.triples[:50], [], data.vocabulary.n_relations)
     whole = ranker.answer(queries, top_k=5)
-    monkeypatch.setattr("anyburl.tuning.listing.QUESTIONS_AT_A_TIME", 7)
+    monkeypatch.setattr("anyburl.models.tuned.listing.QUESTIONS_AT_A_TIME", 7)
     for name, values in ranker.answer(queries, top_k=5)._asdict().items():
         assert np.array_equal(values, getattr(whole, name)), name
 
@@ -181,8 +179,8 @@ def test_a_contribution_is_what_would_be_lost_without_the_rule(ranker: Ranker, r
 def test_below_what_the_model_puts_in_order_contributions_are_those_of_the_fixed_aggregation(
     reasoner: Reasoner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anyburl.tuning.listing.lists_of", lambda answers, longest: lists_of(answers, 0))
-    monkeypatch.setattr("anyburl.tuning.listing.SHORT", 0)
+    monkeypatch.setattr("anyburl.models.tuned.listing.lists_of", lambda answers, longest: lists_of(answers, 0))
+    monkeypatch.setattr("anyburl.models.tuned.listing.SHORT", 0)
     triple, fixed = ("Bangladesh", "time_zone", "Asia/Dhaka"), tuning_of(reasoner.ranker).aggregation
     found, expected = (one.explain(triple) for one in (reasoner, reasoner.with_aggregation(fixed)))
     assert (found.rank, found.score) == (expected.rank, expected.score)

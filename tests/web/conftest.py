@@ -12,9 +12,8 @@ from web_world import write_world
 import anyburl
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.web.app import create_app
-from anyburl.web.explorer import Explorer
+from anyburl.web.explorer import Explorer, warm_up_explorer
 from anyburl.web.options import ServeOptions
-from anyburl.web.warmup import warm_up_explorer
 
 Serve = Callable[..., TestClient]
 

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.websockets import WebSocketDisconnect
 
-from anyburl.errors import OptionError
+from anyburl.base.errors import OptionError
 from anyburl.web.guard import host_name, inside, origin_host
 from anyburl.web.options import ServeOptions
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from anyburl.web.cache import PageCache, keep
 from anyburl.web.lanes import BusyError, Lane
+from anyburl.web.site import PageCache, tagged_response
 
 
 def test_a_lane_refuses_when_too_many_wait() -> None:
@@ -120,7 +120,7 @@ def test_what_two_ask_at_once_is_computed_once_and_what_fails_is_not_kept() -> N
         await asyncio.sleep(0.01)
         if len(calls) == 1:
             raise ValueError
-        return keep(b"done", "text/plain")
+        return tagged_response(b"done", "text/plain")
 
     async def ask() -> list[Any]:
         cache = PageCache()
@@ -140,7 +140,7 @@ def test_the_cache_holds_no_more_than_it_may() -> None:
         for number in range(50):
 
             async def compute(number: int = number) -> Any:
-                return keep(bytes([number]) * 100, "text/plain")
+                return tagged_response(bytes([number]) * 100, "text/plain")
 
             await cache.get(str(number), compute)
         return len(cache._kept)

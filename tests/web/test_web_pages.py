@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from markupsafe import escape
 from web_world import LONG, ODD, QUOTED, RIGHT_TO_LEFT, SCRIPT
 
-from anyburl.evaluation.kept_metrics import keep_metrics
+from anyburl.reasoning.metrics import keep_metrics
 
 PERSON = "France_city_0_person_1"
 

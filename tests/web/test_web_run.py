@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from anyburl.web.charts import Series, inks, lines, short_number, stacked, stepped
-from anyburl.web.progress import view_run
+from anyburl.web.routes.run import Series, inks, lines, short_number, stacked, stepped, view_run
 
 
 @pytest.fixture

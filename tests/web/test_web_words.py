@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anyburl.data.names import Names
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, X, Y
-from anyburl.triples.names import Names
-from anyburl.web.fragments import Fragments
+from anyburl.web.templating import Fragments
 from anyburl.web.wording import relation_name
 
 LABELS = st.text(min_size=1, max_size=400)

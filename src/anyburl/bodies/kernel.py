@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel, merged, part, prefetch
+from anyburl.base.jit import inlined, kernel, merged, part, prefetch
 from anyburl.bodies.arrays import (
     BINARY,
     CONSTANT,
@@ -19,15 +19,9 @@ from anyburl.bodies.arrays import (
     Scratch,
 )
 from anyburl.bodies.kernel_binary import ground_binary, orient
-from anyburl.bodies.kernel_ends import AHEAD
-from anyburl.bodies.kernel_pca import note_facts_of_ends, pca_of_members, pca_of_pairs
+from anyburl.bodies.kernel_ends import AHEAD, note_facts_of_ends, pca_of_members, pca_of_pairs
 from anyburl.bodies.kernel_sample import estimates, is_exact, margin_of, margin_of_members
-from anyburl.bodies.kernel_unary import (
-    counts_large,
-    ground_constant,
-    ground_dangling,
-    unary_predictions,
-)
+from anyburl.bodies.kernel_unary import counts_large, ground_constant, ground_dangling, unary_predictions
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import find_segment, inverse
 

@@ -5,17 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel, part, prefetch
-from anyburl.bodies.arrays import (
-    HUBS,
-    NO_LIMIT,
-    HeadArrays,
-    Limits,
-    Scratch,
-)
-from anyburl.bodies.kernel_ends import AHEAD, ends_of
-from anyburl.bodies.kernel_hashed import is_hashed, place_of
-from anyburl.bodies.kernel_pca import note_ends, note_facts
+from anyburl.base.jit import inlined, kernel, part, prefetch
+from anyburl.base.rng import mix
+from anyburl.bodies.arrays import HUBS, NO_LIMIT, HeadArrays, Limits, Scratch
+from anyburl.bodies.kernel_ends import AHEAD, ends_of, is_hashed, note_ends, note_facts, place_of
 from anyburl.bodies.kernel_sample import (
     CHECK,
     CLUSTER,
@@ -32,7 +25,6 @@ from anyburl.bodies.kernel_sample import (
 )
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, expect, expect_edges, expect_steps, expect_targets, inverse, joins, steps
-from anyburl.rng import mix
 
 COMING = 15  # a place in `Scratch.coming` is a number modulo 16
 LONGEST_SAMPLED = 3  # body with a start whose ends can be sampled

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, part
+from anyburl.base.jit import inlined, part
 from anyburl.bodies.arrays import LevelArrays
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import steps

@@ -6,6 +6,8 @@ variance found, shared out between all looks so that it holds at each of them.
 
 The support of a rule is often concentrated on a hub or two, which a sample of starts misses. So the starts with most
 edges are always visited, and the others sampled: hubs count once, the others for those that were not visited, too.
+
+Whether a binary body joins two given entities, without walking everywhere that it leads.
 """
 
 from __future__ import annotations
@@ -13,13 +15,70 @@ from __future__ import annotations
 from math import log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel, part
+from anyburl.base.jit import inlined, kernel, part
+from anyburl.base.rng import mix
 from anyburl.bodies.arrays import HeadArrays, Limits, Scratch, TallyArrays
-from anyburl.bodies.kernel_joins import joins_pair
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, expect, expect_steps, inverse
-from anyburl.rng import mix
+from anyburl.graph.kernel import entity_rows, expect, expect_steps, has_edge, inverse, lower_bound, steps
+
+
+@inlined
+def share_entity(graph: GraphArrays, start: int, end: int, far_start: int, far_end: int, barred: int) -> bool:
+    """Whether two ranges of `targets` share an entity other than `barred`."""
+    if end - start > far_end - far_start:
+        start, end, far_start, far_end = far_start, far_end, start, end
+    for row in range(start, end):
+        entity = int(graph.targets[row])
+        if entity == barred:
+            continue
+        far_start = lower_bound(graph.targets, far_start, far_end, entity)
+        if far_start == far_end:
+            return False
+        if graph.targets[far_start] == entity:
+            return True
+    return False
+
+
+@part
+def joins_by_two(graph: GraphArrays, body: NDArray[np.int32], x: int, y: int) -> bool:
+    """Whether x - a - y."""
+    start, end = steps(graph, x, int(body[0]))
+    far_start, far_end = steps(graph, y, inverse(graph, int(body[1])))
+    return share_entity(graph, start, end, far_start, far_end, -1)
+
+
+@part
+def joins_by_three(graph: GraphArrays, body: NDArray[np.int32], x: int, y: int, object_identity: bool) -> bool:
+    """Whether x - a - b - y, from the side with fewer steps."""
+    second = int(body[1])
+    start, end = steps(graph, x, int(body[0]))
+    far_start, far_end = steps(graph, y, inverse(graph, int(body[2])))
+    if end - start > far_end - far_start:
+        start, end, far_start, far_end = far_start, far_end, start, end
+        second, x, y = inverse(graph, second), y, x
+    for row in range(start, end):
+        a = int(graph.targets[row])
+        if object_identity and a == y:
+            continue
+        first, last = steps(graph, a, second)
+        if share_entity(graph, first, last, far_start, far_end, x if object_identity else -1):
+            return True
+    return False
+
+
+@inlined
+def joins_pair(graph: GraphArrays, body: NDArray[np.int32], length: int, x: int, y: int, object_identity: bool) -> bool:
+    """Whether `body` leads from x to y."""
+    if object_identity and x == y:
+        return False
+    if length == 1:
+        return has_edge(graph, x, int(body[0]), y)
+    if length == 2:
+        return joins_by_two(graph, body, x, y)
+    return joins_by_three(graph, body, x, y, object_identity)
+
 
 CLUSTER = 2  # starts,
 LARGE_CLUSTER = 16  # where no looks are taken

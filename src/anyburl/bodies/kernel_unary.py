@@ -9,17 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, merged, part, prefetch
-from anyburl.bodies.arrays import (
-    GROUNDED,
-    NO_LIMIT,
-    LevelArrays,
-    Limits,
-    Scratch,
-)
+from anyburl.base.jit import inlined, merged, part, prefetch
+from anyburl.bodies.arrays import GROUNDED, NO_LIMIT, LevelArrays, Limits, Scratch
 from anyburl.bodies.kernel_binary import begin_grounding, end_grounding
-from anyburl.bodies.kernel_ends import AHEAD
-from anyburl.bodies.kernel_pca import note_facts, note_through
+from anyburl.bodies.kernel_ends import AHEAD, note_facts, note_through
 from anyburl.bodies.kernel_reach import contains, reach, shared_by_ways
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, expect, expect_steps, steps

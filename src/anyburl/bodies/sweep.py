@@ -2,24 +2,27 @@
 
 Sampling finds the valuable bodies first, and rare ones late or never. If the relations that can follow each other form
 few enough sequences, a sweep harvests what sampling left.
+
+The bodies seen before: the unit of duplicate detection and of saturation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.bodies.arrays import BINARY, CONSTANT, DANGLING, GROUNDED, BodyArrays
-from anyburl.bodies.generalisation import canonical, make_bodies
+from anyburl.bodies.arrays import BINARY, CONSTANT, DANGLING, GROUNDED, BodyArrays, SeenArrays
 from anyburl.bodies.kernel_binary import visiting_order
-from anyburl.bodies.kernel_sweep import mark_followers
+from anyburl.bodies.kernel_seen import enter_keys, mark_followers, move_keys, record_rules
+from anyburl.bodies.paths import canonical, make_bodies
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import segment_entities
-from anyburl.paths.profile import PathProfile
+from anyburl.rules.types import PathProfile
 
 MOST_SEQUENCES = 1_000_000
 MOST_PAIRS = 10**8
@@ -165,3 +168,67 @@ def _ends(graph: GraphArrays, relation: int, *, with_self: bool) -> NDArray[np.i
     if with_self and relation < graph.n_relations and back in own:
         return np.append(ends, np.int32(token))
     return ends
+
+
+Harvested = tuple[NDArray[np.uint64], NDArray[np.int32]]
+"""Keys of bodies, and how many rules each gave."""
+
+
+def join_harvested(parts: Iterable[Harvested]) -> Harvested:
+    """Concatenate lists of harvested bodies."""
+    columns = list(zip(*parts, strict=True)) or [(), ()]
+    return np.concatenate([np.empty(0, np.uint64), *columns[0]]), np.concatenate([np.empty(0, np.int32), *columns[1]])
+
+
+def _empty_table(size: int) -> SeenArrays:
+    return SeenArrays(
+        keys=np.zeros(size, np.uint64),
+        first_spans=np.full(size, -1, np.int32),
+        last_spans=np.full(size, -1, np.int32),
+        n_rules=np.zeros(size, np.int32),
+    )
+
+
+class SeenBodies:
+    """A growing set of body keys that all workers share, with how many rules each body gave."""
+
+    def __init__(self) -> None:
+        self._table = _empty_table(1 << 16)
+        self._lock = Lock()
+        self._log: list[Harvested] = []
+        self.n_bodies = 0
+
+    def enter(self, keys: NDArray[np.uint64], span: int) -> tuple[NDArray[np.bool_], int]:
+        """Enter `keys`; return which were new, and how many rules of earlier spans were met again in this one."""
+        is_new = np.empty(len(keys), np.bool_)
+        with self._lock:
+            self._make_room(len(keys))
+            n_new, n_known_rules = enter_keys(self._table, keys, span, is_new)
+            self.n_bodies += n_new
+        return is_new, n_known_rules
+
+    def record(self, keys: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
+        """Note how many rules each of these bodies gave when it was harvested just now."""
+        self.note((keys, counts))
+        self._log.append((keys, counts.astype(np.int32)))
+
+    def note(self, harvested: tuple[NDArray[np.uint64], NDArray[np.integer]]) -> None:
+        """Note how many rules bodies gave that were harvested earlier or elsewhere."""
+        keys, counts = harvested
+        with self._lock:
+            record_rules(self._table, keys, counts.astype(np.int64))
+
+    def take_harvested(self) -> Harvested:
+        """Return what was recorded since the last call."""
+        log, self._log = self._log, []
+        return join_harvested(log)
+
+    def _make_room(self, n_keys: int) -> None:
+        """Keep the table at most half full."""
+        size = len(self._table.keys)
+        while 2 * (self.n_bodies + n_keys) > size:
+            size *= 2
+        if size > len(self._table.keys):
+            larger = _empty_table(size)
+            move_keys(self._table, larger)
+            self._table = larger

@@ -20,6 +20,8 @@ import typer
 from typer.core import TyperGroup
 
 from anyburl import __version__
+from anyburl.base.errors import AnyburlError, InvalidOptionError, OptionError, quoted
+from anyburl.base.reading import is_text
 from anyburl.cli import (
     calibrate,
     complete,
@@ -43,14 +45,10 @@ from anyburl.cli import (
     serve,
     tune,
 )
-from anyburl.cli.consoles import print_error
 from anyburl.cli.early import handle_signals, leave
-from anyburl.cli.events import logged
-from anyburl.cli.exhausted import exhausted, lacks_descriptors
-from anyburl.cli.interrupts import forget_interrupt, raise_again
-from anyburl.cli.streams import STANDARD_OUTPUT, let_go_of_output, prepare_streams
-from anyburl.errors import AnyburlError, InvalidOptionError, OptionError, quoted
-from anyburl.reading import is_text
+from anyburl.cli.events import exhausted, lacks_descriptors, logged
+from anyburl.cli.notes import print_error
+from anyburl.cli.streams import STANDARD_OUTPUT, forget_interrupt, let_go_of_output, prepare_streams, raise_again
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 

@@ -10,15 +10,15 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from anyburl.base.errors import DataError, RunError, counted
 from anyburl.cli.arguments import Run
-from anyburl.cli.asking import Asked, asking
-from anyburl.cli.consoles import print_json, print_whole, result_console
+from anyburl.cli.asking import AskingOptions, asking
 from anyburl.cli.loading import require_run
-from anyburl.errors import DataError, RunError, counted
+from anyburl.cli.notes import print_json, print_whole, result_console
 
 if TYPE_CHECKING:
-    from anyburl.calibration.report import CalibrationReport
-    from anyburl.triples.names import Names
+    from anyburl.data.names import Names
+    from anyburl.models.calibration.report import CalibrationReport
 
 NAME = "calibrate"
 EXAMPLE = "Example:  anyburl calibrate runs/geo --plot geo.png"
@@ -26,7 +26,7 @@ EXAMPLE = "Example:  anyburl calibrate runs/geo --plot geo.png"
 
 @asking("escaped", "with_scores")
 def command(
-    asked: Asked,
+    asked: AskingOptions,
     run: Run,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Plot the calibration to a .png, .svg or .pdf file.")
@@ -59,7 +59,7 @@ def command(
 
 def _check_plot(plot: Path | None) -> None:
     """Refuse, before any work is done, what a picture cannot be written to."""
-    from anyburl.plotting.style import SUFFIXES, new_figure
+    from anyburl.tools.plotting import SUFFIXES, new_figure
 
     if plot is None:
         return
@@ -71,8 +71,7 @@ def _check_plot(plot: Path | None) -> None:
 
 
 def _draw(report: CalibrationReport, path: Path) -> None:
-    from anyburl.plotting import plot_reliability
-    from anyburl.plotting.style import new_figure, save
+    from anyburl.tools.plotting import new_figure, plot_reliability, save
 
     figure: Any = new_figure()
     plot_reliability(report, axes=figure.add_subplot())

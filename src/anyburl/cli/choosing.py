@@ -1,20 +1,79 @@
-"""The filters of `anyburl rules`, which other commands take as well."""
+"""The filters of `anyburl rules`, which other commands take as well.
+
+Measures that need the data, counted only for the rules that need them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyburl.cli.flags import with_flags
-from anyburl.cli.measuring import Measuring
-from anyburl.errors import DataError, InvalidOptionError
+from anyburl.base.errors import DataError, InvalidOptionError, counted
+from anyburl.base.reading import at_home
+from anyburl.cli.arguments import with_flags
+from anyburl.cli.loading import load_data_of_rules
+from anyburl.cli.notes import PlainConsole, Slow
+from anyburl.cli.session import compile_kernels
+from anyburl.learning.options import LearnOptions
 
 if TYPE_CHECKING:
-    from anyburl.ruleset.ruleset import RuleSet
-    from anyburl.triples.names import Names
-    from anyburl.triples.vocabulary import Vocabulary
+    from anyburl.data.names import Names
+    from anyburl.data.table import TripleTable
+    from anyburl.data.vocabulary import Vocabulary
+    from anyburl.rules.ruleset import RuleSet
+
+
+class Measuring:
+    """Adds measures to rules of RULES, which a Parquet file may have; the data are read when they are needed."""
+
+    def __init__(self, rules: str, data: str | None, threads: int | None, notes: PlainConsole) -> None:
+        self._rules, self._data, self._notes = rules, data, notes
+        self._threads = threads
+        self._table: TripleTable | None = None
+
+    def add(self, rules: RuleSet, names: Iterable[str]) -> RuleSet:
+        """Return rules with the measures of these names; only PCA confidence takes a while."""
+        from anyburl.bodies.rescore import measure
+        from anyburl.rules.combine import match_triples
+
+        missing = [name for name in names if name not in rules.measures]
+        if not missing or not len(rules):
+            return rules.replace(**{name: [] for name in missing})
+        matched, table, _ = match_triples(rules, self._train())
+        options: dict[str, Any] = {
+            "object_identity": learned_under_identity(self._rules),
+            "budget": LearnOptions.budget,
+        }
+        counts = "pca_confidence" in missing
+        if counts:
+            few = table.from_ids(table.triples[:1], table.vocabulary)
+            compile_kernels(lambda: measure(matched.slice(0, 1), few, only=["pca_confidence"], **options), self._notes)
+        n_rules = counted(len(rules), "rule")
+        words = f"measuring {n_rules}", f"measured {n_rules}"
+        with Slow(self._notes, *words, total=len(rules) if counts else None) as slow:
+            measured = measure(matched, table, only=missing, **options, threads=self._threads, progress=slow.advance)
+        return rules.replace(**{name: getattr(measured, name) for name in missing})
+
+    def _train(self) -> TripleTable:
+        if self._table is None:
+            dataset = load_data_of_rules(self._rules, self._data, self._notes)
+            if not len(dataset.train):
+                raise DataError(f"{dataset.source} has no triples to count on")
+            self._table = dataset.train
+        return self._table
+
+
+def learned_under_identity(rules: str) -> bool:
+    """Whether RULES were learned under object identity: a run folder says so."""
+    from anyburl.rules.files.run_folder import described_run
+
+    folder = at_home(rules)
+    options = described_run(folder)["options"] if folder.is_dir() else {}
+    return bool(options.get("object_identity", LearnOptions.object_identity))
+
 
 MEASURES = ("pca-confidence", "head-coverage", "lift")
 ORDERS = ("confidence", "support", "value", "predictions", *MEASURES)
@@ -23,7 +82,7 @@ MEASURED = "Measures that need the data"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class RuleFilters:
     """Which rules to select and how to sort them; each field is an option with its default."""
 
     relation: Annotated[str | None, typer.Option(help="Only rules that predict this relation.")] = None
@@ -95,8 +154,8 @@ class Wanted:
         return matching.top(n_rules, self.sort, smoothing=self.smoothing)
 
 
-choosing = with_flags(Wanted, "wanted")
-"""Add the fields of `Wanted` as flags to a command; it takes them as its argument `wanted`."""
+choosing = with_flags(RuleFilters, "wanted")
+"""Add the fields of `RuleFilters` as flags to a command; it takes them as its argument `wanted`."""
 
 
 def _term(text: str, vocabulary: Vocabulary, names: Names) -> str:

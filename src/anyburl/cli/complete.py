@@ -11,22 +11,21 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from anyburl.base.errors import DataError, OptionError, counted
+from anyburl.base.reading import lines_of
 from anyburl.cli.arguments import Address, Data, Engine, Rules
-from anyburl.cli.asking import Asked, asking
-from anyburl.cli.completion import one_of
-from anyburl.cli.consoles import print_json, print_whole, result_console
-from anyburl.cli.interrupts import Interrupts
-from anyburl.cli.notes import Slow
-from anyburl.completion.options import AUTO, MIN_SCORE, PER_CHOICES, PROVENANCES, CompleteOptions
-from anyburl.errors import DataError, OptionError, counted
-from anyburl.reading import lines_of
+from anyburl.cli.asking import AskingOptions, asking
+from anyburl.cli.notes import Slow, print_json, print_whole, result_console
+from anyburl.cli.shell_completion import one_of
+from anyburl.cli.streams import Interrupts
+from anyburl.reasoning.completion.options import AUTO, MIN_SCORE, PER_CHOICES, PROVENANCES, CompleteOptions
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anyburl.completion.files import FactFile, FactStream
+    from anyburl.data.names import Names
+    from anyburl.reasoning.completion.files import FactFile, FactStream
     from anyburl.reasoning.reasoner import Reasoner
-    from anyburl.triples.names import Names
 
 NAME = "complete"
 EXAMPLE = (
@@ -40,7 +39,7 @@ WANTED = "Which facts"
 
 @asking("with_scores")
 def command(
-    asked: Asked,
+    asked: AskingOptions,
     rules: Rules,
     out: Annotated[
         str,
@@ -120,7 +119,7 @@ def command(
     address: Address = None,
 ) -> None:
     """Write every new fact that RULES imply with a high enough score."""
-    from anyburl.completion.files import STANDARD_OUTPUT, open_facts
+    from anyburl.reasoning.completion.files import STANDARD_OUTPUT, open_facts
 
     if asked.json and out == STANDARD_OUTPUT:
         raise OptionError("--json and --out - both write to standard output: write to a file instead")

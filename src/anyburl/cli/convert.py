@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
+from anyburl.base.errors import RuleError, counted
 from anyburl.cli.arguments import At, Escaped, Json, Quiet, Rules, UnusedSeed, UnusedThreads
-from anyburl.cli.consoles import note_console, print_json, result_console
 from anyburl.cli.loading import check_rules_output, read_rules_argument
-from anyburl.cli.notes import Slow
-from anyburl.errors import RuleError, counted
+from anyburl.cli.notes import Slow, note_console, print_json, result_console
 
 NAME = "convert"
 EXAMPLE = "Example:  anyburl convert runs/geo rules.txt.gz"

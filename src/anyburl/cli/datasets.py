@@ -12,14 +12,14 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from anyburl.base.errors import OptionError
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
-from anyburl.cli.completion import complete_data, one_of
-from anyburl.cli.consoles import PlainConsole, note_console, print_json, print_whole, result_console
 from anyburl.cli.loading import load_data_argument
-from anyburl.errors import OptionError
+from anyburl.cli.notes import PlainConsole, note_console, print_json, print_whole, result_console
+from anyburl.cli.shell_completion import complete_data, one_of
 
 if TYPE_CHECKING:
-    from anyburl.triples.entries import DatasetEntry
+    from anyburl.data.entries import DatasetEntry
 
 NAME = "datasets"
 EXAMPLE = "Example:  anyburl datasets get WN18RR\n\nYour own folder of data sets:  ANYBURL_DATA=~/data anyburl datasets"
@@ -58,7 +58,7 @@ def command(
 
 
 def _list(*, json: bool, quiet: bool) -> None:
-    from anyburl.triples.registry import data_home, download_folder
+    from anyburl.data.catalogue import data_home, download_folder
 
     rows = [(entry, *_place(entry)) for entry in _entries()]
     home, cache = data_home(), download_folder()
@@ -75,8 +75,8 @@ def _list(*, json: bool, quiet: bool) -> None:
 
 def _entries() -> list[DatasetEntry]:
     """Return the data sets that have an entry, then the other ones in $ANYBURL_DATA."""
-    from anyburl.triples.entries import DatasetEntry
-    from anyburl.triples.registry import data_home, has_train, plain_name, registry
+    from anyburl.data.catalogue import data_home, has_train, plain_name, registry
+    from anyburl.data.entries import DatasetEntry
 
     entries = list(registry().values())
     known, home = {plain_name(entry.name) for entry in entries}, data_home()
@@ -87,8 +87,7 @@ def _entries() -> list[DatasetEntry]:
 
 def _place(entry: DatasetEntry) -> tuple[str, Path | None]:
     """Return in a word whether a data set can be loaded, and the folder that it is in."""
-    from anyburl.triples.download import is_downloaded
-    from anyburl.triples.registry import download_folder, find_folder
+    from anyburl.data.catalogue import download_folder, find_folder, is_downloaded
 
     if entry.source == "built in":
         return "built in", None
@@ -140,8 +139,8 @@ def _table(rows: list[tuple[DatasetEntry, str, Path | None]], columns: list[str]
 
 def _get(name: str, notes: PlainConsole, *, json: bool, quiet: bool) -> None:
     """Download a data set if need be, load it once, and say where it is."""
-    from anyburl.triples.dataset import SPLITS
-    from anyburl.triples.registry import find_entry
+    from anyburl.data.catalogue import find_entry
+    from anyburl.data.dataset import SPLITS
 
     data = load_data_argument(name, notes)
     entry = find_entry(name)

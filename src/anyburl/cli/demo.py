@@ -1,29 +1,175 @@
-"""`anyburl demo`: learn from the built-in data, predict and explain, in under a minute."""
+"""`anyburl demo`: learn from the built-in data, predict and explain, in under a minute.
+
+Compiles kernels in another process while this one compiles others.
+
+What the demo shows of ranking: metrics on the test split, and some predictions with their proofs.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from collections import Counter
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyburl.base.errors import RunError
 from anyburl.cli.arguments import Json, Quiet, Threads
-from anyburl.cli.beside import CompilingBeside
-from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
-from anyburl.cli.session import Session, run_session
-from anyburl.cli.showcase import Showcase, make_showcase, show
-from anyburl.cli.tables import counts_table, rule_rows, rules_table, table_width
-from anyburl.errors import RunError
+from anyburl.cli.notes import PlainConsole, note_console, print_json, print_whole, result_console
+from anyburl.cli.session import Session, compile_kernels, run_session
+from anyburl.cli.tables import counts_table, results_table, rule_rows, rules_table, table_width
 from anyburl.learning.options import LearnOptions
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from anyburl.data.dataset import Dataset
     from anyburl.learning.learner import Learner
     from anyburl.learning.recorder import Recorder
-    from anyburl.ruleset.ruleset import RuleSet
-    from anyburl.triples.dataset import Dataset
+    from anyburl.reasoning.explanation.explain import Explanation
+    from anyburl.reasoning.explanation.record import Fact
+    from anyburl.reasoning.metrics import Metrics
+    from anyburl.reasoning.reasoner import Reasoner
+    from anyburl.rules.ruleset import RuleSet
+
+
+class CompilingBeside:
+    """Compiles the kernels of ranking and explanations in another process.
+
+    Where kernels were compiled before, it does nothing. If the process fails, so does nothing else: what it did not
+    compile is compiled here, when it is needed.
+    """
+
+    def __init__(self, n_relations: int) -> None:
+        from anyburl.base.jit import is_compiled
+
+        program = f"from anyburl.reasoning.warmup import warm_up; warm_up({n_relations}, explaining=True)"
+        self._process: subprocess.Popen[bytes] | None = None
+        if not is_compiled("kernel.answer"):
+            silent: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+            with suppress(OSError):
+                self._process = subprocess.Popen([sys.executable, "-c", program], **silent)
+
+    def __enter__(self) -> CompilingBeside:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def wait(self) -> None:
+        """Wait until it is done."""
+        if self._process is not None:
+            self._process.wait()
+
+
+AGGREGATIONS = ("max", "noisy-or-top:5")
+N_PREDICTIONS = 3
+N_REASONS = 2
+
+
+@dataclass(frozen=True)
+class Showcase:
+    """The metrics by aggregation, and explained predictions."""
+
+    metrics: dict[str, Metrics]
+    predictions: list[Explanation]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "metrics": {name: metrics.to_json()["metrics"] for name, metrics in self.metrics.items()},
+            "predictions": [explanation.to_json() for explanation in self.predictions],
+        }
+
+
+def make_showcase(
+    rules: RuleSet, dataset: Dataset, threads: int | None, beside: CompilingBeside, notes: PlainConsole
+) -> Showcase:
+    """Rank the test split, and explain some of its triples that are ranked first."""
+    from anyburl.reasoning.reasoner import Reasoner
+    from anyburl.reasoning.warmup import warm_up_reasoning
+
+    def compile_ranking() -> None:
+        beside.wait()
+        warm_up_reasoning(dataset.vocabulary.n_relations, explaining=True)
+
+    compile_kernels(compile_ranking, notes)
+    reasoner = Reasoner(rules, dataset, aggregation=AGGREGATIONS[0], threads=threads)
+    metrics = {name: reasoner.with_aggregation(name).evaluate() for name in AGGREGATIONS}
+    facts = pick_predictions(reasoner)
+    return Showcase(metrics, [reasoner.explain(fact, top=N_REASONS, groundings=1) for fact in facts])
+
+
+def pick_predictions(reasoner: Reasoner, k: int = N_PREDICTIONS) -> list[Fact]:
+    """Return test triples, each of another relation, whose object is ranked first by a B rule of two steps.
+
+    Those with the most confident rules are taken, of equals the first in the alphabet.
+    """
+    import numpy as np
+
+    from anyburl.rules.types import RuleType
+
+    rules = reasoner.rules
+    if not len(rules):
+        return []
+    vocabulary, triples = reasoner.vocabulary, reasoner.dataset.test.triples
+    best = _first_by(reasoner)
+    two_steps = np.append((rules.type == RuleType.BINARY.code) & (rules.lengths == 2), False)[best]
+    confidences = np.append(rules.confidence(reasoner.options.smoothing), 0.0)[best]
+    chosen: dict[int, Fact] = {}
+    for row in np.argsort(-confidences, kind="stable"):
+        subject, relation, object = triples[row].tolist()
+        if len(chosen) < k and two_steps[row] and relation not in chosen:
+            labels = vocabulary.entity_label(subject), vocabulary.relation_label(relation)
+            chosen[relation] = (*labels, vocabulary.entity_label(object))
+    return list(chosen.values())
+
+
+def _first_by(reasoner: Reasoner) -> NDArray[np.int32]:
+    """Return for each test triple the best rule behind its object if that is ranked first, alone, else -1."""
+    import numpy as np
+
+    from anyburl.data.dataset import SPLITS
+    from anyburl.ranking.queries import make_queries, target_ranks
+
+    dataset, vocabulary = reasoner.dataset, reasoner.vocabulary
+    triples = dataset.test.triples
+    queries, places = make_queries(triples, [dataset.split(name).triples for name in SPLITS], vocabulary.n_relations)
+    answers = reasoner.ranker.answer(queries)
+    ranks = target_ranks(queries, answers, vocabulary.n_entities).at(places[: len(triples)])
+    best = answers.target_rules[places[: len(triples)]]
+    return np.where(ranks.pessimistic == 1, best, np.int32(-1))
+
+
+def show(showcase: Showcase | None, n_facts: int, out: PlainConsole) -> None:
+    """Print the metrics and the predictions, if there are any."""
+    from anyburl.reasoning.explanation.render import to_tree
+
+    if showcase is None:
+        return
+    out.say("")
+    out.say("How good are the rules? We ask them for the subject and the object", "bold")
+    out.say(f"of {n_facts:,} facts that were not used for learning. hits@1 is the share of right answers at rank 1.")
+    print_whole(results_table(list(showcase.metrics.items()), "scores by"))
+    out.say(
+        "Why? Here are some of these facts, the rules that predict them, and the facts that make the rules fire:",
+        "bold",
+    )
+    for explanation in showcase.predictions:
+        out.say("")
+        print_whole(to_tree(explanation))
+
 
 NAME = "demo"
 EXAMPLE = "Example:  anyburl demo --seconds 10 --out runs/demo"
@@ -49,7 +195,7 @@ def command(
     notes = note_console(quiet=quiet)
     if out is not None and (out / "options.json").exists():
         raise RunError(f"{out} already contains a run: choose another folder")
-    from anyburl.triples.dataset import load_dataset
+    from anyburl.data.dataset import load_dataset
 
     dataset = load_dataset(DATA)
     results = result_console(quiet=quiet or json)

@@ -9,18 +9,17 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from anyburl.base.errors import OptionError, RuleError
 from anyburl.cli.arguments import Escaped, Json, Quiet, UnusedSeed, UnusedThreads
-from anyburl.cli.consoles import PlainConsole, note_console, print_json, print_whole, result_console
 from anyburl.cli.loading import load_rules_argument, read_names_argument
-from anyburl.cli.notes import Slow
+from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, print_whole, result_console
 from anyburl.cli.tables import rule_text
-from anyburl.errors import OptionError, RuleError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anyburl.ruleset.difference import RuleDifference
-    from anyburl.triples.names import Names
+    from anyburl.data.names import Names
+    from anyburl.rules.difference import RuleDifference
 
 NAME = "diff"
 EXAMPLE = "Example:  anyburl diff yesterday runs/geo --top 10"
@@ -49,7 +48,7 @@ def command(
     notes = note_console(quiet=quiet)
     first, second = (load_rules_argument(rules, notes, escaped=escaped) for rules in (rules1, rules2))
 
-    from anyburl.ruleset.difference import RuleDifference
+    from anyburl.rules.difference import RuleDifference
 
     with Slow(notes, "comparing rules", "compared rules"):
         difference = RuleDifference(first, second)
@@ -72,7 +71,7 @@ def _check_output(out: Path | None) -> None:
 
 
 def _write(difference: RuleDifference, out: Path, notes: PlainConsole) -> None:
-    from anyburl.writing import replacing
+    from anyburl.base.writing import replacing
 
     with Slow(notes, f"writing {out}", f"wrote {out}"), replacing(out) as unfinished:
         rows = difference.to_polars()
@@ -98,7 +97,7 @@ def _print_difference(difference: RuleDifference, top: int, names: Names) -> Non
 
 def _named(rule: str, names: Names) -> str:
     """Return a rule in readable names."""
-    from anyburl.explanation import words
+    from anyburl.reasoning.explanation import render as words
     from anyburl.rules.syntax import parse_rule
 
     try:

@@ -14,14 +14,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from anyburl.cli.consoles import PlainConsole
-from anyburl.cli.memory import resident_bytes
+from anyburl.cli.events import resident_bytes
+from anyburl.cli.notes import PlainConsole
 from anyburl.cli.tables import counts_table
 
 if TYPE_CHECKING:
-    from anyburl.learning.history import ProfileSpan
     from anyburl.learning.learner import Learner, Span
-    from anyburl.paths.profile import PathProfile
+    from anyburl.learning.policy import ProfileSpan
+    from anyburl.rules.types import PathProfile
 
 HEADING = f"{'span':>5} {'elapsed':>9} {'paths/s':>10} {'rules':>12} {'new':>10} {'saturated':>9}  cores by profile"
 

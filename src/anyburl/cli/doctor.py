@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anyburl.base.errors import OptionError
 from anyburl.cli.arguments import Json, Quiet, Threads
-from anyburl.cli.completion import complete_data
-from anyburl.cli.consoles import PlainConsole, note_console, print_json, print_whole, result_console
 from anyburl.cli.explain import check_page
 from anyburl.cli.loading import load_data_argument, load_rules_argument
-from anyburl.cli.notes import Slow
+from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, print_whole, result_console
 from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import compile_kernels
-from anyburl.doctor.options import CHECKS, DoctorOptions, check_names
-from anyburl.errors import OptionError
-from anyburl.triples.read_options import ReadOptions
+from anyburl.cli.shell_completion import complete_data
+from anyburl.data.options import ReadOptions
+from anyburl.tools.doctor.options import CHECKS, DoctorOptions, check_names
 
 if TYPE_CHECKING:
-    from anyburl.doctor.report import Report
+    from anyburl.tools.doctor.findings import Report
 
 NAME = "doctor"
 EXAMPLE = (
@@ -96,14 +95,13 @@ def command(
 
 
 def _examine(data: str, reading: ReadOptions, rules: str | None, options: DoctorOptions, notes: PlainConsole) -> Report:
-    from anyburl.doctor.examine import Shown, examine
-    from anyburl.doctor.warmup import warm_up
+    from anyburl.tools.doctor.examine import Shown, examine, warm_up_doctor
 
     dataset = load_data_argument(data, notes, reading)
     known = None if rules is None else load_rules_argument(rules, notes)
     if known is not None or options.seconds:
         learning = known is None
-        compile_kernels(lambda: warm_up(options, dataset.vocabulary.n_relations, learning=learning), notes)
+        compile_kernels(lambda: warm_up_doctor(options, dataset.vocabulary.n_relations, learning=learning), notes)
 
     def watch(doing: str, done: str, total: int | None) -> AbstractContextManager[Shown | None]:
         return Slow(notes, doing, done, total=total)

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from anyburl.base.errors import OptionError
+from anyburl.base.reading import at_home
 from anyburl.cli.arguments import Json, Quiet, Threads
-from anyburl.cli.completion import complete_data, one_of
-from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.events import tell
-from anyburl.cli.interrupts import Interrupts
 from anyburl.cli.loading import load_data_argument, recorded_data
-from anyburl.embedding.options import DEVICES, EmbedOptions
-from anyburl.errors import OptionError
-from anyburl.reading import at_home
+from anyburl.cli.notes import PlainConsole, note_console, print_json, result_console
+from anyburl.cli.shell_completion import complete_data, one_of
+from anyburl.cli.streams import Interrupts
+from anyburl.models.embedding.options import DEVICES, EmbedOptions
 
 if TYPE_CHECKING:
-    from anyburl.embedding.training import Epoch
-    from anyburl.triples.dataset import Dataset
+    from anyburl.data.dataset import Dataset
+    from anyburl.models.embedding.training import Epoch
 
 NAME = "embed"
 EXAMPLE = "Example:  anyburl embed --out runs/geo, then anyburl evaluate runs/geo --aggregation hybrid"
@@ -92,7 +92,7 @@ def _dataset(data: str | None, out: Path, notes: PlainConsole) -> Dataset:
         return load_data_argument(data, notes)
     if not (out / "options.json").is_file():
         raise OptionError(f"DATA is missing: {out} is not a run folder that records its data")
-    from anyburl.ruleset.files.run_folder import described_run
+    from anyburl.rules.files.run_folder import described_run
 
     described = described_run(out)["data"]
     source, reading = recorded_data(described, f"{out} does not record where its data came from: pass DATA")
@@ -100,7 +100,7 @@ def _dataset(data: str | None, out: Path, notes: PlainConsole) -> Dataset:
 
 
 def _train(dataset: Dataset, out: Path, options: EmbedOptions, resume: bool, notes: PlainConsole) -> dict[str, Any]:
-    from anyburl.embedding.embed import train_embedding
+    from anyburl.models.embedding.training import train_embedding
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with (

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyburl.base.errors import DataError, InvalidOptionError, OptionError, counted
+from anyburl.base.reading import at_home
 from anyburl.cli.arguments import Address, Data, Engine, Rules
-from anyburl.cli.asking import Asked, asking
-from anyburl.cli.consoles import print_json, print_whole, result_console
-from anyburl.cli.metrics import metrics_table, protocol_line, results_table, seconds_line, tuning_line
-from anyburl.cli.notes import Slow
+from anyburl.cli.asking import AskingOptions, RulesAndData, asking
+from anyburl.cli.notes import Slow, print_json, print_whole, result_console
 from anyburl.cli.reading import SPLIT_HINT
-from anyburl.cli.reasoning import Source
-from anyburl.errors import DataError, InvalidOptionError, OptionError, counted
+from anyburl.cli.tables import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.ranking.options import PROTOCOLS, RankOptions
-from anyburl.reading import at_home
 
 if TYPE_CHECKING:
-    from anyburl.evaluation.metrics import Metrics
+    from anyburl.data.names import Names as NamesByLabel
+    from anyburl.reasoning.metrics import Metrics
     from anyburl.reasoning.reasoner import Reasoner
-    from anyburl.triples.names import Names as NamesByLabel
 
 NAME = "evaluate"
 EXAMPLE = (
@@ -34,7 +32,7 @@ EXAMPLE = (
 
 @asking()
 def command(
-    asked: Asked,
+    asked: AskingOptions,
     rules: Rules,
     data: Data = None,
     split: Annotated[str, typer.Option(metavar="test|valid|train", help="The split to rank.")] = "test",
@@ -127,10 +125,16 @@ def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[f
 
 
 def _evaluate(
-    source: Source, options: RankOptions, split: str, protocol: str, at: float | None, rankings: Path | None, seed: int
+    source: RulesAndData,
+    options: RankOptions,
+    split: str,
+    protocol: str,
+    at: float | None,
+    rankings: Path | None,
+    seed: int,
 ) -> tuple[Metrics, dict[str, float]]:
     """Evaluate the rules, or one snapshot, showing progress; return the metrics and how long everything took."""
-    from anyburl.triples.dataset import SPLITS
+    from anyburl.data.dataset import SPLITS
 
     if split not in SPLITS:
         raise InvalidOptionError("split", f"one of {', '.join(SPLITS)}", split)
@@ -143,9 +147,9 @@ def _evaluate(
     return metrics, {"load": round(source.seconds_loading, 3), **metrics.seconds}
 
 
-def _keep(source: Source, results: list[Metrics], snapshots: list[float | None]) -> None:
+def _keep(source: RulesAndData, results: list[Metrics], snapshots: list[float | None]) -> None:
     """Keep the metrics of a run on its own data in its folder, where the explorer looks for them."""
-    from anyburl.evaluation.kept_metrics import keep_metrics
+    from anyburl.reasoning.metrics import keep_metrics
 
     if source.path.is_dir() and source.data is None and source.prepare:
         with suppress(OSError):  # a read-only folder can still be used
@@ -153,7 +157,7 @@ def _keep(source: Source, results: list[Metrics], snapshots: list[float | None])
                 keep_metrics(source.path, metrics, at)
 
 
-def rank_in_sight(source: Source, reasoner: Reasoner, split: str, protocol: str = "all") -> Metrics:
+def rank_in_sight(source: RulesAndData, reasoner: Reasoner, split: str, protocol: str = "all") -> Metrics:
     """Evaluate with a progress bar."""
     from anyburl.ranking.queries import make_queries
 
@@ -164,7 +168,7 @@ def rank_in_sight(source: Source, reasoner: Reasoner, split: str, protocol: str 
         return reasoner.evaluate(split, protocol=protocol, progress=bar.advance)
 
 
-def _write_rankings(path: Path, source: Source, reasoner: Reasoner, split: str) -> None:
+def _write_rankings(path: Path, source: RulesAndData, reasoner: Reasoner, split: str) -> None:
     total = len(reasoner.dataset.split(split))
     with Slow(source.notes, f"writing {path}", f"wrote {path}", total=total) as bar:
         reasoner.save_rankings(path, split, progress=bar.advance)

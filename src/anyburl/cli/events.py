@@ -2,28 +2,126 @@
 
 Every line has `event` (start, progress, snapshot, saved, note, warning, error, end), `time` (UTC), `elapsed` (seconds
 since the start) and `memory_mb`, plus what belongs to the event.
+
+Whether the system has run out of memory or of file descriptors: libraries word it in ways of their own.
+
+Some say nothing at all: Polars, if it cannot be loaded, is imported without half of its names. So the reason of any
+unexpected error is want of memory where next to nothing is left of it.
+
+How much memory this process holds, and a warning before it runs out.
 """
 
 from __future__ import annotations
 
+import errno
 import inspect
 import json
+import mmap
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, TextIO
 
 import typer
 
 from anyburl import __version__
-from anyburl.cli.exhausted import exhausted
-from anyburl.cli.memory import resident_bytes
-from anyburl.errors import AnyburlError, OptionError
-from anyburl.reading import at_home
+from anyburl.base.errors import AnyburlError, OptionError
+from anyburl.base.machine import memory_left
+from anyburl.base.reading import at_home
+from anyburl.cli.early import NO_MEMORY, lacks_memory
+
+NO_FILES = "too many open files: allow this process more of them (ulimit -n)"
+FEWEST_FILES = 16
+WORDS_FOR_FILES = ("Too many open files", "TooManyOpenFiles")
+LEAST = 1 << 28  # bytes of address space: less than Polars needs to be loaded
+
+
+def lacks_descriptors() -> str | None:
+    """Return a sentence if this process may open so few files that libraries would fail in ways of their own."""
+    try:
+        import resource
+    except ImportError:  # the system has no such limit
+        return None
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= allowed < FEWEST_FILES:
+        return f"this process may open {allowed} files: allow it at least {FEWEST_FILES} (ulimit -n)"
+    return None
+
+
+def exhausted(error: BaseException) -> str | None:
+    """Return a sentence about what the system has run out of, if that is why an error was raised.
+
+    A file that could not be opened for want of descriptors is reported as such, not as damaged.
+    """
+    if any(_lacks_files(one) for one in _causes(error)):
+        return NO_FILES
+    if isinstance(error, AnyburlError):
+        return None
+    if any(lacks_memory(one) for one in _causes(error)):
+        return NO_MEMORY
+    is_unexpected = not isinstance(error, OSError | KeyboardInterrupt | SystemExit)
+    return NO_MEMORY if is_unexpected and not _has_memory() else None
+
+
+def _has_memory() -> bool:
+    """Whether the system would give this process some more."""
+    try:
+        mmap.mmap(-1, LEAST).close()
+    except (OSError, MemoryError, ValueError):
+        return False
+    return True
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Give an error and those that it came from, each once: one that was raised again may be its own cause."""
+    given: set[int] = set()
+    while error is not None and id(error) not in given:
+        yield error
+        given.add(id(error))
+        error = error.__cause__ or error.__context__
+
+
+def _lacks_files(error: BaseException) -> bool:
+    is_told = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
+    return is_told or any(words in str(error) for words in WORDS_FOR_FILES)
+
+
+LEAST_LEFT = 0.1  # of what there is
+RESIDENT = Path("/proc/self/statm")
+
+
+def resident_bytes() -> int | None:
+    """Return the memory that this process holds; where the system does not tell, the most that it has held."""
+    with suppress(OSError, ValueError, ImportError, AttributeError):
+        import resource
+
+        with suppress(OSError):
+            return int(RESIDENT.read_text().split()[1]) * resource.getpagesize()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return None
+
+
+class MemoryWatch:
+    """Warns once, when next to nothing is left."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn, self._has_warned = warn, False
+
+    def look(self, n_rules: int) -> None:
+        """Look how much is left, and name the options that help."""
+        left = None if self._has_warned else memory_left()
+        if left is None or left[0] >= LEAST_LEFT * left[1]:
+            return
+        self._has_warned = True
+        room = f"{left[0] / 1e9:.1f} of {left[1] / 1e9:.1f} GB left"
+        advice = f"--max-rules {max(n_rules, 1)} caps the rules, and fewer --threads need less"
+        self._warn(f"memory is running out, {room}: stop with Ctrl-C, then --resume with less; {advice}")
+
 
 STANDARD_OUTPUT = "-"
 SECONDS_BETWEEN = 1.0  # events of progress
@@ -103,7 +201,7 @@ def _logging(out: str | None, name: str, given: dict[str, Any]) -> Iterator[None
     if out is None:
         yield
         return
-    from anyburl.triples.remote.addresses import shown_argument
+    from anyburl.data.remote.addresses import shown_argument
 
     with _opened(out, given) as file:
         _current = EventLog(file)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anyburl.base.errors import DataError, OptionError
 from anyburl.cli.arguments import Data, Rules
-from anyburl.cli.asking import Asked, asking
-from anyburl.cli.consoles import print_json, print_whole, result_console
-from anyburl.errors import DataError, OptionError
+from anyburl.cli.asking import AskingOptions, asking
+from anyburl.cli.notes import print_json, print_whole, result_console
 
 if TYPE_CHECKING:
-    from anyburl.explanation.explanation import Explanation
-    from anyburl.triples.names import Names as NamesByLabel
+    from anyburl.data.names import Names as NamesByLabel
+    from anyburl.reasoning.explanation.explain import Explanation
 
 NAME = "explain"
 EXAMPLE = "Example:  anyburl explain runs/geo Aalborg time_zone Europe/Copenhagen --html why.html"
@@ -22,7 +22,7 @@ EXAMPLE = "Example:  anyburl explain runs/geo Aalborg time_zone Europe/Copenhage
 
 @asking()
 def command(
-    asked: Asked,
+    asked: AskingOptions,
     rules: Rules,
     subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="An entity.")],
     relation: Annotated[str, typer.Argument(metavar="RELATION", help="A relation.")],
@@ -43,7 +43,7 @@ def command(
     with source.open(options, explaining=True, seed=asked.seed) as reasoner:
         found = reasoner.explain((subject, relation, object), top=top, groundings=groundings)
     if html is not None:
-        from anyburl.explanation.page import write_html
+        from anyburl.reasoning.explanation.page import write_html
 
         write_html(found, html, source.names)
     if asked.json:
@@ -63,7 +63,7 @@ def check_page(html: Path | None) -> None:
 
 
 def _print_tree(found: Explanation, names: NamesByLabel, html: Path | None) -> None:
-    from anyburl.explanation.render import to_tree
+    from anyburl.reasoning.explanation.render import to_tree
 
     out = result_console()
     print_whole(to_tree(found, names))

@@ -7,20 +7,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyburl.cli.arguments import OBJECT_IDENTITY, At, Data, Escaped, Json, Names, Quiet, Rules, Threads, UnusedSeed
-from anyburl.cli.choosing import Wanted, choosing
-from anyburl.cli.completion import one_of
-from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
+from anyburl.base.errors import OptionError, counted
+from anyburl.base.reading import at_home
+from anyburl.cli.arguments import (
+    OBJECT_IDENTITY,
+    At,
+    Data,
+    Escaped,
+    Json,
+    NamesOption,
+    Quiet,
+    Rules,
+    Threads,
+    UnusedSeed,
+)
+from anyburl.cli.choosing import Measuring, RuleFilters, choosing, learned_under_identity
 from anyburl.cli.loading import existing_rules, load_rules_argument, read_names_argument
-from anyburl.cli.measuring import Measuring, learned_under_identity
-from anyburl.cli.notes import Slow
-from anyburl.errors import OptionError, counted
-from anyburl.export.options import LANGUAGES, ExportOptions, options_for
-from anyburl.reading import at_home
+from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, result_console
+from anyburl.cli.shell_completion import one_of
+from anyburl.tools.export.options import LANGUAGES, ExportOptions, options_for
 
 if TYPE_CHECKING:
-    from anyburl.export.export import ExportReport
-    from anyburl.ruleset.ruleset import RuleSet
+    from anyburl.rules.ruleset import RuleSet
+    from anyburl.tools.export.export import ExportReport
 
 NAME = "export"
 EXAMPLE = (
@@ -36,7 +45,7 @@ COLUMNS = ",".join(ExportOptions.columns)
 def command(
     rules: Rules,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Output file, also with .gz, or - for standard output.")],
-    wanted: Wanted,
+    wanted: RuleFilters,
     to: Annotated[
         str | None,
         typer.Option(
@@ -93,7 +102,7 @@ def command(
         typer.Option(metavar="NAME", help="The node label of all entities (Cypher).", rich_help_panel=WORDS),
     ] = None,
     data: Data = None,
-    names: Names = None,
+    names: NamesOption = None,
     at: At = None,
     escaped: Escaped = False,
     threads: Threads = None,
@@ -122,14 +131,14 @@ def command(
 
 
 def _write(rules: RuleSet, file: str, options: ExportOptions, notes: PlainConsole) -> ExportReport:
-    from anyburl.export.export import open_export, write_rules
+    from anyburl.tools.export.export import open_export, write_exported_rules
 
     if file == STANDARD_OUTPUT:
-        return write_rules(rules, sys.stdout, options)
+        return write_exported_rules(rules, sys.stdout, options)
     n_rules = counted(len(rules), "rule")
     slow = Slow(notes, f"writing {n_rules}", f"wrote {n_rules}", total=len(rules))
     with open_export(at_home(file)) as out, slow:
-        return write_rules(rules, out, options, slow.advance)
+        return write_exported_rules(rules, out, options, slow.advance)
 
 
 def _remark_left_out(report: ExportReport, notes: PlainConsole) -> None:

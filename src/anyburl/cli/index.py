@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from anyburl.base.errors import counted
+from anyburl.base.reading import at_home
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
-from anyburl.cli.completion import complete_data
-from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.events import tell_progress
-from anyburl.cli.loading import download_data_argument, remark_left_out
-from anyburl.cli.notes import SECONDS_UNTIL_SAID
+from anyburl.cli.loading import download_data_argument, remark_left_out, unlock
+from anyburl.cli.notes import SECONDS_UNTIL_SAID, PlainConsole, note_console, print_json, result_console
 from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import peak_bytes
-from anyburl.cli.unlocking import unlock
-from anyburl.errors import counted
-from anyburl.reading import at_home
+from anyburl.cli.shell_completion import complete_data
 
 if TYPE_CHECKING:
-    from anyburl.triples.stored import IndexCard
+    from anyburl.data.stored import IndexCard
 
 NAME = "index"
 EXAMPLE = "Example:  anyburl index big.tsv.gz --out big.index, then anyburl learn big.index --out runs/big"
@@ -47,7 +45,7 @@ def command(
     seed: UnusedSeed = None,
 ) -> None:
     """Index DATA once, so that every other command can open INDEX as its DATA at once."""
-    from anyburl.graph.dataset_index import check_index_output, write_index
+    from anyburl.graph.stored import check_index_output, write_index
 
     notes = note_console(quiet=quiet)
     check_index_output(at_home(out))

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyburl.base.errors import InvalidOptionError, OptionError, RunError, counted
 from anyburl.cli.arguments import OBJECT_IDENTITY, Json, Quiet
-from anyburl.cli.completion import complete_data, one_of
-from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.loading import load_data_argument, recorded_data
+from anyburl.cli.notes import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import Session, require_engine, run_session
+from anyburl.cli.shell_completion import complete_data, one_of
 from anyburl.cli.tables import counts_table, outlook_table
-from anyburl.errors import InvalidOptionError, OptionError, RunError, counted
 from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, SECONDS, LearnOptions
 
 if TYPE_CHECKING:
+    from anyburl.data.dataset import Dataset
+    from anyburl.data.options import ReadOptions
     from anyburl.learning.learner import Learner
     from anyburl.learning.recorder import Recorder, Update
-    from anyburl.triples.dataset import Dataset
-    from anyburl.triples.read_options import ReadOptions
 
 NAME = "learn"
 EXAMPLE = (
@@ -178,10 +178,10 @@ def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConso
     dataset = load_data_argument(data, notes, reading)
     options = LearnOptions(**_with_labels(given, dataset))
 
+    from anyburl.learning.engines.base import target_relations
     from anyburl.learning.learner import Learner
     from anyburl.learning.recorder import Recorder
     from anyburl.learning.run import RunDirectory
-    from anyburl.learning.targets import target_relations
 
     def start() -> tuple[Learner, Recorder]:
         learner = Learner(dataset.train, options)
@@ -203,10 +203,9 @@ def _make_folder(out: Path) -> None:
 
 def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole, reading: Reading) -> Session:
     """Continue a run; its data is read as before, but for the reading options that are given now."""
-    from anyburl.learning.claim import claim_run
     from anyburl.learning.learn import resume
-    from anyburl.learning.run import RunDirectory
-    from anyburl.learning.updating import check_budget
+    from anyburl.learning.recorder import check_budget
+    from anyburl.learning.run import RunDirectory, claim_run
 
     run = RunDirectory.open(out)
     claim_run(out).release()  # refuse at once what another process is writing

@@ -1,25 +1,66 @@
-"""Resolves RULES, DATA and RULES2 on the command line."""
+"""Resolves RULES, DATA and RULES2 on the command line.
+
+Prompts for a user name and password when a server wants them and the environment has none.
+"""
 
 from __future__ import annotations
 
 import difflib
+import getpass
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from anyburl.cli.consoles import PlainConsole
-from anyburl.cli.notes import Slow, SlowDownload
-from anyburl.cli.unlocking import unlock
-from anyburl.errors import OptionError, RuleError, RunError, UnknownDataError, counted
-from anyburl.reading import at_home
+from anyburl.base.errors import (
+    CredentialsError,
+    OptionError,
+    RuleError,
+    RunError,
+    UnauthorizedError,
+    UnknownDataError,
+    counted,
+)
+from anyburl.base.reading import at_home
+from anyburl.cli.notes import PlainConsole, Slow, SlowDownload
+from anyburl.data.options import ReadOptions
 
 if TYPE_CHECKING:
-    from anyburl.ruleset.files.rule_file import ReadReport
-    from anyburl.ruleset.ruleset import RuleSet
-    from anyburl.triples.dataset import Dataset
-    from anyburl.triples.names import Names
-    from anyburl.triples.read_options import ReadOptions
+    from anyburl.data.dataset import Dataset
+    from anyburl.data.names import Names
+    from anyburl.data.options import ReadOptions
+    from anyburl.rules.files.rule_file import ReadReport
+    from anyburl.rules.ruleset import RuleSet
+
+
+def unlock(data: str, timeout: float = ReadOptions.timeout, *, writing: bool = False) -> None:
+    """Ask for what opens the server behind DATA, if it is one; without a terminal, the environment must do."""
+    from anyburl.data.remote.addresses import ENDPOINT, find_address, keep_credentials
+    from anyburl.data.sources import check_access
+
+    address = find_address(data)
+    if address is None or address.file is not None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    try:
+        check_access(address, timeout, writing=writing)
+    except CredentialsError:
+        raise
+    except UnauthorizedError:
+        host = urlsplit(address.place).netloc
+        user = _asked(f"user name for {host}: ") if address.kind == ENDPOINT else ""
+        keep_credentials(address.place, user, getpass.getpass(f"password for {user or host}: "))
+
+
+def _asked(question: str) -> str:
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    answer = sys.stdin.readline().strip()
+    if not answer:
+        raise OptionError("no user name entered")
+    return answer
+
 
 N_REJECTED_SHOWN = 5
 INSTEAD = {
@@ -33,7 +74,7 @@ def existing_rules(rules: str) -> Path:
     """Return the path of RULES; what is not there is refused, with what is beside it and like it."""
     path = at_home(rules)
     if not path.exists():
-        from anyburl.triples.remote.addresses import shown_argument
+        from anyburl.data.remote.addresses import shown_argument
 
         raise RuleError(f"no run folder or rule file at {shown_argument(rules)!r}{_names_beside(path)}")
     if path.is_dir() and not (path / "options.json").exists():
@@ -56,7 +97,7 @@ def _names_beside(path: Path) -> str:
 
 def _refuse_data(path: Path) -> None:
     """Say of a folder with triples that rules are to be learned from it first."""
-    from anyburl.triples.registry import has_train
+    from anyburl.data.catalogue import has_train
 
     if has_train(path):
         raise RuleError(
@@ -73,7 +114,7 @@ def read_rules_argument(
     rules: str, notes: PlainConsole, *, at: float | None = None, escaped: bool = False
 ) -> tuple[RuleSet, ReadReport]:
     """Load RULES and say, in `notes` and in the report, which lines are not rules."""
-    from anyburl.ruleset.ruleset import RuleSet
+    from anyburl.rules.ruleset import RuleSet
 
     path = existing_rules(rules)
     if at is not None and not path.is_dir():
@@ -105,8 +146,8 @@ def load_data_argument(
     data: str, notes: PlainConsole, options: ReadOptions | None = None, *, is_new: bool = True
 ) -> Dataset:
     """Load DATA and, if it `is_new` and not what a run folder remembers, say what of it was left out."""
-    from anyburl.triples.dataset import load_dataset
-    from anyburl.triples.remote.addresses import shown_argument
+    from anyburl.data.dataset import load_dataset
+    from anyburl.data.remote.addresses import shown_argument
 
     doing, done = f"reading {shown_argument(data)}", f"read {shown_argument(data)}"
     try:
@@ -144,8 +185,8 @@ def _remark_split(dataset: Dataset, notes: PlainConsole) -> None:
 
 def download_data_argument(data: str, notes: PlainConsole) -> None:
     """Download DATA if it is the name of a data set that is not here yet."""
-    from anyburl.triples.remote.addresses import shown_argument
-    from anyburl.triples.sources import fetch_dataset
+    from anyburl.data.remote.addresses import shown_argument
+    from anyburl.data.sources import fetch_dataset
 
     shown = shown_argument(data)
     with SlowDownload(notes, f"downloading {shown}", f"downloaded {shown}") as slow:
@@ -154,11 +195,11 @@ def download_data_argument(data: str, notes: PlainConsole) -> None:
 
 def read_names_argument(path: Path | None, *rules: str) -> Names:
     """Read the file of --names; without one, the names are those that the run folders among RULES have kept."""
-    from anyburl.ruleset.files import run_folder
-    from anyburl.triples.names import Names, read_names
+    from anyburl.data.names import Names, read_names
+    from anyburl.rules.files import run_folder
 
     folders = [folder for given in rules if ((folder := at_home(given)) / run_folder.OPTIONS).is_file()]
-    found = [run_folder.read_names(folder) for folder in folders]
+    found = [run_folder.read_run_names(folder) for folder in folders]
     found += [] if path is None else [read_names(path)]
     named = [dict(names) for names in (found if path is None else found[-1:])]
     return Names(_joined(named), _joined([names.prefixes for names in found]))
@@ -181,14 +222,14 @@ def data_of_rules(rules: str, data: str | None) -> tuple[str, ReadOptions | None
     path = at_home(rules)
     if not path.is_dir():
         raise OptionError(f"--data is missing: only a run folder remembers its data, and {rules!r} is not one")
-    from anyburl.ruleset.files.run_folder import described_run
+    from anyburl.rules.files.run_folder import described_run
 
     return recorded_data(described_run(path)["data"], f"{rules} does not record where its data came from: pass --data")
 
 
 def recorded_data(described: Mapping[str, Any], otherwise: str) -> tuple[str, ReadOptions]:
     """Return where the data of a run came from and how it was read; `otherwise` is the error if it does not say."""
-    from anyburl.triples.read_options import ReadOptions
+    from anyburl.data.options import ReadOptions
 
     if described.get("source") is None:
         raise RunError(otherwise)
@@ -197,7 +238,7 @@ def recorded_data(described: Mapping[str, Any], otherwise: str) -> tuple[str, Re
 
 def check_rules_output(path: Path) -> None:
     """Refuse, before any work is done, a file that rules cannot be written to."""
-    from anyburl.ruleset.files.formats import check_suffix
+    from anyburl.rules.files.formats import check_suffix
 
     if path.is_dir():
         raise RuleError(f"{path} is a folder: expected a file for the rules")

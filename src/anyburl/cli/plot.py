@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyburl.base.errors import DataError, OptionError
 from anyburl.cli.arguments import Data
-from anyburl.cli.asking import Asked, asking
-from anyburl.cli.consoles import note_console, print_json, result_console
-from anyburl.cli.notes import Slow
-from anyburl.cli.reasoning import Source
-from anyburl.errors import DataError, OptionError
+from anyburl.cli.asking import AskingOptions, RulesAndData, asking
+from anyburl.cli.notes import Slow, note_console, print_json, result_console
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +32,7 @@ RANKED = ("anytime", "calibration")
 
 @asking("names", "weights", "object_identity", "prepare", "escaped", "with_scores")
 def command(
-    asked: Asked,
+    asked: AskingOptions,
     runs: Annotated[
         list[Path],
         typer.Argument(metavar="RUN", help="Run folders. `anytime` compares them; the other plots show the first."),
@@ -55,7 +53,7 @@ def command(
     data: Data = None,
 ) -> None:
     """Plot runs: quality over time, rules by type and confidence, reward and cores per profile, calibration."""
-    from anyburl.plotting.style import new_figure
+    from anyburl.tools.plotting import new_figure
 
     new_figure()
     names = _chosen(what)
@@ -83,7 +81,7 @@ def _chosen(what: str | None) -> list[str]:
 
 def _check_out(out: Path) -> None:
     """Refuse, before any work is done, what pictures cannot be written to."""
-    from anyburl.plotting.style import SUFFIXES
+    from anyburl.tools.plotting import SUFFIXES
 
     if out.suffix and out.suffix.lower() not in SUFFIXES and not out.is_dir():
         raise DataError(f"{out}: expected a folder, or a file that ends in one of {', '.join(SUFFIXES)}")
@@ -92,7 +90,7 @@ def _check_out(out: Path) -> None:
 
 
 def _check_metric(metric: str) -> None:
-    from anyburl.plotting.anytime import METRICS
+    from anyburl.tools.plotting import METRICS
 
     if metric not in METRICS:
         raise OptionError(f"--metric takes {', '.join(METRICS)}, got {metric!r}")
@@ -118,7 +116,7 @@ class Plots:
         self.options, self.split, self.metric, self.seed = options, split, metric, seed
         self.notes = note_console(quiet=quiet)
         self.data = data
-        self._sources: dict[Path, Source] = {}
+        self._sources: dict[Path, RulesAndData] = {}
 
     def drawing(self, name: str) -> Draw:
         """Work out a picture, and return what draws it."""
@@ -135,14 +133,14 @@ class Plots:
         )
         return False
 
-    def _source(self, run: RunDirectory) -> Source:
+    def _source(self, run: RunDirectory) -> RulesAndData:
         """Return the rules and data of a run, loaded once."""
         if run.path not in self._sources:
-            self._sources[run.path] = Source(str(run.path), self.data, self.notes)
+            self._sources[run.path] = RulesAndData(str(run.path), self.data, self.notes)
         return self._sources[run.path]
 
     def _anytime(self) -> Draw:
-        from anyburl.plotting import AnytimePoint, anytime_points, plot_anytime
+        from anyburl.tools.plotting import AnytimePoint, anytime_points, plot_anytime
 
         found: dict[str, list[AnytimePoint]] = {}
         for label, run in zip(self._labels(), self.runs, strict=True):
@@ -160,23 +158,23 @@ class Plots:
         return names or [str(run.path) for run in self.runs]
 
     def _rules(self) -> Draw:
-        from anyburl.plotting import plot_rules
+        from anyburl.tools.plotting import plot_rules
 
         rules = self.runs[0].load_rules()
         return lambda axes: plot_rules(rules, axes=axes)
 
     def _rewards(self) -> Draw:
-        from anyburl.plotting import plot_rewards
+        from anyburl.tools.plotting import plot_rewards
 
         return lambda axes: plot_rewards(self.runs[0].trace(), axes=axes)
 
     def _cores(self) -> Draw:
-        from anyburl.plotting import plot_cores
+        from anyburl.tools.plotting import plot_cores
 
         return lambda axes: plot_cores(self.runs[0].trace(), axes=axes)
 
     def _calibration(self) -> Draw:
-        from anyburl.plotting import calibration_table, plot_calibration
+        from anyburl.tools.plotting import calibration_table, plot_calibration
 
         source = self._source(self.runs[0])
         with (
@@ -189,7 +187,7 @@ class Plots:
 
 def _write(out: Path, drawings: dict[str, Draw]) -> list[Path]:
     """Write one picture with all drawings, or one for each into a folder; return the files."""
-    from anyburl.plotting.style import SIZE, new_figure, save
+    from anyburl.tools.plotting import SIZE, new_figure, save
 
     if out.suffix and not out.is_dir():
         columns = min(2, len(drawings))

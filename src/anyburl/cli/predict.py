@@ -12,21 +12,19 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from anyburl.base.errors import OptionError, counted
 from anyburl.cli.arguments import Data, Rules
-from anyburl.cli.asking import Asked, asking
-from anyburl.cli.consoles import print_json, print_whole, result_console
-from anyburl.cli.notes import Slow
-from anyburl.cli.reasoning import Source
+from anyburl.cli.asking import AskingOptions, RulesAndData, asking
+from anyburl.cli.notes import Slow, print_json, print_whole, result_console
 from anyburl.cli.tables import rule_text
-from anyburl.errors import OptionError, counted
-from anyburl.ranking.aggregation import parse_aggregation
+from anyburl.ranking.options import parse_aggregation
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anyburl.explanation.explanation import Explanation
-    from anyburl.reasoning.answers import Answer, Answers
-    from anyburl.reasoning.queries import Query, Questions
+    from anyburl.reasoning.explanation.explain import Explanation
+    from anyburl.reasoning.predicting import Answer, Answers
+    from anyburl.reasoning.queries import Query, QueryIds
     from anyburl.reasoning.reasoner import Reasoner
 
 NAME = "predict"
@@ -40,7 +38,7 @@ COLUMNS = ("subject", "relation", "object", "rank", "score", "known", "rule", "r
 
 @asking()
 def command(
-    asked: Asked,
+    asked: AskingOptions,
     rules: Rules,
     subject: Annotated[str | None, typer.Argument(metavar="SUBJECT", help="An entity, or ? to ask for it.")] = None,
     relation: Annotated[str | None, typer.Argument(metavar="RELATION", help="A relation.")] = None,
@@ -94,7 +92,7 @@ def _one_query(words: list[str | None], queries: Path | None) -> Query | None:
     return make_query(*given)
 
 
-def _check_queries(one: Query | None, queries: Path | None, source: Source) -> None:
+def _check_queries(one: Query | None, queries: Path | None, source: RulesAndData) -> None:
     """Refuse unknown labels before rules are made ready, where that takes long."""
     from anyburl.reasoning.prepared import PREPARED
     from anyburl.reasoning.queries import encode_query, read_queries
@@ -107,7 +105,7 @@ def _check_queries(one: Query | None, queries: Path | None, source: Source) -> N
         encode_query(one, source.dataset.vocabulary, source.names)
 
 
-def _read_queries(path: Path, reasoner: Reasoner) -> Questions:
+def _read_queries(path: Path, reasoner: Reasoner) -> QueryIds:
     from anyburl.reasoning.queries import read_queries
 
     return read_queries(path, reasoner.vocabulary, reasoner.names)
@@ -124,7 +122,7 @@ class _Answering:
         return self.reasoner.explain(answer.triple, top=N_REASONS)
 
     def rule(self, answer: Answer) -> str:
-        from anyburl.explanation.words import no_rule_text, rule_text
+        from anyburl.reasoning.explanation.render import no_rule_text, rule_text
 
         if answer.rule is not None:
             return rule_text(answer.rule, self.names)
@@ -155,7 +153,7 @@ class _Answering:
             told["reasons"] = [reason.to_json() for reason in self.explain(answer).reasons]
         return told
 
-    def answer_file(self, questions: Questions, source: Source, *, as_json: bool) -> None:
+    def answer_file(self, questions: QueryIds, source: RulesAndData, *, as_json: bool) -> None:
         """Write the answers to each query as soon as they are known."""
         done = f"answered {counted(len(questions), 'query', 'queries')}"
         with Slow(source.notes, "answering queries", done, total=len(questions)) as bar:
@@ -170,7 +168,7 @@ class _Answering:
                     sys.stdout.write(self._to_lines(frame, with_header=number == 0))
         sys.stdout.flush()
 
-    def _answered_one_by_one(self, questions: Questions, bar: Slow) -> Any:
+    def _answered_one_by_one(self, questions: QueryIds, bar: Slow) -> Any:
         from anyburl.reasoning.queries import decode_query
 
         for entity, relation in zip(questions.entities.tolist(), questions.relations.tolist(), strict=True):
@@ -180,7 +178,7 @@ class _Answering:
 
     def _to_lines(self, frame: pl.DataFrame, *, with_header: bool) -> str:
         """Return tab-separated lines, one for each answer; `query` counts from 1."""
-        from anyburl.ruleset.labels import float_texts
+        from anyburl.rules.labels import float_texts
 
         lines = frame.select(*COLUMNS).with_columns(frame["query"] + 1, score=float_texts(frame["score"].to_numpy()))
         if self.names:
@@ -200,7 +198,7 @@ def _print_answers(query: Query, answers: Answers, answering: _Answering, *, qui
     if not quiet:
         out.say(_remarks(query, answers, answering), "dim")
     if answering.explains:
-        from anyburl.explanation.render import to_tree
+        from anyburl.reasoning.explanation.render import to_tree
 
         for answer in answers:
             out.say("")

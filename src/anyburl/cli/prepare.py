@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from anyburl.base.errors import RunError
 from anyburl.cli.arguments import Json, Quiet, Run, UnusedSeed, UnusedThreads
-from anyburl.cli.consoles import note_console, print_json, result_console
+from anyburl.cli.asking import RulesAndData
 from anyburl.cli.loading import load_rules_argument, require_run
-from anyburl.cli.reasoning import Source
-from anyburl.errors import RunError
+from anyburl.cli.notes import note_console, print_json, result_console
 
 NAME = "prepare"
 EXAMPLE = "Example:  anyburl prepare runs/geo, then anyburl predict runs/geo France official_language '?'"
@@ -31,7 +31,7 @@ def command(
 
     require_run(run)
     notes = note_console(quiet=quiet)
-    source = Source(run, None, notes)
+    source = RulesAndData(run, None, notes)
     if not can_prepare(source.path):
         raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
     started = time.monotonic()

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyburl.base.errors import counted
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
-from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
-from anyburl.cli.notes import Slow
-from anyburl.cli.unlocking import unlock
-from anyburl.errors import counted
-from anyburl.publishing.options import PublishOptions
+from anyburl.cli.loading import unlock
+from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, result_console
+from anyburl.tools.publishing.options import PublishOptions
 
 if TYPE_CHECKING:
-    from anyburl.publishing.publish import Plan
+    from anyburl.tools.publishing.publish import Plan
 
 NAME = "publish"
 EXAMPLE = (
@@ -52,7 +51,7 @@ def command(
     seed: UnusedSeed = None,
 ) -> None:
     """Send FACTS to a SPARQL endpoint or a database table. Without --write, only show what would be done."""
-    from anyburl.publishing.publish import plan_publishing
+    from anyburl.tools.publishing.publish import plan_publishing
 
     options = PublishOptions(graph=graph, batch_size=batch_size, timeout=timeout)
     notes = note_console(quiet=quiet)

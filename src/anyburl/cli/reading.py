@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from anyburl.cli.completion import one_of
-from anyburl.cli.flags import with_flags
-from anyburl.errors import InvalidOptionError
-from anyburl.triples.read_options import DUMPS, LITERALS, ReadOptions
+from anyburl.base.errors import InvalidOptionError
+from anyburl.cli.arguments import with_flags
+from anyburl.cli.shell_completion import one_of
+from anyburl.data.options import DUMPS, LITERALS, ReadOptions
 
 PANEL = "How DATA is read"
 DEFAULTS = ReadOptions()

@@ -9,23 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from anyburl.base.errors import DataError, InvalidOptionError, OptionError, counted
 from anyburl.cli.arguments import At, Escaped, Json, ObjectIdentity, Quiet, Rules, Threads, UnusedSeed
-from anyburl.cli.consoles import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.events import tell_progress
-from anyburl.cli.loading import (
-    check_rules_output,
-    data_of_rules,
-    load_data_argument,
-    load_rules_argument,
-)
-from anyburl.cli.notes import Slow
+from anyburl.cli.loading import check_rules_output, data_of_rules, load_data_argument, load_rules_argument
+from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, result_console
 from anyburl.cli.session import compile_kernels
-from anyburl.errors import DataError, InvalidOptionError, OptionError, counted
 from anyburl.learning.options import LearnOptions
 
 if TYPE_CHECKING:
-    from anyburl.ruleset.ruleset import RuleSet
-    from anyburl.triples.table import TripleTable
+    from anyburl.data.table import TripleTable
+    from anyburl.rules.ruleset import RuleSet
 
 NAME = "rescore"
 EXAMPLE = "Example:  anyburl rescore rules.txt --data geo --exact --out rescored.txt"
@@ -75,7 +69,7 @@ def command(
     table = load_data_argument(source, notes, reading).train
     if not len(table):
         raise DataError(f"{source} has no train triples to count on")
-    from anyburl.ruleset.combine import match_triples
+    from anyburl.rules.combine import match_triples
 
     matched = match_triples(old, table)
     if matched.n_unknown:
@@ -97,7 +91,7 @@ def command(
 
 def _count(rules: RuleSet, table: TripleTable, options: dict[str, Any], notes: PlainConsole) -> tuple[RuleSet, float]:
     """Rescore with a progress bar; return the rules and the seconds it took, compilation not counted."""
-    from anyburl.ruleset.rescore import rescore
+    from anyburl.bodies.rescore import rescore
 
     few = table.from_ids(table.triples[:1], table.vocabulary)
     compile_kernels(lambda: rescore(rules.slice(0, 1), few, **options), notes)

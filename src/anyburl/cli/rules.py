@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anyburl.cli.arguments import At, Data, Escaped, Json, Names, Quiet, Rules, Threads, UnusedSeed
-from anyburl.cli.choosing import MEASURED, Wanted, choosing
-from anyburl.cli.consoles import note_console, print_json, result_console
+from anyburl.cli.arguments import At, Data, Escaped, Json, NamesOption, Quiet, Rules, Threads, UnusedSeed
+from anyburl.cli.choosing import MEASURED, Measuring, RuleFilters, choosing
 from anyburl.cli.loading import load_rules_argument, read_names_argument
-from anyburl.cli.measuring import Measuring
+from anyburl.cli.notes import note_console, print_json, result_console
 from anyburl.cli.tables import rule_rows, rules_table, table_width
 
 if TYPE_CHECKING:
-    from anyburl.ruleset.ruleset import RuleSet
-    from anyburl.triples.names import Names as NamesByLabel
+    from anyburl.data.names import Names as NamesByLabel
+    from anyburl.rules.ruleset import RuleSet
 
 NAME = "rules"
 EXAMPLE = "Example:  anyburl rules runs/geo --relation official_language --type B --top 10"
@@ -24,14 +23,14 @@ EXAMPLE = "Example:  anyburl rules runs/geo --relation official_language --type 
 @choosing
 def command(
     rules: Rules,
-    wanted: Wanted,
+    wanted: RuleFilters,
     top: Annotated[int, typer.Option(min=1, help="Number of rules to show.")] = 20,
     measures: Annotated[
         bool,
         typer.Option("--measures", help="Show PCA confidence, head coverage and lift.", rich_help_panel=MEASURED),
     ] = False,
     data: Data = None,
-    names: Names = None,
+    names: NamesOption = None,
     at: At = None,
     escaped: Escaped = False,
     threads: Threads = None,
@@ -60,7 +59,7 @@ def command(
     _print_table(best, readable, len(matching), len(everything), _order(wanted))
 
 
-def _order(wanted: Wanted) -> str:
+def _order(wanted: RuleFilters) -> str:
     smoothing = wanted.smoothing
     words = {
         "confidence": f"support / (predictions + {smoothing})" if smoothing else "confidence",

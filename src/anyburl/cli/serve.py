@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anyburl.base.errors import InvalidOptionError, MissingExtraError, OptionError, counted
+from anyburl.base.reading import at_home
 from anyburl.cli.arguments import Data, Rules
-from anyburl.cli.asking import Asked, asking
-from anyburl.cli.consoles import print_json
-from anyburl.cli.reasoning import Source
+from anyburl.cli.asking import AskingOptions, RulesAndData, asking
+from anyburl.cli.notes import print_json
 from anyburl.cli.session import compile_kernels
-from anyburl.errors import InvalidOptionError, MissingExtraError, OptionError, counted
-from anyburl.ranking.aggregation import parse_aggregation
-from anyburl.reading import at_home
+from anyburl.ranking.options import parse_aggregation
 from anyburl.web.options import ServeOptions
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ Reviews = Annotated[
 
 @asking("with_scores")
 def command(
-    asked: Asked,
+    asked: AskingOptions,
     rules: Rules,
     data: Data = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 picks a free one.")] = (
@@ -76,7 +75,7 @@ def command(
                 raise typer.Exit(INTERRUPTED) from None
 
 
-def _explorer(reasoner: Reasoner, source: Source, reviews: Path | None) -> Explorer:
+def _explorer(reasoner: Reasoner, source: RulesAndData, reviews: Path | None) -> Explorer:
     from anyburl.web.explorer import Explorer
 
     rules = source.path.resolve()
@@ -88,19 +87,19 @@ def _explorer(reasoner: Reasoner, source: Source, reviews: Path | None) -> Explo
     return explorer
 
 
-def _announce(asked: Asked, rules: str, explorer: Explorer, serving: ServeOptions) -> None:
+def _announce(asked: AskingOptions, rules: str, explorer: Explorer, serving: ServeOptions) -> None:
     n_rules = len(explorer.reasoner.rules)
     if asked.json:
         print_json({"address": serving.address, "rules": n_rules, "reviews": str(explorer.reviews.path)})
     asked.notes().say(f"{counted(n_rules, 'rule')} of {rules} at {serving.address} (Ctrl-C to stop)", "bold")
 
 
-def _compile(source: Source) -> None:
+def _compile(source: RulesAndData) -> None:
     """Compile the kernels of all pages, if this machine has not yet."""
-    from anyburl._jit import is_compiled
+    from anyburl.base.jit import is_compiled
 
     if not all(map(is_compiled, ("kernel.find_facts", "kernel.find_walks", "kernel_match.near_blocks"))):
-        from anyburl.web.warmup import warm_up_explorer
+        from anyburl.web.explorer import warm_up_explorer
 
         n_relations = source.dataset.vocabulary.n_relations
         compile_kernels(lambda: warm_up_explorer(n_relations), source.notes)

@@ -12,20 +12,18 @@ from importlib.util import find_spec
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from anyburl.cli.consoles import PlainConsole, print_error
+from anyburl.base.errors import MissingExtraError, counted
 from anyburl.cli.display import Display, make_display
-from anyburl.cli.events import tell, tell_progress
-from anyburl.cli.interrupts import Interrupts
-from anyburl.cli.memory import MemoryWatch
-from anyburl.cli.notes import Slow
-from anyburl.errors import MissingExtraError, counted
+from anyburl.cli.events import MemoryWatch, tell, tell_progress
+from anyburl.cli.notes import PlainConsole, Slow, print_error
+from anyburl.cli.streams import Interrupts
 
 if TYPE_CHECKING:
+    from anyburl.data.dataset import Dataset
     from anyburl.learning.learner import Learner, Span
     from anyburl.learning.options import LearnOptions
     from anyburl.learning.recorder import Recorder
-    from anyburl.ruleset.ruleset import RuleSet
-    from anyburl.triples.dataset import Dataset
+    from anyburl.rules.ruleset import RuleSet
 
 Start = Callable[[], "tuple[Learner, Recorder]"]
 
@@ -71,7 +69,7 @@ def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
     The compiler cannot be interrupted, and Python would wait for its thread, so an interrupt ends the process. Nothing
     is lost.
     """
-    from anyburl._jit import compiling, is_compiled, not_kept
+    from anyburl.base.jit import compiling, is_compiled, not_kept
 
     words = "compiling kernels (first run only)", "compiled kernels"
     slow = Slow(notes, *words, after=0.0)
@@ -117,7 +115,7 @@ def require_engine(engine: str) -> None:
 def silence_engine(engine: str) -> None:
     """Keep Ray from printing."""
     if engine == "ray":
-        from anyburl.cluster import silence
+        from anyburl.base.cluster import silence
 
         silence()
 
@@ -135,9 +133,9 @@ def run_session(
 
     If the run is learned anew, `replacing` is its folder, which stays as it was if that is interrupted.
     """
-    from anyburl.learning.engines.warmup import warm_up
+    from anyburl.learning.engines.threads import warm_up_learning
 
-    compile_kernels(lambda: warm_up(options, dataset.vocabulary.n_relations), notes)
+    compile_kernels(lambda: warm_up_learning(options, dataset.vocabulary.n_relations), notes)
     with starting(options.engine, notes):
         learner, recorder = start()
     _learn(learner, recorder, notes, describe(dataset, learner))

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from anyburl.cli.arguments import Run
-from anyburl.cli.asking import Asked, asking
-from anyburl.cli.consoles import print_json, result_console
+from anyburl.cli.asking import AskingOptions, asking
 from anyburl.cli.loading import require_run
+from anyburl.cli.notes import print_json, result_console
 
 NAME = "tune"
 EXAMPLE = "Example:  anyburl tune runs/geo, then anyburl evaluate runs/geo --aggregation tuned"
 
 
 @asking("names", "aggregation", "escaped", "with_scores")
-def command(asked: Asked, run: Run) -> None:
+def command(asked: AskingOptions, run: Run) -> None:
     """Train the tuned aggregation and keep the model in the run folder, replacing any older one.
 
     It learns from the valid split or, if that is small or missing, from hidden facts of train. Commands with
     --aggregation tuned and the same options and seed then use it.
     """
+    from anyburl.models.tuned.observations import rule_groups
     from anyburl.reasoning.opening import tuning_of
-    from anyburl.tuning.evidence import rule_groups
 
     require_run(run)
     source = asked.source(run, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import kernel
+from anyburl.base.jit import kernel
 from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import find_segment, inverse
 

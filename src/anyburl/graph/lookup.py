@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import frozen
-from anyburl.graph.kernel_lookup import fill_held, fill_segments
-from anyburl.triples.dataset import SPLITS, Dataset
+from anyburl.graph.kernel import fill_held, fill_segments
 
 Ids = tuple[int, int, int]
 Ints = NDArray[np.int32]
 Segments = NDArray[np.int32] | NDArray[np.int64]  # as the graph numbers them
 
 
-def find_segment(graph: GraphArrays, entity: int, relation: int) -> int:
+def lookup_segment(graph: GraphArrays, entity: int, relation: int) -> int:
     """Return the segment of an entity for a directed relation, -1 if it has none."""
     start, end = int(graph.segment_offsets[entity]), int(graph.segment_offsets[entity + 1])
     segment = start + int(np.searchsorted(graph.segment_relations[start:end], relation))
     return segment if segment < end and graph.segment_relations[segment] == relation else -1
 
 
-def find_segments(graph: GraphArrays, entities: Ints, relations: Ints) -> Segments:
+def lookup_segments(graph: GraphArrays, entities: Ints, relations: Ints) -> Segments:
     """Return the segments of many entities, each for its directed relation."""
     segments = np.empty(len(entities), graph.segment_offsets.dtype)
     fill_segments(graph, entities.copy(), relations.copy(), segments)  # copies: kernels are compiled for those
@@ -37,7 +37,7 @@ def neighbours(graph: GraphArrays, entity: int) -> Ints:
 
 def known_answers(graph: GraphArrays, entity: int, relation: int) -> Ints:
     """Return what a directed relation leads to, `self` being the entity."""
-    segment = find_segment(graph, entity, relation)
+    segment = lookup_segment(graph, entity, relation)
     if segment < 0:
         return np.empty(0, np.int32)
     found = graph.targets[graph.segment_starts[segment] : graph.segment_starts[segment + 1]]
@@ -46,7 +46,7 @@ def known_answers(graph: GraphArrays, entity: int, relation: int) -> Ints:
 
 def all_known_answers(graph: GraphArrays, entities: Ints, relations: Ints) -> tuple[NDArray[np.int64], Ints]:
     """Return what directed relations lead to from many entities: where the answers of each start, and the answers."""
-    starts, sizes = _segment_rows(graph, find_segments(graph, entities, relations))
+    starts, sizes = _segment_rows(graph, lookup_segments(graph, entities, relations))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
     return offsets, _spell_out_self(graph, np.repeat(entities, sizes), graph.targets[rows])
@@ -54,7 +54,7 @@ def all_known_answers(graph: GraphArrays, entities: Ints, relations: Ints) -> tu
 
 def answer_counts(graph: GraphArrays, entities: Ints, relations: Ints) -> NDArray[np.int64]:
     """Return how many answers the graph holds to each query (entity, directed relation, ?)."""
-    return _segment_rows(graph, find_segments(graph, entities, relations))[1]
+    return _segment_rows(graph, lookup_segments(graph, entities, relations))[1]
 
 
 def _segment_rows(graph: GraphArrays, segments: Segments) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -18,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl import __version__
-from anyburl.bodies.generalisation import with_keys
-from anyburl.errors import RunError
+from anyburl.base.errors import RunError
+from anyburl.base.sealed import is_sealed, seal
+from anyburl.base.writing import replacing
+from anyburl.bodies.counting import rule_bodies
+from anyburl.bodies.paths import with_keys
 from anyburl.graph.arrays import GraphArrays
-from anyburl.learning.history import complete_in, listed_in
 from anyburl.learning.options import LearnOptions
-from anyburl.paths.profile import PathProfile
-from anyburl.ruleset.counting import rule_bodies
-from anyburl.ruleset.files.run_folder import KEY_SUFFIX, KEYS, next_part, part_files
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.sealed import is_sealed, seal
-from anyburl.writing import replacing
+from anyburl.learning.policy import complete_in, listed_in
+from anyburl.rules.files.run_folder import KEY_SUFFIX, KEYS, next_part, part_files
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import PathProfile
 
 THRESHOLDS = (
     "min_support",

@@ -7,18 +7,16 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Unpack
 
-from anyburl.checking import callback, from_keywords
-from anyburl.errors import RunError
-from anyburl.learning.claim import claim_run
+from anyburl.base.checking import callback, from_keywords
+from anyburl.base.errors import RunError
+from anyburl.base.locks import Lock
+from anyburl.data.dataset import DataLike, Dataset, load_dataset
 from anyburl.learning.known import is_same_search
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import LearnKeywords, LearnOptions
-from anyburl.learning.recorder import Recorder
-from anyburl.learning.run import RunDirectory
-from anyburl.learning.updating import resume_changed
-from anyburl.locks import Lock
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import DataLike, Dataset, load_dataset
+from anyburl.learning.recorder import Recorder, resume_changed
+from anyburl.learning.run import RunDirectory, claim_run
+from anyburl.rules.ruleset import RuleSet
 
 
 def learn(

@@ -1,4 +1,7 @@
-"""The anytime loop: in each span, allocate cores, find rules and take stock."""
+"""The anytime loop: in each span, allocate cores, find rules and take stock.
+
+Engines by name.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,29 @@ from typing import Any
 
 import numpy as np
 
-from anyburl.bodies.seen import Harvested, join_harvested
-from anyburl.errors import RuleError, RunError
-from anyburl.forks import check_not_forked
-from anyburl.learning.engines.base import by_profile
-from anyburl.learning.engines.make import make_engine
-from anyburl.learning.engines.warmup import warm_up
-from anyburl.learning.history import ProfileSpan, SpanRecord
+from anyburl.base.errors import RuleError, RunError
+from anyburl.base.machine import available_cores, check_not_forked
+from anyburl.bodies.sweep import Harvested, join_harvested
+from anyburl.data.table import TripleTable
+from anyburl.learning.engines.base import Engine, by_profile
+from anyburl.learning.engines.ray import RayEngine
+from anyburl.learning.engines.threads import ThreadsEngine, warm_up_learning
 from anyburl.learning.known import NOTHING, Earlier
 from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
-from anyburl.learning.outlook import Outlook, outlook
-from anyburl.learning.policy import make_policy
+from anyburl.learning.policy import ProfileSpan, SpanRecord, make_policy
+from anyburl.learning.progress import Outlook, outlook
 from anyburl.learning.source import Listed, is_large
 from anyburl.learning.store import RuleStore, sort_rules
-from anyburl.paths.profile import PathProfile
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.table import TripleTable
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import PathProfile
+
+
+def make_engine(table: TripleTable, options: LearnOptions) -> Engine:
+    """Return the engine that `options` ask for."""
+    if options.engine == "ray":
+        return RayEngine(table, options)
+    return ThreadsEngine(table, options, options.threads or available_cores())
+
 
 FRUITLESS_SPANS = 10  # in a row without a path, after which a run with a path budget gives up
 
@@ -138,7 +148,7 @@ class Learner:
 
         Kernels are compiled before the clock starts.
         """
-        warm_up(self.options, self.store.vocabulary.n_relations)
+        warm_up_learning(self.options, self.store.vocabulary.n_relations)
         try:
             while not self._is_over():
                 check_not_forked()

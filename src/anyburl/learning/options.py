@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, TypedDict, Unpack
 
-from anyburl import checking
-from anyburl.checking import MOST, MOST_SECONDS, MOST_THREADS
-from anyburl.errors import InvalidOptionError
-from anyburl.paths.profile import PathProfile
-from anyburl.rules.types import MAX_LENGTH
+from anyburl.base import checking
+from anyburl.base.checking import MOST, MOST_SECONDS, MOST_THREADS
+from anyburl.base.errors import InvalidOptionError
+from anyburl.rules.types import MAX_LENGTH, PathProfile
 
 POLICIES = ("weighted", "greedy", "random", "saturation")
 REWARDS = ("support", "support-confidence", "length-discounted", "support-pca")

@@ -1,6 +1,8 @@
 """The run folder of a learning run, consistent at every moment.
 
-`anyburl.ruleset.files.run_folder` documents its contents and reads its rules.
+`anyburl.rules.files.run_folder` documents its contents and reads its rules.
+
+Ensures that a run folder has one writer: two would overwrite each other's parts.
 """
 
 from __future__ import annotations
@@ -12,24 +14,58 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from importlib.metadata import version
+from os import getpid
 from pathlib import Path
 from typing import Any
 
 from anyburl import __version__
-from anyburl.errors import AnyburlError, OptionError, RunError
-from anyburl.learning.claim import LOCK, claim_run
+from anyburl.base.errors import AnyburlError, OptionError, RunError
+from anyburl.base.locks import Lock
+from anyburl.base.reading import at_home, open_to_read
+from anyburl.base.writing import append_line, make_inner_folder, replace_text
+from anyburl.data.dataset import Dataset, load_recorded
+from anyburl.data.table import TripleTable
+from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.known import KeyFiles
 from anyburl.learning.learner import Span
 from anyburl.learning.options import LearnOptions
-from anyburl.reading import at_home
+from anyburl.rules.files import run_folder
+from anyburl.rules.files.run_folder import remove_parts, write_part
+from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import RuleType
-from anyburl.ruleset.files import run_folder
-from anyburl.ruleset.files.run_folder import remove_parts, write_part
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset, load_recorded
-from anyburl.triples.table import TripleTable
-from anyburl.triples.vocabulary import Vocabulary
-from anyburl.writing import append_line, make_inner_folder, replace_text
+
+LOCK = ".lock"
+"""The file that the writer of a run folder has locked; it stays there, and means nothing by itself."""
+
+
+def claim_run(folder: Path) -> Lock:
+    """Become the writer of a run folder, until the lock is released or the process ends; refuse if there is one.
+
+    A file system without locks lets everybody in.
+    """
+    path = folder / LOCK
+    try:
+        lock = Lock(path)
+    except OSError as refusal:
+        raise RunError(f"{path}: the file cannot be written ({refusal.strerror or refusal})") from refusal
+    try:
+        lock.take()
+    except BlockingIOError:
+        lock.release()
+        raise RunError(
+            f"{folder} is being written by {_writer(path)}: wait until it ends, or choose another folder"
+        ) from None
+    except OSError:
+        return lock
+    with suppress(OSError):
+        lock.write(f"{getpid()}\n")
+    return lock
+
+
+def _writer(path: Path) -> str:
+    with suppress(OSError, ValueError), open_to_read(path) as file:
+        return f"process {int(file.read())}"
+    return "another process"
 
 
 @dataclass(frozen=True)
@@ -94,7 +130,7 @@ class RunDirectory:
         source, vocabulary = dataset.source, dataset.vocabulary
         names = dataset.names.among(vocabulary.entities, vocabulary.relations)
         if len(names):
-            run_folder.write_names(self.path, names)
+            run_folder.write_run_names(self.path, names)
         described = {
             "anyburl": __version__,
             "python": platform.python_version(),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.ruleset import measures
-from anyburl.ruleset.bodytable import joint_keys
-from anyburl.ruleset.columns import IDENTITY_COLUMNS
-from anyburl.ruleset.combine import concatenate, identity_columns
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.vocabulary import Vocabulary
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.rules import columns as measures
+from anyburl.rules.bodytable import joint_keys
+from anyburl.rules.columns import IDENTITY_COLUMNS
+from anyburl.rules.combine import concatenate, identity_columns
+from anyburl.rules.ruleset import RuleSet
 
 MOST_IN_MEMORY = 200_000_000  # rules, of 30 bytes each; more of them go to temporary files
 ABOVE_CAP = 1.1  # times the cap are kept, so that rules are not dropped all the time,

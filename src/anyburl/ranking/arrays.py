@@ -149,7 +149,7 @@ class Workspace(NamedTuple):
     firings: FiringArrays
 
 
-class Asked(NamedTuple):
+class QueryState(NamedTuple):
     """The query (s, d, ?) under way, and how bodies are walked for it."""
 
     q: int  # its row in `QueryArrays`
@@ -210,7 +210,7 @@ def empty_candidates(n_entities: int) -> CandidateArrays:
     )
 
 
-class Protocol(NamedTuple):
+class AnswerSettings(NamedTuple):
     """How queries are answered.
 
     The key of a candidate is the sum of its `n_counted` highest scores; where keys are equal and `breaks_ties`, the

@@ -10,31 +10,42 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, kernel, merged, part
+from anyburl.base.jit import inlined, kernel, merged, part
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, find_segment
 from anyburl.ranking.arrays import (
     AnswerArrays,
-    Asked,
+    AnswerSettings,
     CandidateArrays,
     FiringArrays,
-    Protocol,
     QueryArrays,
+    QueryState,
     RuleIndex,
     Workspace,
 )
-from anyburl.ranking.kernel_evidence import tell_evidence
 from anyburl.ranking.kernel_fire import (
     fire_dangling,
     fire_dangling_of_constant,
+    fire_long,
+    fire_long_of_constant,
     fire_pairs,
     fire_pairs_of_constant,
-    head_at,
-    n_heads,
+    head_relation_at,
+    n_head_relations,
 )
-from anyburl.ranking.kernel_long import fire_long, fire_long_of_constant
-from anyburl.ranking.kernel_order import UNDECIDED, best_rule, compare, count_rules, link_firings, set_keys
-from anyburl.ranking.kernel_rank import count_better, keep_best, keep_undecided, list_undecided
+from anyburl.ranking.kernel_order import (
+    UNDECIDED,
+    best_rule,
+    compare_candidates,
+    count_better,
+    count_firing_rules,
+    keep_best,
+    keep_undecided,
+    link_firings,
+    list_undecided,
+    set_keys,
+    tell_evidence,
+)
 from anyburl.ranking.kernel_trie import fire_trie
 
 
@@ -62,7 +73,7 @@ def exclude_connected(graph: GraphArrays, s: int, query: int, candidates: Candid
 
 @part
 def exclude(
-    graph: GraphArrays, queries: QueryArrays, asked: Asked, protocol: Protocol, candidates: CandidateArrays
+    graph: GraphArrays, queries: QueryArrays, asked: QueryState, protocol: AnswerSettings, candidates: CandidateArrays
 ) -> int:
     """Mark what is not to be ranked: known answers and, where asked for, whatever s is connected with. Count them.
 
@@ -88,18 +99,18 @@ def exclude(
 
 
 @part
-def fire_unary(graph: GraphArrays, index: RuleIndex, asked: Asked, space: Workspace) -> int:
+def fire_unary(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace) -> int:
     """Fire every unary rule that answers (s, d, ?); return the number of firings, past the room there is if that is
     too small.
     """
     scores, pairs, dangling, long, n = index.scores, index.pairs, index.dangling, index.long, 0
-    for turn in range(n_heads(graph, pairs.head_offsets, pairs.head_constants, asked.d)):
-        n = fire_pairs(graph, pairs, scores, head_at(graph, asked.d, turn), asked, space, n)
-    for turn in range(n_heads(graph, dangling.head_offsets, dangling.head_constants, asked.d)):
-        n = fire_dangling(graph, dangling, scores, head_at(graph, asked.d, turn), asked, space, n)
+    for turn in range(n_head_relations(graph, pairs.head_offsets, pairs.head_constants, asked.d)):
+        n = fire_pairs(graph, pairs, scores, head_relation_at(graph, asked.d, turn), asked, space, n)
+    for turn in range(n_head_relations(graph, dangling.head_offsets, dangling.head_constants, asked.d)):
+        n = fire_dangling(graph, dangling, scores, head_relation_at(graph, asked.d, turn), asked, space, n)
     if len(long.rows) > 0:
-        for turn in range(n_heads(graph, long.head_offsets, long.head_constants, asked.d)):
-            n = fire_long(graph, long, scores, head_at(graph, asked.d, turn), asked, space, n)
+        for turn in range(n_head_relations(graph, long.head_offsets, long.head_constants, asked.d)):
+            n = fire_long(graph, long, scores, head_relation_at(graph, asked.d, turn), asked, space, n)
     n = fire_pairs_of_constant(graph, pairs, scores, asked, space, n)
     n = fire_dangling_of_constant(graph, index, asked, space, n)
     if len(long.rows) > 0:
@@ -108,7 +119,7 @@ def fire_unary(graph: GraphArrays, index: RuleIndex, asked: Asked, space: Worksp
 
 
 @inlined
-def mark_targets(queries: QueryArrays, asked: Asked, candidates: CandidateArrays) -> int:
+def mark_targets(queries: QueryArrays, asked: QueryState, candidates: CandidateArrays) -> int:
     """Mark the targets of a query; return how many of them are excluded (blocked), but ranked all the same: as ones
     that no rule predicts.
     """
@@ -133,7 +144,7 @@ def note_reached(candidates: CandidateArrays, firings: FiringArrays, n: int, que
 
 @merged
 def rank_targets(
-    queries: QueryArrays, asked: Asked, ties: bool, floor: int, n: int, space: Workspace, out: AnswerArrays
+    queries: QueryArrays, asked: QueryState, ties: bool, floor: int, n: int, space: Workspace, out: AnswerArrays
 ) -> int:
     """Write the ranks of the targets among `n` candidates; return how many of them have rivals of which it is undecided
     who is better.
@@ -152,7 +163,7 @@ def rank_targets(
 
 @merged
 def decide(
-    queries: QueryArrays, asked: Asked, floor: int, n_undecided: int, space: Workspace, out: AnswerArrays
+    queries: QueryArrays, asked: QueryState, floor: int, n_undecided: int, space: Workspace, out: AnswerArrays
 ) -> None:
     """Add to the ranks of the targets what was undecided: now all scores of these candidates are known."""
     candidates, firings, query = space.candidates, space.firings, asked.query
@@ -164,8 +175,8 @@ def decide(
             rival = int(candidates.undecided[j])
             if candidates.targets[rival] == query or candidates.keys[rival] != candidates.keys[target]:
                 continue
-            if compare(candidates, firings, rival, target, True, floor) == UNDECIDED:
-                order = compare(candidates, firings, rival, target, True, -1)
+            if compare_candidates(candidates, firings, rival, target, True, floor) == UNDECIDED:
+                order = compare_candidates(candidates, firings, rival, target, True, -1)
                 out.better[i] += order > 0
                 out.equal[i] += order == 0
 
@@ -179,7 +190,7 @@ def list_best(q: int, n: int, ties: bool, space: Workspace, groups: NDArray[np.u
         entity = int(best[i])
         out.best_keys[q, i] = candidates.keys[entity]
         out.best_rules[q, i] = best_rule(candidates, firings, entity)
-        out.best_counts[q, i] = count_rules(candidates, firings, entity)
+        out.best_counts[q, i] = count_firing_rules(candidates, firings, entity)
         if out.evidence.shape[2] > 0:
             tell_evidence(candidates, firings, entity, groups, out.evidence[q, i])
 
@@ -191,7 +202,7 @@ def answer(
     queries: QueryArrays,
     first: int,
     last: int,
-    protocol: Protocol,
+    protocol: AnswerSettings,
     space: Workspace,
     groups: NDArray[np.uint8],
     out: AnswerArrays,
@@ -207,7 +218,7 @@ def answer(
     for q in range(first, last):
         # Compiled, int() keeps 32 bits: without np.int64, kernels would be compiled once more.
         s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-        asked = Asked(
+        asked = QueryState(
             q, s, d, next_query(candidates), protocol.object_identity, protocol.longest, protocol.least_binary
         )
         out.n_excluded[q] = exclude(graph, queries, asked, protocol, candidates)

@@ -3,6 +3,8 @@
 A query is (s, d, ?) with a directed relation d. A unary rule d(X, c) answers it with c if s satisfies its body; if d
 read backward is its head and c is s, it answers with every X that does. All under object identity, where that is on:
 the candidate is a term as well, so it occurs nowhere on the way.
+
+Unary rules with more than one body atom, and rules without a body.
 """
 
 from __future__ import annotations
@@ -10,10 +12,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, merged
+from anyburl.base.jit import inlined, merged, part
+from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
+from anyburl.bodies.kernel_reach import contains, reach
 from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import entity_rows, inverse, lower_bound, steps
-from anyburl.ranking.arrays import Asked, CandidateArrays, FiringArrays, RuleIndex, UnaryIndex, Workspace
+from anyburl.ranking.arrays import (
+    CandidateArrays,
+    FiringArrays,
+    LongIndex,
+    QueryState,
+    RuleIndex,
+    TrieWalk,
+    UnaryIndex,
+    Workspace,
+)
 
 
 @inlined
@@ -37,7 +50,7 @@ def as_entity(graph: GraphArrays, s: int, constant: int) -> int:
 
 
 @inlined
-def find_place(offsets: NDArray[np.int64], values: Ints, relation: int, wanted: int) -> int:
+def find_value(offsets: NDArray[np.int64], values: Ints, relation: int, wanted: int) -> int:
     """Return where `wanted` stands among the sorted values of a relation, -1 if it does not."""
     end = int(offsets[relation + 1])
     place = lower_bound(values, int(offsets[relation]), end, wanted)
@@ -45,7 +58,7 @@ def find_place(offsets: NDArray[np.int64], values: Ints, relation: int, wanted: 
 
 
 @inlined
-def n_heads(graph: GraphArrays, head_offsets: NDArray[np.int64], head_constants: Ints, d: int) -> int:
+def n_head_relations(graph: GraphArrays, head_offsets: NDArray[np.int64], head_constants: Ints, d: int) -> int:
     """Return how many head relations have rules for (s, d, ?) with X = s: d, and d read backward where there are rules
     h(X, self) with that as h, which also answer (?, h, s), with s.
     """
@@ -57,7 +70,7 @@ def n_heads(graph: GraphArrays, head_offsets: NDArray[np.int64], head_constants:
 
 
 @inlined
-def head_at(graph: GraphArrays, d: int, turn: int) -> int:
+def head_relation_at(graph: GraphArrays, d: int, turn: int) -> int:
     """Return the first or second of these head relations."""
     return d if turn == 0 else inverse(graph, d)
 
@@ -70,7 +83,7 @@ def fire_body(
     body: int,
     head: int,
     only: int,
-    asked: Asked,
+    asked: QueryState,
     space: Workspace,
     n: int,
 ) -> int:
@@ -80,7 +93,7 @@ def fire_body(
     Under object identity the head's constant is neither s nor `only`, the entity without which s would not satisfy
     the body (negative if there is none).
     """
-    place = find_place(index.body_offsets, index.bodies, head, body)
+    place = find_value(index.body_offsets, index.bodies, head, body)
     if place < 0:
         return n
     first, last = int(index.rule_offsets[place]), int(index.rule_offsets[place + 1])
@@ -96,7 +109,13 @@ def fire_body(
 
 @merged
 def fire_pairs(
-    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], head: int, asked: Asked, space: Workspace, n: int
+    graph: GraphArrays,
+    index: UnaryIndex,
+    scores: NDArray[np.int64],
+    head: int,
+    asked: QueryState,
+    space: Workspace,
+    n: int,
 ) -> int:
     """U_c rules of length 1 whose body is an edge of s: under object identity s is not the head's constant."""
     if index.body_offsets[head] == index.body_offsets[head + 1]:
@@ -109,12 +128,12 @@ def fire_pairs(
 
 @merged
 def fire_pairs_of_constant(
-    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], asked: Asked, space: Workspace, n: int
+    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], asked: QueryState, space: Workspace, n: int
 ) -> int:
     """U_c rules whose head is d read backward, with the constant s: all that satisfies the body, under object identity
     but s.
     """
-    place = find_place(index.head_offsets, index.head_constants, inverse(graph, asked.d), asked.s)
+    place = find_value(index.head_offsets, index.head_constants, inverse(graph, asked.d), asked.s)
     if place < 0:
         return n
     for i in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
@@ -139,7 +158,13 @@ def only_end(graph: GraphArrays, x: int, relation: int, object_identity: bool) -
 
 @merged
 def fire_dangling(
-    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], head: int, asked: Asked, space: Workspace, n: int
+    graph: GraphArrays,
+    index: UnaryIndex,
+    scores: NDArray[np.int64],
+    head: int,
+    asked: QueryState,
+    space: Workspace,
+    n: int,
 ) -> int:
     """U_d rules of length 1 whose body is a relation of s."""
     if index.body_offsets[head] == index.body_offsets[head + 1]:
@@ -153,10 +178,10 @@ def fire_dangling(
 
 
 @merged
-def fire_dangling_of_constant(graph: GraphArrays, index: RuleIndex, asked: Asked, space: Workspace, n: int) -> int:
+def fire_dangling_of_constant(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace, n: int) -> int:
     """U_d rules of length 1 whose head's constant is s: everything that has the relation, to another than s."""
     rules, edges, s = index.dangling, index.edges, asked.s
-    place = find_place(rules.head_offsets, rules.head_constants, inverse(graph, asked.d), s)
+    place = find_value(rules.head_offsets, rules.head_constants, inverse(graph, asked.d), s)
     if place < 0:
         return n
     for rule in range(rules.head_rule_offsets[place], rules.head_rule_offsets[place + 1]):
@@ -167,5 +192,136 @@ def fire_dangling_of_constant(graph: GraphArrays, index: RuleIndex, asked: Asked
             start = edges.starts[i]
             only_s = edges.starts[i + 1] == start + 1 and edges.ends[start] == s
             if not asked.object_identity or (x != s and not only_s):
+                n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
+    return n
+
+
+@inlined
+def way_avoids(levels: LevelArrays, side: int, slot: int, size: int, entity: int) -> bool:
+    """Whether some way to node `slot` avoids `entity`."""
+    for way in range(levels.n_witnesses[side, slot]):
+        if not contains(levels, side, slot, way, size, entity):
+            return True
+    return False
+
+
+@inlined
+def reverse_body(graph: GraphArrays, body: NDArray[np.int32], length: int, reversed_body: NDArray[np.int32]) -> None:
+    """Write the body as walked from its end."""
+    for i in range(length):
+        reversed_body[i] = inverse(graph, int(body[length - 1 - i]))
+
+
+@part
+def dangling_holds(
+    graph: GraphArrays, index: LongIndex, rule: int, x: int, avoided: int, object_identity: bool, walk: TrieWalk
+) -> bool:
+    """Whether x satisfies a U_d body by a way that avoids the entity `avoided`."""
+    length = int(index.lengths[rule])
+    side, n_ends, _ = reach(graph, index.bodies[rule], length, x, 1, object_identity, walk.levels, walk.clock, NO_LIMIT)
+    if not object_identity:
+        return n_ends > 0
+    for slot in range(n_ends):
+        if walk.levels.nodes[side, slot] != avoided and way_avoids(walk.levels, side, slot, length - 1, avoided):
+            return True
+    return False
+
+
+@part
+def ends_of_constant(
+    graph: GraphArrays, index: LongIndex, rule: int, object_identity: bool, walk: TrieWalk
+) -> tuple[int, int]:
+    """Walk a U_c body from its constant; return the side of the levels with the entities that satisfy it,
+    and how many.
+    """
+    length = int(index.lengths[rule])
+    reverse_body(graph, index.bodies[rule], length, walk.body)
+    constant = int(index.body_constants[rule])
+    side, n_ends, _ = reach(graph, walk.body, length, constant, 1, object_identity, walk.levels, walk.clock, NO_LIMIT)
+    return side, n_ends
+
+
+@inlined
+def holds_at(
+    levels: LevelArrays, side: int, slot: int, index: LongIndex, rule: int, constant: int, object_identity: bool
+) -> bool:
+    """Whether the U_c body at this end holds by a way that avoids the head's constant."""
+    same = index.body_constants[rule] == constant
+    return same or not object_identity or way_avoids(levels, side, slot, int(index.lengths[rule]) - 1, constant)
+
+
+@merged
+def holds_for(
+    graph: GraphArrays, index: LongIndex, rule: int, constant: int, asked: QueryState, walk: TrieWalk
+) -> bool:
+    """Whether a rule with this head constant fires for X = s."""
+    s, object_identity = asked.s, asked.object_identity
+    if index.lengths[rule] == 0:
+        return constant != s or not object_identity
+    if constant == s and object_identity:
+        return False
+    if index.body_constants[rule] < 0:
+        return dangling_holds(graph, index, rule, s, constant, object_identity, walk)
+    side, _ = ends_of_constant(graph, index, rule, object_identity, walk)
+    if walk.levels.stamps[side, s] != walk.clock[0]:
+        return False
+    return holds_at(walk.levels, side, int(walk.levels.slots[side, s]), index, rule, constant, object_identity)
+
+
+@merged
+def fire_long(
+    graph: GraphArrays,
+    index: LongIndex,
+    scores: NDArray[np.int64],
+    head: int,
+    asked: QueryState,
+    space: Workspace,
+    n: int,
+) -> int:
+    """Fire the rules with head relation `head` for X = s. Where `head` is not d, only those with the
+    constant `self`.
+    """
+    for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
+        constant = int(index.head_constants[place])
+        if head != asked.d and constant != graph.n_entities:
+            continue
+        answer = as_entity(graph, asked.s, constant)
+        for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
+            if holds_for(graph, index, rule, constant, asked, space.walk):
+                score, row = int(scores[index.codes[rule]]), int(index.rows[rule])
+                n = fire(space.candidates, space.firings, n, asked.query, answer, score, row)
+    return n
+
+
+@merged
+def fire_long_of_constant(
+    graph: GraphArrays, index: LongIndex, scores: NDArray[np.int64], asked: QueryState, space: Workspace, n: int
+) -> int:
+    """Fire the rules whose head is d read backward, with the constant s: everything that satisfies the body. A rule
+    without a body ranks nothing.
+    """
+    s, object_identity, walk = asked.s, asked.object_identity, space.walk
+    place = find_value(index.head_offsets, index.head_constants, inverse(graph, asked.d), s)
+    if place < 0:
+        return n
+    for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
+        score, row = int(scores[index.codes[rule]]), int(index.rows[rule])
+        if index.lengths[rule] == 0:
+            continue
+        if index.body_constants[rule] < 0:
+            relation = index.bodies[rule, 0]
+            for i in range(graph.domain_offsets[relation], graph.domain_offsets[relation + 1]):
+                x = int(graph.domains[i])
+                if x == s and object_identity:
+                    continue
+                if dangling_holds(graph, index, rule, x, s, object_identity, walk):
+                    n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
+            continue
+        side, n_ends = ends_of_constant(graph, index, rule, object_identity, walk)
+        for slot in range(n_ends):
+            x = int(walk.levels.nodes[side, slot])
+            if x == s and object_identity:
+                continue
+            if holds_at(walk.levels, side, slot, index, rule, s, object_identity):
                 n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
     return n

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import kernel
+from anyburl.base.jit import kernel
+from anyburl.base.rng import mix
 from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import steps
-from anyburl.rng import mix
 
 
 @kernel

@@ -1,12 +1,17 @@
-"""Put candidates in order by the rules that predict them."""
+"""Put candidates in order by the rules that predict them.
+
+What speaks for a candidate, as numbers that a tuned aggregation decides on.
+
+Where targets rank among the candidates, and which candidates are the best.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl._jit import inlined, part
-from anyburl.ranking.arrays import CandidateArrays, FiringArrays
+from anyburl.base.jit import inlined, kernel, part
+from anyburl.ranking.arrays import CandidateArrays, FiringArrays, QueryArrays
 
 ALL_COUNT = 2**31 - 1  # more rules than can predict one candidate
 
@@ -136,7 +141,7 @@ def best_rule(candidates: CandidateArrays, firings: FiringArrays, entity: int) -
 
 
 @inlined
-def count_rules(candidates: CandidateArrays, firings: FiringArrays, entity: int) -> int:
+def count_firing_rules(candidates: CandidateArrays, firings: FiringArrays, entity: int) -> int:
     """Return how many rules predict `entity`."""
     n = 0
     i = int(candidates.firsts[entity])
@@ -168,7 +173,9 @@ def set_keys(candidates: CandidateArrays, firings: FiringArrays, n_candidates: i
 
 
 @part
-def compare(candidates: CandidateArrays, firings: FiringArrays, a: int, b: int, breaks_ties: bool, floor: int) -> int:
+def compare_candidates(
+    candidates: CandidateArrays, firings: FiringArrays, a: int, b: int, breaks_ties: bool, floor: int
+) -> int:
     """1 if candidate a ranks before b, -1 if after, 0 if they tie.
 
     Where ties are broken, the best rule decides, among equals the next best, and so on; if one list ends first, the
@@ -191,3 +198,187 @@ def compare(candidates: CandidateArrays, firings: FiringArrays, a: int, b: int, 
         if score_a < 0:
             return 0
         i += 1
+
+
+UNIT = float(1 << 44)  # of scores
+
+N_BEST = 5  # the highest scores that are told one by one
+PER_GROUP = 3  # highest score, sum of scores, number of rules
+
+
+def n_columns(groups: NDArray[np.uint8]) -> int:
+    """Return how many numbers tell the evidence for a candidate; none without groups of rules."""
+    return N_BEST + PER_GROUP * (int(groups.max()) + 1) if len(groups) else 0
+
+
+@inlined
+def add_evidence(row: NDArray[np.float32], score: int, group: int) -> None:
+    """Add a rule's score to the evidence for a candidate: to its best scores, and to those of the rule's group.
+
+    Scores are told as -log(1 - confidence); a sum of them is what noisy-or looks at.
+    """
+    told = np.float32(score / UNIT)
+    if told > row[N_BEST - 1]:
+        place = N_BEST - 1
+        while place > 0 and row[place - 1] < told:
+            row[place] = row[place - 1]
+            place -= 1
+        row[place] = told
+    own = N_BEST + PER_GROUP * group
+    row[own] = max(row[own], told)
+    row[own + 1] += score / UNIT
+    row[own + 2] += 1.0
+
+
+@part
+def tell_evidence(
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    entity: int,
+    groups: NDArray[np.uint8],
+    row: NDArray[np.float32],
+) -> None:
+    """Write the evidence for `entity`: its best scores, then per group of rules the best, their sum and number."""
+    row[:] = 0.0
+    i = int(candidates.firsts[entity])
+    while i >= 0:
+        add_evidence(row, int(firings.scores[i]), int(groups[firings.rules[i]]))
+        i = int(firings.following[i])
+
+
+@part
+def count_better(
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n_candidates: int,
+    target: int,
+    query: int,
+    breaks_ties: bool,
+    floor: int,
+) -> tuple[int, int, int]:
+    """Return how many candidates rank before `target`, how many tie with it, and of how many that is undecided.
+
+    Other targets are known answers, too: they do not count. Candidates of which it is undecided are marked as tied, and
+    so is the target then.
+    """
+    better, equal, n_open = 0, 0, 0
+    for c in range(n_candidates):
+        entity = int(candidates.listed[c])
+        if entity == target or candidates.targets[entity] == query or candidates.keys[entity] < candidates.keys[target]:
+            continue
+        order = compare_candidates(candidates, firings, entity, target, breaks_ties, floor)
+        if order == UNDECIDED:
+            candidates.tied[entity] = query
+            n_open += 1
+        else:
+            better += order > 0
+            equal += order == 0
+    if n_open > 0:
+        candidates.tied[target] = query
+    return better, equal, n_open
+
+
+@inlined
+def list_undecided(candidates: CandidateArrays, n_candidates: int, query: int) -> int:
+    """Write the candidates of which it is not known whether they tie to `undecided`; return how many there are."""
+    n = 0
+    for c in range(n_candidates):
+        entity = candidates.listed[c]
+        if candidates.tied[entity] == query:
+            candidates.undecided[n] = entity
+            n += 1
+    return n
+
+
+@inlined
+def keep_undecided(candidates: CandidateArrays, firings: FiringArrays, n: int, query: int) -> int:
+    """Move the firings of undecided candidates, of the first `n`, to the front; return how many there are."""
+    kept = 0
+    for i in range(n):
+        if candidates.tied[firings.candidates[i]] == query:
+            firings.candidates[kept] = firings.candidates[i]
+            firings.scores[kept] = firings.scores[i]
+            firings.rules[kept] = firings.rules[i]
+            kept += 1
+    return kept
+
+
+@inlined
+def needed_score(queries: QueryArrays, q: int, candidates: CandidateArrays) -> int:
+    """Return half the highest score that all targets are predicted by, -1 if one is not predicted yet.
+
+    Rules with lower scores than the targets' can only break ties; down to half of it, they break most.
+    """
+    lowest = np.int64(2**62)
+    for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+        lowest = min(lowest, candidates.reached[queries.targets[i]])
+    return int(lowest >> 1)  # -1 stays -1
+
+
+@part
+def find_least_key(candidates: CandidateArrays, firings: FiringArrays, n_candidates: int, top_k: int) -> int:
+    """Return the `top_k`-th highest key, -1 if there are fewer candidates: by a heap of the highest so far."""
+    if n_candidates <= top_k:
+        return -1
+    heap, start = firings.lists, int(candidates.list_end[0])
+    for c in range(top_k):
+        heap[start + c] = candidates.keys[candidates.listed[c]]
+    for c in range(top_k // 2 - 1, -1, -1):
+        sift_down(heap, start, c, top_k)
+    for c in range(top_k, n_candidates):
+        key = candidates.keys[candidates.listed[c]]
+        if key > heap[start]:
+            heap[start] = key
+            sift_down(heap, start, 0, top_k)
+    return int(heap[start])
+
+
+@part
+def keep_best(
+    candidates: CandidateArrays,
+    firings: FiringArrays,
+    n_candidates: int,
+    breaks_ties: bool,
+    top_k: int,
+    best: NDArray[np.int32],
+) -> int:
+    """Write the `top_k` first candidates to `best`, in order; ties go to the smaller id. Return how many there are."""
+    kept, least = 0, find_least_key(candidates, firings, n_candidates, top_k)
+    for c in range(n_candidates):
+        entity = int(candidates.listed[c])
+        if candidates.keys[entity] < least:  # to compare candidates takes longer
+            continue
+        low, high = 0, kept
+        while low < high:
+            # The last place first: with many candidates, most are worse than all that are kept.
+            place = kept - 1 if high == kept and low == 0 else (low + high) >> 1
+            order = compare_candidates(candidates, firings, entity, int(best[place]), breaks_ties, -1)
+            if order > 0 or (order == 0 and entity < best[place]):
+                high = place
+            else:
+                low = place + 1
+        if low < top_k:
+            kept = min(kept + 1, top_k)
+            for i in range(kept - 1, low, -1):
+                best[i] = best[i - 1]
+            best[low] = entity
+    return kept
+
+
+@kernel
+def order_candidates(candidates: CandidateArrays, firings: FiringArrays, n: int, n_counted: int) -> int:
+    """List the candidates of the first `n` firings and give them keys; return how many there are."""
+    n_candidates = link_firings(candidates, firings, n, 1)
+    set_keys(candidates, firings, n_candidates, n_counted)
+    return n_candidates
+
+
+@kernel
+def rank_candidate(
+    candidates: CandidateArrays, firings: FiringArrays, n: int, entity: int, n_counted: int, breaks_ties: bool
+) -> tuple[int, int]:
+    """Return how many of the candidates of the first `n` firings rank before `entity`, one of them, and with it."""
+    n_candidates = link_firings(candidates, firings, n, 1)
+    set_keys(candidates, firings, n_candidates, n_counted)
+    better, equal, _ = count_better(candidates, firings, n_candidates, entity, 1, breaks_ties, -1)
+    return better, equal

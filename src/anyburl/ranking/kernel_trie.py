@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from anyburl._jit import inlined, merged, part
+from anyburl.base.jit import inlined, merged, part
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import extend_level, is_open, new_node
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import inverse, steps
 from anyburl.ranking.arrays import (
-    Asked,
     CandidateArrays,
     Leaf,
     QueryArrays,
+    QueryState,
     RelationEdges,
     RuleIndex,
     TrieWalk,
     Workspace,
 )
 from anyburl.ranking.kernel_fire import fire
-from anyburl.ranking.kernel_rank import needed_score
+from anyburl.ranking.kernel_order import needed_score
 
 ASKING = 8  # work of looking back from one candidate
 
@@ -100,7 +100,7 @@ def push_node(
 
 
 @merged
-def push_leaf(graph: GraphArrays, leaf: Leaf, asked: Asked, space: Workspace, n: int) -> int:
+def push_leaf(graph: GraphArrays, leaf: Leaf, asked: QueryState, space: Workspace, n: int) -> int:
     """Take the last step of a body from the nodes of a level and fire for each end: no level needs to be kept."""
     walk, firings, relation, side = space.walk, space.firings, leaf.relation, leaf.side
     levels, n_nodes = walk.levels, int(walk.n_nodes[side])
@@ -136,7 +136,7 @@ def push_leaf(graph: GraphArrays, leaf: Leaf, asked: Asked, space: Workspace, n:
 
 
 @merged
-def pull_leaf(graph: GraphArrays, edges: RelationEdges, leaf: Leaf, asked: Asked, space: Workspace, n: int) -> int:
+def pull_leaf(graph: GraphArrays, edges: RelationEdges, leaf: Leaf, asked: QueryState, space: Workspace, n: int) -> int:
     """The same from the other end: fire for each entity that the last step leads to from some node of the level."""
     walk, candidates, side = space.walk, space.candidates, leaf.side
     levels, back = walk.levels, inverse(graph, leaf.relation)
@@ -156,7 +156,7 @@ def pull_leaf(graph: GraphArrays, edges: RelationEdges, leaf: Leaf, asked: Asked
 
 
 @merged
-def ask_leaf(graph: GraphArrays, leaf: Leaf, n_asked: int, asked: Asked, space: Workspace, n: int) -> int:
+def ask_leaf(graph: GraphArrays, leaf: Leaf, n_asked: int, asked: QueryState, space: Workspace, n: int) -> int:
     """The same for the undecided candidates only: fire for those that the last step leads to."""
     walk, candidates, side = space.walk, space.candidates, leaf.side
     levels, back = walk.levels, inverse(graph, leaf.relation)
@@ -189,7 +189,9 @@ def fire_level(depth: int, score: int, rule: int, n_asked: int, query: int, spac
 
 
 @inlined
-def raise_floor(queries: QueryArrays, asked: Asked, score: int, walk: TrieWalk, candidates: CandidateArrays) -> int:
+def raise_floor(
+    queries: QueryArrays, asked: QueryState, score: int, walk: TrieWalk, candidates: CandidateArrays
+) -> int:
     """Take note of the targets that were just predicted; return the highest score that all are predicted by."""
     for i in range(queries.target_offsets[asked.q], queries.target_offsets[asked.q + 1]):
         target = queries.targets[i]
@@ -203,7 +205,7 @@ def fire_trie(
     graph: GraphArrays,
     index: RuleIndex,
     queries: QueryArrays,
-    asked: Asked,
+    asked: QueryState,
     prune: bool,
     n_asked: int,
     space: Workspace,

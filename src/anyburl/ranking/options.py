@@ -1,17 +1,134 @@
-"""How candidates are ranked. Imports no compiler, so the command line can take its defaults and choices from here."""
+"""How candidates are ranked. Imports no compiler, so the command line can take its defaults and choices from here.
+
+How the rules behind a candidate are combined: everything about an aggregation is in its class.
+
+A rule's score is -log(1 - confidence), a whole number. Kernels give each candidate a *key*, the sum of its `n_counted`
+highest scores (None: of all), and order candidates by it; where keys are equal and `breaks_ties`, by their scores, the
+highest first. To add an aggregation, write a class here and put it into `AGGREGATIONS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
-from anyburl import checking
-from anyburl.errors import InvalidOptionError
-from anyburl.kept import no_effect_on
-from anyburl.ranking.aggregation import parse_aggregation
+from anyburl.base import checking
+from anyburl.base.errors import InvalidOptionError
+from anyburl.base.writing import no_effect_on
 from anyburl.rules.types import RuleType
+
+MOST_EVIDENCE = 1 << 62  # as in the kernels: a key never grows beyond
+UNIT = 1 << 44  # of scores
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """One way to combine the rules behind a candidate."""
+
+    pattern: ClassVar[str]
+    """How it is written: a regular expression; its group, if there is one, is the number of rules that count."""
+    written: ClassVar[str]
+    """How it is written, for people."""
+    help: ClassVar[str]
+    example: ClassVar[str]
+    needs_model: ClassVar[bool] = False
+    needs_embedding: ClassVar[bool] = False
+
+    name: str
+    n_counted: int | None = None
+    breaks_ties: bool = False
+    least_binary: float = 0.0
+    """B rules with a lower confidence do not fire."""
+
+    def key(self, scores: Sequence[int]) -> int:
+        """Return what a candidate is ordered by; `scores` of its rules, the highest first."""
+        return min(sum(scores[: self.n_counted]), MOST_EVIDENCE)
+
+    def score(self, summed: float, best: float) -> float:
+        """Return a candidate's score for people, from 0 to 1: `summed` is the confidence behind its key, `best` that of
+        its best rule.
+        """
+        return summed
+
+    def contribution(self, scores: Sequence[int], place: int) -> float:
+        """Return which share of a candidate's score the rule at `place` of its rules contributes."""
+        is_counted = self.n_counted is None or place < self.n_counted
+        total = self.key(scores)
+        return scores[place] / total if is_counted and total else 0.0
+
+
+@dataclass(frozen=True)
+class Maximum(Aggregation):
+    """The best rule decides, among equals the next best, and so on (paper, section 2.3)."""
+
+    pattern = r"max"
+    written = example = "max"
+    help = "the best rule decides, the next best breaks ties"
+
+    n_counted: int | None = 1
+    breaks_ties: bool = True
+
+    def score(self, summed: float, best: float) -> float:
+        return best
+
+    def contribution(self, scores: Sequence[int], place: int) -> float:
+        return float(place == 0)
+
+
+@dataclass(frozen=True)
+class NoisyOr(Aggregation):
+    """1 - (1 - confidence)(1 - confidence)..., as if rules were independent."""
+
+    pattern = r"noisy-or"
+    written = example = "noisy-or"
+    help = "all rules, as if they were independent"
+
+
+@dataclass(frozen=True)
+class NoisyOrTop(Aggregation):
+    """Noisy-or of the best rules only: many weak rules say less than they seem to."""
+
+    pattern = r"noisy-or-top:([1-9]\d{0,8})"
+    written = "noisy-or-top:H"
+    example = "noisy-or-top:5"
+    help = "the same for the H best rules"
+
+
+@dataclass(frozen=True)
+class Tuned(Aggregation):
+    """A model puts the candidates in order that the best fixed aggregation lists; before it is trained, like top 5."""
+
+    pattern = r"tuned"
+    written = example = "tuned"
+    help = "a model trained on held-out facts"
+    needs_model = True
+
+    n_counted: int | None = 5
+
+
+@dataclass(frozen=True)
+class Hybrid(Tuned):
+    """Like tuned, by a model that also knows what an embedding says of all entities."""
+
+    pattern = r"hybrid"
+    written = example = "hybrid"
+    help = "the same, with the run's embedding (see `anyburl embed`)"
+    needs_embedding = True
+
+
+AGGREGATIONS: tuple[type[Aggregation], ...] = (Maximum, NoisyOr, NoisyOrTop, Tuned, Hybrid)
+
+
+def parse_aggregation(text: str) -> Aggregation:
+    """Return the aggregation that is written so; anything else is refused."""
+    for kind in AGGREGATIONS if isinstance(text, str) else ():
+        if match := re.fullmatch(kind.pattern, text):
+            return kind(text, int(match[1])) if match.groups() else kind(text)
+    raise InvalidOptionError("aggregation", f"one of {', '.join(kind.written for kind in AGGREGATIONS)}", text)
+
 
 BLOCK_CHOICES = ("auto", "on", "off")
 PROTOCOLS = ("all", "sampled", "estimated")

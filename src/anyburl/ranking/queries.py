@@ -1,13 +1,20 @@
-"""Queries, deduplicated across test triples, with their known answers."""
+"""Queries, deduplicated across test triples, with their known answers.
+
+The ranks of targets among the candidates.
+
+Whether predictions between connected entities are blocked (paper, section 4.4).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.ranking.arrays import QueryArrays
+from anyburl.data.dataset import Dataset
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 
 Triples = NDArray[np.int32]
 ROWS = 1 << 22  # of a table, looked through at a time
@@ -106,3 +113,76 @@ def take_queries(queries: QueryArrays, rows: NDArray[np.int64]) -> QueryArrays:
     targets = cut(queries.target_offsets, queries.targets)
     excluded = cut(queries.excluded_offsets, queries.excluded)
     return QueryArrays(queries.entities[rows], queries.relations[rows], *targets, *excluded)
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The filtered rank of every target."""
+
+    optimistic: NDArray[np.int64]
+    pessimistic: NDArray[np.int64]
+
+    @property
+    def realistic(self) -> NDArray[np.float64]:
+        """The mean of the optimistic and the pessimistic rank."""
+        mean: NDArray[np.float64] = (self.optimistic + self.pessimistic) / 2
+        return mean
+
+    def of(self, ties: str) -> NDArray[np.float64]:
+        """Return the ranks under one way to treat ties."""
+        return np.asarray(getattr(self, ties), np.float64)
+
+    def at(self, places: NDArray[np.int64]) -> Ranks:
+        """Return the ranks in another order."""
+        return Ranks(self.optimistic[places], self.pessimistic[places])
+
+
+def target_ranks(queries: QueryArrays, answers: AnswerArrays, n_entities: int) -> Ranks:
+    """Return the ranks of the targets.
+
+    A target that no rule predicts ties with every other entity that none predicts, after all candidates.
+    """
+    sizes = np.diff(queries.target_offsets)
+    question = np.repeat(np.arange(len(sizes)), sizes)
+    fired_targets = np.bincount(question, weights=answers.fired, minlength=len(sizes)).astype(np.int64)
+    n_candidates = (answers.n_candidates - fired_targets)[question]
+    n_others = (n_entities - answers.n_excluded - sizes)[question]
+    optimistic = np.where(answers.fired, answers.better + 1, n_candidates + 1)
+    pessimistic = np.where(answers.fired, answers.better + answers.equal + 1, np.maximum(n_others, n_candidates) + 1)
+    return Ranks(optimistic, pessimistic)
+
+
+FEWEST_VALID = 50  # triples: if one pair in ten were connected, seeing none among this many has a chance of 1 in 194
+
+
+def connected_share(dataset: Dataset) -> float:
+    """Return the share of validation triples whose two entities are connected in train by any relation, either way."""
+    valid = dataset.valid.triples
+    asked = unordered_pair_keys(valid)
+    is_known = np.zeros(len(asked), np.bool_)
+    for piece in rows_about(np.unique(valid[:, 0]), dataset.train.triples):
+        is_known |= np.isin(asked, unordered_pair_keys(piece))
+    return float(is_known.mean()) if len(asked) else 1.0
+
+
+def blocks_connected(choice: str, dataset: Dataset) -> bool:
+    """Return whether to block: `on`, `off`, or `auto`, which blocks if no validation triple joins connected
+    entities, and there are enough of them for this not to be chance.
+    """
+    if choice == "auto":
+        return len(dataset.valid) >= FEWEST_VALID and connected_share(dataset) == 0.0
+    return choice == "on"
+
+
+def joins_unconnected(triples: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which triples join entities that no other of them joins, either way."""
+    _, numbers, counts = np.unique(unordered_pair_keys(triples), return_inverse=True, return_counts=True)
+    alone: NDArray[np.bool_] = counts[numbers] == 1
+    return alone
+
+
+def unordered_pair_keys(triples: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return each triple's two entities as one number, whichever comes first."""
+    low, high = triples[:, [0, 2]].min(axis=1), triples[:, [0, 2]].max(axis=1)
+    pairs: NDArray[np.int64] = low.astype(np.int64) << 32 | high
+    return pairs

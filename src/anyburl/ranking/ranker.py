@@ -8,20 +8,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import DataError, RuleError
+from anyburl.base.errors import DataError, RuleError
+from anyburl.data.dataset import Dataset
+from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import with_loops
-from anyburl.ranking.aggregation import Aggregation, parse_aggregation
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays, RuleIndex
-from anyburl.ranking.backends.base import NO_GROUPS, Backend, Progress, Wanted
-from anyburl.ranking.backends.local import LocalBackend
-from anyburl.ranking.options import RankOptions
-from anyburl.ranking.ready import ReadyRules
-from anyburl.ranking.rule_index import build_rule_index, longest_body, with_edges, with_scores
-from anyburl.ranking.scores import count_confidences, to_scores
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset
-from anyburl.triples.vocabulary import Vocabulary
+from anyburl.ranking.backend import NO_GROUPS, AnswerRequest, Backend, LocalBackend, Progress, ReadyRules
+from anyburl.ranking.index import build_rule_index, count_confidences, longest_body, to_scores, with_edges, with_scores
+from anyburl.ranking.options import Aggregation, RankOptions, parse_aggregation
+from anyburl.rules.ruleset import RuleSet
 
 
 class Reranker(Protocol):
@@ -86,10 +82,10 @@ class Ranker:
         groups: NDArray[np.uint8] = NO_GROUPS,
         progress: Progress | None = None,
     ) -> AnswerArrays:
-        """Rank the targets of `queries` and keep the `top_k` best candidates of each, see `Wanted`."""
+        """Rank the targets of `queries` and keep the `top_k` best candidates of each, see `AnswerRequest`."""
         if self.reranker is not None:
             return self.reranker.answer(self.lister(), queries, top_k=top_k, keep_known=keep_known, progress=progress)
-        return self.backend.answer(queries, Wanted(self.aggregation, top_k, keep_known, groups), progress)
+        return self.backend.answer(queries, AnswerRequest(self.aggregation, top_k, keep_known, groups), progress)
 
     def fire(self, entity: int, relation: int) -> FiringArrays:
         """Return every firing for the query (entity, directed relation, ?), known answers included."""

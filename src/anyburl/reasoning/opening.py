@@ -13,35 +13,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.calibration.calibration import Calibration
-from anyburl.calibration.stored import CALIBRATION, calibration_key, load_calibration
-from anyburl.cores import available_cores
-from anyburl.embedding.stored import load_embedding
-from anyburl.errors import InvalidOptionError, OptionError, RunError
+from anyburl.base.errors import InvalidOptionError, OptionError, RunError
+from anyburl.base.machine import available_cores
+from anyburl.base.writing import KeptKey, options_behind
+from anyburl.data.dataset import Dataset, load_recorded
 from anyburl.graph.stored import graph_of
-from anyburl.kept import KeptKey, options_behind
 from anyburl.learning.options import ENGINES
-from anyburl.ranking.aggregation import parse_aggregation
-from anyburl.ranking.backends.base import Backend
-from anyburl.ranking.backends.local import LocalBackend
-from anyburl.ranking.blocking import blocks_connected
-from anyburl.ranking.options import MODEL, SCORES, RankOptions
+from anyburl.models.calibration.fit import Calibration
+from anyburl.models.calibration.observations import CALIBRATION, calibration_key, load_calibration
+from anyburl.models.embedding.model import load_embedding
+from anyburl.models.tuned.fallback import Fallback
+from anyburl.models.tuned.listing import take_groups
+from anyburl.models.tuned.observations import rule_groups
+from anyburl.models.tuned.opinion import OtherModel
+from anyburl.models.tuned.reranker import FilledReranker, TunedReranker
+from anyburl.models.tuned.stored import load_tuning, save_tuning, tuning_key
+from anyburl.models.tuned.train import Tuning, tune
+from anyburl.ranking.backend import Backend, LocalBackend, ReadyRules
+from anyburl.ranking.index import build_rule_index
+from anyburl.ranking.options import MODEL, SCORES, RankOptions, parse_aggregation
+from anyburl.ranking.queries import blocks_connected
 from anyburl.ranking.ranker import Ranker, make_ranker
-from anyburl.ranking.ready import ReadyRules
-from anyburl.ranking.rule_index import build_rule_index
-from anyburl.reasoning.elsewhere import Carried, may_be_own_data, portable_rows, remembers_its_data
-from anyburl.reasoning.prepared import NotPreparedError, Prepared, can_prepare, digest, open_prepared, write_prepared
-from anyburl.ruleset.files.run_folder import RULES, described_run
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset, load_recorded
-from anyburl.tuning.evidence import rule_groups
-from anyburl.tuning.fallback import Fallback
-from anyburl.tuning.filled import FilledReranker
-from anyburl.tuning.held_out import take_groups
-from anyburl.tuning.opinion import OtherModel
-from anyburl.tuning.reranker import TunedReranker
-from anyburl.tuning.stored import load_tuning, save_tuning, tuning_key
-from anyburl.tuning.train import Tuning, tune
+from anyburl.reasoning.prepared import (
+    Carried,
+    NotPreparedError,
+    Prepared,
+    can_prepare,
+    digest,
+    may_be_own_data,
+    open_prepared,
+    portable_rows,
+    remembers_its_data,
+    write_prepared,
+)
+from anyburl.rules.files.run_folder import RULES, described_run
+from anyburl.rules.ruleset import RuleSet
 
 Watch = Callable[[str, str], AbstractContextManager[object]]
 """Called with what is about to be done, and how to report that it was; returns a context for its duration."""
@@ -62,7 +68,7 @@ class Front:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Engine:
+class BackendChoice:
     """What answers: threads, or the workers of the Ray cluster at `address` (None: on this machine)."""
 
     name: str = "threads"
@@ -78,7 +84,7 @@ class Engine:
         """Return the backend, ready to answer."""
         if self.name == "threads":
             return LocalBackend(ready, options.threads)
-        from anyburl.ranking.backends.ray import RayBackend
+        from anyburl.ranking.ray import RayBackend
 
         with front.watch("starting the engine ray", "started the engine ray"):
             return RayBackend(ready, options.threads, self.address, front.say)
@@ -100,7 +106,7 @@ def open_rules(
     rules: RuleSet,
     dataset: Dataset,
     options: RankOptions,
-    engine: Engine,
+    engine: BackendChoice,
     front: Front,
     *,
     seed: int = 0,
@@ -119,7 +125,7 @@ def _open_rules(
     rules: RuleSet,
     dataset: Dataset,
     options: RankOptions,
-    engine: Engine,
+    engine: BackendChoice,
     front: Front,
     seed: int,
     other: OtherModel | None,
@@ -182,7 +188,7 @@ def open_run(
     run: Path,
     load: Callable[[], tuple[RuleSet, Dataset]],
     options: RankOptions,
-    engine: Engine,
+    engine: BackendChoice,
     front: Front,
     *,
     seed: int = 0,
@@ -247,7 +253,7 @@ def _finish(
     ranker: Ranker,
     dataset: Dataset,
     seconds: dict[str, float],
-    engine: Engine,
+    engine: BackendChoice,
     front: Front,
     seed: int,
     run: Path | None = None,

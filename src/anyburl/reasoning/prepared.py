@@ -10,6 +10,8 @@ command.
 What is stale or damaged is noticed and never used. Times, sizes and samples of files are compared; only where they
 differ, as in a folder that was copied, whole contents are. The samples tell files of other rules or other data that
 happen to have the same size and time.
+
+Rules of one graph applied to another: which carry over, and their tuned model.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -27,22 +30,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl import __version__
-from anyburl.errors import DataError, RunError
+from anyburl.base.errors import DataError, RunError
+from anyburl.base.sealed import open_array, open_record, read_seal, save_record
+from anyburl.base.writing import replace_text, replacing_folder
+from anyburl.data.dataset import Dataset, load_dataset, load_recorded
+from anyburl.data.options import ReadOptions
+from anyburl.data.sources import located
+from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.dataset_index import store_dataset
-from anyburl.graph.stored import graph_of
-from anyburl.mapped import open_array, open_record, save_record
+from anyburl.graph.stored import graph_of, store_dataset
+from anyburl.models.tuned.observations import rule_groups
 from anyburl.ranking.arrays import RuleIndex
-from anyburl.ranking.blocking import blocks_connected
-from anyburl.ruleset.columns import REQUIRED
-from anyburl.ruleset.files.run_folder import RULES, part_files
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.sealed import read_seal
-from anyburl.triples.dataset import Dataset, load_dataset, load_recorded
-from anyburl.triples.read_options import ReadOptions
-from anyburl.triples.sources import located
-from anyburl.tuning.evidence import rule_groups
-from anyburl.writing import replace_text, replacing_folder
+from anyburl.ranking.queries import blocks_connected
+from anyburl.rules.columns import COLUMNS, REQUIRED, Holds
+from anyburl.rules.combine import known_rules
+from anyburl.rules.files.run_folder import RULES, described_run, part_files
+from anyburl.rules.ruleset import RuleSet
 
 FORMAT = 2
 PREPARED = "prepared"
@@ -260,3 +263,64 @@ def _described_files(folder: Path) -> dict[str, tuple[int, int, int, int]]:
         checksums = list(pool.map(crc, files))
     named = zip(files, checksums, strict=True)
     return {file.relative_to(folder).as_posix(): (*stamp(file), checksum) for file, checksum in named}
+
+
+MOST = 0.5  # of the rules with constants must carry over: with fewer, a model that counts on them would be misled
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Rules with the ids of another graph, and why the others are left out."""
+
+    rules: RuleSet
+    rows: NDArray[np.int64]  # of the rules that were given
+    n_unknown_relations: int
+    n_unknown_entities: int
+
+    @classmethod
+    def to(cls, vocabulary: Vocabulary, rules: RuleSet) -> Carried:
+        """Match rules with a vocabulary by their labels."""
+        matched = rules.with_vocabulary(vocabulary)
+        n_left_out = len(rules) - len(matched)
+        if not n_left_out:
+            return cls(matched, np.arange(len(rules)), 0, 0)
+        has_relations = known_rules(rules, vocabulary, Holds.DIRECTED_RELATION, Holds.BODY)
+        is_known = has_relations & known_rules(rules, vocabulary, Holds.CONSTANT)
+        n_unknown_relations = int((~has_relations).sum())
+        return cls(matched, np.flatnonzero(is_known), n_unknown_relations, n_left_out - n_unknown_relations)
+
+    def note(self, dataset: Dataset) -> str:
+        """Report which rules were left out, and why; "" if none was."""
+        unknown = ((self.n_unknown_entities, "entities"), (self.n_unknown_relations, "relations"))
+        reasons = [f"{n:,} with {kind} that it does not have" for n, kind in unknown if n]
+        if not reasons:
+            return ""
+        n_left_out = self.n_unknown_entities + self.n_unknown_relations
+        given = len(self.rules) + n_left_out
+        return f"{len(self.rules):,} of {given:,} rules carry over to {dataset.name}; left out: {', '.join(reasons)}"
+
+
+def with_constants(rules: RuleSet) -> NDArray[np.bool_]:
+    """Return which rules mention an entity."""
+    n_entities = rules.vocabulary.n_entities
+    constants = [column for name, column in rules.columns.items() if COLUMNS[name].holds is Holds.CONSTANT]
+    return reduce(np.logical_or, ((column >= 0) & (column < n_entities) for column in constants))
+
+
+def portable_rows(rules: RuleSet, vocabulary: Vocabulary) -> NDArray[np.int64] | None:
+    """Return the rules that a model for another graph is trained with: those without constants; None for all, where
+    most of the constants are known there, too.
+    """
+    has_constants = with_constants(rules)
+    n_known = int((known_rules(rules, vocabulary, Holds.CONSTANT) & has_constants).sum())
+    return np.flatnonzero(~has_constants) if n_known < MOST * has_constants.sum() else None
+
+
+def may_be_own_data(run: Path, dataset: Dataset) -> bool:
+    """Whether the rules of a run folder were learned on this data, as far as the folder tells."""
+    return described_run(run)["data"].get("fingerprint") in (None, dataset.fingerprint)
+
+
+def remembers_its_data(run: Path) -> bool:
+    """Whether a run ended, and its folder says where the data is that its rules were learned on."""
+    return (run / RULES).is_file() and described_run(run)["data"].get("source") is not None

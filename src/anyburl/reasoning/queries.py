@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.errors import DataError, OptionError, QueryError
-from anyburl.reading import lines_of
-from anyburl.triples.names import Names
-from anyburl.triples.vocabulary import Vocabulary
+from anyburl.base.errors import DataError, OptionError, QueryError
+from anyburl.base.reading import lines_of
+from anyburl.data.names import Names
+from anyburl.data.vocabulary import Vocabulary
 
 ASKED = "?"
 COLUMNS = ("subject", "relation", "object")
@@ -51,23 +51,23 @@ def make_query(subject: str | None, relation: str, object: str | None) -> Query:
 
 
 @dataclass(frozen=True)
-class Questions:
+class QueryIds:
     """Many queries as ids: the entities given, and directed relations (backward where the subject is asked for)."""
 
     entities: NDArray[np.int32]
     relations: NDArray[np.int32]
 
     @classmethod
-    def one(cls, entity: int, relation: int) -> Questions:
+    def one(cls, entity: int, relation: int) -> QueryIds:
         """Return a single one."""
         return cls(np.array([entity], np.int32), np.array([relation], np.int32))
 
     def __len__(self) -> int:
         return len(self.entities)
 
-    def part(self, start: int, stop: int) -> Questions:
+    def part(self, start: int, stop: int) -> QueryIds:
         """Return some of them."""
-        return Questions(self.entities[start:stop].copy(), self.relations[start:stop].copy())
+        return QueryIds(self.entities[start:stop].copy(), self.relations[start:stop].copy())
 
 
 def encode_query(query: Query, vocabulary: Vocabulary, names: Names | None = None) -> tuple[int, int]:
@@ -85,7 +85,7 @@ def decode_query(entity: int, relation: int, vocabulary: Vocabulary) -> Query:
     return Query(label, name, None) if relation < vocabulary.n_relations else Query(None, name, label)
 
 
-def encode_queries(queries: Any, vocabulary: Vocabulary, names: Names | None = None) -> Questions:
+def encode_queries(queries: Any, vocabulary: Vocabulary, names: Names | None = None) -> QueryIds:
     """Return the ids of many queries.
 
     `queries` are tuples (subject, relation, object) or a frame with these columns; None, null or a question mark stands
@@ -107,7 +107,7 @@ def encode_queries(queries: Any, vocabulary: Vocabulary, names: Names | None = N
             relations[row] %= vocabulary.n_relations
         except DataError as error:  # an unknown label, an ambiguous name
             raise QueryError(row + 1, str(error)) from error
-    return Questions(entities, (relations + asks_subject * vocabulary.n_relations).astype(np.int32))
+    return QueryIds(entities, (relations + asks_subject * vocabulary.n_relations).astype(np.int32))
 
 
 def _query_frame(queries: Any) -> pl.DataFrame:
@@ -134,7 +134,7 @@ def _is_asked(labels: pl.Series) -> NDArray[np.bool_]:
     return (labels.is_null() | (labels == ASKED).fill_null(False)).to_numpy()
 
 
-def read_queries(path: str | os.PathLike[str], vocabulary: Vocabulary, names: Names | None = None) -> Questions:
+def read_queries(path: str | os.PathLike[str], vocabulary: Vocabulary, names: Names | None = None) -> QueryIds:
     """Read a file of queries, one in a line, tab-separated; errors name the line."""
     path = Path(path)
     lines = lines_of(path, "queries", DataError)

@@ -1,9 +1,13 @@
-"""`Reasoner`: rules and data, loaded once, then ready for any question."""
+"""`Reasoner`: rules and data, loaded once, then ready for any question.
+
+Calibrates a ranker: asks, fits, checks, and counts the facts it would add.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -11,45 +15,80 @@ from typing import Any, Self, Unpack, overload
 
 import polars as pl
 
-from anyburl.calibration.calibration import Calibration
-from anyburl.calibration.report import CalibrationReport
-from anyburl.calibration.stored import save_calibration
-from anyburl.checking import choose_options, flag, whole
-from anyburl.completion.complete import complete_graph
-from anyburl.completion.options import CompleteKeywords, CompleteOptions
-from anyburl.errors import DataError, OptionError, RunError
-from anyburl.evaluation.evaluate import evaluate_split
-from anyburl.evaluation.metrics import Metrics
-from anyburl.evaluation.rankings import ranking_frames, write_rankings
-from anyburl.explanation.explain import explain_triple
-from anyburl.explanation.explanation import Explanation
-from anyburl.explanation.record import Fact
-from anyburl.forks import check_not_forked
+from anyburl.base.checking import choose_options, flag, whole
+from anyburl.base.errors import DataError, OptionError, RunError
+from anyburl.base.machine import check_not_forked
+from anyburl.base.reading import at_home
+from anyburl.data.dataset import Dataset, load_dataset, load_recorded
+from anyburl.data.names import Names
+from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.lookup import split_names
-from anyburl.ranking.backends.base import Progress
+from anyburl.models.calibration.fit import Calibration
+from anyburl.models.calibration.observations import (
+    TOP_K,
+    FactCounts,
+    count_facts,
+    fit_closed_world,
+    hold_out,
+    least_counted,
+    observe_test,
+    save_calibration,
+)
+from anyburl.models.calibration.report import PROMISES, CalibrationReport, Fitted, fit_and_check, make_report
+from anyburl.models.tuned.opinion import OtherModel
+from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Ranker
-from anyburl.reading import at_home
-from anyburl.reasoning.answers import Answer, Answers
-from anyburl.reasoning.calibrating import calibrate_ranker
+from anyburl.reasoning.completion.complete import complete_graph
+from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions
+from anyburl.reasoning.completion.search import missing_facts
+from anyburl.reasoning.evaluation import evaluate_split
+from anyburl.reasoning.explanation.explain import Explanation, explain_triple
+from anyburl.reasoning.explanation.record import Fact
+from anyburl.reasoning.metrics import Metrics
 from anyburl.reasoning.opening import (
-    Engine,
+    BackendChoice,
     Front,
     Opened,
+    answering_options,
     kept_calibration,
     key_of_calibration,
     open_rules,
     open_run,
     with_fallback,
 )
-from anyburl.reasoning.predicting import AnswerFrames, answer_columns
-from anyburl.reasoning.queries import Questions, encode_queries, encode_query, make_query
-from anyburl.ruleset.files.run_folder import described_run
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import Dataset, load_dataset, load_recorded
-from anyburl.triples.names import Names
-from anyburl.triples.vocabulary import Vocabulary
-from anyburl.tuning.opinion import OtherModel
+from anyburl.reasoning.predicting import Answer, AnswerFrames, Answers, answer_columns
+from anyburl.reasoning.queries import QueryIds, encode_queries, encode_query, make_query
+from anyburl.reasoning.ranking_files import ranking_frames, write_rankings
+from anyburl.rules.files.run_folder import described_run
+from anyburl.rules.ruleset import RuleSet
+
+
+def calibrate_ranker(ranker: Ranker, dataset: Dataset, seed: int, front: Front) -> CalibrationReport:
+    """Calibrate on the valid split, or on facts held out of train, and check on test, or by cross-fitting."""
+    ranker.check_data(dataset)
+    split = "valid" if len(dataset.valid) else "train"
+    with front.watch(f"asking about the {split} split", f"asked about the {split} split"):
+        held_out = hold_out(ranker, dataset, seed)
+    with front.watch("asking about the test split", "asked about the test split"):
+        test = observe_test(ranker, dataset)
+    fitted = fit_and_check(held_out, test, dataset.vocabulary.n_relations)
+    with front.watch("counting missing facts", "counted missing facts"):
+        facts = _count(ranker, dataset, fitted)
+    if len(dataset.valid):
+        closed = fit_closed_world(facts, fitted.calibration)
+        fitted = replace(fitted, calibration=replace(fitted.calibration, closed=closed))
+    protocol = {"data": dataset.name, "rules": len(ranker.rules), "top_k": TOP_K, **answering_options(ranker, seed)}
+    return make_report(fitted, facts, dataset.vocabulary, protocol)
+
+
+def _count(ranker: Ranker, dataset: Dataset, fitted: Fitted) -> FactCounts:
+    scores = [found.score for found in fitted.thresholds.values() if found.score is not None]
+    least = least_counted(fitted.calibration, fitted.thresholds[str(PROMISES[0])].score)
+    return count_facts(
+        missing_facts(ranker, dataset, least, stated=("train",)), dataset, fitted.calibration, scores, least
+    )
+
 
 PathLike = str | os.PathLike[str]
 
@@ -82,7 +121,7 @@ class Reasoner:
         check_not_forked()
         found = rules if isinstance(rules, RuleSet) else RuleSet.load(rules)
         dataset = data if isinstance(data, Dataset) else load_dataset(data)
-        engine_chosen = Engine(name=engine, address=address)
+        engine_chosen = BackendChoice(name=engine, address=address)
         run = _run_folder(rules)
         self._set(open_rules(found, dataset, chosen, engine_chosen, Front(), seed=seed, other=other, run=run), names)
         self.given_rules = found  # before they were matched with the data
@@ -109,7 +148,7 @@ class Reasoner:
         which is trained on the run's own data.
         """
         folder, chosen, told = at_home(run), choose_options(RankOptions, options, keywords), front or Front()
-        engine_chosen, seed = Engine(name=engine, address=address), whole("seed", seed, 0)
+        engine_chosen, seed = BackendChoice(name=engine, address=address), whole("seed", seed, 0)
         prepare = flag("prepare", prepare)
         described = described_run(folder)["data"]
 
@@ -198,7 +237,7 @@ class Reasoner:
 
         `progress` is called with the number of queries answered. There is always at least one frame.
         """
-        if not isinstance(queries, Questions):
+        if not isinstance(queries, QueryIds):
             queries = encode_queries(queries, self.vocabulary, self.names)
         parts = answer_columns(
             self.ranker, self.dataset, queries, top=top, include_known=include_known, progress=progress
@@ -213,7 +252,7 @@ class Reasoner:
     ) -> Answers:
         query = make_query(subject, relation, object)
         entity, directed = encode_query(query, self.vocabulary, self.names)
-        questions = Questions.one(entity, directed)
+        questions = QueryIds.one(entity, directed)
         (found,) = answer_columns(self.ranker, self.dataset, questions, top=top, include_known=include_known)
         answers, vocabulary = Answers(), self.vocabulary
         for row, triple in enumerate(found.triples.tolist()):

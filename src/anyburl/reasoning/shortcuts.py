@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from anyburl.errors import OptionError
-from anyburl.evaluation.metrics import Metrics
-from anyburl.explanation.explanation import Explanation
-from anyburl.explanation.record import Fact
-from anyburl.ranking.backends.base import Progress
+from anyburl.base.errors import OptionError
+from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
-from anyburl.reasoning.answers import Answers
+from anyburl.reasoning.explanation.explain import Explanation
+from anyburl.reasoning.explanation.record import Fact
+from anyburl.reasoning.metrics import Metrics
+from anyburl.reasoning.predicting import Answers
 from anyburl.reasoning.reasoner import Reasoner
-from anyburl.ruleset.ruleset import RuleSet
+from anyburl.rules.ruleset import RuleSet
 
 
 def predict(

@@ -6,23 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anyburl.completion.complete import complete_graph
-from anyburl.completion.options import CompleteOptions
-from anyburl.explanation.explain import explain_triple
-from anyburl.graph.build import build_graph
+from anyburl.data.dataset import load_dataset
+from anyburl.data.table import TripleTable
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.graph.build import build_graph, on_tiny_table
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
+from anyburl.reasoning.completion.complete import complete_graph
+from anyburl.reasoning.completion.options import CompleteOptions
+from anyburl.reasoning.explanation.explain import explain_triple
 from anyburl.reasoning.predicting import answer_columns
-from anyburl.reasoning.queries import Questions
+from anyburl.reasoning.queries import QueryIds
+from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import RuleType
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.dataset import load_dataset
-from anyburl.triples.table import TripleTable
-from anyburl.triples.vocabulary import Vocabulary
-from anyburl.warmup import on_tiny_table
 
 
-def warm_up(n_relations: int, *, explaining: bool = False, completing: bool = False) -> None:
+def warm_up_reasoning(n_relations: int, *, explaining: bool = False, completing: bool = False) -> None:
     """Compile the kernels of answering, `explaining` and `completing`, for data with `n_relations`, or load them."""
     on_tiny_table(TinyQuestion(explaining, completing), n_relations)
 
@@ -37,7 +36,7 @@ class TinyQuestion:
     def __call__(self, table: TripleTable) -> None:
         dataset, rules = load_dataset(table), _one_rule(table.vocabulary)
         ranker = make_ranker(build_graph(table), rules, RankOptions(threads=1), block_connected=False)
-        list(answer_columns(ranker, dataset, Questions.one(0, 0), top=1, include_known=False))
+        list(answer_columns(ranker, dataset, QueryIds.one(0, 0), top=1, include_known=False))
         if self.explaining:
             relation = table.vocabulary.relation_label(0)
             for subject, object in (("b", "a"), ("a", "b")):  # the rule predicts one, and lacks a fact for the other

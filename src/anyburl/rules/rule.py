@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from anyburl.errors import RuleError, quoted
+from anyburl.base.errors import RuleError, quoted
+from anyburl.data.vocabulary import SELF_TOKEN
 from anyburl.rules.types import RuleType
-from anyburl.triples.vocabulary import SELF_TOKEN
 
 BODY_VARIABLES = "ABCDEFGHIJKLMNOPQRSTUVWZ"
 """Names of the variables that occur in the body only, in order along the path."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from anyburl.errors import RuleError
+from anyburl.base.errors import RuleError
+from anyburl.data.vocabulary import SELF_TOKEN
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Term, Variable
-from anyburl.triples.vocabulary import SELF_TOKEN
 
 BLANK = r"^[\s\x1c-\x1f]+$"  # also what only Python takes for white space
 SUSPICIOUS = rf"[(),\t\r\n]|^ | $|^[A-Z]?$|^me_myself_i$|{BLANK}"

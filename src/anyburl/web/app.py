@@ -1,36 +1,109 @@
-"""`create_app`: the explorer as an ASGI application."""
+"""`create_app`: the explorer as an ASGI application.
+
+Error responses: a page or JSON, never a traceback.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
 from anyburl import __version__
-from anyburl.web.errors import add_error_pages
+from anyburl.base.errors import AnyburlError, UnknownLabelError, printable
+from anyburl.reasoning.search.search import Match
 from anyburl.web.explorer import Explorer
-from anyburl.web.guard import Guard
+from anyburl.web.guard import Guard, path_of
+from anyburl.web.lanes import BusyError
 from anyburl.web.options import ServeOptions
-from anyburl.web.routes import (
-    api,
-    api_page,
-    api_rules,
-    ask,
-    assets,
-    entity,
-    home,
-    login,
-    relation,
-    review,
-    rules,
-    run,
-    why,
-)
-from anyburl.web.site import Site
+from anyburl.web.parameters import LONGEST_SEARCH
+from anyburl.web.routes import api, ask, entity, home, relation, review, rules, run, why
+from anyburl.web.site import JSON, Site, to_json
 
-PAGES = (home, entity, relation, ask, why, rules, run, review, login, api_page, assets)
+log = logging.getLogger("anyburl.web")
+
+TITLES = {
+    400: "Bad request",
+    401: "Token required",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    413: "Request too large",
+    422: "Invalid request",
+    500: "Something went wrong",
+    503: "Busy right now",
+}
+SECONDS_TO_RETRY, N_LIKE = 3, 6
+
+
+def add_error_pages(app: FastAPI) -> None:
+    """Answer whatever a page raises."""
+    app.add_exception_handler(UnknownLabelError, _unknown)
+    app.add_exception_handler(AnyburlError, lambda request, error: _say(request, 422, str(error)))
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(BusyError, _busy)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ClientDisconnect, lambda request, error: _say(request, 400, "this request broke off"))
+    app.add_exception_handler(Exception, _bug)
+
+
+def _say(request: Request, status: int, sentence: str, found: Sequence[Match] = ()) -> Response:
+    if path_of(request).startswith("/api/"):
+        told = {"error": sentence, "suggestions": [match.label for match in found]}
+        return Response(to_json(told), status, media_type=JSON)
+    site: Site = request.app.state.site
+    context = {
+        "path": path_of(request),
+        "title": TITLES.get(status, "That does not work"),
+        "sentence": sentence,
+        "status": status,
+        "found": found,
+    }
+    return site.send("error.html", context, status)
+
+
+def _unknown(request: Request, error: Exception) -> Response:
+    """Say that there is no such label, and which are like it, by label or by name."""
+    assert isinstance(error, UnknownLabelError)
+    explorer = request.app.state.site.explorer
+    found = explorer.search.find(error.label[:LONGEST_SEARCH], top=N_LIKE) if explorer.can_search else ()
+    return _say(request, 404, printable(error.without_hint) if found else str(error), found)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(place) for place in first["loc"][1:])
+    return _say(request, 422, f"{where}: {first['msg']}" if where else str(first["msg"]))
+
+
+def _busy(request: Request, error: Exception) -> Response:
+    response = _say(request, 503, f"{error}: please try again in a moment")
+    response.headers["Retry-After"] = str(SECONDS_TO_RETRY)
+    return response
+
+
+def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    sentence = "this page does not exist" if error.status_code == 404 else str(error.detail)
+    response = _say(request, error.status_code, sentence)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _bug(request: Request, error: Exception) -> Response:
+    log.error("%s %s", request.method, printable(path_of(request)), exc_info=error)
+    return _say(request, 500, "this is a bug in anyburl: the terminal that serves this page has the details")
+
+
+PAGES = (home, entity, relation, ask, why, rules, run, review)
 
 
 def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIApp:
@@ -58,6 +131,6 @@ def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIA
     add_error_pages(app)
     for page in PAGES:
         app.include_router(page.router, include_in_schema=False)
+    app.include_router(api.page_router, include_in_schema=False)
     app.include_router(api.router)
-    app.include_router(api_rules.router)
     return Guard(app, chosen)

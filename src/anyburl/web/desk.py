@@ -9,8 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from anyburl.reasoning.reasoner import Reasoner
-from anyburl.review.log import ReviewLog
-from anyburl.review.queue import QueuedFact, ReviewQueue, review_queue
+from anyburl.tools.review import QueuedFact, ReviewLog, ReviewQueue, review_queue
 
 STACK = 200
 SECONDS_TO_SEARCH = 60.0

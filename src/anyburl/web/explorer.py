@@ -1,4 +1,7 @@
-"""`Explorer`: what is served, and what is kept between requests."""
+"""`Explorer`: what is served, and what is kept between requests.
+
+Compiles the kernels of all pages before anyone waits for one.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,21 @@ from pathlib import Path
 from threading import Lock
 
 import numpy as np
+import polars as pl
 
-from anyburl.errors import OptionError
-from anyburl.ranking.aggregation import parse_aggregation
+from anyburl.base.errors import OptionError
+from anyburl.data.names import Names
+from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.opening import Opened, with_fallback
 from anyburl.reasoning.queries import Query, decode_query
 from anyburl.reasoning.reasoner import Reasoner
-from anyburl.review.log import ReviewLog
-from anyburl.search.search import LabelSearch
-from anyburl.triples.names import Names
+from anyburl.reasoning.search.search import LabelSearch
+from anyburl.reasoning.warmup import warm_up_reasoning
+from anyburl.tools.review import ReviewLog
 from anyburl.web.desk import ReviewDesk
+from anyburl.web.facts import probability_of
 from anyburl.web.lanes import BusyError
-from anyburl.web.questions import probability_of
 from anyburl.web.rule_list import RuleChoice, RuleList
 from anyburl.web.wording import entity_name, relation_name
 
@@ -146,3 +151,17 @@ class Explorer:
         self.search.find("warm", top=1)
         self.rule_list.choose(RuleChoice())
         _ = self.rule_list.lattice
+
+
+LABELS = ("Amsterdam", "Berlin")
+ASKED = ("Ams", "dam", "Amstredam")
+"""The start of a label, a part of it, and one with a typing error."""
+
+
+def warm_up_explorer(n_relations: int) -> None:
+    """Compile the kernels for data with `n_relations`, or load them."""
+    warm_up_reasoning(n_relations, explaining=True, completing=True)
+    labels = pl.Series(LABELS)
+    search = LabelSearch.build(labels, labels)
+    for text in ASKED:
+        search.find(text)

@@ -1,15 +1,30 @@
-"""Facts about an entity or relation, in pieces that fit a page."""
+"""Facts about an entity or relation, in pieces that fit a page.
+
+Pages of a list.
+
+The answers to a question, as pages and the API show them.
+
+Explanations as pages show them: why, and why not.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.data.dataset import SPLITS
 from anyburl.graph.lookup import known_answers, split_names
+from anyburl.ranking.options import parse_aggregation
+from anyburl.reasoning.explanation.explain import Explanation
+from anyburl.reasoning.explanation.nearmiss import near_misses
+from anyburl.reasoning.explanation.record import Fact, NearMiss, Reason
+from anyburl.reasoning.explanation.rule_examples import RuleExamples, examine_rule
+from anyburl.reasoning.predicting import AnswerColumns, answer_columns
+from anyburl.reasoning.queries import Query, QueryIds, encode_queries, encode_query
 from anyburl.reasoning.reasoner import Reasoner
-from anyburl.triples.dataset import SPLITS
 
 Ints = NDArray[np.int32]
 
@@ -94,3 +109,182 @@ def relation_facts(reasoner: Reasoner, relation: str, *, first: int, top: int) -
         int(domain[number + vocabulary.n_relations + 1] - domain[number + vocabulary.n_relations]),
         tuple((vocabulary.entity_label(subject), vocabulary.entity_label(object)) for subject, object in shown),
     )
+
+
+@dataclass(frozen=True)
+class Paging:
+    """Which rows of `n_rows` a page shows, `size` at a time; pages count from 1."""
+
+    page: int
+    size: int
+    n_rows: int
+
+    @property
+    def first(self) -> int:
+        return (self.page - 1) * self.size
+
+    @property
+    def last(self) -> int:
+        return min(self.first + self.size, self.n_rows)
+
+    @property
+    def n_pages(self) -> int:
+        return max(1, -(-self.n_rows // self.size))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One answer."""
+
+    rank: int
+    entity: str
+    triple: Fact
+    score: float
+    probability: float | None
+    known: tuple[str, ...]
+    rule: int | None  # the row of the best; None if no rule predicts it
+    n_rules: int
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Some of the answers to one question, and how many there are."""
+
+    query: Query
+    candidates: tuple[Candidate, ...]
+    n_candidates: int
+    n_known: int  # answers in train that were left out
+
+
+def answer_question(reasoner: Reasoner, query: Query, *, first: int = 0, top: int, include_known: bool) -> Ranking:
+    """Return the answers from place `first` (counted from 0) on, at most `top`."""
+    entity, relation = encode_query(query, reasoner.vocabulary, reasoner.names)
+    (found,) = answer_columns(
+        reasoner.ranker, reasoner.dataset, QueryIds.one(entity, relation), top=first + top, include_known=include_known
+    )
+    return Ranking(query, tuple(candidates(reasoner, found)[first:]), int(found.n_candidates[0]), int(found.n_known[0]))
+
+
+def candidates(reasoner: Reasoner, found: AnswerColumns) -> list[Candidate]:
+    """Return rows of answers as objects."""
+    vocabulary = reasoner.vocabulary
+    probabilities = _probabilities(reasoner, found.triples[:, 1], found.scores)
+    return [
+        Candidate(
+            rank=int(found.ranks[row]),
+            entity=vocabulary.entity_label(int(found.entities[row])),
+            triple=vocabulary.triple_labels(*triple),
+            score=float(found.scores[row]),
+            probability=probabilities[row],
+            known=split_names(int(found.known[row])),
+            rule=int(found.rules[row]) if found.rules[row] >= 0 else None,
+            n_rules=int(found.n_rules[row]),
+        )
+        for row, triple in enumerate(found.triples.tolist())
+    ]
+
+
+def _probabilities(
+    reasoner: Reasoner, relations: NDArray[np.int32], scores: NDArray[np.float64]
+) -> list[float] | list[None]:
+    if reasoner.calibration is None:
+        return [None] * len(scores)
+    return [float(value) for value in reasoner.calibration.probabilities(relations, scores)]
+
+
+def probability_of(reasoner: Reasoner, relation: str, score: float) -> float | None:
+    """Return the probability of one fact; None where scores are not calibrated."""
+    number = reasoner.vocabulary.relation_id(relation)
+    return _probabilities(reasoner, np.array([number], np.int32), np.array([score]))[0]
+
+
+def predicted_facts(reasoner: Reasoner, entity: str, *, top: int, per_question: int = 5) -> list[Candidate]:
+    """Return the best new facts that rules predict about an entity, of all relations and in both directions."""
+    number, n_relations = reasoner.vocabulary.entity_id(entity), reasoner.vocabulary.n_relations
+    relations = np.arange(2 * n_relations, dtype=np.int32)
+    questions = QueryIds(np.full(len(relations), number, np.int32), relations)
+    found = [
+        candidate
+        for columns in answer_columns(
+            reasoner.ranker, reasoner.dataset, questions, top=per_question, include_known=False
+        )
+        for candidate in candidates(reasoner, columns)
+        if not candidate.known and candidate.rule is not None
+    ]
+    distinct = {candidate.triple: candidate for candidate in sorted(found, key=lambda one: one.score)}
+    return sorted(distinct.values(), key=lambda one: (-one.score, -one.n_rules, one.triple))[:top]
+
+
+def ask_many(reasoner: Reasoner, queries: Sequence[Query], *, top: int, include_known: bool) -> list[list[Candidate]]:
+    """Return the best answers to each of many questions."""
+    questions = encode_queries(queries, reasoner.vocabulary, reasoner.names)
+    found: list[list[Candidate]] = [[] for _ in queries]
+    for columns in answer_columns(reasoner.ranker, reasoner.dataset, questions, top=top, include_known=include_known):
+        for number, candidate in zip(columns.questions.tolist(), candidates(reasoner, columns), strict=True):
+            found[number].append(candidate)
+    return found
+
+
+LOW = 10
+"""A candidate below this rank is asked why it is not higher."""
+
+N_NEAR, N_COUNTER_EXAMPLES, SECONDS = 3, 4, 0.2
+
+
+@dataclass(frozen=True)
+class Step:
+    """One rule's part of the score: its share, and the score of this rule and all before it."""
+
+    reason: Reason
+    total: float | None
+
+
+@dataclass(frozen=True)
+class Why:
+    """The reasons for a triple, what they add up to, where the best rule was wrong, and which rules nearly fire."""
+
+    explanation: Explanation
+    score: float
+    probability: float | None
+    steps: tuple[Step, ...]
+    examples: RuleExamples | None
+    near_misses: tuple[NearMiss, ...]
+
+
+def explain_triple(reasoner: Reasoner, triple: Fact, *, top: int, groundings: int) -> Why:
+    """Explain a triple, and ask why it is not ranked higher if it is ranked low or not at all."""
+    explanation = reasoner.explain(triple, top=top, groundings=groundings)
+    score = explanation.score or explanation.score_subject
+    best = explanation.reasons[0].row if explanation.reasons else None
+    return Why(
+        explanation,
+        score,
+        probability_of(reasoner, triple[1], score) if explanation.n_reasons else None,
+        _steps(explanation.reasons, explanation.aggregation),
+        None if best is None else _examples(reasoner, best),
+        _near_misses(reasoner, explanation),
+    )
+
+
+def _examples(reasoner: Reasoner, row: int) -> RuleExamples:
+    return examine_rule(reasoner.ranker, reasoner.dataset, row, top=N_COUNTER_EXAMPLES, seconds=SECONDS)
+
+
+def _near_misses(reasoner: Reasoner, explanation: Explanation) -> tuple[NearMiss, ...]:
+    ranks = [rank for rank in (explanation.rank, explanation.rank_subject) if rank is not None]
+    if explanation.n_reasons and (explanation.blocked or any(rank <= LOW for rank in ranks)):
+        return ()
+    return near_misses(reasoner.ranker, explanation.triple, top=N_NEAR)
+
+
+def _steps(reasons: Sequence[Reason], aggregation: str) -> tuple[Step, ...]:
+    """Return what the score is after each rule; None where rules are not simply combined."""
+    if aggregation == "tuned":
+        return tuple(Step(reason, None) for reason in reasons)
+    counted, left = parse_aggregation(aggregation).n_counted, 1.0
+    steps = []
+    for place, reason in enumerate(reasons):
+        if counted is None or place < counted:
+            left *= 1 - reason.confidence
+        steps.append(Step(reason, 1 - left))
+    return tuple(steps)

@@ -10,7 +10,7 @@ from functools import partial
 from threading import Event
 from typing import ParamSpec, TypeVar, cast
 
-from anyburl.cores import available_cores
+from anyburl.base.machine import available_cores
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from anyburl.errors import InvalidOptionError, OptionError
+from anyburl.base.errors import InvalidOptionError, OptionError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN = 8

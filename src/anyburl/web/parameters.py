@@ -1,14 +1,21 @@
-"""Address parameters; empty form fields count as absent."""
+"""Address parameters; empty form fields count as absent.
+
+The rule filters of an address, shared by pages and the API.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from fastapi import Query
+from fastapi import Depends, Query
 from pydantic import BeforeValidator, Field
 
+from anyburl.base.errors import UnknownLabelError
+from anyburl.web.explorer import Explorer
 from anyburl.web.options import ServeOptions
-from anyburl.web.rule_list import Sort
+from anyburl.web.rule_list import Chosen, RuleChoice, Sort
 
 LIMITS = ServeOptions()
 LONGEST_SEARCH = 500
@@ -42,3 +49,44 @@ Length = Annotated[_Length | None, Blank, Query()]
 MinConfidence = Annotated[_Share | None, Blank, Query()]
 MinSupport = Annotated[_Count | None, Blank, Query()]
 Order = Annotated[Sort, Query(description="highest first; value is support times confidence")]
+
+
+async def _choice(
+    relation: OptionalLabel = None,
+    type: RuleType = None,
+    length: Length = None,
+    min_confidence: MinConfidence = None,
+    min_support: MinSupport = None,
+    contains: OptionalLabel = None,
+    sort: Order = "confidence",
+) -> RuleChoice:
+    return RuleChoice(
+        relation=relation,
+        type=type,
+        length=length,
+        min_confidence=min_confidence,
+        min_support=min_support,
+        contains=contains,
+        sort=sort,
+    )
+
+
+AskedRules = Annotated[RuleChoice, Depends(_choice)]
+"""What was asked for; labels may be names."""
+
+
+def choose_rules(explorer: Explorer, asked: RuleChoice) -> tuple[RuleChoice, Chosen]:
+    """Return the choice with labels, and the rules that it means."""
+    choice = replace(
+        asked,
+        relation=asked.relation and explorer.relation(asked.relation),
+        contains=asked.contains and _term(explorer, asked.contains),
+    )
+    return choice, explorer.rule_list.choose(choice)
+
+
+def _term(explorer: Explorer, text: str) -> str:
+    """Return the label of a relation or, if there is none of that name, of an entity."""
+    with suppress(UnknownLabelError):
+        return explorer.relation(text)
+    return explorer.entity(text)

@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.errors import InvalidOptionError
-from anyburl.ruleset import selection
-from anyburl.ruleset.lattice import RuleLattice
-from anyburl.ruleset.ruleset import RuleSet
+from anyburl.base.errors import InvalidOptionError
+from anyburl.rules import selection
+from anyburl.rules.lattice import RuleLattice
+from anyburl.rules.ruleset import RuleSet
 
 ORDERS = ("confidence", "support", "value", "predictions")
 Sort = Literal["confidence", "support", "value", "predictions"]

@@ -1,11 +1,20 @@
-"""The types that the API sends and accepts; its OpenAPI document is made from them."""
+"""The types that the API sends and accepts; its OpenAPI document is made from them.
+
+Objects as the API sends them.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from anyburl.reasoning.reasoner import Reasoner
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import RuleType
+from anyburl.tools.review import Review
+from anyburl.web.facts import Candidate
 from anyburl.web.parameters import LIMITS
 
 LabelText = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.longest_text)]
@@ -40,7 +49,7 @@ class StatedEnd(BaseModel):
     splits: list[str]
 
 
-class Facts(BaseModel):
+class RelationFacts(BaseModel):
     """The facts of an entity by one relation; `backward`: the entity is their object."""
 
     relation: str
@@ -66,7 +75,7 @@ class Predicted(BaseModel):
 class EntityResult(BaseModel):
     label: str
     name: str
-    facts: list[Facts]
+    facts: list[RelationFacts]
 
 
 class PredictedFacts(BaseModel):
@@ -74,7 +83,7 @@ class PredictedFacts(BaseModel):
     predicted: list[Predicted]
 
 
-class Answers(BaseModel):
+class AnswersResponse(BaseModel):
     """The answers to a question, best first; `n_candidates` counts all."""
 
     subject: str | None
@@ -97,7 +106,7 @@ class Question(BaseModel):
     object: LabelText | None = None
 
 
-class Batch(BaseModel):
+class QuestionBatch(BaseModel):
     """Many questions at once."""
 
     model_config = ConfigDict(extra="forbid")
@@ -157,3 +166,48 @@ class ReviewResult(BaseModel):
     accepted: int
     rejected: int
     reviews: list[Reviewed]
+
+
+def candidates_json(reasoner: Reasoner, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """Return answers, with their best rules as text; None for those that no rule predicts."""
+    rows = {candidate.rule for candidate in candidates}
+    texts = {row: None if row is None else str(reasoner.rules.rule(row)) for row in rows}
+    return [
+        {
+            "rank": candidate.rank,
+            "entity": candidate.entity,
+            "triple": list(candidate.triple),
+            "score": candidate.score,
+            "probability": candidate.probability,
+            "known": list(candidate.known),
+            "rule": candidate.rule,
+            "rule_text": texts[candidate.rule],
+            "n_rules": candidate.n_rules,
+        }
+        for candidate in candidates
+    ]
+
+
+def rule_json(rules: RuleSet, row: int) -> dict[str, Any]:
+    """Return one rule."""
+    one = rules.slice(row, row + 1)
+    return {
+        "row": row,
+        "rule": str(rules.rule(row)),
+        "type": str(list(RuleType)[int(one.type[0])]),
+        "predictions": int(one.predictions[0]),
+        "support": int(one.support[0]),
+        "confidence": float(one.confidence()[0]),
+        "exact": bool(one.exact[0]),
+    }
+
+
+def review_json(review: Review) -> dict[str, Any]:
+    """Return one judgement."""
+    return {
+        "triple": list(review.triple),
+        "verdict": review.verdict,
+        "note": review.note,
+        "reader": review.reader,
+        "time": str(review.time),
+    }

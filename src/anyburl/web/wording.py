@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from anyburl.data.names import Names
 from anyburl.rules.rule import Atom, Constant, Rule, Term
-from anyburl.triples.names import Names
 
 TYPES = {
     "B": "binary: how two entities are connected",
@@ -16,7 +16,7 @@ TYPES = {
 
 
 @dataclass(frozen=True)
-class Part:
+class AtomTerm:
     """One term of an atom: what is shown, and the label behind it (None for a variable)."""
 
     text: str
@@ -27,10 +27,10 @@ class Part:
 class AtomWords:
     """One atom: subject, relation, object."""
 
-    subject: Part
+    subject: AtomTerm
     relation: str
     relation_label: str
-    object: Part
+    object: AtomTerm
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _is_self(term: Term) -> bool:
     return isinstance(term, Constant) and term.is_self
 
 
-def _term(term: Term, names: Names) -> Part:
+def _term(term: Term, names: Names) -> AtomTerm:
     if isinstance(term, Constant):
-        return Part(entity_name(term.label, names), term.label)
-    return Part(str(term), None)
+        return AtomTerm(entity_name(term.label, names), term.label)
+    return AtomTerm(str(term), None)

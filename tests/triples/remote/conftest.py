@@ -24,8 +24,8 @@ SECRETS = ("ANYBURL_SPARQL_USER", "ANYBURL_SPARQL_PASSWORD", "ANYBURL_SPARQL_TOK
 def no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in SECRETS:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("anyburl.triples.remote.credentials._given", {})
-    monkeypatch.setattr("anyburl.triples.remote.credentials._asking", set())
+    monkeypatch.setattr("anyburl.data.remote.addresses._given", {})
+    monkeypatch.setattr("anyburl.data.remote.addresses._asking", set())
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +38,7 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[SparqlServer]:
     """Return an endpoint; nobody pauses before another attempt."""
-    monkeypatch.setattr("anyburl.triples.fetching.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("anyburl.data.remote.fetching.FIRST_PAUSE", 0.0)
     with sparql_server() as server:
         yield server
 

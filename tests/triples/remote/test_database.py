@@ -10,12 +10,11 @@ from threading import Timer
 
 import pytest
 
-from anyburl.errors import DataError
-from anyburl.triples.dataset import load_dataset
-from anyburl.triples.read_options import ReadOptions
-from anyburl.triples.remote import database
-from anyburl.triples.remote.addresses import Address, find_address
-from anyburl.triples.remote.credentials import keep_credentials
+from anyburl.base.errors import DataError
+from anyburl.data.dataset import load_dataset
+from anyburl.data.options import ReadOptions
+from anyburl.data.remote import database
+from anyburl.data.remote.addresses import Address, find_address, keep_credentials
 from postgresql import PostgresServer
 from triples.remote.conftest import Fill
 

@@ -10,10 +10,10 @@ from threading import Event
 
 import pytest
 
-from anyburl.errors import DataError
-from anyburl.triples.dataset import load_dataset
-from anyburl.triples.read_options import ReadOptions
-from anyburl.triples.remote import protocol
+from anyburl.base.errors import DataError
+from anyburl.data.dataset import load_dataset
+from anyburl.data.options import ReadOptions
+from anyburl.data.remote import protocol
 from serving import running
 from sparql_server import JSON, SparqlServer
 
@@ -110,7 +110,7 @@ def test_what_does_not_pass_is_told(endpoint: SparqlServer) -> None:
 
 def test_a_server_says_how_long_to_wait(endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
     paused: list[float] = []
-    monkeypatch.setattr("anyburl.triples.remote.protocol.time.sleep", paused.append)
+    monkeypatch.setattr("anyburl.data.remote.protocol.time.sleep", paused.append)
     endpoint.fill(triples(3))
     endpoint.refusals, endpoint.retry_after = [429], "7"
     assert read(endpoint) == labels(triples(3))

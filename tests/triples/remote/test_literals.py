@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from anyburl.triples.dataset import load_dataset
-from anyburl.triples.read_options import ReadOptions
+from anyburl.data.dataset import load_dataset
+from anyburl.data.options import ReadOptions
 from sparql_server import SparqlServer
 
 EX = "http://example.org/"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.errors import DataError
-from anyburl.triples.remote.results import label
+from anyburl.base.errors import DataError
+from anyburl.data.remote.protocol import label
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
 LANGUAGES = st.sampled_from(["en", "de-AT", "EN-us", "zh-Hant"])

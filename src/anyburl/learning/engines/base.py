@@ -1,4 +1,9 @@
-"""The engine protocol: run one time span on some cores."""
+"""The engine protocol: run one time span on some cores.
+
+The relations to learn rules for.
+
+What every worker of a run reads: flat, frozen arrays that threads and an object store can share.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,27 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anyburl.bodies.seen import Harvested
-from anyburl.learning.history import ProfileSpan
+from anyburl.base.errors import DataError
+from anyburl.bodies.arrays import HeadArrays, HeadTriples, head_arrays
+from anyburl.bodies.paths import heads_of_graph, listed_heads
+from anyburl.bodies.sweep import Harvested, can_list, followers
+from anyburl.data.table import TripleTable
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.build import with_loops
+from anyburl.graph.stored import graph_of, graph_to_walk
 from anyburl.learning.known import Earlier
-from anyburl.learning.source import Listed
+from anyburl.learning.options import LearnOptions
+from anyburl.learning.policy import ProfileSpan
+from anyburl.learning.source import Listed, is_large
 from anyburl.learning.store import most_valuable
-from anyburl.paths.profile import PathProfile
-from anyburl.rules.types import RuleType
-from anyburl.ruleset.combine import concatenate
-from anyburl.ruleset.ruleset import RuleSet
+from anyburl.rules.combine import concatenate
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import PathProfile, RuleType
 
 
 @dataclass
@@ -148,3 +161,51 @@ def _add_up(profile: PathProfile, cores: list[CoreSpan], allocation: Sequence[Pa
         reward=sum(core.reward for core in cores),
         new_by_type=tuple(sum(core.count_type(kind) for core in cores) for kind in RuleType),
     )
+
+
+def target_relations(table: TripleTable, options: LearnOptions) -> NDArray[np.int64] | None:
+    """Return the ids of `options.relations`, or None for all; a relation without triples cannot be learned."""
+    if options.relations is None:
+        if len(table) == 0:
+            raise DataError("no triples to learn from")
+        return None
+    ids = np.array([table.vocabulary.relation_id(label) for label in options.relations], np.int64)
+    for label, relation in zip(options.relations, ids, strict=True):
+        if not (table.triples[:, 1] == relation).any():
+            raise DataError(f"relation {label!r} has no triples to learn from")
+    return ids
+
+
+class LearningArrays(NamedTuple):
+    """The graph, the heads to learn rules for and the triples that paths start from.
+
+    On a large graph these are drawn from the graph itself: a list of them would take a third as much memory again.
+
+    On a large graph, finding out which relations can follow each other takes a second or more: that is done here, not
+    in the time span that asks for it.
+    """
+
+    graph: GraphArrays
+    heads: HeadArrays
+    triples: HeadTriples
+    follows: NDArray[np.bool_] | None
+
+
+def search_arrays(table: TripleTable, options: LearnOptions) -> LearningArrays:
+    """Index `table` for a run with `options`."""
+    graph = graph_to_walk(table) if is_large(2 * len(table), options) else graph_of(table)
+    if not options.object_identity:
+        graph = with_loops(graph)
+    relations = target_relations(table, options)
+    heads = head_arrays(graph, relations)
+    lists_more = any(profile.rule_length > 1 for profile in options.profiles)
+    is_listed = lists_more and is_large(len(graph.targets), options) and can_list(graph)
+    return LearningArrays(
+        graph, heads, _head_triples(table, graph, heads, options), followers(graph) if is_listed else None
+    )
+
+
+def _head_triples(table: TripleTable, graph: GraphArrays, heads: HeadArrays, options: LearnOptions) -> HeadTriples:
+    if heads.wanted.all():
+        return heads_of_graph(graph) if is_large(2 * len(table), options) else listed_heads(table.triples)
+    return listed_heads(table.triples[heads.wanted[table.triples[:, 1]]])

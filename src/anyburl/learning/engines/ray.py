@@ -15,23 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.bodies.seen import Harvested, join_harvested
-from anyburl.cluster import Crew
-from anyburl.errors import RunError, counted
-from anyburl.learning.engines.actor import Delivery, Division, RayWorker, SpanOrder, SpanReply
-from anyburl.learning.engines.base import CoreSpan, Stoppable
-from anyburl.learning.engines.parcels import unpack_rules
-from anyburl.learning.engines.search import search_arrays
-from anyburl.learning.engines.warmup import warm_up
-from anyburl.learning.history import ProfileSpan
+from anyburl.base.cluster import Crew
+from anyburl.base.errors import RunError, counted
+from anyburl.bodies.sweep import Harvested, join_harvested
+from anyburl.data.table import TripleTable
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.learning.engines.actor import Delivery, Division, RayWorker, SpanOrder, SpanReply, unpack_rules
+from anyburl.learning.engines.base import CoreSpan, Stoppable, search_arrays
+from anyburl.learning.engines.threads import warm_up_learning
 from anyburl.learning.known import Earlier, known_keys
 from anyburl.learning.options import LearnOptions
-from anyburl.learning.share import ALL_SHARDS, N_SHARDS, Handout, divide
-from anyburl.learning.source import Listed, is_fruitless
-from anyburl.paths.profile import PathProfile
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.table import TripleTable
-from anyburl.triples.vocabulary import Vocabulary
+from anyburl.learning.policy import ProfileSpan
+from anyburl.learning.source import ALL_SHARDS, N_SHARDS, Handout, Listed, divide_shards, is_fruitless
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import PathProfile
 
 ROUNDS = 5  # of a span with a path budget: after losing workers in this many, a run gives up
 
@@ -65,7 +62,7 @@ class RayEngine(Stoppable):
         self._divided = ALL_SHARDS  # the shards that were last divided or handed out,
         self._owned: dict[int, NDArray[np.bool_]] = {}  # and which of them each worker has
         search = search_arrays(table, options)
-        warm_up(options, search.graph.n_relations)  # so that workers on this machine find compiled kernels
+        warm_up_learning(options, search.graph.n_relations)  # so that workers on this machine find compiled kernels
         self._crew = Crew(options.address, options.threads)
         try:
             stored = self._crew.put(search)
@@ -154,7 +151,7 @@ class RayEngine(Stoppable):
         if hands_out or not numbers:
             self._owned = {number: np.zeros(N_SHARDS, np.bool_) for number in numbers}
         elif is_new:
-            self._owned = dict(zip(numbers, divide(shards, len(numbers)), strict=True))
+            self._owned = dict(zip(numbers, divide_shards(shards, len(numbers)), strict=True))
         if not is_new:
             return {}
         self._divided, self._n_told = shards, 0

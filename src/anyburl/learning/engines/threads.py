@@ -1,22 +1,26 @@
-"""The cores of one machine: threads that run kernels without the GIL."""
+"""The cores of one machine: threads that run kernels without the GIL.
+
+Compile the kernels of a run before its clock starts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from queue import SimpleQueue
 
-from anyburl.bodies.seen import Harvested, SeenBodies
-from anyburl.learning.engines.base import CoreSpan, Stoppable
-from anyburl.learning.engines.search import search_arrays
+from anyburl.bodies.sweep import Harvested, SeenBodies, followers
+from anyburl.data.table import TripleTable
+from anyburl.graph.build import on_tiny_table
+from anyburl.learning.engines.base import CoreSpan, Stoppable, search_arrays
 from anyburl.learning.engines.worker import Worker
-from anyburl.learning.history import ProfileSpan
 from anyburl.learning.known import Earlier, known_keys
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
+from anyburl.learning.policy import ProfileSpan
 from anyburl.learning.source import BodySource, Listed
-from anyburl.paths.profile import PathProfile
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.table import TripleTable
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import PathProfile
 
 
 class ThreadsEngine(Stoppable):
@@ -115,3 +119,30 @@ class ThreadsEngine(Stoppable):
         """Stop the threads and free their buffers: rules are put together next, which takes memory as well."""
         self._pool.shutdown()
         self._idle = SimpleQueue()
+
+
+def warm_up_learning(options: LearnOptions, n_relations: int) -> None:
+    """Compile every kernel of a run with `options` on data with `n_relations`, or load what was compiled before."""
+    sweeps = options.heads == "all" and max(options.max_cyclic, options.max_acyclic) > 1
+    work = TinyRun(options.max_cyclic > 0, options.max_acyclic > 0, options.heads, sweeps=sweeps)
+    on_tiny_table(work, n_relations)
+
+
+@dataclass(frozen=True)
+class TinyRun:
+    """One span of learning rules of length 1; longer ones take the same kernels, but for sweeping."""
+
+    cyclic: bool
+    acyclic: bool
+    heads: str
+    sweeps: bool
+
+    def __call__(self, table: TripleTable) -> None:
+        options = LearnOptions(
+            paths=1, threads=1, heads=self.heads, max_cyclic=int(self.cyclic), max_acyclic=int(self.acyclic)
+        )
+        engine = ThreadsEngine(table, options, threads=1)
+        engine.run_span(1, options.profiles, None)
+        engine.close()
+        if self.sweeps:
+            followers(engine.graph)

@@ -1,4 +1,7 @@
-"""One core's work: find bodies, drop the known ones, harvest the rest. The same for every engine."""
+"""One core's work: find bodies, drop the known ones, harvest the rest. The same for every engine.
+
+Turns a kernel's harvest into rules.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,50 @@ from itertools import count
 
 import numpy as np
 
-from anyburl.bodies.arrays import HeadArrays, Limits, assign_memory, empty_harvest, empty_scratch
+from anyburl.base.rng import batch_state
+from anyburl.bodies.arrays import (
+    BodyArrays,
+    HarvestArrays,
+    HeadArrays,
+    Limits,
+    assign_memory,
+    empty_harvest,
+    empty_scratch,
+    types_of,
+)
 from anyburl.bodies.kernel import harvest
-from anyburl.bodies.seen import SeenBodies
-from anyburl.graph.arrays import GraphArrays
+from anyburl.bodies.sweep import SeenBodies
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.learning.engines.base import CoreSpan
-from anyburl.learning.harvested import to_rules
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
-from anyburl.learning.reward import make_reward
+from anyburl.learning.policy import make_reward
 from anyburl.learning.source import LARGE, BodySource, Piece
-from anyburl.paths.profile import PathProfile
-from anyburl.rng import batch_state
-from anyburl.ruleset.ruleset import RuleSet
-from anyburl.triples.vocabulary import Vocabulary
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import PathProfile
+
+
+def to_rules(vocabulary: Vocabulary, bodies: BodyArrays, harvest: HarvestArrays, n_rows: int) -> RuleSet:
+    """Copy the first `n_rows` of `harvest` (a buffer to be used again) into a rule set."""
+    reversals = inverses(bodies.relations[:, ::-1], vocabulary.n_relations)
+    table, places = np.unique(np.vstack([bodies.relations, reversals]), axis=0, return_inverse=True)
+    rows = harvest.bodies[:n_rows]
+    numbers = rows % len(bodies.kinds)
+    exact = harvest.exact[:n_rows].copy()
+    return RuleSet(
+        vocabulary=vocabulary,
+        bodies=table.astype(np.int32),
+        type=types_of(bodies.kinds)[numbers],
+        head=harvest.heads[:n_rows].copy(),
+        body=places.ravel().astype(np.int32)[rows],
+        head_constant=harvest.head_constants[:n_rows].copy(),
+        body_constant=bodies.constants[numbers],
+        predictions=harvest.predictions[:n_rows].copy(),
+        support=harvest.supports[:n_rows].copy(),
+        exact=exact,
+        margin=None if exact.all() else harvest.margins[:n_rows].copy(),
+    )
+
 
 ATTEMPTS = 5_000  # paths tried at a time: a few milliseconds
 KERNEL_WORK = 4_000_000  # edges touched in one kernel call: some tens of milliseconds,

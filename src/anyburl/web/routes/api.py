@@ -1,4 +1,9 @@
-"""The same for programs: JSON under /api."""
+"""The same for programs: JSON under /api.
+
+Rules, the run and reviews under /api.
+
+The API as a page, made from its OpenAPI document.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,23 @@ from anyburl.reasoning.queries import Query as Question
 from anyburl.reasoning.queries import make_query
 from anyburl.web import schemas
 from anyburl.web.explorer import Explorer
-from anyburl.web.facts import EntityFacts
-from anyburl.web.parameters import Aggregation, Known, Label, Offset, OptionalLabel, Smoothing, Text, Top
-from anyburl.web.questions import Ranking, ask, ask_many, predicted_facts
+from anyburl.web.facts import EntityFacts, Ranking, answer_question, ask_many, predicted_facts
+from anyburl.web.parameters import (
+    Aggregation,
+    AskedRules,
+    Known,
+    Label,
+    Offset,
+    OptionalLabel,
+    Smoothing,
+    Text,
+    Top,
+    choose_rules,
+)
+from anyburl.web.routes.rules import RuleRow, check_row
 from anyburl.web.routes.why import GROUNDINGS, Rules, meant
-from anyburl.web.serialise import candidates_json
-from anyburl.web.site import CurrentSite
+from anyburl.web.schemas import candidates_json, review_json, rule_json
+from anyburl.web.site import Context, CurrentSite
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"model": schemas.Error, "description": "not found"},
@@ -74,7 +90,7 @@ async def predicted(request: Request, site: CurrentSite, label: Label, top: Top 
     return await site.answer(request, make, site.lanes.slow)
 
 
-@router.get("/ask", response_model=schemas.Answers)
+@router.get("/ask", response_model=schemas.AnswersResponse)
 async def answers(
     request: Request,
     site: CurrentSite,
@@ -93,7 +109,7 @@ async def answers(
     def make() -> dict[str, Any]:
         query = labelled(explorer, make_query(subject, relation, object))
         reasoner = explorer.ranking_by(aggregation, smoothing)
-        found: Ranking = ask(reasoner, query, first=offset, top=top, include_known=known)
+        found: Ranking = answer_question(reasoner, query, first=offset, top=top, include_known=known)
         return {
             **query._asdict(),
             "aggregation": reasoner.options.aggregation,
@@ -116,7 +132,7 @@ def labelled(explorer: Explorer, query: Question) -> Question:
 
 
 @router.post("/batch", response_model=schemas.BatchResult)
-async def batch(site: CurrentSite, asked: Annotated[schemas.Batch, Body()]) -> Response:
+async def batch(site: CurrentSite, asked: Annotated[schemas.QuestionBatch, Body()]) -> Response:
     """Answer many questions at once."""
     explorer = site.explorer
 
@@ -148,3 +164,69 @@ async def why(
         return found.to_json(explorer.names)
 
     return await site.answer(request, make)
+
+
+@router.get("/rules", response_model=schemas.RulesResult)
+async def rules(request: Request, site: CurrentSite, asked: AskedRules, offset: Offset = 0, top: Top = 20) -> Response:
+    """Return the best rules that pass all filters."""
+    explorer = site.explorer
+
+    def make() -> dict[str, Any]:
+        _, chosen = choose_rules(explorer, asked)
+        rows = chosen.rows[offset : offset + top].tolist()
+        return {
+            "n_matching": chosen.n_matching,
+            "rules": [rule_json(explorer.reasoner.rules, row) for row in rows],
+        }
+
+    return await site.answer(request, make, site.lanes.slow)
+
+
+@router.get("/rules/{row}", response_model=schemas.RuleResult)
+async def rule(request: Request, site: CurrentSite, row: RuleRow) -> Response:
+    """Return one rule."""
+    check_row(site.explorer, row)
+    return await site.answer(request, lambda: rule_json(site.explorer.reasoner.rules, row))
+
+
+@router.get("/reviews", response_model=schemas.ReviewResult)
+async def reviews(site: CurrentSite) -> Response:
+    """Return what readers accepted and rejected."""
+    log = site.explorer.reviews
+
+    def make() -> dict[str, Any]:
+        return {**log.counts(), "reviews": [review_json(review) for review in log.standing().values()]}
+
+    return await site.answer_once(make)
+
+
+@router.post("/reviews", response_model=schemas.Reviewed)
+async def review(site: CurrentSite, judged: Annotated[schemas.ReviewRequest, Body()]) -> Response:
+    """Accept or reject a fact, or withdraw what was said of it."""
+    explorer = site.explorer
+
+    def make() -> dict[str, Any]:
+        triple = meant(explorer, judged.subject, judged.relation, judged.object)
+        return review_json(explorer.reviews.record(triple, judged.verdict, judged.note, judged.reader))
+
+    return await site.answer_once(make)
+
+
+page_router = APIRouter()
+
+
+@page_router.get("/api")
+async def api(request: Request, site: CurrentSite) -> Response:
+    """List the addresses of the API with what they take."""
+
+    def make() -> Context:
+        document: dict[str, Any] = request.app.openapi()
+        return {
+            "calls": [
+                (method.upper(), path, call)
+                for path, methods in document["paths"].items()
+                for method, call in methods.items()
+            ]
+        }
+
+    return await site.page(request, "api.html", make)

@@ -10,9 +10,9 @@ from fastapi.responses import RedirectResponse, Response
 from anyburl.reasoning.queries import ASKED, make_query
 from anyburl.reasoning.queries import Query as Question
 from anyburl.web.explorer import Explorer
-from anyburl.web.paging import Paging
+from anyburl.web.facts import Paging
+from anyburl.web.facts import answer_question as find_answers
 from anyburl.web.parameters import LIMITS, Aggregation, OptionalLabel, Smoothing
-from anyburl.web.questions import ask as find_answers
 from anyburl.web.site import Context, CurrentSite
 from anyburl.web.templating import url
 
@@ -25,7 +25,7 @@ router = APIRouter()
 
 
 @router.get("/ask")
-async def ask(
+async def ask_page(
     request: Request,
     site: CurrentSite,
     subject: OptionalLabel = None,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from anyburl.web.facts import relation_facts
-from anyburl.web.paging import Paging
+from anyburl.web.facts import Paging, relation_facts
 from anyburl.web.parameters import Label, Page
 from anyburl.web.rule_list import RuleChoice
 from anyburl.web.site import Context, CurrentSite

@@ -7,12 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from anyburl.explanation.record import Fact
 from anyburl.graph.lookup import known_answers
-from anyburl.review.review import VERDICTS
+from anyburl.reasoning.explanation.record import Fact
+from anyburl.tools.review import VERDICTS
 from anyburl.web.explorer import Explorer
-from anyburl.web.forms import form_token, read_form, set_form_token
-from anyburl.web.guard import int_or
+from anyburl.web.guard import form_token, int_or, read_form, set_form_token
 from anyburl.web.parameters import OptionalLabel
 from anyburl.web.routes.why import meant
 from anyburl.web.site import Context, CurrentSite
@@ -28,7 +27,7 @@ router = APIRouter()
 
 
 @router.get("/review")
-async def review(
+async def review_page(
     request: Request,
     site: CurrentSite,
     about: OptionalLabel = None,

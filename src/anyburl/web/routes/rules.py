@@ -7,11 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path, Request
 from fastapi.responses import Response
 
-from anyburl.explanation.rule_examples import examine_rule
-from anyburl.web.choices import AskedRules, choose_rules
+from anyburl.reasoning.explanation.rule_examples import examine_rule
 from anyburl.web.explorer import Explorer
-from anyburl.web.paging import Paging
-from anyburl.web.parameters import Page
+from anyburl.web.facts import Paging
+from anyburl.web.parameters import AskedRules, Page, choose_rules
 from anyburl.web.rule_list import MOST_LISTED, ORDERS
 from anyburl.web.site import Context, CurrentSite
 
@@ -23,7 +22,7 @@ router = APIRouter()
 
 
 @router.get("/rules")
-async def rules(request: Request, site: CurrentSite, asked: AskedRules, page: Page = 1) -> Response:
+async def rules_page(request: Request, site: CurrentSite, asked: AskedRules, page: Page = 1) -> Response:
     """List the best rules that pass."""
     explorer = site.explorer
 
@@ -45,7 +44,7 @@ async def rules(request: Request, site: CurrentSite, asked: AskedRules, page: Pa
 
 
 @router.get("/rules/{row}")
-async def rule(request: Request, site: CurrentSite, row: RuleRow) -> Response:
+async def rule_page(request: Request, site: CurrentSite, row: RuleRow) -> Response:
     """Show one rule: where it is right and wrong, what it predicts, and the rules above and below it."""
     explorer = site.explorer
     check_row(explorer, row)

@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from anyburl.explanation.page import to_html
-from anyburl.explanation.record import Fact
-from anyburl.web.drawings import draw_near_miss, draw_reasons
+from anyburl.reasoning.explanation.page import to_html
+from anyburl.reasoning.explanation.record import Fact
 from anyburl.web.explorer import Explorer
+from anyburl.web.facts import Why
+from anyburl.web.facts import explain_triple as find_reasons
 from anyburl.web.parameters import Aggregation, Label, Smoothing
-from anyburl.web.reasons import Why
-from anyburl.web.reasons import why as find_reasons
+from anyburl.web.routes.entity import draw_near_miss, draw_reasons
 from anyburl.web.site import Context, CurrentSite
 
 SHOWN, MOST, GROUNDINGS = 5, 50, 3
@@ -24,7 +24,7 @@ router = APIRouter()
 
 
 @router.get("/why")
-async def why(
+async def why_page(
     request: Request,
     site: CurrentSite,
     subject: Label,
@@ -56,7 +56,7 @@ async def why(
 
 
 @router.get("/why/page")
-async def download(
+async def download_page(
     site: CurrentSite,
     subject: Label,
     relation: Label,

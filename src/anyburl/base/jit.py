@@ -1,0 +1,267 @@
+"""The decorators `kernel`, `part`, `inlined` and `merged`: with `_kept_kernels`, the only file that imports Numba.
+
+Numba's own cache watches a kernel's own file only: after an edit to a function that the kernel calls, or to a
+NamedTuple that it reads, stale machine code would run. So the cache folder's name holds a digest of every source file
+that kernels are made of.
+
+Keeps compiled kernels in one folder, whatever becomes of that folder.
+
+Numba by itself would fall back to folders beside the sources, where a kernel may outlive a change of what it calls. It
+would fail at a damaged file, as a power cut leaves it. And of two processes that compile a kernel at the same time for
+different types of arguments, one could be given the code of the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numba
+from llvmlite import ir
+from numba.core import caching, event
+from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+from platformdirs import user_cache_path
+
+from anyburl.base.locks import alone
+
+LOCK = "lock"
+_failures: list[OSError] = []
+
+
+def keep_compiled(dispatcher: Any, folder: Path) -> None:
+    """Let `dispatcher` load from `folder` what was compiled before, and keep there what it compiles."""
+    dispatcher._cache = _KeptKernel(dispatcher.py_func, folder)
+
+
+def why_not_kept() -> OSError | None:
+    """Return why this process could not keep a kernel that it compiled, if that has happened."""
+    return _failures[0] if _failures else None
+
+
+class _KeptKernel(caching.FunctionCache):  # type: ignore[misc]
+    """The files of one kernel. What cannot be read is compiled again; what cannot be written is used all the same."""
+
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+        self._impl_class = lambda function: _Files(function, folder)
+        super().__init__(function)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the kernel for some types of arguments, None if it is not there."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # damaged pickles have no one kind of error
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the kernel for some types of arguments."""
+        folder = Path(self.cache_path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with alone(folder / LOCK):
+                self._forget_if_damaged()
+                super().save_overload(sig, data)
+        except OSError as error:
+            _failures.append(error)
+
+    def _forget_if_damaged(self) -> None:
+        try:
+            self._cache_file._load_index()
+        except OSError:
+            raise
+        except Exception:
+            self.flush()
+
+
+class _Files(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    """What a kernel's files are called and hold."""
+
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+        self._locator_classes = [_Locators(folder)]
+        super().__init__(function)
+
+
+class _Locators:
+    """Stands for a class of locators that all point to one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def from_function(self, function: Callable[..., Any], file: str) -> _Locator:
+        """Return where a function is kept."""
+        return _Locator(function, file, self._folder)
+
+
+class _Locator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):  # type: ignore[misc]
+    """Where a function is kept: unlike Numba's own locators, it writes nothing to find out whether it could."""
+
+    def __init__(self, function: Callable[..., Any], file: str, folder: Path) -> None:
+        self._py_file = file
+        self._lineno = function.__code__.co_firstlineno
+        self._path = os.path.join(folder, self.get_suitable_cache_subpath(file))
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return self._path
+
+    def ensure_cache_path(self) -> None:
+        """The folder is made before anything is kept."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+KERNEL_SOURCES = ("kernel*.py", "arrays.py", "rng.py", "rules/types.py")
+
+
+def kernel_sources() -> list[Path]:
+    """Return the files that kernels, and the NamedTuples that they read, must stand in."""
+    package = Path(__file__).parents[1]
+    return sorted({path for pattern in KERNEL_SOURCES for path in package.rglob(pattern)})
+
+
+def _digest() -> str:
+    """Name what the kernels' machine code depends on."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in (Path(__file__), *kernel_sources()):
+        digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    mode = "checked" if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else "fast"
+    return f"{digest.hexdigest()[:16]}-{mode}"
+
+
+_config = vars(numba.config)
+_cache_dir = Path(os.environ.get("ANYBURL_CACHE") or user_cache_path("anyburl")) / "kernels" / _digest()
+
+
+def is_compiled(name: str = "") -> bool:
+    """Whether kernels of this version, or the one of that name ("kernel.answer"), were compiled here before."""
+    return any(_cache_dir.rglob(f"{name}*.nbi"))
+
+
+def not_kept() -> str | None:
+    """Return a sentence about kernels that were compiled but could not be kept, if there were any."""
+    error = why_not_kept()
+    if error is None:
+        return None
+    reason = error.strerror or error
+    return (
+        f"compiled kernels cannot be kept in {_cache_dir} ({reason}): set ANYBURL_CACHE to a folder that can be written"
+    )
+
+
+def compiling(work: Callable[[], object], say: Callable[[str], None]) -> None:
+    """Do `work`; whenever that compiles a kernel, `say` is called with the stage it belongs to: "graph", "bodies"."""
+    with event.install_listener("numba:compile", _Stages(say)):
+        work()
+
+
+class _Stages(event.Listener):  # type: ignore[misc]
+    """Hears of every function that is compiled."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._stage = say, ""
+
+    def on_start(self, event: Any) -> None:
+        """Name the stage, where another one begins."""
+        package, _, module = event.data["dispatcher"].py_func.__module__.partition(".")
+        stage = module.partition(".")[0]
+        if package == "anyburl" and stage != self._stage:
+            self._stage = stage
+            self._say(stage)
+
+    def on_end(self, event: Any) -> None:
+        """Numba asks for this."""
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` on its first call from Python: without the GIL, cached on disk.
+
+    Kernels allocate nothing (`_nrt=False`, a private option of Numba's): a kernel that does is refused, and no
+    array's reference count is touched. With counting on, every array of a NamedTuple is counted at every use, which
+    made harvests 2 to 8 times slower.
+    """
+    return _compile(CPUDispatcher, function)
+
+
+def part(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` once, for any number of kernels to call; Python cannot call it.
+
+    A function that Python can call needs code that unpacks every array of every NamedTuple; without it, compiling takes
+    two thirds of the time.
+    """
+    return _compile(_Part, function, no_cpython_wrapper=True)
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` as a `part`, and its machine code into its callers: for what runs once per edge or rule.
+
+    A call costs more than such a function does: the arrays of a NamedTuple are passed one by one.
+    """
+    return _compile(_Part, function, no_cpython_wrapper=True, forceinline=True)
+
+
+def merged(function: Callable[P, R]) -> Callable[P, R]:
+    """Copy the source of `function` into its callers, as if it were written there: for a long one with few callers.
+
+    A part is optimised by itself, then again within its callers, their callers and so on, so a chain of long parts is
+    slow to compile. For short functions, or many callers, `inlined` compiles faster.
+    """
+    return _compile(_Part, function, no_cpython_wrapper=True, inline="always")
+
+
+def _prefetch(typing: Any, array: Any, index: Any) -> Any:
+    """Have the cache line of `array[index]` loaded, without waiting for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        elements = make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(elements, [arguments[1]]), ir.IntType(8).as_pointer())
+        code = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, code, code, code])
+        intrinsic = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        builder.call(
+            intrinsic, [address, *(ir.Constant(code, number) for number in (0, 3, 1))]
+        )  # to read, to keep, data
+        return context.get_dummy_value()
+
+    return numba.types.void(array, numba.types.int64), generate
+
+
+def _nothing(array: Any, index: int) -> None:
+    """What `prefetch` does where nothing is compiled."""
+
+
+prefetch: Callable[[Any, int], None] = _nothing if _config["DISABLE_JIT"] else intrinsic(_prefetch)
+
+
+class _Part(CPUDispatcher):  # type: ignore[misc]
+    """A function that kernels call, compiled once for all widths of integers.
+
+    Numba would compile it for int16, int32, int64 and for literals, even where a literal is only the first value
+    of a variable that a loop changes.
+    """
+
+    def get_call_template(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        """Tell Numba what the call of a kernel runs, compiling it if need be."""
+        return super().get_call_template(tuple(map(_widened, args)), kws)
+
+    def __call__(self, *args: Any, **kws: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__} is part of kernels: Python cannot call it")
+
+
+def _widened(argument: Any) -> Any:
+    plain = numba.types.unliteral(argument)
+    return numba.types.int64 if isinstance(plain, numba.types.Integer) and plain.signed else plain
+
+
+def _compile(dispatcher: type[CPUDispatcher], function: Callable[P, R], **options: Any) -> Callable[P, R]:
+    if _config["DISABLE_JIT"]:
+        return function
+    always = {"nopython": True, "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
+    compiled: Callable[P, R] = dispatcher(function, targetoptions={**always, **options})
+    keep_compiled(compiled, _cache_dir)
+    return compiled

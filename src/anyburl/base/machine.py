@@ -1,0 +1,69 @@
+"""How much memory is left on this machine, and whether huge pages are available.
+
+The number of cores to use.
+
+Detects a process forked from one that has used Polars: its threads are gone, and it would wait for them forever.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from anyburl.base.errors import AnyburlError
+
+CGROUPS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
+MEMORY = Path("/proc/meminfo")
+CGROUP = Path("/sys/fs/cgroup")
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+def memory_left() -> tuple[int, int] | None:
+    """Return how many bytes are left, and of how many: of the machine, or of the cgroup if that has fewer left."""
+    found = [pair for pair in (_of_the_machine(), *map(_of_the_cgroup, CGROUPS)) if pair]
+    return min(found, default=None)
+
+
+def _of_the_machine() -> tuple[int, int] | None:
+    with suppress(OSError, ValueError, KeyError, IndexError):
+        told = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in MEMORY.read_text().splitlines()}
+        return told["MemAvailable"], told["MemTotal"]
+    return None
+
+
+def _of_the_cgroup(names: tuple[str, str]) -> tuple[int, int] | None:
+    """A group without a limit says "max", or a number beyond any memory."""
+    with suppress(OSError, ValueError):
+        limit, used = (int((CGROUP / name).read_text()) for name in names)
+        return max(limit - used, 0), limit
+    return None
+
+
+def has_huge_pages() -> bool:
+    """Whether NumPy gets huge pages for large arrays: the processor then finds far more of them without a look-up."""
+    with suppress(OSError):
+        return "[never]" not in HUGE_PAGES.read_text()
+    return False
+
+
+def available_cores() -> int:
+    """Return the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+_first_user: int | None = None  # the process that used Polars first
+
+
+def check_not_forked() -> None:
+    """Refuse to work in a forked process instead of waiting forever; called where data and rules are read."""
+    global _first_user
+    if _first_user is None:
+        _first_user = os.getpid()
+    elif _first_user != os.getpid():
+        raise AnyburlError(
+            "this process was forked from one that had used anyburl, and would wait forever: use threads, or start "
+            'processes with multiprocessing.get_context("spawn")'
+        )

@@ -1,0 +1,193 @@
+"""`rescore` and `measure`: counts and measures of rules on any data, matched by label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base import checking
+from anyburl.base.errors import DataError, InvalidOptionError, OptionError, RuleError
+from anyburl.bodies.arrays import BINARY, head_arrays
+from anyburl.bodies.counting import Progress, count_rules, counting_limits
+from anyburl.data.dataset import Dataset
+from anyburl.data.table import TripleTable
+from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.graph.build import find_segments
+from anyburl.graph.stored import graph_of
+from anyburl.rules import columns as formulas
+from anyburl.rules.columns import MEASURES, RuleColumns
+from anyburl.rules.combine import match_triples
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.selection import best_rows
+from anyburl.rules.types import MAX_LENGTH
+
+SMOOTHING = 5  # of the confidence that the best rules are chosen by, as in `RuleSet.top`
+
+Measured = NDArray[np.float64]
+
+
+def rescore(
+    rules: RuleSet,
+    table: TripleTable | Dataset,
+    *,
+    object_identity: bool = True,
+    budget: int | None = None,
+    measures: bool = False,
+    best: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> RuleSet:
+    """Return `rules` with predictions and support counted on `table`, or on the train split of a data set.
+
+    Rules and triples are matched by label. All rules are kept, in their order: those with labels that the triples do
+    not have get a support of 0. Counts are exact, with `object_identity` or without; with a `budget` of edges per body,
+    those of large bodies are estimated. With `measures`, the rules also get `pca_confidence`, `head_coverages` and
+    `lifts`. With `best`, only that many rules with estimated counts are recounted, those with the highest confidence.
+    `progress` is called with the number of rules done.
+    """
+    if best is not None and measures:
+        raise OptionError("measures covers all rules: drop best")
+    limits = counting_limits(object_identity, budget, pca=checking.flag("measures", measures))
+    matched, graph = _matched(rules, table)
+    rows = None if best is None else best_estimated(matched, best)
+    counts = count_rules(matched if rows is None else matched.take(rows), graph, limits, threads, progress)
+    scores: dict[str, Any] = counts._asdict()
+    pca_predictions = scores.pop("pca_predictions")
+    if rows is not None:
+        scores = {name: _with_values(matched, name, rows, column) for name, column in scores.items()}
+    elif counts.exact.all():
+        scores["margin"] = None
+    new = matched.replace(**dict.fromkeys(MEASURES), **scores)
+    if not measures:
+        return new
+    pca_confidence = formulas.pca_confidence(counts.support, pca_predictions)
+    return new.replace(
+        pca_confidence=pca_confidence, **{name: compute(graph, new) for name, compute in FROM_COUNTS.items()}
+    )
+
+
+def best_estimated(rules: RuleSet, best: int) -> NDArray[np.int64]:
+    """Return the rows of the `best` rules, by confidence, whose counts are estimates."""
+    estimated = np.flatnonzero(~rules.exact)
+    return estimated[best_rows(rules.take(estimated), best, "confidence", SMOOTHING)]
+
+
+def head_coverages(graph: GraphArrays, rules: RuleColumns) -> Measured:
+    """Return for each rule which part of the facts of its head's relation it predicts."""
+    facts = _facts_by_relation(graph)[rules.head % max(1, graph.n_relations)]
+    return formulas.head_coverage(rules.support, facts)
+
+
+def lifts(graph: GraphArrays, rules: RuleColumns) -> Measured:
+    """Return for each rule how many times likelier its head is where its body holds than anywhere."""
+    return formulas.lift(rules.support, rules.predictions, _head_probability(graph, rules))
+
+
+FROM_COUNTS: dict[str, Callable[[GraphArrays, RuleColumns], Measured]] = {
+    "head_coverage": head_coverages,
+    "lift": lifts,
+}
+"""The measures that follow from the graph and the counts of rules."""
+
+COMPUTED = ("pca_confidence", *FROM_COUNTS)
+
+
+def measure(
+    rules: RuleSet,
+    table: TripleTable | Dataset,
+    *,
+    only: Iterable[str] = COMPUTED,
+    object_identity: bool = True,
+    budget: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> RuleSet:
+    """Return `rules` with `pca_confidence`, `head_coverages` and `lifts`, or with `only` some of them.
+
+    `table` (or the train split of a data set) is what the rules were learned from, matched by label: head coverage and
+    lift follow from their support and predictions. PCA confidence is counted; a `budget` of edges per body makes it an
+    estimate for rules whose counts are already estimates (`exact` is False). `progress` is called with the number of
+    rules counted.
+    """
+    choices = f"some of {', '.join(COMPUTED)}"
+    names = checking.texts("only", only, choices)
+    if unknown := set(names) - set(COMPUTED):
+        raise InvalidOptionError("only", choices, min(unknown))
+    counting_limits(object_identity, budget, pca=True)
+    checking.threads(threads)
+    matched, graph = _matched(rules, table)
+    columns = {name: compute(graph, matched) for name, compute in FROM_COUNTS.items() if name in names}
+    if "pca_confidence" in names:
+        columns["pca_confidence"] = _pca_confidence(matched, graph, object_identity, budget, threads, progress)
+    return matched.replace(**columns)
+
+
+def _matched(rules: RuleSet, table: TripleTable | Dataset) -> tuple[RuleSet, GraphArrays]:
+    """Return the rules with the ids of the triples, and the graph of the triples, to count the rules on."""
+    if not isinstance(rules, RuleSet):
+        raise RuleError(f"expected a RuleSet, such as RuleSet.load(path), got {type(rules).__name__}")
+    triples = table.train if isinstance(table, Dataset) else table
+    if not isinstance(triples, TripleTable):
+        raise DataError(f"expected a Dataset, or a TripleTable such as its train split, got {type(table).__name__}")
+    longest = int(rules.lengths.max(initial=0))
+    if longest > MAX_LENGTH:
+        raise RuleError(f"rules of at most {MAX_LENGTH} body atoms can be counted, got one with {longest}")
+    matched = match_triples(rules, triples)
+    return matched.rules, graph_of(matched.table)
+
+
+def _with_values(rules: RuleSet, name: str, rows: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of rules (zeros if they lack it) with other values at some rows."""
+    column = getattr(rules, name)
+    changed = np.zeros(len(rules), values.dtype) if column is None else column.copy()
+    changed[rows] = values
+    return changed
+
+
+def _pca_confidence(
+    rules: RuleSet,
+    graph: GraphArrays,
+    object_identity: bool,
+    budget: int | None,
+    threads: int | None,
+    progress: Progress | None,
+) -> Measured:
+    """Count exactly what is exact, and the rest within the budget; the support is counted on the same sample."""
+    confidences = np.zeros(len(rules))
+    for is_exact, most in ((True, None), (False, budget)):
+        rows = np.flatnonzero(rules.exact == is_exact)
+        if len(rows):
+            limits = counting_limits(object_identity, most, pca=True)
+            counts = count_rules(rules.take(rows), graph, limits, threads, progress)
+            confidences[rows] = formulas.pca_confidence(counts.support, counts.pca_predictions)
+    return confidences
+
+
+def _head_probability(graph: GraphArrays, rules: RuleColumns) -> NDArray[np.float64]:
+    """Return how likely each head is for entities drawn at random from those that have a fact.
+
+    Two are drawn for a binary head h(X, Y), one for a unary head h(X, c); with `self` as the constant that is h(X, X).
+    """
+    n_entities = max(1, int(np.count_nonzero(np.diff(graph.segment_offsets[: graph.n_entities + 1]))))
+    binary = rules.type == BINARY
+    probabilities = np.empty(len(rules), np.float64)
+    probabilities[binary] = _facts_by_relation(graph)[rules.head[binary]] / n_entities**2
+    back = inverses(rules.head[~binary], graph.n_relations)
+    segments = find_segments(graph, rules.head_constant[~binary], back)
+    sizes = np.append(np.diff(graph.segment_starts), 0)
+    probabilities[~binary] = sizes[segments] / n_entities
+    return probabilities
+
+
+def _facts_by_relation(graph: GraphArrays) -> NDArray[np.int64]:
+    """Return how many facts each relation has. A reflexive one is two edges along it: to `self`, and back."""
+    edges = head_arrays(graph).edge_counts[: graph.n_relations].copy()
+    own = slice(graph.segment_offsets[graph.n_entities], graph.segment_offsets[graph.n_entities + 1])
+    relations = graph.segment_relations[own]
+    sizes = np.diff(graph.segment_starts[own.start : own.stop + 1])
+    forward = relations < graph.n_relations
+    edges[relations[forward]] -= sizes[forward]
+    return edges

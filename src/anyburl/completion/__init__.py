@@ -1,1 +1,0 @@
-"""Every new fact that the rules imply, with its score."""

@@ -1,0 +1,164 @@
+"""Triple files: three labels per line, separated by tabs or spaces.
+
+Parquet files with three columns of labels.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from anyburl.base.errors import DataError
+from anyburl.base.polars_unstable import UNREADABLE, frame_batches
+from anyburl.base.reading import first_bytes
+from anyburl.base.sealed import scan_parquet, seal
+from anyburl.base.writing import replacing
+from anyburl.data.formats.delimited import BLOCK, GZIP, ZSTD, LineParser, is_csv, read_blocks, read_delimited
+from anyburl.data.formats.dumps import read_dump
+from anyburl.data.formats.frames import COLUMNS, TriplesLike, label_frame
+from anyburl.data.formats.kgx import is_kgx, read_kgx
+from anyburl.data.formats.rdf import is_rdf, rdf_lines
+from anyburl.data.formats.rdf_reader import read_rdf
+from anyburl.data.options import Gathered, ReadOptions, choose_columns
+from anyburl.data.table import TripleTable
+
+PARQUET = ".parquet"
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether the name of a file says that it is Parquet."""
+    return path.name.lower().endswith(PARQUET)
+
+
+def read_parquet(path: Path, options: ReadOptions, rows: int) -> Iterator[pl.DataFrame]:
+    """Yield the labels in the chosen columns, about `rows` rows at a time."""
+    n_read = 0
+    try:
+        table = scan_parquet(path)
+        names = table.collect_schema().names()
+        chosen = table.select(names[place] for place in choose_columns(names, options.columns, path))
+        for batch in frame_batches(chosen, rows):
+            if batch.height:
+                yield _labels(batch, path, n_read)
+                n_read += batch.height
+    except UNREADABLE as error:
+        reason = " ".join(str(error).split())[:120]
+        raise DataError(f"{path}: expected a Parquet file ({reason})") from error
+    if not n_read:
+        raise DataError(f"{path}: expected rows with a subject, a relation and an object, got none")
+
+
+def _labels(batch: pl.DataFrame, path: Path, first: int) -> pl.DataFrame:
+    try:
+        return label_frame(batch, batch.columns, first)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+PICKLED = (".pt", ".pth", ".pkl", ".pickle")
+Compression = Literal["uncompressed", "gzip", "zstd"]
+
+
+def read_triples(path: str | os.PathLike[str], options: ReadOptions | None = None) -> pl.DataFrame:
+    """Return the labels in a file, plain or compressed with gzip or zstd, line by line.
+
+    The first line that is not blank says whether tabs or blanks separate the labels of the file. Nothing else
+    is special: labels may hold quotes, commas or #. Blank lines are skipped. A .csv file has a header and may quote its
+    labels, a .parquet file has columns; `options.columns` says which to read, also of a file with tabs, whose first
+    line then is a header. Edges of KGX come with the categories of the nodes beside them. A name that ends as RDF does
+    (.nt, .ttl, .nq, .trig, .rdf, .owl, .jsonld, .n3, also .gz, .zst and .bz2) is read as RDF (extra `rdf`), as the
+    options say; `options.dump` names a dump that is published as N-Triples.
+    """
+    return pl.concat(list(read_batches(path, options)))
+
+
+def read_batches(
+    path: str | os.PathLike[str],
+    options: ReadOptions | None = None,
+    gathered: Gathered | None = None,
+    size: int = BLOCK,
+) -> Iterator[pl.DataFrame]:
+    """Yield what `read_triples` returns in pieces of about `size` bytes of text: no more is in memory at a time.
+
+    What a file holds besides triples goes to `gathered`.
+    """
+    path = Path(path)
+    start = first_bytes(path, "triples", DataError)
+    options, gathered = options or ReadOptions(), gathered or Gathered()
+    if options.dump is not None:
+        yield from read_dump(path, start, size, options, gathered)
+        return
+    if is_rdf(path):
+        yield from read_rdf(path, max(1, size // 64), options, gathered)
+        return
+    if is_parquet(path):
+        yield from read_parquet(path, options, max(1, size // 64))
+        return
+    if path.suffix.lower() in PICKLED:
+        raise DataError(
+            f"{path}: reading a pickled file can run arbitrary code: convert the triples to .csv or .parquet"
+        )
+    try:
+        if is_csv(path) or options.columns is not None:
+            yield from read_delimited(path, start, options, size)
+        elif is_kgx(path, start):
+            yield from read_kgx(path, start, gathered, size)
+        else:
+            yield from _read_lines(path, start, size)
+    except (OSError, EOFError, zlib.error) as error:
+        if start.startswith((GZIP, ZSTD)):
+            raise DataError(f"{path}: the compressed file is damaged or truncated ({error})") from error
+        raise DataError(f"{path}: the file cannot be read ({error})") from error
+
+
+def _read_lines(path: Path, start: bytes, size: int) -> Iterator[pl.DataFrame]:
+    parser = LineParser(path)
+    for block in read_blocks(path, start, size):
+        frame = parser.parse(block)
+        if frame.height:
+            yield frame
+    if parser.separator is None:
+        raise DataError(f"{path}: expected lines with a subject, a relation and an object, got an empty file")
+
+
+def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[str]) -> None:
+    """Write labels as the path says: .parquet; .csv with a header and quotes; RDF (.nt, .ttl, .nq, .trig); else tabs.
+
+    Text may have .gz or .zst. Labels that are no terms of RDF become IRIs, and reading makes them labels again.
+    """
+    path = Path(path)
+    frame = triples.to_polars() if isinstance(triples, TripleTable) else label_frame(triples)
+    if is_parquet(path):
+        with replacing(path) as unfinished:
+            frame.write_parquet(unfinished)
+            seal(unfinished)
+        return
+    quoted = is_csv(path)
+    if quoted:
+        _check_writable(frame, path, "\0", "a NUL character")
+    elif is_rdf(path):
+        frame = rdf_lines(frame, path).to_frame()
+    else:
+        _check_writable(frame, path, "[\t\n\r\0]|^\ufeff", "a tab or a line break")
+    compressions: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
+    with replacing(path) as unfinished:
+        frame.write_csv(
+            unfinished,
+            separator="," if quoted else "\t",
+            include_header=quoted,
+            quote_style="necessary" if quoted else "never",
+            compression=compressions.get(path.suffix, "uncompressed"),
+            check_extension=False,
+        )
+
+
+def _check_writable(frame: pl.DataFrame, path: Path, pattern: str, what: str) -> None:
+    for name in COLUMNS:
+        unwritable = frame[name].filter(frame[name].str.contains(pattern))
+        if len(unwritable):
+            raise DataError(f"{path}: a label with {what} cannot be written: {unwritable[0]!r}")

@@ -1,0 +1,331 @@
+"""Tables in text: CSV, quoted as RFC 4180 says, and columns chosen from lines with tabs.
+
+Polars parses blocks of whole records. Only a block that it stumbles over is parsed again by Python, to skip blank
+lines and otherwise to say which line is wrong.
+
+The text of a file of triples: read in blocks of whole lines, each parsed at once.
+
+Polars parses. Only a block that it stumbles over is parsed again by lines, to skip what may be skipped and
+otherwise to say which line is wrong.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+import numpy as np
+import polars as pl
+
+from anyburl.base.errors import DataError
+from anyburl.base.polars_unstable import line_batches, numbered_lines
+from anyburl.data.formats.frames import COLUMNS
+from anyburl.data.options import ReadOptions, by_number, choose_columns
+
+BLOCK = 1 << 25  # bytes of text that are parsed at a time
+MOST_REST = 1 << 24  # bytes of a line that goes on after a block
+GZIP, ZSTD, BZIP2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
+BYTE_ORDER_MARK = "\ufeff"
+MARK = BYTE_ORDER_MARK.encode()
+
+
+def read_blocks(path: Path, start: bytes, size: int, *, whole_lines: bool = True) -> Iterator[bytes]:
+    """Yield the text of a file, decompressed, in blocks of about `size` bytes that, with `whole_lines`, end where a
+    line does.
+
+    `start` is how the file begins: it tells whether it is compressed, and how.
+    """
+    if start.startswith(ZSTD):
+        yield from _read_zstd(path, size)
+        return
+    open_file = gzip.open if start.startswith(GZIP) else bz2.open if start.startswith(BZIP2) else open
+    with open_file(path, "rb") as stream:
+        while block := stream.read(size):
+            yield block + _rest_of_line(path, stream) if whole_lines else block
+
+
+def _rest_of_line(path: Path, stream: gzip.GzipFile | bz2.BZ2File | BinaryIO) -> bytes:
+    """Return the rest of a line; one that is longer than any label is refused before it fills the memory."""
+    rest = stream.readline(MOST_REST)
+    if len(rest) == MOST_REST and not rest.endswith(b"\n"):
+        raise DataError(f"{path}: expected lines of at most {MOST_REST:,} bytes, got a longer one: is it text?")
+    return rest
+
+
+def _read_zstd(path: Path, size: int) -> Iterator[bytes]:
+    """Yield the lines that Polars finds in a file: Python before 3.14 cannot decompress zstd."""
+    try:
+        for batch in line_batches(path, max(1, size // 32)):
+            yield (batch.select(pl.col("line").str.join("\n")).item() + "\n").encode()
+    except pl.exceptions.PolarsError as error:
+        number = _first_replaced_line(path)
+        raise DataError(f"{path}:{number}: expected UTF-8 text, got other bytes") from error
+
+
+class LineParser:
+    """Turns the blocks of one file into frames of labels; the first line that is not blank decides on the separator."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._n_lines = 0
+        self.separator: str | None = None
+
+    def parse(self, block: bytes) -> pl.DataFrame:
+        """Return the labels in the next block of the file."""
+        # Polars takes a mark off the text and, seeing it, does not take text for something compressed.
+        marked = block if not self._n_lines and block.startswith(MARK) else MARK + block
+        frame = None if self.separator == " " else _parse_tabs(marked)
+        if frame is None:
+            frame = self._parse_lines(marked)
+        else:
+            self.separator = "\t"
+        self._n_lines += block.count(b"\n")
+        return frame
+
+    def _parse_lines(self, block: bytes) -> pl.DataFrame:
+        lines = self._numbered_lines(block).filter(pl.col("line").str.strip_chars(" \r") != "")
+        if lines.height and self.separator is None:
+            self.separator = "\t" if "\t" in lines["line"][0] else " "
+        tabs = self.separator == "\t"
+        text = pl.col("line") if tabs else pl.col("line").str.strip_chars(" ").str.replace_all(" +", " ")
+        separator = "\t" if tabs else " "
+        fields = lines.with_columns(
+            text.str.count_matches(separator, literal=True).add(1).alias("n_fields"),
+            text.str.split_exact(separator, 2).struct.rename_fields(COLUMNS).alias("fields"),
+        ).unnest("fields")
+        has_gap = pl.any_horizontal(pl.col(COLUMNS) == "")
+        has_nul = pl.col("line").str.contains("\0", literal=True)
+        wrong = fields.filter((pl.col("n_fields") != 3) | has_gap | has_nul)
+        if wrong.height:
+            _refuse_line(self._path, wrong.row(0, named=True), "tab" if tabs else "blank")
+        return fields.select(COLUMNS)
+
+    def _numbered_lines(self, block: bytes) -> pl.DataFrame:
+        try:
+            lines = numbered_lines(block, self._n_lines + 1)
+        except pl.exceptions.PolarsError as error:
+            number = self._n_lines + first_undecodable_line(block)
+            raise DataError(f"{self._path}:{number}: expected UTF-8 text, got other bytes") from error
+        first = pl.col("number") == self._n_lines + 1
+        return lines.with_columns(
+            pl.when(first).then(pl.col("line").str.strip_prefix(BYTE_ORDER_MARK)).otherwise("line").alias("line")
+        )
+
+
+def _parse_tabs(block: bytes) -> pl.DataFrame | None:
+    """Return the triples if every line is three labels separated by tabs, else None."""
+    # Polars overlooks an empty last field at the very end, and a carriage return that ends a label. A NUL tells a
+    # binary file, or text of 16-bit characters.
+    if block[-2:].rstrip(b"\r").endswith(b"\t") or b"\r\t" in block or b"\0" in block:
+        return None
+    try:
+        frame = pl.read_csv(
+            block, has_header=False, separator="\t", quote_char=None, schema=dict.fromkeys(COLUMNS, pl.String)
+        )
+    except pl.exceptions.PolarsError:
+        return None
+    # Polars fills up short lines with nulls, and reads blank lines and empty labels as nulls.
+    gaps = frame.null_count().sum_horizontal().item()
+    return None if gaps or not frame.height else frame
+
+
+def _refuse_line(path: Path, row: dict[str, str | int], separator: str) -> NoReturn:
+    line = str(row["line"])
+    if "\0" in line:
+        got = "text with a NUL character"
+    elif row["n_fields"] != 3:
+        got = str(row["n_fields"])
+    else:
+        got = f"an empty {next(name for name in COLUMNS if row[name] == '')}"
+    shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
+    hint = " (separate them by tabs, not commas)" if row["n_fields"] == 1 and line.count(",") >= 2 else ""
+    if line.startswith("<http://rdf.freebase.com/"):
+        hint = " (--dump freebase reads the dump of Freebase)"
+    raise DataError(f"{path}:{row['number']}: expected 3 {separator}-separated fields{hint}, got {got}: {shown}")
+
+
+def first_undecodable_line(block: bytes) -> int:
+    """Return the number of the first line that is not UTF-8."""
+    for number, line in enumerate(block.split(b"\n"), 1):
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            return number
+    return 1
+
+
+def _first_replaced_line(path: Path) -> int:
+    """Return the number of the first line that is not UTF-8 in a file that only Polars can decompress.
+
+    What it cannot decode it replaces by U+FFFD. A line before that has this character in earnest is named instead.
+    """
+    lines = pl.read_csv(
+        path,
+        has_header=False,
+        separator="\x1f",
+        quote_char=None,
+        schema={"line": pl.String},
+        encoding="utf8-lossy",
+        truncate_ragged_lines=True,
+        glob=False,
+    )["line"]
+    return int(lines.str.contains("\ufffd", literal=True).fill_null(False).arg_max() or 0) + 1
+
+
+CSV_SUFFIXES = (".csv", ".csv.gz", ".csv.zst")
+QUOTE, NEWLINE = b'"', b"\n"
+LONGEST = 1 << 26  # bytes of a record; what is longer has a quote that nothing closes
+NOTHING = "expected lines with a subject, a relation and an object, got none"
+
+
+def is_csv(path: Path) -> bool:
+    """Whether the name of a file says that it is CSV."""
+    return path.name.lower().endswith(CSV_SUFFIXES)
+
+
+def read_delimited(path: Path, start: bytes, options: ReadOptions, size: int) -> Iterator[pl.DataFrame]:
+    """Yield the labels in the chosen columns of a file, in pieces of about `size` bytes of text.
+
+    The first line names the columns, unless they are chosen by number. A CSV file is quoted, others are not.
+    """
+    quoted = is_csv(path)
+    blocks = read_blocks(path, start, size)
+    parser = None
+    for block in _whole_records(blocks) if quoted else blocks:
+        if parser is None:
+            parser, block = _after_header(path, block.removeprefix(MARK), options, quoted=quoted)
+        frame = parser.parse(block)
+        if frame.height:
+            yield frame
+    if parser is None or not parser.n_read:
+        raise DataError(f"{path}: {NOTHING}")
+
+
+def _whole_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the text of blocks cut where a record ends: a line break between quotes is part of a label."""
+    rest = b""
+    for block in blocks:
+        text = rest + block
+        end = _last_end(text) or (len(text) if len(text) > LONGEST else 0)
+        if end:
+            yield text[:end]
+        rest = text[end:]
+    if rest:
+        yield rest
+
+
+def _last_end(text: bytes) -> int:
+    """Return where the last whole record ends: after a line break that an even number of quotes precedes."""
+    if text.count(QUOTE) % 2 == 0:
+        return len(text)
+    letters = np.frombuffer(text, np.uint8)
+    outside = np.bitwise_xor.accumulate((letters == ord(QUOTE)).view(np.uint8)) == 0
+    ends = np.flatnonzero((letters == ord(NEWLINE)) & outside)
+    return int(ends[-1]) + 1 if len(ends) else 0
+
+
+def _after_header(path: Path, block: bytes, options: ReadOptions, *, quoted: bool) -> tuple[_Parser, bytes]:
+    """Return the parser that the first record of a file asks for, and what follows the header."""
+    parser = _Parser(path, "," if quoted else "\t", quoted)
+    n_lines, header = next(parser.records(block), (0, []))
+    if not header:
+        raise DataError(f"{path}: {NOTHING}")
+    parser.n_columns = len(header)
+    parser.places = choose_columns(header, options.columns, f"{path}:{n_lines}")
+    if by_number(options.columns):
+        return parser, block
+    parser.n_lines = n_lines
+    return parser, block.split(NEWLINE, n_lines)[-1] if block.count(NEWLINE) >= n_lines else b""
+
+
+@dataclass
+class _Parser:
+    """Turns the blocks of one file into frames of labels."""
+
+    path: Path
+    separator: str
+    quoted: bool
+    n_columns: int = 0
+    places: list[int] = field(default_factory=list)
+    n_lines: int = 0
+    n_read: int = 0
+
+    def parse(self, block: bytes) -> pl.DataFrame:
+        """Return the labels in the next block of the file."""
+        frame = self._parse_at_once(block)
+        if frame is None:
+            frame = self._parse_records(block)
+        self.n_lines += block.count(NEWLINE)
+        self.n_read += frame.height
+        return frame
+
+    def _parse_at_once(self, block: bytes) -> pl.DataFrame | None:
+        """Return the triples if there is nothing odd about the block, else None."""
+        # Polars drops a carriage return at the end of a label; a NUL tells a binary file.
+        if b"\r" + self.separator.encode() in block or b"\0" in block:
+            return None
+        try:
+            frame = pl.read_csv(
+                MARK + block,  # seeing the mark, Polars does not take text for something compressed
+                has_header=False,
+                separator=self.separator,
+                quote_char='"' if self.quoted else None,
+                schema={str(column): pl.String for column in range(self.n_columns)},
+                columns=sorted(self.places),
+            )
+        except pl.exceptions.PolarsError:
+            return None
+        labels = frame.select(pl.col(str(place)).alias(name) for place, name in zip(self.places, COLUMNS, strict=True))
+        has_gap = labels.select(pl.any_horizontal(pl.all().is_null() | (pl.all() == "")).any()).item()
+        return None if has_gap else labels
+
+    def _parse_records(self, block: bytes) -> pl.DataFrame:
+        rows = []
+        for number, fields in self.records(block):
+            if not max(self.places) < len(fields) <= self.n_columns:
+                self._refuse(number, f"{self.n_columns} fields", str(len(fields)), fields)
+            labels = [fields[place] for place in self.places]
+            if "" in labels:
+                self._refuse(number, "a label", f"an empty {COLUMNS[labels.index('')]}", fields)
+            rows.append(labels)
+        return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+
+    def records(self, block: bytes) -> Iterator[tuple[int, list[str]]]:
+        """Yield the records of a block that are not blank, each with the number of its last line."""
+        lines = io.StringIO(self._decoded(block), newline="\n")
+        reader = csv.reader(
+            lines,
+            delimiter=self.separator,
+            quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
+            strict=True,
+        )
+        try:
+            for fields in reader:
+                if fields:
+                    yield self.n_lines + reader.line_num, fields
+        except csv.Error as error:
+            place = f"{self.path}:{self.n_lines + reader.line_num}"
+            separated = "commas, quoted where needed" if self.quoted else "tabs"
+            raise DataError(f"{place}: expected fields separated by {separated}: {error}") from error
+
+    def _decoded(self, block: bytes) -> str:
+        try:
+            text = block.decode()
+        except UnicodeDecodeError as error:
+            number = self.n_lines + first_undecodable_line(block)
+            raise DataError(f"{self.path}:{number}: expected UTF-8 text, got other bytes") from error
+        if "\0" in text:
+            number = self.n_lines + text.count("\n", 0, text.index("\0")) + 1
+            raise DataError(f"{self.path}:{number}: expected text, got a NUL character")
+        return text
+
+    def _refuse(self, number: int, expected: str, got: str, fields: list[str]) -> None:
+        line = self.separator.join(fields)
+        shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
+        raise DataError(f"{self.path}:{number}: expected {expected}, got {got}: {shown}")

@@ -1,0 +1,219 @@
+"""The dumps of Wikidata and Freebase, as they are published: statements between entities become triples.
+
+A dump is N-Triples, one statement a line, of which most are no triples here: lines are sorted by how their terms begin,
+many at a time, and literals are not even looked at.
+
+What is kept of the dumps of Wikidata and Freebase, and what kinds of statements the rest are.
+
+A statement is three columns of text, with the brackets of its IRIs and the full stop behind its object.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import NoReturn
+
+import numpy as np
+import polars as pl
+
+from anyburl.base.errors import DataError
+from anyburl.base.polars_unstable import numbered_lines
+from anyburl.data.formats.delimited import read_blocks
+from anyburl.data.formats.frames import COLUMNS
+from anyburl.data.options import Gathered, ReadOptions
+from anyburl.data.terms import RDF_TYPE, RDFS, SCHEMA, SKOS, WELL_KNOWN, literal_text
+
+Kinds = tuple[tuple[str, pl.Expr], ...]
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A dump: what separates the terms of a line, which statements are kept, and what the others are called.
+
+    The first of `kinds` that fits counts. Subjects that begin as the first of `named` have labels, which name the
+    relations that begin as the second.
+    """
+
+    title: str
+    separator: str
+    wanted: pl.Expr
+    kinds: Kinds
+    named: tuple[str, str] | None = None
+
+    def names_relations(self) -> pl.Expr:
+        """Whether a statement is the label of a relation."""
+        return (
+            _starts("subject", self.named[0]) & _is("relation", f"{RDFS}label") if self.named else pl.lit(value=False)
+        )
+
+
+def _starts(column: str, *starts: str) -> pl.Expr:
+    return pl.any_horizontal(pl.col(column).str.starts_with(start) for start in starts)
+
+
+def _is(column: str, *terms: str) -> pl.Expr:
+    return pl.any_horizontal(pl.col(column) == f"<{term}>" for term in terms)
+
+
+_LITERAL = _starts("object", '"')
+_ANYTHING = pl.lit(value=True)
+_SCHEMA = SCHEMA.replace("https", "http")
+
+
+def _wikidata() -> Dump:
+    entity, direct = f"<{WELL_KNOWN['wd']}", f"<{WELL_KNOWN['wdt']}"
+    site = "<http://www.wikidata.org/"
+    is_direct = _starts("relation", direct)
+    texts = (f"{RDFS}label", f"{SKOS}prefLabel", f"{SKOS}altLabel", f"{_SCHEMA}name", f"{_SCHEMA}description")
+    kinds = (
+        ("statements about web pages", ~_starts("subject", entity)),
+        ("labels, descriptions and aliases", _is("relation", *texts)),
+        ("normalized duplicates", _starts("relation", f"{site}prop/direct-normalized/")),
+        ("literals", is_direct & _LITERAL),
+        ("unknown values", is_direct & _starts("object", "_:", f"{site}.well-known/genid/")),
+        ("links to other sites", is_direct),
+        ("other statements", _ANYTHING),
+    )
+    wanted = _starts("subject", entity) & is_direct & _starts("object", entity)
+    return Dump("Wikidata", " ", wanted, kinds, named=(f"{entity}P", f"{WELL_KNOWN['wdt']}P"))
+
+
+def _freebase() -> Dump:
+    space = f"<{WELL_KNOWN['fb']}"
+    entities = f"{space}m.", f"{space}g."
+    administrative = _starts("relation", *(f"{space}{domain}." for domain in ("type", "common", "freebase")))
+    types = f"{WELL_KNOWN['fb']}type.object.type", f"{WELL_KNOWN['fb']}type.type.instance", RDF_TYPE
+    between = _starts("subject", *entities) & _starts("object", *entities)
+    kinds = (
+        ("literals", _LITERAL),
+        ("types", _is("relation", *types)),
+        ("statements of the domains type, common and freebase", administrative),
+        ("statements about types and properties", ~_starts("subject", *entities)),
+        ("other statements", _ANYTHING),
+    )
+    return Dump("Freebase", "\t", between & _starts("relation", space) & ~administrative, kinds)
+
+
+DUMPS: Mapping[str, Dump] = MappingProxyType({"wikidata": _wikidata(), "freebase": _freebase()})
+"""By the name that `ReadOptions.dump` takes."""
+
+
+KEPT = 0  # the kinds follow
+ODD = "lines that are no statements"
+
+
+def read_dump(path: Path, start: bytes, size: int, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
+    """Yield the statements between entities, in pieces of about `size` bytes of text; count the others by kind."""
+    assert options.dump is not None
+    dump = DUMPS[options.dump]
+    sorting = _Sorting(path, dump, options.language, gathered)
+    n_triples = 0
+    try:
+        for block in _ahead(read_blocks(path, start, size)):
+            frame = sorting.sort(block)
+            n_triples += frame.height
+            if frame.height:
+                yield frame
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: the file is damaged or truncated ({error})") from error
+    if not n_triples:
+        raise DataError(f"{path}: no statements between entities of {dump.title}")
+
+
+def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield blocks, with the next one read and decompressed beside."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, blocks, b"")
+        while block := coming.result():
+            coming = pool.submit(next, blocks, b"")
+            yield block
+
+
+class _Sorting:
+    """Sorts the lines of a dump."""
+
+    def __init__(self, path: Path, dump: Dump, language: str, gathered: Gathered) -> None:
+        self._path, self._dump, self._gathered = path, dump, gathered
+        self._name = rf'^"(.*)"@{language}[ \t]*\.$'
+        self._n_lines = self._n_statements = self._n_odd = 0
+        self._kind = _number_of_first([dump.wanted, *(fits for _, fits in dump.kinds)]).alias("kind")
+
+    def sort(self, block: bytes) -> pl.DataFrame:
+        """Return the triples in a block of lines."""
+        lines = self._lines(block)
+        terms = pl.col("line").str.splitn(self._dump.separator, 3).struct.rename_fields(COLUMNS)
+        fields = lines.with_columns(terms.alias("terms")).unnest("terms")
+        is_statement = _is_statement().fill_null(value=False)
+        statements = fields.filter(is_statement).with_columns(self._kind)
+        self._n_statements += statements.height
+        self._leave_out(fields.filter(~is_statement))
+        self._count(statements["kind"])
+        self._gather_names(statements.filter(self._dump.names_relations()))
+        self._n_lines += block.count(b"\n")
+        wanted = statements.filter(pl.col("kind") == KEPT)
+        self._leave_out(wanted.filter(~_has_plain_terms()))
+        return wanted.filter(_has_plain_terms()).select(pl.col(COLUMNS).str.strip_chars("<> \t."))
+
+    def _leave_out(self, odd: pl.DataFrame) -> None:
+        """Count odd lines, of which billions of lines have a few; if most lines are odd, it is another file."""
+        if not odd.height:
+            return
+        self._gathered.left_out[ODD] += odd.height
+        self._n_odd += odd.height
+        if self._n_odd > self._n_statements:
+            _refuse_line(self._path, odd["number"][0], odd["line"][0], self._dump)
+
+    def _lines(self, block: bytes) -> pl.DataFrame:
+        """Return the lines of a block with their numbers, except blank ones and comments."""
+        try:
+            lines = numbered_lines(block, self._n_lines + 1)
+        except pl.exceptions.PolarsError:  # some bytes are no UTF-8
+            lines = numbered_lines(block.decode(errors="replace").encode(), self._n_lines + 1)
+        text = pl.col("line").str.strip_chars_end(" \t\r")
+        return lines.with_columns(text).filter((text != "") & ~text.str.starts_with("#"))
+
+    def _count(self, kinds: pl.Series) -> None:
+        counts = np.bincount(kinds.to_numpy(), minlength=KEPT + 1 + len(self._dump.kinds))
+        for (kind, _), n_statements in zip(self._dump.kinds, counts[KEPT + 1 :].tolist(), strict=True):
+            if n_statements:
+                self._gathered.left_out[kind] += n_statements
+
+    def _gather_names(self, labels: pl.DataFrame) -> None:
+        """Keep the names of relations in the language wanted."""
+        if self._dump.named is None or not labels.height:
+            return
+        start, meant = self._dump.named
+        named = labels.select("subject", name=pl.col("object").str.extract(self._name)).drop_nulls()
+        for subject, name in named.iter_rows():
+            self._gathered.names[meant + subject[len(start) : -1]] = " ".join(literal_text(name).split())
+
+
+def _number_of_first(conditions: list[pl.Expr]) -> pl.Expr:
+    """Return which of the conditions is the first that holds; the last one holds in any case."""
+    number = pl.lit(len(conditions) - 1, pl.UInt8)
+    for earlier in reversed(range(len(conditions) - 1)):
+        number = pl.when(conditions[earlier]).then(pl.lit(earlier, pl.UInt8)).otherwise(number)
+    return number
+
+
+def _is_statement() -> pl.Expr:
+    """Whether three terms and a full stop may be a statement; literals need a closer look."""
+    starts = pl.col("subject").str.starts_with("<") | pl.col("subject").str.starts_with("_:")
+    return starts & pl.col("relation").str.starts_with("<") & pl.col("object").str.ends_with(".")
+
+
+def _has_plain_terms() -> pl.Expr:
+    """Whether the terms of a statement, which are known to begin as IRIs, end as such, and nothing else follows."""
+    ends = [pl.col(name).str.ends_with(">") for name in COLUMNS[:2]]
+    return pl.all_horizontal(*ends, pl.col("object").str.contains("^<[^<> ]*>[ \t]*\\.$"))
+
+
+def _refuse_line(path: Path, number: int, line: str, dump: Dump) -> NoReturn:
+    shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
+    form = f"N-Triples, as {dump.title} publishes them, separated by {'tabs' if dump.separator == chr(9) else 'blanks'}"
+    raise DataError(f"{path}:{number}: expected {form}, got {shown}")

@@ -1,0 +1,201 @@
+"""Turns whatever holds triples into a Polars frame of labels.
+
+Objects of other packages are recognised by what they can do, so none of them need be installed.
+
+NetworkX, RDFLib and PyKEEN graphs, recognised by what they can do, so none of them need be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl.base.errors import DataError, quoted
+from anyburl.data.options import COLUMNS as COLUMNS
+from anyburl.data.options import KNOWN, choose_columns, has_usual_names
+
+
+def is_network(data: object) -> bool:
+    """Whether this is a graph of NetworkX."""
+    return all(hasattr(data, name) for name in ("is_directed", "is_multigraph", "edges"))
+
+
+def network_triples(graph: Any, attribute: str | None) -> list[tuple[object, object, object]]:
+    """Return the edges as triples.
+
+    The relation is what an attribute of every edge holds: the one given, or one with a usual name. If there is none,
+    the keys of a multigraph are the relations, unless they are numbers.
+    """
+    if not graph.is_directed():
+        raise DataError("expected a directed graph, got an undirected one, whose edges have no subject and object")
+    edges = list(graph.edges(data=True))
+    name = _relation_attribute(edges) if attribute is None else attribute
+    if name is not None:
+        return [(subject, _attribute(subject, object, held, name), object) for subject, object, held in edges]
+    if graph.is_multigraph() and all(isinstance(key, str) for _, _, key in graph.edges(keys=True)):
+        return [(subject, key, object) for subject, object, key in graph.edges(keys=True)]
+    if edges:
+        raise DataError("expected edges with an attribute named relation or string keys, got edges with neither")
+    return []
+
+
+def _relation_attribute(edges: list[tuple[object, object, dict[str, object]]]) -> str | None:
+    """Return the only attribute with a usual name that every edge has."""
+    if not edges:
+        return None
+    common = set.intersection(*({*held} for _, _, held in edges))
+    usual = [name for name in common if str(name).lower() in KNOWN["relation"]]
+    if len(usual) > 1:
+        raise DataError(
+            f"expected one edge attribute as the relation, got {' and '.join(sorted(usual))}; choose one with columns"
+        )
+    return usual[0] if usual else None
+
+
+def _attribute(subject: object, object: object, held: dict[str, object], name: str) -> object:
+    if name not in held:
+        raise DataError(
+            f"expected an attribute {name!r} on every edge, got none on the edge from {subject!r} to {object!r}"
+        )
+    return held[name]
+
+
+def is_factory(data: object) -> bool:
+    """Whether this is a triples factory of PyKEEN."""
+    return hasattr(data, "mapped_triples")
+
+
+def factory_labels(factory: Any) -> Any:
+    """Return the labelled triples of a factory; inverse triples are left to the rules."""
+    if not hasattr(factory, "label_triples"):
+        kind = type(factory).__name__
+        raise DataError(f"expected a TriplesFactory, which knows its labels, got a {kind}; use with_labels")
+    return factory.label_triples(factory.mapped_triples)
+
+
+def is_rdflib(data: object) -> bool:
+    """Whether this is a graph of RDFLib."""
+    return all(hasattr(data, name) for name in ("serialize", "triples", "namespaces"))
+
+
+def write_rdflib(graph: Any, folder: Path) -> Path:
+    """Write a graph, or several named ones, into a folder; return the file."""
+    several = hasattr(graph, "quads")
+    path = folder / ("rdflib.nq" if several else "rdflib.nt")
+    graph.serialize(destination=str(path), format="nquads" if several else "nt", encoding="utf-8")
+    return path
+
+
+TriplesLike = pl.DataFrame | pl.LazyFrame | NDArray[Any] | Iterable[Sequence[object]] | Any
+"""A Polars or pandas frame, a table of Arrow, a NumPy array of three columns, a graph of NetworkX, a factory of PyKEEN,
+or an iterable of (subject, relation, object)."""
+
+
+def label_frame(triples: TriplesLike, columns: Sequence[str] | None = None, first: int = 0) -> pl.DataFrame:
+    """Return the triples as strings in the columns subject, relation and object, in the order given.
+
+    A frame gives the `columns` chosen, else those of these names, else the three that it has. `first` is the number of
+    the first row, for errors.
+    """
+    if isinstance(triples, pl.LazyFrame):
+        triples = triples.collect()
+    if isinstance(triples, pl.DataFrame):
+        frame = _from_polars(triples, columns)
+    elif isinstance(triples, np.ndarray):
+        frame = _from_array(triples)
+    elif hasattr(triples, "columns") and hasattr(triples, "isna"):
+        frame = _from_pandas(triples, columns)
+    elif hasattr(triples, "__arrow_c_stream__") or hasattr(triples, "__arrow_c_array__"):
+        frame = _from_polars(pl.DataFrame(triples), columns)
+    elif is_network(triples):
+        frame = _from_rows(network_triples(triples, columns[1] if columns else None))
+    elif is_factory(triples):
+        frame = _from_array(factory_labels(triples))
+    else:
+        frame = _from_rows(triples)
+    return _without_gaps(frame, first)
+
+
+def _chosen_columns(names: Sequence[object], columns: Sequence[str] | None) -> list[int]:
+    """Return the positions of the three columns that hold the triples."""
+    if columns is None and all(names.count(name) == 1 for name in COLUMNS):
+        return [names.index(name) for name in COLUMNS]
+    if len(names) < 3:
+        raise DataError(f"expected a frame with subject, relation and object, got the columns {list(names)}")
+    texts = [str(name) for name in names]
+    if columns is None and len(names) == 3 and not has_usual_names(texts):
+        return [0, 1, 2]
+    return choose_columns(texts, columns, "the frame")
+
+
+def _from_polars(frame: pl.DataFrame, columns: Sequence[str] | None) -> pl.DataFrame:
+    places = _chosen_columns(frame.columns, columns)
+    return pl.DataFrame([_text(frame.to_series(place)) for place in places], schema=COLUMNS)
+
+
+def _text(column: pl.Series) -> pl.Series:
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError as error:
+        message = f"expected labels in the column {column.name!r}, got values of type {column.dtype}"
+        raise DataError(message) from error
+
+
+def _from_array(array: NDArray[Any]) -> pl.DataFrame:
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise DataError(f"expected an array of shape (n, 3), got {array.shape}")
+    if array.dtype.kind not in "iuUOT":
+        raise DataError(f"expected an array of strings or integers, got {array.dtype}")
+    columns = np.ascontiguousarray(array.T)
+    if array.dtype.kind in "iu":
+        return pl.DataFrame([pl.Series(column).cast(pl.String) for column in columns], schema=COLUMNS)
+    return pl.DataFrame([_strings(column.tolist()) for column in columns], schema=COLUMNS)
+
+
+def _from_pandas(frame: Any, columns: Sequence[str] | None) -> pl.DataFrame:
+    labels = []
+    for place in _chosen_columns(list(frame.columns), columns):
+        column = frame.iloc[:, place]
+        values = column.astype(object).where(~column.isna(), None)
+        labels.append(_strings(values.tolist()))
+    return pl.DataFrame(labels, schema=COLUMNS)
+
+
+def _from_rows(rows: Iterable[Sequence[object]]) -> pl.DataFrame:
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+        raise DataError(f"expected a frame, an array or a list of triples, got {_shortened(rows)}")
+    listed = list(rows)
+    for number, row in enumerate(listed):
+        if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray) or len(row) != 3:
+            raise DataError(f"row {number}: expected (subject, relation, object), got {_shortened(row)}")
+    columns: list[Sequence[object]] = list(zip(*listed, strict=True)) if listed else [(), (), ()]
+    return pl.DataFrame([_strings(column) for column in columns], schema=COLUMNS)
+
+
+def _strings(values: Iterable[object]) -> pl.Series:
+    """Return values as labels: null for None and for NaN, which differs from itself."""
+    missing = {type(None), float, np.float64}
+    texts = [None if type(v) in missing and (v is None or v != v) else str(v) for v in values]
+    return pl.Series(texts, dtype=pl.String)
+
+
+def _without_gaps(frame: pl.DataFrame, first: int) -> pl.DataFrame:
+    """Return the frame, in which every label is there and not empty."""
+    gaps = {name: frame[name].is_null() | (frame[name] == "") for name in COLUMNS}
+    rows = {name: row for name, gap in gaps.items() if (row := gap.arg_max()) is not None and gap[row]}
+    if rows:
+        name = min(rows, key=lambda column: rows[column])
+        raise DataError(f"row {first + rows[name]}: expected a label, got an empty {name}: {frame.row(rows[name])}")
+    return frame
+
+
+def _shortened(value: object, width: int = 60) -> str:
+    text = quoted(value)
+    return text if len(text) <= width else f"{text[: width - 3]}..."

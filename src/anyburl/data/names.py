@@ -1,0 +1,163 @@
+"""Readable names for labels: from a file of two columns, or from the labels in an RDF file."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anyburl.base.errors import DataError, UnknownLabelError
+from anyburl.base.polars_unstable import numbered_lines
+from anyburl.base.reading import check_regular
+from anyburl.data.formats.rdf import is_rdf, read_labels
+from anyburl.data.terms import RDF_TYPE, Prefixes
+from anyburl.data.vocabulary import MOST_COMPARED, Vocabulary
+
+BYTE_ORDER_MARK = "\ufeff"
+MOST_SHOWN = 10
+
+
+class Names(Mapping[str, str]):
+    """Names by label; what `get` returns for a label without a name is the label itself, shortened if it is an IRI.
+
+    `prefixes` shorten IRIs, besides the well-known ones.
+    """
+
+    def __init__(self, names: Mapping[str, str] | None = None, prefixes: Mapping[str, str] | None = None) -> None:
+        self._names = dict(names or {})
+        self.prefixes = dict(prefixes or {})
+        self._shortening = Prefixes(self.prefixes)
+
+    def __getitem__(self, label: str) -> str:
+        return self._names[label]
+
+    def get(self, label: str, default: Any = None) -> Any:
+        """Return the name of a label or, if it has none, `default`, by default the label, shortened if it is an IRI."""
+        name = self._names.get(label, default)
+        return self._shortening.shorten(label) if name is None else name
+
+    def series(self, labels: pl.Series) -> pl.Series:
+        """Return the names of many labels."""
+        known = labels.unique().to_list()
+        return labels.replace_strict(known, [self.get(label) for label in known], return_dtype=pl.String)
+
+    def label_of(self, text: str, known: pl.Series, kind: str) -> str:
+        """Return the label that someone means: `text` itself if it is among the `known` ones, the IRI that it stands
+        for with a prefix or in <>, or the label of that name.
+
+        A name, in upper or lower case, that several labels have is refused with the list of them.
+        """
+        for label in (text, self._shortening.expand(text), RDF_TYPE if text == "a" else text):
+            if _contains(known, label):
+                return label
+        found = [label for label in self._by_name.get(text.casefold(), ()) if _contains(known, label)]
+        exact = [label for label in found if self._names[label] == text]
+        meant = exact if len(exact) == 1 else found
+        if len(meant) > 1:
+            shown = ", ".join(sorted(meant)[:MOST_SHOWN]) + (", ..." if len(meant) > MOST_SHOWN else "")
+            raise DataError(f"the {kind} {text!r} is ambiguous; it could be {shown}")
+        return meant[0] if meant else text
+
+    def entity_id(self, text: str, vocabulary: Vocabulary) -> int:
+        """Return the id of the entity that someone means; if there is none, the error suggests names like it."""
+        label = self.label_of(_text(text, "entity"), vocabulary.entities, "entity")
+        try:
+            return vocabulary.entity_id(label)
+        except UnknownLabelError as error:
+            raise self._unknown(error, "entity", text, vocabulary.entities) from error
+
+    def relation_id(self, text: str, vocabulary: Vocabulary) -> int:
+        """Return the id of the relation that someone means; if there is none, the error suggests names like it."""
+        label = self.label_of(_text(text, "relation"), vocabulary.relations, "relation")
+        try:
+            return vocabulary.relation_id(label)
+        except UnknownLabelError as error:
+            raise self._unknown(error, "relation", text, vocabulary.relations) from error
+
+    def _unknown(self, error: UnknownLabelError, kind: str, text: str, known: pl.Series) -> UnknownLabelError:
+        if error.suggestions or not self:
+            return error
+        shown = self.series(known.head(MOST_COMPARED)).to_list()
+        beside = [name for name in self._names.values() if name.startswith(text[:1])] if len(known) > len(shown) else []
+        near = difflib.get_close_matches(text, [*shown, *beside[:MOST_COMPARED]], n=3, cutoff=0.6)
+        return UnknownLabelError(kind, text, list(dict.fromkeys(near)))
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for label, name in self._names.items():
+            found.setdefault(name.casefold(), []).append(label)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to show besides labels and well-known prefixes."""
+        return bool(self._names or self.prefixes)
+
+    def among(self, *labels: pl.Series) -> Names:
+        """Return the names of some labels only; the prefixes stay."""
+        wanted = pl.concat([pl.Series(series, dtype=pl.String) for series in labels])
+        named = pl.Series(list(self._names), dtype=pl.String)
+        found = named.filter(named.is_in(wanted.implode())).to_list()
+        return Names({label: self._names[label] for label in found}, self.prefixes)
+
+    def __repr__(self) -> str:
+        return f"Names({len(self)} names)"
+
+
+def _contains(known: pl.Series, label: str) -> bool:
+    row = bisect_left(known, label)
+    return row < len(known) and known[row] == label
+
+
+def read_names(path: str | os.PathLike[str]) -> Names:
+    """Read lines of label, tab, name (and anything after another tab), plain or compressed with gzip or zstd; or the
+    rdfs:label, skos:prefLabel or schema:name of everything in an RDF file.
+
+    Blank lines and empty names are skipped; of several names for a label, the first counts.
+    """
+    path = Path(path)
+    check_regular(path, "labels and names", DataError)
+    if is_rdf(path):
+        found = read_labels(path)
+        return Names(found.names, found.prefixes)
+    fields = _lines(path).filter(pl.col("line").str.strip_chars() != "")
+    split = fields.with_columns(pl.col("line").str.split("\t").alias("fields"))
+    wrong = split.filter((pl.col("fields").list.len() < 2) | (pl.col("fields").list.first() == ""))
+    if wrong.height:
+        number, line = wrong["number"][0], wrong["line"][0]
+        shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
+        raise DataError(f"{path}:{number}: expected a label, a tab and a name, got {shown}")
+    labels = split["fields"].list.get(0).to_list()
+    names = split["fields"].list.get(1).str.strip_chars().to_list() if split.height else []
+    return Names({label: name for label, name in reversed(list(zip(labels, names, strict=True))) if name})
+
+
+def _lines(path: Path) -> pl.DataFrame:
+    """Return the numbered lines of a file of text."""
+    if not path.stat().st_size:
+        return pl.DataFrame(schema={"number": pl.UInt32, "line": pl.String})
+    try:
+        lines = numbered_lines(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path}: expected UTF-8 text, plain, .gz or .zst") from error
+    text = pl.col("line").str.strip_suffix("\r")
+    first = pl.col("number") == 1
+    return lines.with_columns(pl.when(first).then(text.str.strip_prefix(BYTE_ORDER_MARK)).otherwise(text).alias("line"))
+
+
+def _text(text: object, kind: str) -> str:
+    if not isinstance(text, str):
+        raise DataError(f"expected the label of one {kind}, got {text!r}")
+    return text

@@ -1,0 +1,199 @@
+"""Addresses of graphs that are no files of triples, without any secret.
+
+sparql:http://host/path, https://host/sparql       a SPARQL endpoint
+postgresql://host/database#table                   PostgreSQL, as libpq takes it, and a table
+duckdb:path#table, sqlite:path#table               a database in a file, and a table
+
+User names and passwords, from the environment or a prompt, kept in memory only.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from anyburl.base.errors import DataError
+from anyburl.base.reading import check_utf8
+from anyburl.base.redacting import MASK, has_secret, redacted, redacted_address, without_values
+from anyburl.data.entries import SUFFIXES
+
+ENDPOINT, POSTGRESQL, DUCKDB, SQLITE = "sparql", "postgresql", "duckdb", "sqlite"
+ADDRESS = re.compile(r"(sparql|https?|postgres|postgresql|duckdb|sqlite):", re.IGNORECASE)
+FROM_ENVIRONMENT = {
+    ENDPOINT: "set ANYBURL_SPARQL_USER and ANYBURL_SPARQL_PASSWORD, or ANYBURL_SPARQL_TOKEN",
+    POSTGRESQL: "set PGPASSWORD or write it to ~/.pgpass",
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a graph is: `place` is what a driver or an HTTP client takes, `table` is there for databases only.
+
+    Parameters of `place` may be secret: `text` and `shown` are without them, for files and for people.
+    """
+
+    kind: str
+    place: str
+    table: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The address as a run folder remembers it: without anything that may be a secret."""
+        prefix = "" if self.kind == POSTGRESQL else f"{self.kind}:"
+        return f"{prefix}{self.shown}{f'#{self.table}' if self.table else ''}"
+
+    @property
+    def shown(self) -> str:
+        """The place as messages name it: without anything that may be a secret."""
+        return self.place if self.file is not None else redacted_address(self.place)
+
+    def hide(self, said: str) -> str:
+        """Return what a server or a library says, without anything of the address that may be a secret."""
+        return said if self.file is not None else without_values(said, self.place)
+
+    @property
+    def name(self) -> str:
+        """A short name for people."""
+        if self.table:
+            return self.table
+        if self.kind in (DUCKDB, SQLITE):
+            return Path(self.place).stem
+        parts = urlsplit(self.place)
+        return parts.path.strip("/") or "postgresql" if self.kind == POSTGRESQL else parts.netloc
+
+    @property
+    def file(self) -> Path | None:
+        """The file that holds the database, if it is one."""
+        return Path(self.place) if self.kind in (DUCKDB, SQLITE) else None
+
+
+def find_address(data: str | os.PathLike[str]) -> Address | None:
+    """Return what DATA stands for if it is an address; None if it is a name or a path."""
+    if not isinstance(data, str):
+        return None
+    found = ADDRESS.match(data)
+    if found is None:
+        if "://" in data:
+            _refuse_secrets(data)
+        return None
+    kind = found[1].lower()
+    if kind in (DUCKDB, SQLITE):
+        return _in_file(kind, data[found.end() :])
+    if kind in ("postgres", POSTGRESQL):
+        return _postgresql(data[found.end() :])
+    return _endpoint(data[found.end() :] if kind == ENDPOINT else data)
+
+
+def shown_argument(argument: str) -> str:
+    """Return an argument of the command line as a log has it: an address without anything that may be a secret."""
+    flag, value = re.fullmatch(r"(--?[\w-]+=)?(.*)", argument, re.DOTALL).groups("")  # type: ignore[union-attr]
+    return flag + (redacted_address(value) if ADDRESS.match(value) else redacted(value))
+
+
+def _in_file(kind: str, rest: str) -> Address:
+    _refuse_secrets(rest)
+    path, _, table = rest.partition("#")
+    path = path.removeprefix("///")  # as other tools write it
+    if not path or "\0" in path:
+        raise DataError(f"expected {kind}:PATH or {kind}:PATH#TABLE, got {rest!r}")
+    return Address(kind, str(check_utf8(Path(os.path.abspath(os.path.expanduser(path))), DataError)), table or None)
+
+
+def _postgresql(rest: str) -> Address:
+    _refuse_secrets(f"postgresql:{rest}", POSTGRESQL)
+    place, _, table = rest.partition("#")
+    _check_host(f"postgresql:{place}")
+    if not place.startswith("//"):
+        raise DataError(f"expected postgresql://HOST/DATABASE#TABLE, got {redacted_address(f'postgresql:{rest}')!r}")
+    return Address(POSTGRESQL, f"postgresql:{place}", table or None)
+
+
+def _endpoint(url: str) -> Address:
+    _refuse_secrets(url, ENDPOINT)
+    _check_host(url)
+    parts = urlsplit(url)
+    if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
+        shown = redacted_address(url)
+        raise DataError(f"expected the address of a SPARQL endpoint, such as sparql:http://HOST/PATH, got {shown!r}")
+    if parts.path.lower().endswith(SUFFIXES):
+        raise DataError(
+            f"{redacted_address(url)} looks like a file: download it and pass the file; for an endpoint, use sparql:http://..."
+        )
+    return Address(ENDPOINT, url.partition("#")[0])
+
+
+def _refuse_secrets(url: str, kind: str = "") -> None:
+    """Refuse an address with a password or the like in it, without repeating it."""
+    if has_secret(url) or (kind == ENDPOINT and _has_user(url)):
+        instead = f"remove it and {FROM_ENVIRONMENT[kind]}" if kind in FROM_ENVIRONMENT else "remove it"
+        raise DataError(
+            "an address must not contain a password, since it is kept in run folders and in the shell history: "
+            f"{instead} (an @ in a path is written %40)"
+        )
+
+
+def _check_host(url: str) -> None:
+    """Refuse an address without a usable host, and one that was kept without its parameters; repeat nothing of it."""
+    if MASK in url:
+        raise DataError("this address was kept without its parameters, which may be secret: pass the whole address")
+    try:
+        hosts = urlsplit(url).netloc.rpartition("@")[2]
+        for host in hosts.split(","):  # PostgreSQL takes several
+            _ = urlsplit(f"//{host}").port
+    except ValueError:
+        raise DataError("invalid address: expected a scheme, a host and a path") from None
+
+
+def _has_user(url: str) -> bool:
+    with suppress(ValueError):
+        return urlsplit(url).username is not None
+    return False
+
+
+USER, PASSWORD, TOKEN = (f"ANYBURL_SPARQL_{name}" for name in ("USER", "PASSWORD", "TOKEN"))
+
+_given: dict[str, tuple[str, str]] = {}
+_asking: set[str] = set()
+
+
+def keep_credentials(place: str, user: str, password: str) -> None:
+    """Remember what someone was asked for, as long as this process lasts."""
+    _given[_server(place)] = user, password
+
+
+def note_asking(url: str) -> None:
+    """Remember that a server has asked for credentials: from now on it gets them at once."""
+    _asking.add(_server(url))
+
+
+def authorization(url: str) -> str | None:
+    """Return the header that opens an endpoint, if it has asked and there is anything to open it with."""
+    if _server(url) not in _asking:
+        return None
+    if _server(url) in _given:
+        return _basic(*_given[_server(url)])
+    if token := os.environ.get(TOKEN, "").strip():
+        if not (token.isascii() and token.isprintable()):
+            raise DataError(f"{TOKEN} is no token: expected one line of ASCII characters")
+        return f"Bearer {token}"
+    user = os.environ.get(USER)
+    return _basic(user, os.environ.get(PASSWORD, "")) if user else None
+
+
+def postgresql_password(place: str) -> dict[str, str]:
+    """Return what someone was asked for; the environment and ~/.pgpass are libpq's business."""
+    return {"password": _given[_server(place)][1]} if _server(place) in _given else {}
+
+
+def _basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _server(place: str) -> str:
+    parts = urlsplit(place)
+    return f"{parts.scheme}://{parts.netloc}"

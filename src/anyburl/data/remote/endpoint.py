@@ -1,0 +1,240 @@
+"""A graph behind a SPARQL endpoint, read in pages.
+
+Relations and their numbers of triples are asked for first, and again at the end. Small relations share a page; a large
+one is read in order, page by page. What comes is counted, and triples that come twice are noticed: as many distinct
+triples as the server has counted are all of them. Anything else is an error, never a smaller graph.
+
+The queries sent to an endpoint: triple counts, and pages of triples. Triples in several graphs count once.
+
+Turns SPARQL results into triples of labels, treating literals and names like RDF files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import polars as pl
+
+from anyburl.base.errors import DataError
+from anyburl.data.formats.frames import COLUMNS
+from anyburl.data.formats.rdf import NAMING, gather_name
+from anyburl.data.formats.rdf_reader import KINDS, Values
+from anyburl.data.options import Gathered, ReadOptions
+from anyburl.data.remote.addresses import Address
+from anyburl.data.remote.protocol import LiteralTerm, Row, is_literal, label, select
+from anyburl.data.terms import IRI, Prefixes, own_labels
+
+TRIPLE = "?s ?p ?o"
+DEFAULT_GRAPH = "default"
+PROLOGUE = re.compile(r"(?:\s+|#[^\n]*\n|(?:PREFIX\s+[^\s<]*\s*|BASE\s*)<[^>]*>)*", re.IGNORECASE)
+NOT_IN_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
+MOST_RELATIONS = 500  # in one query
+
+
+@dataclass(frozen=True)
+class QueryPart:
+    """Triples that are read together: those of some relations, or all that a query gives."""
+
+    relations: tuple[str, ...]
+    n_triples: int
+
+    def __str__(self) -> str:
+        return self.relations[0] if len(self.relations) == 1 else f"{len(self.relations) or 'all'} relations"
+
+
+@dataclass(frozen=True)
+class GraphQueries:
+    """The queries that read one graph: `pattern` gives ?s ?p ?o, `prologue` its prefixes, `source` the graphs."""
+
+    pattern: str = f"{TRIPLE} ."
+    prologue: str = ""
+    source: str = ""
+
+    @classmethod
+    def of(cls, options: ReadOptions) -> Self:
+        """Return the queries for what the options ask for."""
+        graphs = [Prefixes(options.prefixes).expand(graph) for graph in options.graphs]
+        source = "".join(f"FROM <{graph}>\n" for graph in _named(graphs))
+        if options.query is None:
+            return cls(source=source)
+        prologue, query = _split(options.query)
+        return cls(f"{{\n{query}\n}}", prologue, source)
+
+    def count(self, by: str) -> str:
+        """Return the query for the numbers ?n of triples, by ?p or altogether."""
+        group = f"GROUP BY {by}\n" if by else ""
+        distinct = f"SELECT DISTINCT {TRIPLE} WHERE {{ {self.pattern} }}"
+        return f"{self.prologue}SELECT {by} (COUNT(*) AS ?n)\n{self.source}WHERE {{ {{ {distinct} }} }}\n{group}"
+
+    def page(self, part: QueryPart, size: int, start: int | None) -> str:
+        """Return the query for a page of triples; without a `start`, their order does not matter."""
+        order = "" if start is None else f"ORDER BY {TRIPLE}\nOFFSET {start}\n"
+        chosen = f"VALUES ?p {{ {' '.join(map(_iri, part.relations))} }} " if part.relations else ""
+        where = f"WHERE {{ {chosen}{self.pattern} }}"
+        return f"{self.prologue}SELECT DISTINCT {TRIPLE}\n{self.source}{where}\n{order}LIMIT {size}\n"
+
+
+def group_relations(counts: Sequence[tuple[str, int]], page_size: int) -> Iterator[QueryPart]:
+    """Put relations together as long as their triples fit one page."""
+    together: list[str] = []
+    n_triples = 0
+    for relation, n in counts:
+        if together and (n_triples + n > page_size or len(together) == MOST_RELATIONS):
+            yield QueryPart(tuple(together), n_triples)
+            together, n_triples = [], 0
+        together.append(relation)
+        n_triples += n
+    if together:
+        yield QueryPart(tuple(together), n_triples)
+
+
+def _named(graphs: Sequence[str]) -> Sequence[str]:
+    """Return the named graphs to read, none for the default graph."""
+    if [*graphs] == [DEFAULT_GRAPH]:
+        return ()
+    for graph in graphs:
+        if graph == DEFAULT_GRAPH:
+            raise DataError("an endpoint returns its default graph or named ones, not both: use --query for both")
+        if not IRI.fullmatch(graph):
+            raise DataError(f"expected the IRI of a named graph, got {graph!r}")
+    return graphs
+
+
+def _split(query: str) -> tuple[str, str]:
+    """Return the prefixes of a query, and the rest, which can then stand inside another query."""
+    found = PROLOGUE.match(query)
+    end = found.end() if found else 0
+    prologue, rest = query[:end].strip(), query[end:]
+    if not re.match(r"SELECT\b", rest, re.IGNORECASE):
+        raise DataError(f"expected a SELECT query with ?s, ?p and ?o, got {rest[:60]!r}")
+    return f"{prologue}\n" if prologue else "", rest
+
+
+def _iri(relation: str) -> str:
+    if NOT_IN_IRI.search(relation):
+        raise DataError(f"expected relations that are IRIs, got {relation!r}")
+    return f"<{relation}>"
+
+
+NAMES = ("s", "p", "o")
+SCHEMA = dict.fromkeys(COLUMNS, pl.String)
+
+
+def all_triples(rows: Iterable[Row]) -> pl.DataFrame:
+    """Return all rows as labels."""
+    labels = [tuple(label(row[name]) for name in NAMES) for row in rows]
+    return pl.DataFrame(labels, schema=SCHEMA, orient="row")
+
+
+class Statements:
+    """Sorts rows into triples, names, values and what is left out."""
+
+    def __init__(self, options: ReadOptions, gathered: Gathered) -> None:
+        self._options, self._gathered = options, gathered
+        self._values = Values()
+
+    def triples(self, rows: Sequence[Row]) -> pl.DataFrame:
+        """Return the rows that are wanted, as labels; IRIs that stand for other labels are those labels again."""
+        frame = all_triples(row for row in rows if not is_literal(row["o"]) or self._is_kept(row))
+        return frame.select(own_labels(column) for column in frame)
+
+    def ranges(self) -> Iterator[pl.DataFrame]:
+        """Yield the triples of numbers and dates, once all of them are known."""
+        if self._values:
+            yield self._values.triples(self._gathered)
+
+    def _is_kept(self, row: Row) -> bool:
+        """Return whether a row with a literal becomes a triple as it is; if not, see to what becomes of it."""
+        literal = LiteralTerm.of(row["o"])
+        subject, relation = label(row["s"]), label(row["p"])
+        if relation in NAMING:
+            gather_name(self._gathered, subject, relation, literal, self._options.language)
+        if self._options.literals == "keep":
+            return True
+        kind = KINDS.get(literal.datatype) if self._options.literals == "ranges" else None
+        if kind is not None:
+            self._values.add(subject, relation, kind, literal.value)
+        elif relation not in NAMING:
+            self._gathered.left_out["literals"] += 1
+        return False
+
+
+def read_endpoint(address: Address, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
+    """Yield the triples of an endpoint, a page at a time; what they hold besides goes to `gathered`."""
+    reader = EndpointReader(address, options)
+    before = reader.counts()
+    if not sum(n for _, n in before):
+        place = " and ".join(options.graphs) or "its default graph; name others with --graph"
+        raise DataError(f"{address.text}: no triples in {place}")
+    statements = Statements(options, gathered)
+    for part in reader.parts(before):
+        for page in reader.pages(part):
+            yield statements.triples(page)
+    yield from statements.ranges()
+    if reader.counts() != before:
+        raise DataError(f"{address.text}: the graph changed while it was being read: try again, or read a copy of it")
+
+
+@dataclass
+class EndpointReader:
+    """Asks one endpoint; `page_size` shrinks to what the server is willing to give at a time."""
+
+    address: Address
+    options: ReadOptions
+    page_size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._queries = GraphQueries.of(self.options)
+        self.page_size = self.options.page_size
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Return how many triples each relation has, in the order of their names; for a query, one number."""
+        is_query = self.options.query is not None
+        query = self._queries.count("" if is_query else "?p")
+        rows = select(self.address, query, ("n",) if is_query else ("p", "n"), timeout=self.options.timeout)
+        try:
+            counts = sorted((label(row["p"]) if "p" in row else "", int(row["n"]["value"])) for row in rows)
+            if any(n < 0 for _, n in counts):
+                raise ValueError(f"got {min(n for _, n in counts)}")
+        except ValueError as error:
+            raise DataError(f"{self.address.shown}: expected numbers of triples ({error})") from error
+        return counts
+
+    def parts(self, counts: list[tuple[str, int]]) -> Iterator[QueryPart]:
+        """Yield what is to be read together."""
+        if self.options.query is not None:
+            return iter([QueryPart((), counts[0][1])])
+        return group_relations(counts, self.page_size)
+
+    def pages(self, part: QueryPart) -> Iterator[list[Row]]:
+        """Yield all triples of a part."""
+        if part.n_triples <= self.page_size:
+            page = self._page(part, None)
+            if len(page) == part.n_triples:
+                yield page
+                return
+            self.page_size = max(1, min(self.page_size, len(page)))  # perhaps the server gives no more at a time
+        seen = pl.Series(dtype=pl.UInt64)
+        n_read = n_distinct = 0
+        while n_read < part.n_triples:
+            page = self._page(part, n_read)
+            seen.append(all_triples(page).hash_rows())
+            n_read += len(page)
+            yield page
+            # Pages that come again are noticed soon: each look is at twice as many triples, so looking costs little.
+            if not page or n_read >= min(2 * n_distinct, part.n_triples):
+                n_distinct = seen.n_unique()
+                if n_distinct < n_read or not page:
+                    break
+        if n_distinct != part.n_triples:
+            raise DataError(
+                f"{self.address.shown}: the graph changed while it was being read, or its pages have no stable order: "
+                f"expected {part.n_triples:,} triples of {part}, got {n_distinct:,}; try again, or read a copy of it"
+            )
+
+    def _page(self, part: QueryPart, start: int | None) -> list[Row]:
+        query = self._queries.page(part, self.page_size, start)
+        return select(self.address, query, NAMES, timeout=self.options.timeout)

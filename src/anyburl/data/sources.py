@@ -1,0 +1,196 @@
+"""Finds DATA: the files or the index behind a name or a path.
+
+Reads whatever an address refers to, as labels.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import NoReturn
+
+import polars as pl
+
+from anyburl.base.errors import DataError, UnknownDataError
+from anyburl.base.reading import at_home
+from anyburl.data.catalogue import (
+    Progress,
+    data_home,
+    download,
+    download_folder,
+    find_entry,
+    find_folder,
+    is_index,
+    names_like,
+    quiet,
+)
+from anyburl.data.entries import SPLITS, SUFFIXES
+from anyburl.data.files import read_batches
+from anyburl.data.formats.kgx import find_edges
+from anyburl.data.formats.ogb import is_ogb, read_ogb
+from anyburl.data.options import Gathered, ReadOptions
+from anyburl.data.remote.addresses import ENDPOINT, Address, find_address, shown_argument
+from anyburl.data.remote.database import connected, read_database
+from anyburl.data.remote.endpoint import read_endpoint
+from anyburl.data.remote.protocol import send
+
+
+def read_remote(address: Address, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
+    """Yield the triples behind an address as labels, a piece at a time; what else is found goes to `gathered`."""
+    if address.kind == ENDPOINT:
+        return read_endpoint(address, options, gathered)
+    return read_database(address, options)
+
+
+def check_access(address: Address, timeout: float, *, writing: bool = False) -> None:
+    """Refuse what a server refuses; `UnauthorizedError` if it asks for credentials. Nothing is changed."""
+    if address.kind == ENDPOINT:
+        field, text = ("update", "INSERT DATA {}") if writing else ("query", "ASK {}")
+        send(address, field, text, timeout=timeout, read=lambda answer: None)
+    else:
+        with connected(address, timeout=timeout):
+            pass
+
+
+FOLDER_HOLDS = (
+    "a folder contains train and, optionally, valid and test, each .txt, .tsv or .csv, also .gz or .zst, or .parquet"
+)
+RUN = "options.json"  # what tells the folder of a run, which holds train.parquet
+
+
+@dataclass(frozen=True)
+class DataLocation:
+    """Where a data set is: a file of each split (None for a split without triples), or the folder of an index.
+
+    The file of train may be a folder of OGB. Or an `address`: a database or an endpoint, all of which is train. Its
+    file, if it is in one, is listed as well.
+    """
+
+    name: str
+    source: str
+    files: dict[str, Path | None]
+    index: Path | None = None
+    address: Address | None = None
+
+    def batches(self, split: str, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
+        """Yield the labels of a split, a piece at a time; what is found besides them goes to `gathered`."""
+        if self.address is not None:
+            return read_remote(self.address, options, gathered) if split == "train" else iter(())
+        file = self.files.get(split)
+        if file is None:
+            return iter(())
+        return read_ogb(file, gathered) if is_ogb(file) else read_batches(file, options, gathered)
+
+    def check_split(self, options: ReadOptions) -> None:
+        """Refuse to divide what is divided already."""
+        if options.split is None:
+            return
+        if self.index is not None:
+            raise DataError(f"{self.source} is an index, which has its splits: pass --split to `anyburl index`")
+        found = [file.name for split in ("valid", "test") if (file := self.files.get(split))]
+        if found:
+            raise DataError(f"{self.source} already has splits ({', '.join(found)}): drop --split")
+
+
+def fetch_dataset(data: str | os.PathLike[str], progress: Progress = quiet) -> None:
+    """Download what `load_dataset` would download, so that nothing of it is left to do."""
+    with located(data, progress):
+        pass
+
+
+@contextmanager
+def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterator[DataLocation]:
+    """Find a data set, as `load_dataset` does; its files are there as long as the context lasts."""
+    built_in = _built_in()
+    if isinstance(data, str) and data in built_in:
+        with resources.as_file(built_in[data]) as folder:
+            yield _in_folder(folder, data, data)
+        return
+    address = find_address(data)
+    if address is not None:
+        if address.file is not None and not address.file.is_file():
+            raise DataError(f"{address.text}: no such file")
+        yield DataLocation(address.name, address.text, {"train": address.file}, address=address)
+        return
+    path = at_home(data)
+    home = data_home()
+    if not path.exists() and home and (home / path).exists():
+        path = home / path
+    if not path.exists() and path.parent in (Path(), download_folder()):  # a run remembers where its data was kept
+        path = find_dataset(path.name, progress) or path
+    if not path.exists():
+        _refuse_missing(os.fspath(data))
+    if path.is_dir():
+        yield _in_folder(path, path.resolve().name, str(path))
+    else:
+        yield DataLocation(_stem(path), str(path), {"train": path, "valid": None, "test": None})
+
+
+def find_dataset(name: str, progress: Progress = quiet) -> Path | None:
+    """Return the folder of a data set that is known by name, downloaded if need be; None if nothing has that name."""
+    entry = find_entry(name)
+    if entry and entry.files:
+        return find_folder(name, downloaded=False) or download(entry, progress)
+    folder = find_folder(name)
+    if folder is None and entry:
+        home = data_home()
+        raise DataError(
+            f"{entry.name} is not on this machine, and anyburl cannot download it: get it from {entry.source} and "
+            f"put train, valid and test into {home / entry.name if home else f'$ANYBURL_DATA/{entry.name}'}"
+        )
+    return folder
+
+
+BUILT_IN_TRAIN = "train.txt.gz"
+
+
+def _built_in() -> dict[str, Traversable]:
+    folder = resources.files("anyburl") / "data"
+    if not folder.is_dir():
+        return {}
+    return {entry.name: entry for entry in folder.iterdir() if (entry / BUILT_IN_TRAIN).is_file()}
+
+
+def _in_folder(folder: Path, name: str, source: str) -> DataLocation:
+    if (folder / RUN).is_file():
+        raise DataError(f"{folder} is a run folder, which contains rules: pass the data they were learned from")
+    found = sorted(entry.name for entry in folder.iterdir())
+    files = {split: _split_file(folder, split, found) for split in SPLITS}
+    if files["train"] is None and is_index(folder):
+        return DataLocation(name, source, {}, folder)
+    if files["train"] is None:
+        files["train"] = folder if is_ogb(folder) else find_edges(folder)
+    if files["train"] is None:
+        listed = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "") if found else "an empty folder"
+        raise DataError(f"{folder}: no train file, got {listed}; {FOLDER_HOLDS}")
+    return DataLocation(name, source, files)
+
+
+def _split_file(folder: Path, split: str, names: Sequence[str]) -> Path | None:
+    found = [split + suffix for suffix in SUFFIXES if split + suffix in names]
+    if len(found) > 1:
+        raise DataError(f"{folder}: expected one {split} file, got {' and '.join(found)}; keep one of them")
+    return folder / found[0] if found else None
+
+
+def _stem(path: Path) -> str:
+    name = path.name
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)] or name
+    return name.removesuffix(".gz").removesuffix(".zst").removesuffix(".bz2") or name
+
+
+def _refuse_missing(data: str) -> NoReturn:
+    home = data_home()
+    also = f" (nor is it in ANYBURL_DATA, {home})" if home else ""
+    like = names_like(data)
+    known = f": `anyburl datasets` lists the names that are known; {FOLDER_HOLDS}"
+    hint = f"; did you mean {' or '.join(like)}?" if like else known
+    shown = shown_argument(data)
+    raise UnknownDataError(f"no data set, folder or file {shown!r}{also}{hint}", like)

@@ -1,1 +1,0 @@
-"""What is odd about a data set: one file per check, each returning findings."""

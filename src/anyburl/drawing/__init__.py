@@ -1,1 +1,0 @@
-"""Draws graphs: places nodes and arrows, and writes the SVG."""

@@ -1,1 +1,0 @@
-"""Rules in the languages of other systems, one file per language."""

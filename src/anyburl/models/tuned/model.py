@@ -1,0 +1,219 @@
+"""A small gradient-boosted ranker over the evidence of rules, trained with LightGBM, applied without it.
+
+Training data: some of the candidates of each list, and how well they are ordered.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base.errors import RunError
+from anyburl.models.tuned.kernel_gradients import ForestArrays, fill_choice, fill_pairs, score_rows
+
+MANY_LISTS = 6_000  # with fewer, every candidate is learned from
+ALL_OF = 10  # candidates at the head of a list; of those that follow, some are learned from, and count for the others
+SHARE_OF_OTHERS = 0.2  # of many lists
+
+Objective = Callable[[NDArray[np.float64], Any], tuple[NDArray[np.float64], NDArray[np.float64]]]
+
+
+def share_of_others(n_lists: int) -> float:
+    """Return the share of the candidates far down that is learned from: of many lists, a few teach as much as all."""
+    return SHARE_OF_OTHERS if n_lists > MANY_LISTS else 1.0
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """What trees are fitted to: rows of candidates, list after list, each an answer or not.
+
+    A row counts for `weights` candidates of its list.
+    """
+
+    rows: NDArray[np.float32]
+    labels: NDArray[np.float32]
+    weights: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, rows: NDArray[np.float32], is_answer: NDArray[np.bool_], sizes: NDArray[np.int64], share: float, seed: int
+    ) -> Lessons:
+        """Choose what to learn from: lists without an answer, or of one candidate, teach nothing, and of the candidates
+        far down, a `share` is drawn.
+        """
+        questions = np.repeat(np.arange(len(sizes)), sizes)
+        places = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        useful = (np.bincount(questions, weights=is_answer, minlength=len(sizes)) > 0) & (sizes > 1)
+        certain = (places < ALL_OF) | is_answer
+        drawn = np.random.default_rng(seed).random(len(rows)) < share
+        kept = useful[questions] & (certain | drawn)
+        return cls(
+            rows[kept],
+            is_answer[kept].astype(np.float32),
+            np.where(certain[kept], 1.0, 1 / share),
+            np.bincount(questions[kept], minlength=len(sizes))[useful],
+        )
+
+    def objectives(self) -> list[Objective]:
+        """Return what one forest and the other are fitted to: the choice of an answer, and the order of pairs."""
+        offsets = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+        gains, gradients, hessians = np.empty((3, len(self.labels)))
+        ordered = np.arange(len(self.labels))
+
+        def choose(scores: NDArray[np.float64], _: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            fill_choice(scores, self.labels, self.weights, offsets, gradients, hessians)
+            return gradients, hessians
+
+        def order(scores: NDArray[np.float64], _: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            fill_pairs(scores, self.labels, self.weights, offsets, ordered, gains, gradients, hessians)
+            return gradients, hessians
+
+        return [choose, order]
+
+
+PARAMETERS: dict[str, Any] = {
+    "num_leaves": 31,
+    "min_data_in_leaf": 200,
+    "lambda_l2": 3.0,
+    "learning_rate": 0.1,
+    "feature_fraction": 0.7,
+    "bagging_fraction": 0.7,
+    "bagging_freq": 1,
+    "deterministic": True,
+    "force_row_wise": True,
+    "verbosity": -1,
+}
+ROUNDS = 150
+SMALL: dict[str, Any] = {"num_leaves": 7, "min_data_in_leaf": 50}  # where there is little to learn from
+FEW_ROUNDS = 60
+OPENMP = "where OpenMP is missing, install libgomp1 (Debian, Ubuntu), libgomp (Fedora) or, by Homebrew, libomp"
+ROWS_OF_A_THREAD = 1_000_000  # with fewer, LightGBM's threads wait for each other longer than they work
+ROWS_AT_A_TIME = 10_000
+ROWS_TOGETHER = 32  # that go down a tree side by side
+
+
+@dataclass(frozen=True)
+class TunedModel:
+    """Scores candidates by their rows of evidence; higher is better."""
+
+    forest: ForestArrays
+    threads: int
+
+    @cached_property
+    def n_columns(self) -> int:
+        """How many columns rows must have at least."""
+        return int(self.forest.columns.max(initial=-1)) + 1
+
+    def scores(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return a score for each row."""
+        if rows.shape[1] < self.n_columns:
+            raise RunError(f"the tuned model was trained on {self.n_columns} columns, got {rows.shape[1]}: tune again")
+        scores, rows = np.empty(len(rows)), np.ascontiguousarray(rows, np.float32)
+        starts = range(0, len(rows), ROWS_AT_A_TIME)
+
+        def score(start: int) -> None:
+            nodes = np.empty(ROWS_TOGETHER, np.int64)
+            score_rows(self.forest, rows, start, min(start + ROWS_AT_A_TIME, len(rows)), nodes, scores)
+
+        if len(starts) <= 1 or self.threads == 1:
+            for start in starts:
+                score(start)
+        else:
+            with ThreadPoolExecutor(self.threads) as pool:
+                list(pool.map(score, starts))
+        return scores
+
+
+def require_lightgbm() -> Any:
+    """Return the library, or say what it lacks: it is there, but may not find OpenMP.
+
+    Its threads wait for each other without spinning: where others use the cores too, spinning takes many times as long.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    try:
+        import lightgbm
+    except (ImportError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise RunError(f"tuning needs LightGBM, which cannot be loaded ({reason}): {OPENMP}") from error
+    return lightgbm
+
+
+def fit(
+    rows: NDArray[np.float32],
+    is_answer: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    seed: int,
+    threads: int,
+    *,
+    share: float = 1.0,
+    small: bool = False,
+) -> TunedModel:
+    """Train on lists of candidates (`sizes`), each an answer or not.
+
+    The model is the mean of two forests: one is fitted to the choice of an answer from its list, one to the order of
+    pairs. They err in different ways, so that both together are better than either. A `small` model has fewer and
+    smaller trees; a `share` of the candidates far down in their lists is learned from.
+    """
+    lightgbm = require_lightgbm()
+    lessons = Lessons.of(rows, is_answer, sizes, share, seed)
+    data = lightgbm.Dataset(lessons.rows, lessons.labels)
+    useful_threads = min(threads, 1 + len(lessons.rows) // ROWS_OF_A_THREAD)
+    parameters = {**PARAMETERS, **(SMALL if small else {}), "seed": seed, "num_threads": useful_threads}
+    rounds = FEW_ROUNDS if small else ROUNDS
+    forests = [
+        to_forest(lightgbm.train({**parameters, "objective": objective}, data, num_boost_round=rounds))
+        for objective in lessons.objectives()
+    ]
+    return TunedModel(join_forests(forests), threads)
+
+
+def join_forests(forests: Sequence[ForestArrays]) -> ForestArrays:
+    """Return one forest whose scores are the mean of those of all."""
+    nodes, leaves = 0, 0
+    parts: list[ForestArrays] = []
+    for forest in forests:
+        roots, children = (
+            np.where(places >= 0, places + nodes, places - leaves).astype(np.int32)
+            for places in (forest.roots, forest.children)
+        )
+        parts.append(forest._replace(roots=roots, children=children, leaves=forest.leaves / len(forests)))
+        nodes, leaves = nodes + len(forest.columns), leaves + len(forest.leaves)
+    return ForestArrays(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def to_forest(booster: Any) -> ForestArrays:
+    """Take the trees out of a LightGBM model: rows hold no missing values, and columns no categories."""
+    roots: list[int] = []
+    nodes: list[list[Any]] = []
+    leaves: list[float] = []
+
+    def add(tree: dict[str, Any]) -> int:
+        if "split_feature" not in tree:
+            leaves.append(float(tree["leaf_value"]))
+            return -len(leaves)
+        if tree["decision_type"] != "<=":
+            raise ValueError(f"expected trees that compare numbers, got {tree['decision_type']!r}")
+        node = len(nodes)
+        nodes.append([int(tree["split_feature"]), float(tree["threshold"]), 0, 0])
+        nodes[node][2] = add(tree["left_child"])
+        nodes[node][3] = add(tree["right_child"])
+        return node
+
+    for tree in booster.dump_model()["tree_info"]:
+        roots.append(add(tree["tree_structure"]))
+    columns, thresholds, *children = zip(*nodes, strict=True) if nodes else ((), (), (), ())
+    return ForestArrays(
+        np.array(roots, np.int32),
+        np.array(columns, np.int32),
+        np.array(thresholds, np.float64),
+        np.column_stack(children).astype(np.int32).ravel(),
+        np.array(leaves, np.float64),
+    )

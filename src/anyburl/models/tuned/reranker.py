@@ -1,0 +1,163 @@
+"""`TunedReranker`: orders candidates by the model that tuning chose.
+
+`FilledReranker`: a fixed aggregation, followed by candidates that fit without a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.models.tuned.fallback import Fallback
+from anyburl.models.tuned.listing import Listing, joined_columns, list_candidates, query_slices
+from anyburl.models.tuned.model import TunedModel
+from anyburl.models.tuned.observations import Floats, Lists, find_answers, lists_of, reorder, rerank, rows_of
+from anyburl.models.tuned.opinion import Opinion, OtherModel
+from anyburl.models.tuned.train import Tuning
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays, empty_answers
+from anyburl.ranking.backend import Progress
+from anyburl.ranking.options import Aggregation, parse_aggregation
+from anyburl.ranking.queries import take_queries
+from anyburl.ranking.ranker import Ranker
+
+MOST_CANDIDATES = 1000  # of the rules: behind more, nothing is added
+
+
+@dataclass(frozen=True)
+class FilledReranker:
+    """Keeps the order of `aggregation`; what no rule predicts comes after it, in the order of the fallback."""
+
+    aggregation: Aggregation
+    fallback: Fallback
+
+    def answer(
+        self, lister: Ranker, queries: QueryArrays, *, top_k: int, keep_known: bool, progress: Progress | None
+    ) -> AnswerArrays:
+        """Answer queries, many of them in parts."""
+
+        def answer(part: QueryArrays) -> AnswerArrays:
+            answers = lister.answer(part, top_k=max(top_k, MOST_CANDIDATES), keep_known=keep_known, progress=progress)
+            return fill(answers, lister, part, self.fallback)
+
+        return answer_in_parts(queries, top_k, lister.graph.n_entities, answer)
+
+
+def fill(answers: AnswerArrays, lister: Ranker, queries: QueryArrays, fallback: Fallback) -> AnswerArrays:
+    """Return answers with more of them behind, where all candidates of the rules are listed."""
+    width = answers.best.shape[1]
+    lists = lists_of(answers, width)
+    opinion = Opinion.of(fallback, lister.ready, queries, lists.sizes < width)
+    opinion.rank_the_rest(lists, queries, find_answers(lists, queries), answers)
+    return opinion.add_candidates(answers, lists)[0]
+
+
+def answer_in_parts(
+    queries: QueryArrays, top_k: int, n_entities: int, answer: Callable[[QueryArrays], AnswerArrays]
+) -> AnswerArrays:
+    """Let `answer` answer some queries at a time; return the answers to all."""
+    n_queries = len(queries.entities)
+    out = empty_answers(n_queries, len(queries.targets), top_k)
+    for chosen in query_slices(n_queries, n_entities):
+        part = answer(take_queries(queries, chosen))
+        _copy(part, out, chosen, queries.target_offsets, top_k)
+    return out
+
+
+def _copy(
+    part: AnswerArrays, out: AnswerArrays, chosen: NDArray[np.int64], offsets: NDArray[np.int64], top_k: int
+) -> None:
+    """Write the answers of some queries to their place among all."""
+    queries, targets = slice(chosen[0], chosen[-1] + 1), slice(offsets[chosen[0]], offsets[chosen[-1] + 1])
+    for name in ("fired", "better", "equal", "target_rules"):
+        getattr(out, name)[targets] = getattr(part, name)
+    for name in ("n_candidates", "n_excluded", "n_firings"):
+        getattr(out, name)[queries] = getattr(part, name)
+    for name in ("best", "best_keys", "best_rules", "best_counts"):
+        getattr(out, name)[queries] = getattr(part, name)[:, :top_k]
+    out.n_best[queries] = np.minimum(part.n_best, top_k)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The candidates that the model puts in order, and its score for each."""
+
+    listing: Listing
+    scores: NDArray[np.float64]
+
+    @property
+    def answers(self) -> AnswerArrays:
+        return self.listing.answers
+
+    @property
+    def lists(self) -> Lists:
+        return self.listing.lists
+
+
+@dataclass(frozen=True)
+class TunedReranker:
+    """Lists candidates by the best fixed aggregation and puts them in the order of the model, if there is one."""
+
+    tuning: Tuning
+    groups: NDArray[np.uint8]  # the group of each rule, by which evidence is grouped
+    other: OtherModel | None = None  # whose candidates and scores the model knows as well
+    _fallbacks: dict[int, Fallback] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def aggregation(self) -> Aggregation:
+        return replace(parse_aggregation(self.tuning.aggregation), least_binary=self.tuning.least_binary)
+
+    @property
+    def model(self) -> TunedModel | None:
+        return self.tuning.model
+
+    def fallback(self, lister: Ranker) -> Fallback:
+        """Return what scores answers without a rule on the graph that is asked; what it counts there is kept."""
+        return self._fallbacks.setdefault(id(lister.graph), Fallback(lister.graph, lister.backend.threads))
+
+    def answer(
+        self, lister: Ranker, queries: QueryArrays, *, top_k: int, keep_known: bool, progress: Progress | None
+    ) -> AnswerArrays:
+        """Answer queries, many of them in parts."""
+        if self.model is None:
+            filled = FilledReranker(self.aggregation, self.fallback(lister))
+            return filled.answer(lister, queries, top_k=top_k, keep_known=keep_known, progress=progress)
+
+        def answer(part: QueryArrays) -> AnswerArrays:
+            return self.judge(lister, part, top_k, keep_known, progress).answers
+
+        return answer_in_parts(queries, top_k, lister.graph.n_entities, answer)
+
+    def judge(
+        self,
+        lister: Ranker,
+        queries: QueryArrays,
+        top_k: int,
+        keep_known: bool = False,
+        progress: Progress | None = None,
+    ) -> Judgement:
+        """Answer a few queries, all at once, by the model: at least as many candidates as it puts in order."""
+        assert self.model is not None
+        listing = list_candidates(
+            lister,
+            queries,
+            self.groups,
+            self.fallback(lister),
+            self.other,
+            top_k=top_k,
+            keep_known=keep_known,
+            progress=progress,
+        )
+        scores = self.model.scores(listing.rows)
+        rerank(listing.lists, queries, listing.found, scores, listing.answers)
+        reorder(listing.lists, scores, listing.answers)
+        return Judgement(listing, scores)
+
+    def score_evidence(self, lister: Ranker, listing: Listing, evidence: Floats) -> NDArray[np.float64]:
+        """Return what the model would say of the listed candidates if rules gave other evidence."""
+        assert self.model is not None
+        lists = replace(listing.lists, evidence=evidence)
+        more = joined_columns(listing.fits, listing.more)
+        return self.model.scores(rows_of(lister.ready, listing.queries, listing.answers, lists, more))

@@ -1,1 +1,0 @@
-"""Sends facts to a SPARQL endpoint or a database table."""

@@ -1,0 +1,285 @@
+"""From a rule set to the index that queries walk.
+
+The bodies of B rules as tries, one per directed head relation.
+
+From confidences to scores and back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base.errors import RuleError
+from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.graph.arrays import Ints as AnyInts
+from anyburl.graph.lookup import lookup_segments
+from anyburl.ranking.arrays import LongIndex, RelationEdges, RuleIndex, TrieIndex, UnaryIndex, offsets_of
+from anyburl.ranking.kernel_index import copy_steps, count_sort, count_steps, find_best_below, number_counts
+from anyburl.ranking.options import UNIT, RankOptions
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import MAX_LENGTH, RuleType
+
+Rows = NDArray[np.int64]
+Ints = NDArray[np.int32]
+
+
+def build_trie(rules: RuleSet, codes: Ints, rows: Rows) -> TrieIndex:
+    """Build the tries of the B rules at `rows`; a rule stands in the tries of both its readings."""
+    heads, bodies, read = readings(rules, rows)
+    keys = np.column_stack([heads, bodies])
+    order = np.lexsort(keys.T[::-1])
+    return cut_levels(keys[order], read[order], codes, 2 * rules.vocabulary.n_relations)
+
+
+def readings(rules: RuleSet, rows: Rows) -> tuple[Ints, Ints, Rows]:
+    """Return directed heads, bodies and rows of the B rules at `rows`, read forward, then all read backward."""
+    n_relations = rules.vocabulary.n_relations
+    lengths = rules.lengths[rows]
+    width = max(int(lengths.max(initial=1)), 1)
+    bodies = rules.bodies[rules.body[rows]][:, :width] if len(rows) else np.empty((0, width), np.int32)
+    places = lengths[:, None] - 1 - np.arange(width)[None, :]
+    reversed_bodies = np.take_along_axis(bodies, np.maximum(places, 0), axis=1)
+    backward = np.where(places >= 0, inverses(reversed_bodies, n_relations), -1)
+    heads = np.concatenate([rules.head[rows], rules.head[rows] + n_relations])
+    return heads, np.vstack([bodies, backward]), np.concatenate([rows, rows])
+
+
+def cut_levels(keys: Ints, rows: Rows, codes: Ints, n_heads: int) -> TrieIndex:
+    """Cut sorted keys (head, step, step, ...) into nodes, level by level: a node is a run with the same beginning."""
+    n, width = keys.shape
+    changed = np.ones((n, width), np.bool_)
+    changed[1:] = np.logical_or.accumulate(keys[1:] != keys[:-1], axis=1)
+    above = keys[:, 0].astype(np.int64)
+    n_nodes = 0
+    levels: list[tuple[NDArray[Any], ...]] = []
+    for step in range(1, width):
+        here = keys[:, step] >= 0
+        starts = here & changed[:, step]
+        nodes = np.cumsum(starts) - 1
+        firsts = np.flatnonzero(starts)
+        ending = np.flatnonzero(here & (keys[:, step + 1] < 0 if step + 1 < width else True))
+        ending_codes, ending_rows = np.full((2, len(firsts)), -1, np.int32)
+        ending_codes[nodes[ending]] = codes[rows[ending]]
+        ending_rows[nodes[ending]] = rows[ending]
+        levels.append((keys[firsts, step], above[firsts], ending_codes, ending_rows))
+        above = nodes + n_nodes
+        n_nodes += len(firsts)
+    relations, parents, node_codes, node_rows = (np.concatenate(column) for column in zip(*levels, strict=True))
+    n_first = len(levels[0][0])
+    return TrieIndex(
+        roots=offsets_of(parents[:n_first], n_heads),
+        relations=relations,
+        first_children=offsets_of(parents[n_first:], n_nodes)[:-1] + n_first,
+        n_children=np.bincount(parents[n_first:], minlength=n_nodes).astype(np.int32),
+        codes=node_codes,
+        rows=node_rows,
+    )
+
+
+FEW_CODES = 1 << 10  # room for an eighth of the different counts that are looked for first
+
+
+def build_rule_index(graph: GraphArrays, rules: RuleSet) -> RuleIndex:
+    """Index the rules, of the graph's vocabulary; they have no scores yet, see `with_scores`."""
+    longest = longest_body(rules)
+    if longest > MAX_LENGTH:
+        raise RuleError(f"rules of at most {MAX_LENGTH} body atoms can be applied, got one with {longest}")
+    rules = _read_self_forward(rules)
+    codes, counts = _number_counts(rules)
+    lengths = rules.lengths
+    is_type = {kind: rules.type == kind.code for kind in RuleType}
+    pairs = is_type[RuleType.UNARY_CONSTANT] & (lengths == 1)
+    dangling = is_type[RuleType.UNARY_DANGLING] & (lengths == 1)
+    binary = is_type[RuleType.BINARY]
+    index = RuleIndex(
+        _pairs(graph, rules, codes, np.flatnonzero(pairs)),
+        _dangling(graph, rules, codes, np.flatnonzero(dangling)),
+        _long(graph, rules, codes, np.flatnonzero(~(pairs | dangling | binary))),
+        build_trie(rules, codes, np.flatnonzero(binary)),
+        _edges(graph),
+        counts,
+        np.empty(0, np.int64),
+        np.empty(0, np.int64),
+    )
+    freeze(index)
+    return index
+
+
+def with_scores(index: RuleIndex, scores: NDArray[np.int64]) -> RuleIndex:
+    """Return the index with the score of each code of `index.counts`."""
+    trie = index.trie
+    best_below = np.empty(len(trie.codes), np.int64)
+    scores = np.ascontiguousarray(scores, np.int64)
+    freeze(scores)
+    find_best_below(trie.first_children, trie.n_children, trie.codes, scores, best_below)
+    freeze(best_below)
+    return index._replace(scores=scores, best_below=best_below)
+
+
+def with_edges(index: RuleIndex, graph: GraphArrays) -> RuleIndex:
+    """Return the index with the edges of a graph, if it has those of another with the same segments."""
+    own = int(graph.segment_offsets[graph.n_entities])  # from here on, those of `self`
+    n_edges = int(graph.segment_starts[own]) - (len(graph.targets) - int(graph.segment_starts[own]))
+    if len(index.edges.ends) == n_edges:
+        return index
+    edges = _edges(graph)
+    freeze(edges)
+    return index._replace(edges=edges)
+
+
+def longest_body(rules: RuleSet) -> int:
+    """Return the number of atoms of the longest body, at least 1."""
+    return max(1, int((rules.bodies >= 0).sum(axis=1).max(initial=1)))
+
+
+def freeze(part: Any) -> None:
+    """Make arrays read-only, as memory maps and object stores hand them out: one compilation serves all."""
+    if isinstance(part, np.ndarray):
+        part.setflags(write=False)
+    else:
+        for field in part:
+            freeze(field)
+
+
+def _read_self_forward(rules: RuleSet) -> RuleSet:
+    """Return the rules with heads h(self, Y), as other tools write them, turned into h(X, self): they say the same."""
+    n_relations = rules.vocabulary.n_relations
+    backward = (rules.head_constant == rules.vocabulary.self_id) & (rules.head >= n_relations)
+    return rules.replace(head=np.where(backward, rules.head - n_relations, rules.head)) if backward.any() else rules
+
+
+def _number_counts(rules: RuleSet) -> tuple[Ints, NDArray[np.int64]]:
+    """Return a code for each rule, and for each code the type, support and predictions that its rules have."""
+    codes, room, n_codes = np.empty(len(rules), np.int32), FEW_CODES, -1
+    while n_codes < 0:
+        room *= 8
+        table, firsts = np.full(room, -1, np.int32), np.empty(room // 2 + 1, np.int32)
+        n_codes = number_counts(rules.type, rules.support, rules.predictions, table, firsts, codes)
+    chosen = firsts[:n_codes]
+    counts = np.column_stack([rules.type[chosen], rules.support[chosen], rules.predictions[chosen]])
+    return codes, np.ascontiguousarray(counts, np.int64)
+
+
+def _sort(order: Ints, keys: AnyInts, bound: int) -> Ints:
+    """Return `order` sorted by `keys[order]`, whole numbers below `bound`; equals keep their order."""
+    sorted_rows = np.empty_like(order)
+    count_sort(np.ascontiguousarray(keys), order, np.zeros(bound + 1, np.int64), sorted_rows)
+    return sorted_rows
+
+
+def _runs(heads: Ints, keys: AnyInts, n_heads: int) -> tuple[NDArray[np.int64], AnyInts, NDArray[np.int64]]:
+    """Cut columns sorted by head relation, then key, into runs of the same: return where the runs of each head relation
+    start, the key of each run, and where it starts.
+    """
+    changes = np.ones(len(keys), np.bool_)
+    changes[1:] = (keys[1:] != keys[:-1]) | (heads[1:] != heads[:-1])
+    firsts = np.flatnonzero(changes)
+    return offsets_of(heads[firsts], n_heads), keys[firsts], np.append(firsts, len(keys)).astype(np.int64)
+
+
+def _unary(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows, body: AnyInts, n_bodies: int) -> UnaryIndex:
+    """Index the rules at `rows`, whose bodies have the numbers `body`, by body and by head."""
+    n_heads = 2 * graph.n_relations
+    heads, constants = rules.head[rows], rules.head_constant[rows]
+    codes, narrow = codes[rows], rows.astype(np.int32)
+    by_constant = _sort(np.arange(len(rows), dtype=np.int32), constants, graph.n_entities + 1)
+    by_body = _sort(_sort(by_constant, body, n_bodies), heads, n_heads)
+    by_head = _sort(by_constant, heads, n_heads)
+    body_offsets, bodies, rule_offsets = _runs(heads[by_body], body[by_body], n_heads)
+    head_offsets, head_constants, head_rule_offsets = _runs(heads[by_head], constants[by_head], n_heads)
+    return UnaryIndex(
+        body_offsets=body_offsets,
+        bodies=bodies,
+        rule_offsets=rule_offsets,
+        constants=constants[by_body],
+        codes=codes[by_body],
+        rows=narrow[by_body],
+        head_offsets=head_offsets,
+        head_constants=head_constants,
+        head_rule_offsets=head_rule_offsets,
+        head_bodies=body[by_head],
+        head_codes=codes[by_head],
+        head_rows=narrow[by_head],
+    )
+
+
+def _first_relations(rules: RuleSet, rows: Rows) -> Ints:
+    """Return the first relation of each rule's body."""
+    first = rules.bodies[:, 0] if rules.bodies.shape[1] else np.empty(len(rules.bodies), np.int32)
+    return first[rules.body[rows]]
+
+
+def _pairs(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> UnaryIndex:
+    body = lookup_segments(graph, rules.body_constant[rows], inverses(_first_relations(rules, rows), graph.n_relations))
+    rows, body = rows[body >= 0], body[body >= 0]  # a body that nothing satisfies predicts nothing
+    return _unary(graph, rules, codes, rows, body, len(graph.segment_relations))
+
+
+def _dangling(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> UnaryIndex:
+    return _unary(graph, rules, codes, rows, _first_relations(rules, rows), 2 * graph.n_relations)
+
+
+def _long(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> LongIndex:
+    rows = rows[np.lexsort((rows, rules.head_constant[rows], rules.head[rows]))]
+    head_offsets, head_constants, head_rule_offsets = _runs(
+        rules.head[rows], rules.head_constant[rows], 2 * graph.n_relations
+    )
+    bodies = np.full((len(rows), max(rules.bodies.shape[1], 1)), -1, np.int32)
+    bodies[:, : rules.bodies.shape[1]] = rules.bodies[rules.body[rows]]
+    return LongIndex(
+        head_offsets=head_offsets,
+        head_constants=head_constants,
+        head_rule_offsets=head_rule_offsets,
+        lengths=rules.lengths[rows].astype(np.int32),
+        bodies=bodies,
+        body_constants=rules.body_constant[rows],
+        codes=codes[rows],
+        rows=rows.astype(np.int32),
+    )
+
+
+def _edges(graph: GraphArrays) -> RelationEdges:
+    """Return the edges of each directed relation side by side."""
+    starts: NDArray[np.int64] = np.zeros(len(graph.domains) + 1, np.int64)
+    count_steps(graph, starts[1:])
+    np.cumsum(starts, out=starts)
+    ends: NDArray[np.int32] = np.empty(int(starts[-1]), np.int32)
+    copy_steps(graph, starts, ends)
+    return RelationEdges(starts, ends)
+
+
+MOST_CERTAIN = 1.0 - 2.0**-40
+DIGITS = 12
+"""Decimals of a score that people see: what lies beyond is rounding."""
+
+
+def to_scores(confidences: NDArray[np.float64] | float) -> NDArray[np.int64]:
+    """Return -log(1 - confidence) in whole units; a confidence of 1 is taken as just below."""
+    scores: NDArray[np.int64] = np.rint(-np.log1p(-np.minimum(confidences, MOST_CERTAIN)) * UNIT).astype(np.int64)
+    return scores
+
+
+def to_confidences(scores: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the confidence behind a score, or behind a sum of scores (noisy-or)."""
+    return -np.expm1(-scores / UNIT)
+
+
+def shown_scores(keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the scores, from 0 to 1, that people see of candidates with these keys."""
+    return to_confidences(keys).round(DIGITS) + 0.0  # 0, not -0, for a key of 0
+
+
+def count_confidences(
+    options: RankOptions, types: NDArray[np.uint8], support: NDArray[np.int32], predictions: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return what rules with these counts count for: their smoothed confidence times the factor of their type."""
+    factors = np.ones(256)
+    for name, factor in options.weights.items():
+        factors[RuleType(name).code] = factor
+    divisors = predictions + np.float64(options.smoothing)
+    divisors[predictions == 0] = np.inf
+    confidences: NDArray[np.float64] = support / divisors * factors[types]
+    return confidences

@@ -1,0 +1,325 @@
+"""Chooses the rules that can lift a fact over the minimum score, and the questions to ask.
+
+`Finder`: finds the facts of some subjects, on any thread or machine.
+
+Indexes B rules by body: one trie, whose ends are bodies, and the rules of each body.
+
+`missing_facts`: every fact that the rules imply and no split states, in columns of ids, some subjects at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base.errors import OptionError
+from anyburl.data.dataset import SPLITS, Dataset
+from anyburl.graph.lookup import held_by
+from anyburl.models.tuned.fallback import Fallback
+from anyburl.models.tuned.listing import TOP_K, take_groups
+from anyburl.models.tuned.model import TunedModel
+from anyburl.models.tuned.observations import Lists, logistic, rows_of
+from anyburl.models.tuned.reranker import TunedReranker
+from anyburl.ranking.arrays import (
+    QueryArrays,
+    RuleIndex,
+    TrieIndex,
+    Workspace,
+    empty_answers,
+    empty_candidates,
+    empty_firings,
+    empty_walk,
+    offsets_of,
+)
+from anyburl.ranking.backend import NO_GROUPS, Progress, ReadyRules
+from anyburl.ranking.index import cut_levels, freeze, readings, shown_scores, to_confidences, to_scores
+from anyburl.ranking.kernel_order import n_columns
+from anyburl.ranking.options import Aggregation
+from anyburl.ranking.queries import single_query
+from anyburl.ranking.ranker import Ranker, make_ready
+from anyburl.reasoning.completion.arrays import (
+    BodyRules,
+    FactArrays,
+    FindSpace,
+    ListArrays,
+    Stopped,
+    empty_facts,
+    empty_lists,
+    empty_shelf,
+)
+from anyburl.reasoning.completion.facts import FactColumns, merge_directions
+from anyburl.reasoning.completion.kernel import find_facts
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import RuleType
+
+ROOM = 1 << 16  # for firings, ends of bodies and facts; it grows where that is too little
+LISTS = 1 << 12
+AT = Stopped()
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Answers (s, d, ?) for every d of `heads`, leaving out what the graph states.
+
+    Answers with a key of at least `least[d]` are facts. With `groups` of rules, the `longest_list` best candidates of
+    each question are listed with their evidence, and followed by those of at least `least[d]`.
+    """
+
+    ready: ReadyRules  # its trie is that of all bodies
+    bodies: BodyRules
+    aggregation: Aggregation
+    heads: NDArray[np.int32]
+    least: NDArray[np.int64]
+    groups: NDArray[np.uint8] = field(default_factory=lambda: NO_GROUPS)
+    longest_list: int = 0
+    _spare: SimpleQueue[FindSpace] = field(default_factory=SimpleQueue, repr=False, compare=False)
+
+    def __call__(self, subjects: NDArray[np.int32]) -> tuple[FactArrays, ListArrays]:
+        """Return the facts of some subjects, one after the other, and their lists."""
+        ready, space = self.ready, self._take()
+        protocol = ready.protocol(self.aggregation, self.longest_list)
+        room = max(ROOM, ready.graph.n_entities + 1)
+        facts, lists = empty_facts(room, n_columns(self.groups)), empty_lists(LISTS)
+        query, best = single_query(0, 0, np.empty(0, np.int32)), np.empty(max(self.longest_list, 1), np.int32)
+        own = subjects.copy(), self.heads.copy(), self.least.copy()  # kernels are compiled for arrays of one's own
+        found: list[tuple[FactArrays, ListArrays]] = []
+        space.stopped[:] = 0
+        while space.stopped[AT.subject] < len(subjects):
+            find_facts(
+                ready.graph, ready.index, self.bodies, *own, query, protocol, self.groups, best, space, facts, lists
+            )
+            n_facts, n_lists = int(space.stopped[AT.facts]), int(space.stopped[AT.questions])
+            found.append((_cut(facts, n_facts), _cut(lists, n_lists)))
+            space = _enlarged(space)
+        self._spare.put(space)
+        return _joined([part for part, _ in found], facts), _joined([part for _, part in found], lists)
+
+    def _take(self) -> FindSpace:
+        try:
+            return self._spare.get_nowait()
+        except Empty:
+            n_entities, longest = self.ready.graph.n_entities, self.ready.longest
+            answering = Workspace(empty_walk(n_entities, longest), empty_candidates(n_entities), empty_firings(ROOM))
+            shelf = empty_shelf(self.bodies, 2 * self.ready.graph.n_relations, empty_firings(ROOM))
+            gathered = empty_firings(max(ROOM, self.longest_list))
+            weights = np.zeros((n_entities + 1, 4), np.int64)
+            return FindSpace(answering, shelf, weights, gathered, np.zeros(len(Stopped()), np.int64))
+
+    def __reduce__(self) -> Any:
+        fields = self.ready, self.bodies, self.aggregation, self.heads, self.least, self.groups, self.longest_list
+        return Finder, fields
+
+
+def _enlarged(space: FindSpace) -> FindSpace:
+    """Return the buffers with as much room as the kernel asked for."""
+    if space.stopped[AT.firings]:
+        firings = empty_firings(2 * int(space.stopped[AT.firings]))
+        space = space._replace(answering=space.answering._replace(firings=firings))
+    if space.stopped[AT.ends]:
+        ends = empty_firings(2 * int(space.stopped[AT.ends]))
+        space = space._replace(shelf=space.shelf._replace(ends=ends))
+    if space.stopped[AT.gathered]:
+        space = space._replace(gathered=empty_firings(2 * int(space.stopped[AT.gathered])))
+    return space
+
+
+def _cut(columns: Any, n: int) -> Any:
+    return type(columns)(*(column[:n].copy() for column in columns))
+
+
+def _joined(parts: list[Any], like: Any) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return _cut(like, 0)
+    return type(like)(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def index_bodies(rules: RuleSet, index: RuleIndex, *, both_ways: bool) -> tuple[RuleIndex, BodyRules]:
+    """Index the B rules by body, read forward only or both ways; return the index with a trie of all bodies."""
+    chosen = np.flatnonzero(rules.type == RuleType.BINARY.code)
+    heads, bodies, rows = readings(rules, chosen)
+    if not both_ways:
+        heads, bodies, rows = heads[: len(chosen)], bodies[: len(chosen)], rows[: len(chosen)]
+    order = np.lexsort(bodies.T[::-1])
+    heads, bodies, rows = heads[order], bodies[order], rows[order]
+    changes = np.ones(len(bodies), np.bool_)
+    changes[1:] = (bodies[1:] != bodies[:-1]).any(axis=1)
+    numbers = np.cumsum(changes) - 1
+    different = bodies[changes]
+    keys = np.column_stack([np.zeros(len(different), np.int32), different])
+    trie = cut_levels(keys, np.arange(len(keys)), np.zeros(len(keys), np.int32), 1)
+    found = BodyRules(
+        rule_offsets=offsets_of(numbers, len(different)),
+        bodies=numbers.astype(np.int32),
+        heads=heads.astype(np.int32),
+        codes=_codes(index.trie, len(rules))[rows],
+        rows=rows.astype(np.int32),
+    )
+    nothing_below = np.zeros(len(trie.codes), np.int64)
+    for made in (trie, found, nothing_below):
+        freeze(made)
+    return index._replace(trie=trie, best_below=nothing_below), found
+
+
+def _codes(trie: TrieIndex, n_rules: int) -> NDArray[np.int32]:
+    """Return the code of each rule that ends in the trie, 0 for the others."""
+    ending = trie.rows >= 0
+    codes = np.zeros(n_rules, np.int32)
+    codes[trie.rows[ending]] = trie.codes[ending]
+    return codes
+
+
+ROUNDING = 1e-11  # more than scores, as people see them, are rounded by
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Search:
+    """Finds the facts of some subjects: those with at least the least score of their relation.
+
+    A question's answers are facts by their own scores, or by those that a model gives to its best candidates.
+    """
+
+    finder: Finder
+    least: Scores  # by relation
+    rows: NDArray[np.int64] | None  # of the rules in use, None: of all
+    model: TunedModel | None
+    fallback: Fallback | None = None  # whose columns the model knows
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether both questions of a fact are asked: they may give it different scores."""
+        return len(self.finder.heads) > 0 and int(self.finder.heads.max()) >= len(self.least)
+
+    def __call__(self, subjects: NDArray[np.int32]) -> FactColumns:
+        """Return the facts that are answers to questions about these entities."""
+        found, lists = self.finder(subjects)
+        keys = found.keys
+        if self.model is not None and self.fallback is not None:
+            keys = self._judged(found, lists, self.model, self.fallback)
+        facts = FactColumns.of_answers(found, shown_scores(keys), len(self.least))
+        facts = facts.take(facts.scores >= self.least[facts.triples[:, 1]])
+        return facts if self.rows is None else replace(facts, rules=self.rows[facts.rules].astype(np.int32))
+
+    def _judged(self, found: FactArrays, lists: ListArrays, model: TunedModel, fallback: Fallback) -> NDArray[np.int64]:
+        """Return keys that stand for the model's scores of listed candidates; what follows a list stays below it."""
+        sizes = lists.sizes + lists.n_later
+        questions = np.repeat(np.arange(len(sizes)), sizes)
+        places = np.arange(len(questions)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        listed = places < lists.sizes[questions]
+        nothing, offsets = np.empty(0, np.int32), np.zeros(len(sizes) + 1, np.int64)
+        queries = QueryArrays(lists.entities, lists.relations, offsets, nothing, offsets, nothing)
+        answers = empty_answers(len(sizes), 0, 0)._replace(n_candidates=lists.n_candidates)
+        best = Lists(lists.sizes, found.candidates[listed], found.evidence[listed])
+        fits = fallback.columns(queries.entities, queries.relations, best.questions, best.candidates)
+        scores = np.empty(len(questions))
+        scores[listed] = logistic(model.scores(rows_of(self.finder.ready, queries, answers, best, fits)))
+        lowest = np.ones(len(sizes))
+        np.minimum.at(lowest, questions[listed], scores[listed])
+        scores[~listed] = to_confidences(found.keys[~listed]) * lowest[questions[~listed]]
+        return to_scores(scores)
+
+
+def make_search(ranker: Ranker, least: Scores) -> Search:
+    """Choose the rules and questions for facts with at least the `least` score of their relation (inf: none).
+
+    Where the best rule decides, only rules of at least that score matter; elsewhere, all rules with such a head do. One
+    question of each fact is enough, (s, r, ?), unless a model judges its answers or there are rules without a body,
+    which answer one question only.
+    """
+    reranker = ranker.reranker if isinstance(ranker.reranker, TunedReranker) else None
+    model = reranker.model if reranker else None
+    if reranker is not None and reranker.other is not None:
+        raise OptionError(
+            'aggregation="hybrid" ranks the answers to questions; to find all missing facts, take "tuned" or another'
+        )
+    lister, n_relations = ranker.lister(), ranker.graph.n_relations
+    rows = _rows_that_matter(lister, least, by_best_rule=model is None and lister.aggregation.n_counted == 1)
+    rules = lister.rules if rows is None else lister.rules.take(rows)
+    ready = lister.ready
+    if rows is not None:
+        ready = make_ready(lister.graph, rules, lister.options, block_connected=lister.block_connected)
+    both_ways = model is not None or bool((rules.lengths == 0).any())
+    wanted = np.flatnonzero(np.isfinite(least)).astype(np.int32)
+    index, bodies = index_bodies(rules, ready.index, both_ways=both_ways)
+    keys = to_scores(np.where(np.isfinite(least), np.maximum(least - ROUNDING, 0), 1))
+    groups = NO_GROUPS if reranker is None or model is None else reranker.groups
+    finder = Finder(
+        replace(ready, index=index),
+        bodies,
+        lister.aggregation,
+        np.concatenate([wanted, wanted + n_relations]).astype(np.int32) if both_ways else wanted,
+        np.concatenate([keys, keys]),
+        groups if rows is None or not len(groups) else take_groups(groups, rows),
+        TOP_K if model else 0,
+    )
+    fallback = reranker.fallback(ranker) if reranker and model else None
+    return Search(finder, least, rows, model and replace(model, threads=1), fallback)
+
+
+def _rows_that_matter(ranker: Ranker, least: Scores, *, by_best_rule: bool) -> NDArray[np.int64] | None:
+    """Return the rules that can lift a fact over its least score; None if that may be any."""
+    least_of_rules, least_binary = least[ranker.rules.head % ranker.graph.n_relations], ranker.aggregation.least_binary
+    confidences = ranker.confidences(np.arange(len(ranker.rules))) if by_best_rule or least_binary else np.empty(0)
+    if by_best_rule:
+        return np.flatnonzero(confidences >= least_of_rules - ROUNDING)
+    kept = np.isfinite(least_of_rules)
+    if least_binary:
+        kept &= (ranker.rules.type != RuleType.BINARY.code) | (to_scores(confidences) >= to_scores(least_binary))
+    return None if kept.all() else np.flatnonzero(kept)
+
+
+SUBJECTS_AT_A_TIME = 64
+LISTED_AT_A_TIME = 16  # where candidates are listed with their evidence
+
+
+def missing_facts(
+    ranker: Ranker,
+    dataset: Dataset,
+    least: NDArray[np.float64],
+    *,
+    stated: Sequence[str] = SPLITS,
+    subjects: NDArray[np.int32] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[FactColumns]:
+    """Yield the facts with at least the `least` score of their relation (inf: none) that no split of `stated` holds.
+
+    A fact's score is what it has as an answer: to (s, r, ?) or to (?, r, o), whichever is higher. Those of a subject
+    come together. `subjects` are the ids of those that matter, by default all; `progress` is called with the number of
+    entities asked about.
+    """
+    search = make_search(ranker, least)
+    entities = np.arange(ranker.graph.n_entities, dtype=np.int32)
+    if subjects is not None and not search.both_ways:
+        entities = np.unique(subjects)
+    found = _found(ranker, search, entities, progress)
+    if search.both_ways:
+        found = merge_directions(found if subjects is None else _only_about(found, subjects))
+    bits = np.uint8(sum(1 << SPLITS.index(split) for split in stated))
+    for facts in found:
+        yield facts.take(held_by(dataset, facts.triples) & bits == 0)
+
+
+def _found(
+    ranker: Ranker, search: Search, entities: NDArray[np.int32], progress: Progress | None
+) -> Iterator[FactColumns]:
+    if not len(search.finder.heads):
+        return
+    size = LISTED_AT_A_TIME if search.model else SUBJECTS_AT_A_TIME
+    parts = [entities[start : start + size] for start in range(0, len(entities), size)]
+    for part, facts in zip(parts, ranker.backend.map(search, parts), strict=True):
+        if progress:
+            progress(len(part))
+        yield facts
+
+
+def _only_about(found: Iterator[FactColumns], subjects: NDArray[np.int32]) -> Iterator[FactColumns]:
+    for facts in found:
+        yield facts.take(np.isin(facts.triples[:, 0], subjects))

@@ -1,0 +1,213 @@
+"""Ranks a split and returns metrics with their protocol.
+
+What an answer is ranked against: all entities, or a few drawn at random, as in GraIL and later papers.
+
+Among negatives drawn at random, a rank depends on nothing but the full rank: it is drawn, or its mean computed, from
+how many rivals are better and how many tie.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl import __version__
+from anyburl.base.checking import callback
+from anyburl.base.errors import DataError, InvalidOptionError
+from anyburl.data.dataset import SPLITS, Dataset
+from anyburl.models.tuned.reranker import TunedReranker
+from anyburl.models.tuned.train import Tuning
+from anyburl.ranking.arrays import AnswerArrays, QueryArrays
+from anyburl.ranking.backend import Progress
+from anyburl.ranking.options import PROTOCOLS
+from anyburl.ranking.queries import Ranks, make_queries, target_ranks
+from anyburl.ranking.ranker import Ranker
+from anyburl.reasoning.metrics import (
+    HITS,
+    Metrics,
+    bootstrap_interval,
+    grouped,
+    mrr_lower_bound,
+    summarise,
+    summarise_random,
+)
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import RuleType
+
+N_NEGATIVES = 49
+AT_A_TIME = 1 << 22  # numbers held in memory
+
+Ints = NDArray[np.int64]
+
+
+def check_protocol(protocol: str) -> None:
+    """Refuse what is no protocol."""
+    if protocol not in PROTOCOLS:
+        raise InvalidOptionError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
+
+
+def count_rivals(queries: QueryArrays, answers: AnswerArrays, n_entities: int) -> Ints:
+    """Return against how many entities each target is ranked."""
+    sizes = np.diff(queries.target_offsets)
+    rivals: Ints = np.repeat(n_entities - answers.n_excluded - sizes, sizes)
+    return rivals
+
+
+def sample_ranks(ranks: Ranks, n_rivals: Ints, seed: int = 0) -> Ranks:
+    """Return ranks against `N_NEGATIVES` rivals drawn without replacement; all where there are fewer."""
+    rng = np.random.default_rng(seed)
+    better, tied, worse = _split(ranks, n_rivals)
+    n_drawn = np.minimum(N_NEGATIVES, better + tied + worse)
+    drawn_better = rng.hypergeometric(better, tied + worse, n_drawn)
+    drawn_tied = rng.hypergeometric(tied, worse, n_drawn - drawn_better)
+    return Ranks(1 + drawn_better, 1 + drawn_better + drawn_tied)
+
+
+def estimate_sampled(ranks: Ranks, n_rivals: Ints) -> dict[str, float]:
+    """Return the means of hits@k and MRR that `sample_ranks` has over all draws, ties counted half."""
+    if not len(n_rivals):
+        return {**{f"hits@{k}": 0.0 for k in HITS}, "mrr": 0.0}
+    cases, counts = np.unique(np.column_stack(_split(ranks, n_rivals)), axis=0, return_counts=True)
+    drawn = np.arange(N_NEGATIVES + 1)
+    rank = 1 + drawn[:, None] + drawn[None, :] / 2
+    values = {**{f"hits@{k}": (rank <= k).astype(np.float64) for k in HITS}, "mrr": 1 / rank}
+    totals = dict.fromkeys(values, 0.0)
+    size = AT_A_TIME // rank.size
+    for start in range(0, len(cases), size):
+        chances = _chances(cases[start : start + size]) * counts[start : start + size, None, None]
+        for name, value in values.items():
+            totals[name] += float((chances * value).sum())
+    return {name: total / len(n_rivals) for name, total in totals.items()}
+
+
+def _split(ranks: Ranks, n_rivals: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return how many rivals are better, tie, and are worse."""
+    better, tied = ranks.optimistic - 1, ranks.pessimistic - ranks.optimistic
+    return better, tied, np.maximum(n_rivals - better - tied, 0)
+
+
+def _chances(cases: Ints) -> NDArray[np.float64]:
+    """Return the chance of drawing this many better and tied rivals, for each case: (cases, better, tied)."""
+    better, tied, worse = (column[:, None, None] for column in cases.T)
+    n_drawn = np.minimum(N_NEGATIVES, better + tied + worse)
+    drawn = np.arange(N_NEGATIVES + 1)
+    first, second = drawn[None, :, None], drawn[None, None, :]
+    rest = n_drawn - first - second
+    possible = (first <= better) & (second <= tied) & (rest >= 0) & (rest <= worse)
+    logarithms = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, cases.sum(axis=1).max() + 1)))])
+
+    def choose(n: Ints, k: Ints) -> NDArray[np.float64]:
+        k = np.clip(k, 0, n)
+        return np.asarray(logarithms[n] - logarithms[k] - logarithms[n - k])
+
+    chances = choose(better, first) + choose(tied, second) + choose(worse, rest)
+    return np.where(possible, np.exp(chances - choose(better + tied + worse, n_drawn)), 0.0)
+
+
+def evaluate_split(
+    ranker: Ranker,
+    dataset: Dataset,
+    split: str,
+    seconds: Mapping[str, float],
+    progress: Progress | None = None,
+    *,
+    protocol: str = "all",
+    seed: int = 0,
+) -> Metrics:
+    """Rank both queries of every triple of `split` and return the filtered metrics.
+
+    `seconds` holds how long it took to make the ranker; `progress` is called with the number of questions answered.
+    `protocol` says against whom answers are ranked, see `protocol.py`.
+    """
+    check_protocol(protocol)
+    callback("progress", progress)
+    ranker.check_data(dataset)
+    table = dataset.split(split)
+    if not len(table):
+        raise DataError(f"{dataset.name} has no triples in its {split} split")
+    known = [dataset.split(name).triples for name in SPLITS]
+    queries, places = make_queries(table.triples, known, dataset.vocabulary.n_relations)
+    started = time.perf_counter()
+    answers = ranker.answer(queries, progress=progress)
+    n_entities = dataset.vocabulary.n_entities
+    ranks, n_rivals = target_ranks(queries, answers, n_entities).at(places), count_rivals(queries, answers, n_entities)
+    took = {
+        "index": seconds.get("index", 0.0),
+        "tune": seconds.get("tune", 0.0),
+        "rank": time.perf_counter() - started,
+    }
+    types = _best_types(ranker.rules, answers.target_rules[places])
+    tuning = ranker.reranker.tuning if isinstance(ranker.reranker, TunedReranker) else None
+    told: dict[str, object] = {"ranked_against": protocol}
+    estimated = {}
+    if protocol != "all":
+        told |= {"negatives": N_NEGATIVES, "seed": seed}
+    if protocol == "sampled":
+        ranks = sample_ranks(ranks, n_rivals[places], seed)
+    if protocol == "estimated":
+        estimated = {"estimated": estimate_sampled(ranks, n_rivals[places])}
+    found = summarise_ranks(ranks, types, ranker, dataset, split, took, tuning)
+    return replace(found, protocol={**found.protocol, **told}, metrics={**found.metrics, **estimated})
+
+
+def _best_types(rules: RuleSet, best: NDArray[np.int32]) -> NDArray[np.str_]:
+    """Return the type of the best rule behind each target, "none" where no rule predicts it."""
+    names = np.array([*(str(name) for name in RuleType), "none"])
+    codes = np.where(best >= 0, rules.type[np.maximum(best, 0)] if len(rules) else 0, len(RuleType))
+    return np.asarray(names[codes])
+
+
+def summarise_ranks(
+    ranks: Ranks,
+    types: NDArray[np.str_],
+    ranker: Ranker,
+    dataset: Dataset,
+    split: str,
+    seconds: dict[str, float],
+    tuning: Tuning | None = None,
+) -> Metrics:
+    """Put the metrics and their protocol together."""
+    options, table = ranker.options, dataset.split(split)
+    realistic = ranks.of("realistic")
+    n = len(table)
+    labels = dataset.vocabulary.relations.to_list()
+    per_relation = grouped(realistic, np.concatenate([table.triples[:, 1]] * 2))
+    by_relation = [{"relation": labels[relation], **figures} for relation, figures in per_relation.items()]
+    return Metrics(
+        protocol={
+            "data": dataset.name,
+            "fingerprint": dataset.fingerprint,
+            "split": split,
+            "queries": 2 * n,
+            "filtered": True,
+            "ties": "realistic",
+            "block_connected": ranker.block_connected,
+            "block_connected_choice": options.block_connected,
+            "aggregation": options.aggregation,
+            "smoothing": options.smoothing,
+            "weights": dict(options.weights),
+            "object_identity": options.object_identity,
+            "fallback": options.fallback or tuning is not None,
+            "rules": len(ranker.rules),
+            **({} if tuning is None else {"tuned": tuning.described()}),
+            "anyburl": __version__,
+        },
+        metrics={
+            **summarise(realistic),
+            "mrr_lower_bound": mrr_lower_bound(realistic, options.top_k),
+            "mrr_lower_bound_k": options.top_k,
+            "optimistic": summarise(ranks.of("optimistic")),
+            "pessimistic": summarise(ranks.of("pessimistic")),
+            "random": summarise_random(ranks),
+            "interval": bootstrap_interval(realistic),
+        },
+        by_direction={"object": summarise(realistic[:n]), "subject": summarise(realistic[n:])},
+        by_relation=sorted(by_relation, key=lambda row: -row["queries"]),
+        by_rule_type=grouped(realistic, types),
+        seconds={name: round(value, 3) for name, value in seconds.items()},
+        ranks=ranks,
+    )

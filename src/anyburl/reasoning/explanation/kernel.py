@@ -1,0 +1,214 @@
+"""Find the facts behind a prediction, depth first and under object identity: no entity stands for two terms.
+
+A body is a path of directed relations; place i is the term after i steps, so place 0 is the head's variable.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base.jit import inlined, kernel, part
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import has_edge, inverse, steps
+from anyburl.reasoning.explanation.arrays import GroundingSearch, Sought
+
+
+@kernel
+def degree_along(graph: GraphArrays, entity: int, relation: int) -> int:
+    """Return how many entities the directed `relation` leads to."""
+    start, end = steps(graph, entity, relation)
+    return end - start
+
+
+@inlined
+def is_free(taken: NDArray[np.int32], n: int, entity: int, sought: Sought) -> bool:
+    """Whether one more variable may stand for `entity`, after the first `n` of `taken`."""
+    if not sought.object_identity:
+        return True
+    if entity in (sought.end, sought.avoided):
+        return False
+    for i in range(n):
+        if taken[i] == entity:
+            return False
+    return True
+
+
+@kernel
+def find_walks(
+    graph: GraphArrays,
+    body: NDArray[np.int32],
+    sought: Sought,
+    most_tried: int,
+    search: GroundingSearch,
+    out: NDArray[np.int32],
+) -> int:
+    """Write walks along `body`; return how many.
+
+    Stops when the rows of `out` are full, or with what there is (if anything) after `most_tried` entities.
+    """
+    length, start, end = len(body), sought.start, sought.end
+    n_walked = length if end < 0 else length - 1  # a step to a given end is looked up, not walked
+    if n_walked == 0:
+        if length > 0 and has_edge(graph, start, int(body[0]), end):
+            out[0, 0], out[0, 1] = start, end
+            return 1
+        return 0
+    last_step = int(body[length - 1])
+    end_start, end_end = 0, 0
+    if end >= 0:
+        end_start, end_end = steps(graph, end, inverse(graph, last_step))
+    search.nodes[0] = start
+    search.next_rows[0], search.end_rows[0] = steps(graph, start, int(body[0]))
+    n_found, n_tried, depth = 0, 0, 0
+    from_end = False
+    if n_walked == 1 and end >= 0 and end_end - end_start < search.end_rows[0] - search.next_rows[0]:
+        from_end = True
+        search.next_rows[0], search.end_rows[0] = end_start, end_end
+    while depth >= 0:
+        if search.next_rows[depth] >= search.end_rows[depth]:
+            depth -= 1
+            continue
+        entity = int(graph.targets[search.next_rows[depth]])
+        search.next_rows[depth] += 1
+        n_tried += 1
+        if n_found > 0 and n_tried > most_tried:
+            return n_found
+        if not is_free(search.nodes, depth + 1, entity, sought):
+            continue
+        search.nodes[depth + 1] = entity
+        if depth + 1 < n_walked:
+            depth += 1
+            search.next_rows[depth], search.end_rows[depth] = steps(graph, entity, int(body[depth]))
+            if depth == n_walked - 1 and end >= 0:
+                # What lies next to both ends: the shorter list is gone through, the longer one looked up.
+                from_end = end_end - end_start < search.end_rows[depth] - search.next_rows[depth]
+                if from_end:
+                    search.next_rows[depth], search.end_rows[depth] = end_start, end_end
+            continue
+        if end >= 0:
+            before = int(search.nodes[depth])
+            if from_end and not has_edge(graph, before, int(body[depth]), entity):
+                continue
+            if not from_end and not has_edge(graph, entity, last_step, end):
+                continue
+            out[n_found, length] = end
+        for place in range(n_walked + 1):
+            out[n_found, place] = search.nodes[place]
+        n_found += 1
+        if n_found == len(out):
+            return n_found
+    return n_found
+
+
+@kernel
+def find_first_walks(
+    graph: GraphArrays,
+    bodies: NDArray[np.int32],
+    lengths: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    avoided: NDArray[np.int32],
+    object_identity: bool,
+    search: GroundingSearch,
+    out: NDArray[np.int32],
+) -> None:
+    """Write the first walk along each body; -1 where there is none."""
+    for i in range(len(lengths)):
+        out[i] = -1
+        sought = Sought(int(np.int64(starts[i])), int(np.int64(ends[i])), int(np.int64(avoided[i])), object_identity)
+        find_walks(graph, bodies[i, : lengths[i]], sought, 0, search, out[i : i + 1])
+
+
+@inlined
+def chosen_place(length: int, end: int, missing: int, depth: int) -> int:
+    """Return the place that is filled at `depth`: those before the missing atom first.
+
+    Then those after it, backward from the end; forward where the end is free.
+    """
+    return depth + 1 if depth < missing or end < 0 else length - 1 - (depth - missing)
+
+
+@inlined
+def open_choice(
+    graph: GraphArrays, body: NDArray[np.int32], end: int, missing: int, depth: int, search: GroundingSearch
+) -> None:
+    """Set the rows to choose from at `depth`: of `targets`, or of `domains` right after the missing atom if the end is
+    free.
+    """
+    place = chosen_place(len(body), end, missing, depth)
+    if end < 0 and depth == missing:
+        after = body[missing + 1]
+        search.next_rows[depth] = graph.domain_offsets[after]
+        search.end_rows[depth] = graph.domain_offsets[after + 1]
+    elif end < 0 or depth < missing:
+        rows = steps(graph, int(search.nodes[depth]), int(body[depth]))
+        search.next_rows[depth], search.end_rows[depth] = rows
+    else:
+        rows = steps(graph, int(search.nodes[place + 1]), inverse(graph, int(body[place])))
+        search.next_rows[depth], search.end_rows[depth] = rows
+
+
+@part
+def holds_but_for(
+    graph: GraphArrays, body: NDArray[np.int32], sought: Sought, missing: int, most_tried: int, search: GroundingSearch
+) -> bool:
+    """Whether all atoms of `body` but the one at `missing` can hold; `search.nodes` is then the path.
+
+    An end that is free stands as -1 if only the missing atom leads there. Gives up after `most_tried` entities.
+    """
+    length, start, end = len(body), sought.start, sought.end
+    is_open = end < 0 and missing == length - 1
+    n_choices = length if end < 0 and not is_open else length - 1
+    search.nodes[0], search.nodes[length] = start, end
+    search.taken[0] = start
+    depth, n_tried = 0, 0
+    if n_choices > 0:
+        open_choice(graph, body, end, missing, 0, search)
+    while depth < n_choices:
+        if search.next_rows[depth] >= search.end_rows[depth]:
+            if depth == 0:
+                return False
+            depth -= 1
+            continue
+        row = search.next_rows[depth]
+        search.next_rows[depth] += 1
+        n_tried += 1
+        if n_tried > most_tried:
+            return False
+        from_domain = end < 0 and depth == missing
+        entity = int(graph.domains[row]) if from_domain else int(graph.targets[row])
+        if not is_free(search.taken, depth + 1, entity, sought):
+            continue
+        search.nodes[chosen_place(length, end, missing, depth)] = entity
+        search.taken[depth + 1] = entity
+        depth += 1
+        if depth < n_choices:
+            open_choice(graph, body, end, missing, depth, search)
+    return True
+
+
+@kernel
+def first_near_miss(
+    graph: GraphArrays,
+    bodies: NDArray[np.int32],
+    lengths: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    avoided: NDArray[np.int32],
+    object_identity: bool,
+    most_tried: int,
+    search: GroundingSearch,
+) -> tuple[int, int]:
+    """Return the first of some rules that lacks one fact only, and which atom that is; (-1, -1) if none does.
+
+    `search.nodes` is then the path of its body.
+    """
+    for i in range(len(lengths)):
+        body = bodies[i, : lengths[i]]
+        sought = Sought(int(np.int64(starts[i])), int(np.int64(ends[i])), int(np.int64(avoided[i])), object_identity)
+        for back in range(lengths[i]):
+            missing = int(lengths[i]) - 1 - back
+            if holds_but_for(graph, body, sought, missing, most_tried, search):
+                return i, missing
+    return -1, -1

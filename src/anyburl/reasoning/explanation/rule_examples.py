@@ -1,0 +1,295 @@
+"""`examine_rule`: where a rule is right, where it is wrong, and what new facts it predicts.
+
+An *example* is a prediction that train states. A *counter-example* is one that no split states and that the partial
+completeness assumption judges to be wrong: train states other facts of the head's relation about the same subject (or
+the same object, whichever is the more functional direction of the relation). What remains is *new*: predictions that
+train does not state and nothing speaks against, those that valid or test state among them.
+
+The facts that make a rule predict a triple.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base import checking
+from anyburl.data.dataset import Dataset
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.graph.arrays import inverses
+from anyburl.graph.lookup import Ids, held_by, known_answers, split_names
+from anyburl.ranking.ranker import Ranker
+from anyburl.reasoning.explanation.arrays import Sought, empty_search
+from anyburl.reasoning.explanation.kernel import degree_along, find_walks
+from anyburl.reasoning.explanation.record import Fact, Grounding, OpenFact
+from anyburl.rules.rule import Rule
+from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import RuleType
+
+MOST_TRIED = 200_000
+"""Once there is a grounding, others are looked for among this many entities."""
+
+
+class Task(NamedTuple):
+    """A body to be grounded: from the head's variable to an end (-1: anywhere), avoiding the head's constant."""
+
+    body: NDArray[np.int32]
+    start: int
+    end: int
+    avoided: int
+
+
+def make_task(rules: RuleSet, row: int, triple: Ids) -> Task:
+    """Return what has to hold for the rule at `row` to predict `triple`."""
+    subject, _, object = triple
+    body = rules.bodies[rules.body[row]]
+    body = body[body >= 0]
+    if rules.type[row] == RuleType.BINARY.code:
+        return Task(body, subject, object, -1)
+    start = subject if rules.head[row] < rules.vocabulary.n_relations else object
+    return Task(body, start, int(rules.body_constant[row]), int(rules.head_constant[row]))
+
+
+def find_groundings(ranker: Ranker, row: int, triple: Ids, limit: int) -> tuple[Grounding, ...]:
+    """Return up to `limit` groundings of the rule at `row` that predict `triple`."""
+    task = make_task(ranker.rules, row, triple)
+    if limit < 1 or not len(task.body):
+        return ()
+    return tuple(walk_facts(ranker.vocabulary, task.body, walk) for walk in find_task_walks(ranker, task, limit))
+
+
+def find_task_walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
+    """Return up to `limit` walks from the start; they are looked for from the end if that has fewer neighbours."""
+    graph, length = ranker.ready.graph, len(task.body)
+    backward = inverses(task.body[::-1], graph.n_relations)
+    out = np.empty((limit, length + 1), np.int32)
+    from_end = task.end >= 0 and degree_along(graph, task.end, int(backward[0])) < degree_along(
+        graph, task.start, int(task.body[0])
+    )
+    body, start, end = (
+        (backward, task.end, task.start) if from_end else (np.ascontiguousarray(task.body), task.start, task.end)
+    )
+    sought = Sought(start, end, task.avoided, ranker.options.object_identity)
+    n = find_walks(graph, body, sought, MOST_TRIED, empty_search(length), out)
+    walks = out[:n, ::-1] if from_end else out[:n]
+    return [[int(entity) for entity in walk] for walk in walks]
+
+
+def walk_facts(vocabulary: Vocabulary, body: Sequence[int] | NDArray[np.int32], walk: Sequence[int]) -> Grounding:
+    """Return the facts along a walk; a step to `self` is a reflexive fact."""
+    facts = (step_fact(vocabulary, int(d), a, b) for d, a, b in zip(body, walk[:-1], walk[1:], strict=True))
+    return tuple((str(s), r, str(o)) for s, r, o in facts)
+
+
+def step_fact(vocabulary: Vocabulary, relation: int, here: int, there: int) -> OpenFact:
+    """Return one step along a directed relation as a fact; -1 (anything) becomes None."""
+    n_relations, self_id = vocabulary.n_relations, vocabulary.self_id
+    here, there = (there if here == self_id else here), (here if there == self_id else there)
+    subject, object = (here, there) if relation < n_relations else (there, here)
+    labels = [vocabulary.entity_label(entity) if entity >= 0 else None for entity in (subject, object)]
+    return labels[0], vocabulary.relation_label(relation % n_relations), labels[1]
+
+
+def triple_ids(vocabulary: Vocabulary, triple: Fact) -> Ids:
+    """Return the ids of a triple; an unknown label raises `UnknownLabelError`."""
+    subject, relation, object = triple
+    return vocabulary.entity_id(subject), vocabulary.relation_id(relation), vocabulary.entity_id(object)
+
+
+MOST_STARTS = 2000
+"""How many entities a rule is tried with, drawn from those that its body can start from."""
+
+WALKS_OF_A_START = 8
+WALKS_OF_A_CONSTANT = 4096
+MOST_INSTEAD = 3
+AT_A_TIME = 64
+
+
+@dataclass(frozen=True)
+class Example:
+    """A prediction of a rule, the splits that state it, and the facts of one grounding.
+
+    `instead` are entities that train states in place of the predicted one, up to three of them.
+    """
+
+    triple: Fact
+    known: tuple[str, ...]
+    facts: Grounding
+    instead: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RuleExamples:
+    """Some predictions of a rule; `is_complete` if there are no other counter-examples and new predictions."""
+
+    rule: Rule
+    examples: tuple[Example, ...]
+    counter_examples: tuple[Example, ...]
+    new_predictions: tuple[Example, ...]
+    is_complete: bool
+
+
+class _Prediction(NamedTuple):
+    triple: Ids
+    walk: list[int]  # the entities of a grounding, from the head's variable
+
+
+def examine_rule(ranker: Ranker, dataset: Dataset, row: int, *, top: int = 10, seconds: float = 0.2) -> RuleExamples:
+    """Return up to `top` examples, counter-examples and new predictions of the rule at a row of `ranker.rules`.
+
+    A rule with many predictions is tried with a sample of entities, the same each time, and for about `seconds`.
+    """
+    checking.whole("top", top, 1, checking.MOST_KEPT)
+    rule, began = ranker.rules.rule(row), time.monotonic()
+    examiner = _Examiner(ranker, dataset, row % len(ranker.rules))
+    right = examiner.examples(top, began + seconds / 2)
+    wrong, new = examiner.judge(top, began + seconds)
+    return RuleExamples(rule, tuple(right), tuple(wrong), tuple(new), not examiner.was_cut)
+
+
+class _Examiner:
+    """Finds what one rule predicts: from the facts of its head, and from its body."""
+
+    def __init__(self, ranker: Ranker, dataset: Dataset, row: int) -> None:
+        self._ranker, self._dataset, self._row = ranker, dataset, row
+        rules, graph = ranker.rules, ranker.graph
+        self._graph, self._head = graph, int(rules.head[row])
+        self._constant, self._end = int(rules.head_constant[row]), int(rules.body_constant[row])
+        self._is_binary = rules.type[row] == RuleType.BINARY.code
+        self._relation = self._head % graph.n_relations
+        body = rules.bodies[rules.body[row]]
+        self._body = np.ascontiguousarray(body[body >= 0])
+        subjects, objects = np.diff(graph.domain_offsets)[[self._relation, self._relation + graph.n_relations]]
+        self._judged_by_subject = bool(subjects >= objects)
+        self.was_cut = False  # whether there are predictions that nobody looked at
+
+    def examples(self, top: int, end: float) -> list[Example]:
+        """Return facts of train that the rule predicts, until there are enough or time is up."""
+        found: list[Example] = []
+        for triple in self._stated():
+            walks = self._first_walk(triple)
+            if walks or not len(self._body):
+                found.append(self._example(_Prediction(triple, walks[0] if walks else [])))
+            if len(found) == top or time.monotonic() > end:
+                break
+        return found
+
+    def _first_walk(self, triple: Ids) -> list[list[int]]:
+        """Return a grounding that predicts the triple, if there is one."""
+        task = make_task(self._ranker.rules, self._row, triple)
+        if task.start == task.end and self._ranker.options.object_identity:
+            return []
+        return find_task_walks(self._ranker, task, 1)
+
+    def _stated(self) -> Iterator[Ids]:
+        """Yield facts of train that can be the head."""
+        if self._is_binary:
+            for start in _sample(self._domain(self._head)):
+                for end in known_answers(self._graph, int(start), self._head):
+                    yield self._triple(int(start), int(end))
+            return
+        inverse = int(inverses(np.array([self._head], np.int32), self._graph.n_relations)[0])
+        for start in _sample(known_answers(self._graph, self._constant, inverse)):
+            # Under object identity, c h c is a fact for the head h(X,self) only.
+            if start != self._constant or not self._ranker.options.object_identity:
+                yield self._triple(int(start), -1)
+
+    def _predicted(self) -> Iterator[_Prediction]:
+        """Yield predictions of the rule, stated or not, each once for a start."""
+        if not len(self._body):
+            self.was_cut = True
+        elif self._end >= 0:
+            backward = inverses(self._body[::-1], self._graph.n_relations)
+            walks = self._walks(Task(backward, self._end, -1, self._constant), WALKS_OF_A_CONSTANT)
+            yield from (_Prediction(self._triple(walk[-1], -1), walk[::-1]) for walk in walks)
+        else:
+            domain = self._domain(int(self._body[0]))
+            self.was_cut |= len(domain) > MOST_STARTS
+            for start in _sample(domain):
+                yield from self._predicted_for(int(start))
+
+    def _predicted_for(self, start: int) -> Iterator[_Prediction]:
+        if start == self._constant and self._ranker.options.object_identity:
+            return
+        task = Task(self._body, start, -1, self._constant)
+        found = self._walks(task, WALKS_OF_A_START) if self._is_binary else find_task_walks(self._ranker, task, 1)
+        yield from (_Prediction(self._triple(start, walk[-1]), walk) for walk in found)
+
+    def _walks(self, task: Task, limit: int) -> list[list[int]]:
+        walks = find_task_walks(self._ranker, task, limit)
+        self.was_cut |= len(walks) == limit
+        return walks
+
+    def _domain(self, relation: int) -> NDArray[np.int32]:
+        walked = self._ranker.ready.graph
+        first, last = walked.domain_offsets[relation : relation + 2]
+        return walked.domains[first:last]
+
+    def _triple(self, start: int, end: int) -> Ids:
+        """Return what a grounding from `start` to `end` predicts."""
+        other = end if self._is_binary else start if self._constant == self._graph.n_entities else self._constant
+        is_forward = self._head < self._graph.n_relations
+        return (start, self._relation, other) if is_forward else (other, self._relation, start)
+
+    def judge(self, top: int, end: float) -> tuple[list[Example], list[Example]]:
+        """Return counter-examples and new predictions, until there are enough of both or time is up."""
+        wrong: dict[Ids, Example] = {}
+        new: dict[Ids, Example] = {}
+        predicted = self._predicted()
+        while said := list(islice(predicted, AT_A_TIME)):
+            bits = held_by(self._dataset, np.array([prediction.triple for prediction in said], np.int32)).tolist()
+            for prediction, held in zip(said, bits, strict=True):
+                if not held & 1:
+                    self._sort_in(prediction, [] if held else self._others(prediction.triple), wrong, new, top)
+            if len(wrong) == len(new) == top or time.monotonic() > end:
+                self.was_cut = True
+                break
+        return list(wrong.values()), list(new.values())
+
+    def _sort_in(
+        self,
+        prediction: _Prediction,
+        others: list[int],
+        wrong: dict[Ids, Example],
+        new: dict[Ids, Example],
+        top: int,
+    ) -> None:
+        kept = wrong if others else new
+        if len(kept) < top:
+            kept.setdefault(prediction.triple, self._example(prediction, others))
+        elif prediction.triple not in kept:
+            self.was_cut = True
+
+    def _others(self, triple: Ids) -> list[int]:
+        """Return what train states in place of the object, or of the subject, of a prediction."""
+        subject, relation, object = triple
+        if self._judged_by_subject:
+            found = known_answers(self._graph, subject, relation)
+        else:
+            found = known_answers(self._graph, object, relation + self._graph.n_relations)
+        return [int(other) for other in found[:MOST_INSTEAD]]
+
+    def _example(self, prediction: _Prediction, others: Sequence[int] = ()) -> Example:
+        """Return a prediction in labels."""
+        labels = self._ranker.vocabulary
+        subject, relation, object = prediction.triple
+        bits = int(held_by(self._dataset, np.array([prediction.triple], np.int32))[0])
+        return Example(
+            labels.triple_labels(subject, relation, object),
+            split_names(bits),
+            walk_facts(labels, self._body, prediction.walk),
+            tuple(labels.entity_label(other) for other in others),
+        )
+
+
+def _sample(entities: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return some of many entities, the same each time."""
+    if len(entities) <= MOST_STARTS:
+        return entities
+    return entities[np.random.default_rng(0).choice(len(entities), MOST_STARTS, replace=False)]

@@ -1,1 +1,0 @@
-"""Verdicts on predicted facts: accepted, rejected, withdrawn."""

@@ -1,0 +1,379 @@
+"""What a rule consists of, written once: `COLUMNS`, one record for each column of `RuleColumns`.
+
+Rules are columns, tens of millions of rows, never objects. Checks, concatenation, new vocabularies, comparison, Parquet
+files, run folders, prepared runs and tables of rules loop over `COLUMNS`: a new column is one field of `RuleColumns`,
+and whatever computes it. Ids and counts are checked here, when rules are made, because kernels use them unchecked. The
+checks take a few passes over each column, about 10 ms for a million rules.
+
+The formulas of confidence and other measures, from the counts of rules.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Annotated, Any, Self, get_args, get_type_hints
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from anyburl.base import checking
+from anyburl.base.errors import RuleError
+from anyburl.data.table import can_change
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.rules.rule import MAX_BODY_ATOMS
+from anyburl.rules.types import RuleType
+
+Counts = NDArray[np.int32] | NDArray[np.int64]
+
+
+def confidence(support: Counts, predictions: Counts, smoothing: float = 0) -> NDArray[np.float64]:
+    """Return support / (predictions + smoothing), 0 where there are no predictions."""
+    divisors = predictions + np.float64(smoothing)
+    divisors[predictions == 0] = np.inf
+    return support / divisors
+
+
+def value(support: Counts, predictions: Counts) -> NDArray[np.float64]:
+    """Return support times confidence: how much a rule says, and how surely."""
+    return support * confidence(support, predictions)
+
+
+def pca_confidence(support: Counts, pca_predictions: Counts) -> NDArray[np.float64]:
+    """Return the confidence under the partial completeness assumption: support / the predictions that it can judge."""
+    return confidence(support, pca_predictions)
+
+
+def head_coverage(support: Counts, head_facts: Counts) -> NDArray[np.float64]:
+    """Return which part of the facts of the head's relation a rule predicts."""
+    return confidence(support, head_facts)
+
+
+def lift(support: Counts, predictions: Counts, head_probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many times likelier the head is where the body holds than anywhere, 0 where it never holds."""
+    return confidence(support, predictions) / np.where(head_probability > 0, head_probability, np.inf)
+
+
+Rows = slice | NDArray[Any]
+Mask = NDArray[np.bool_]
+
+
+class Holds(Enum):
+    """What the numbers in a column stand for."""
+
+    RULE_TYPE = auto()  # the code of a `RuleType`
+    DIRECTED_RELATION = auto()  # relation d if d < n_relations, else d - n_relations read backward
+    BODY = auto()  # a row of the table of bodies
+    CONSTANT = auto()  # an entity, the vocabulary's `self_id`, or -1 for none
+    COUNT = auto()  # a whole number, 0 or more
+    FLAG = auto()
+    MARGIN = auto()  # how far another number may be off
+    MEASURE = auto()  # a number that takes the data to compute, see `anyburl.measure`
+
+
+IDENTITY = {Holds.RULE_TYPE, Holds.DIRECTED_RELATION, Holds.BODY, Holds.CONSTANT}
+"""Two rules with equal columns of these kinds are the same rule; the other columns say how good it is."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Describes a column. The fields that every column has are taken from its annotation in `RuleColumns`."""
+
+    holds: Holds
+    if_absent: Any = None
+    """The value of all rules in a frame or Parquet file without this column; None if such a file is refused. (Files
+    never need to have optional columns.)"""
+    filled: Callable[[Any], NDArray[Any]] | None = None
+    """Computes an optional column for rules without it, when they are joined with rules that have it. If None, the
+    joint rules do not have the column either."""
+    named_in_parts: bool = True
+    """Whether an optional column is stored with its name in the parts of a run folder. (Others are stored in order.)"""
+    heading: str = ""
+    """What tables of rules call it."""
+    most: float = 1.0
+    """The largest value of a measure; the least is 0."""
+
+    name: str = ""
+    dtype: DTypeLike = "V"
+    optional: bool = False
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the column is part of what the rule says, not of how good it is."""
+        return self.holds in IDENTITY
+
+    @property
+    def is_measure(self) -> bool:
+        return self.holds is Holds.MEASURE
+
+    def described_by(self, name: str, annotation: Any) -> Column:
+        """Return this record with the name, type and optionality of a field of `RuleColumns`."""
+        array, optional = annotation, False
+        if type(None) in get_args(annotation):
+            (array,), optional = (part for part in get_args(annotation) if part is not type(None)), True
+        (dtype,) = get_args(get_args(array)[1])
+        return dataclasses.replace(self, name=name, dtype=dtype, optional=optional)
+
+
+def _margin_of_counts(rules: RuleColumns) -> NDArray[np.float32]:
+    """Return the margins of rules without them: 0 where counts are exact, NaN (unknown) elsewhere."""
+    return np.where(rules.exact, np.float32(0), np.float32(np.nan))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RuleColumns:
+    """Rules and their scores, one column per property; all arrays are read-only.
+
+    With R relations, a directed relation d is relation d read forward if d < R, and d - R read backward
+    otherwise. Unary heads h(X, c) have d = h, heads h(c, Y) have d = h + R.
+    """
+
+    vocabulary: Vocabulary
+    bodies: NDArray[np.int32]
+    """(m, L) distinct bodies: directed relations along the path from the head's variable, padded with -1."""
+    type: Annotated[NDArray[np.uint8], Column(Holds.RULE_TYPE)]
+    """The code of each rule's `RuleType`."""
+    head: Annotated[NDArray[np.int32], Column(Holds.DIRECTED_RELATION)]
+    """Directed relation of the head; forward in binary rules."""
+    body: Annotated[NDArray[np.int32], Column(Holds.BODY)]
+    """Row of `bodies`."""
+    head_constant: Annotated[NDArray[np.int32], Column(Holds.CONSTANT)]
+    """Entity, the vocabulary's `self_id`, or -1 in binary rules."""
+    body_constant: Annotated[NDArray[np.int32], Column(Holds.CONSTANT)]
+    """Entity or `self_id` at the end of the last body atom, -1 where that is a variable."""
+    predictions: Annotated[NDArray[np.int64], Column(Holds.COUNT)]
+    support: Annotated[NDArray[np.int32], Column(Holds.COUNT)]
+    exact: Annotated[NDArray[np.bool_], Column(Holds.FLAG, if_absent=False)]
+    """Whether predictions and support are exact, not estimated from a sample."""
+    margin: Annotated[
+        NDArray[np.float32] | None, Column(Holds.MARGIN, filled=_margin_of_counts, named_in_parts=False)
+    ] = None
+    """How far the true confidence may be from that of estimated counts (95 % interval): 0 where they are exact, NaN
+    where that is not known; None if it is not known of any rule."""
+    pca_confidence: Annotated[NDArray[np.float64] | None, Column(Holds.MEASURE, heading="PCA conf.")] = None
+    """Support / the predictions that the partial completeness assumption can judge; None unless measured."""
+    head_coverage: Annotated[NDArray[np.float64] | None, Column(Holds.MEASURE, heading="head cov.")] = None
+    """Which part of the facts of the head's relation is predicted; None unless measured."""
+    lift: Annotated[NDArray[np.float64] | None, Column(Holds.MEASURE, heading="lift", most=np.inf)] = None
+    """How many times likelier the head is where the body holds than anywhere; None unless measured."""
+
+    def __post_init__(self) -> None:
+        given = {name: getattr(self, name) for name in (*REQUIRED, *self.columns)}  # what is required may be None
+        columns = {name: owned_column(name, column, COLUMNS[name].dtype) for name, column in given.items()}
+        bodies = owned_column("bodies", self.bodies, np.int32)
+        check_columns(self.vocabulary, bodies, columns)
+        vars(self).update(columns, bodies=bodies)
+
+    @classmethod
+    def empty(cls, vocabulary: Vocabulary) -> Self:
+        """Return a set without rules."""
+        columns: dict[str, Any] = {name: np.empty(0, COLUMNS[name].dtype) for name in REQUIRED}
+        return cls(vocabulary=vocabulary, bodies=np.empty((0, 1), np.int32), **columns)
+
+    @classmethod
+    def of(cls, columns: RuleColumns) -> Self:
+        """Return the same rules as an object of this class; nothing is copied."""
+        made = cls.__new__(cls)
+        made.__dict__.update(vars(columns))
+        return made
+
+    @classmethod
+    def checked_before(cls, vocabulary: Vocabulary, columns: Mapping[str, NDArray[Any]]) -> Self:
+        """Return rules of columns (and `bodies`) that were checked when they were stored; checking again is slow."""
+        made = cls.__new__(cls)
+        made.__dict__.update(columns, vocabulary=vocabulary)
+        return made
+
+    def with_checked(self, columns: Mapping[str, NDArray[Any] | None]) -> Self:
+        """Return a set with some columns replaced by others that need no check, such as parts of the same columns."""
+        made = copy.copy(self)
+        for name, column in columns.items():
+            object.__setattr__(made, name, None if column is None else _read_only(column))
+        return made
+
+    @property
+    def n_rules(self) -> int:
+        return len(self.head)
+
+    def __len__(self) -> int:
+        return len(self.head)
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns that these rules have, by name, in the order of `COLUMNS`."""
+        return {name: column for name in COLUMNS if (column := getattr(self, name)) is not None}
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """The number of body atoms of each rule."""
+        lengths: NDArray[np.int32] = (self.bodies >= 0).sum(axis=1, dtype=np.int32)[self.body]
+        return lengths
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The names of the measures that these rules have."""
+        return tuple(name for name in MEASURES if getattr(self, name) is not None)
+
+    def confidence(self, smoothing: float = 0) -> NDArray[np.float64]:
+        """Return support / (predictions + smoothing), 0 where there are no predictions."""
+        return confidence(self.support, self.predictions, checking.real("smoothing", smoothing, 0))
+
+    def take(self, index: ArrayLike) -> Self:
+        """Return the rules at some rows, in that order, or the rules that a mask marks."""
+        rows = np.asarray(index)
+        if rows.size == 0 and rows.dtype != np.bool_:
+            rows = rows.astype(np.int64)
+        if rows.ndim != 1 or rows.dtype.kind not in "biu":
+            raise TypeError(f"expected the numbers of rules or a mask, got {rows.ndim} dimensions of {rows.dtype}")
+        return self._at(rows)
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Return the rules from row `start` to row `stop`, without copying."""
+        return self._at(slice(start, stop))
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a set with some columns replaced; arrays that can be written to are copied."""
+        return dataclasses.replace(self, **changes)
+
+    def counts_by_type(self) -> dict[str, int]:
+        """Return the number of rules of each type."""
+        counts = np.bincount(self.type, minlength=len(RuleType))
+        return {str(name): int(counts[name.code]) for name in RuleType}
+
+    def counts_by_length(self) -> dict[str, int]:
+        """Return the number of rules of each type and length that occurs: {"B 1": 11, "Uc 1": 35}."""
+        width = self.bodies.shape[1] + 1
+        counts = np.bincount(self.type * np.int64(width) + self.lengths, minlength=len(RuleType) * width)
+        table = counts.reshape(len(RuleType), width)
+        return {
+            f"{name} {length}": int(table[name.code, length])
+            for name in RuleType
+            for length in range(width)
+            if table[name.code, length]
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for column in (self.bodies, *self.columns.values()):
+            column.flags.writeable = False  # an array forgets it when it is copied to another process
+
+    def _at(self, rows: Rows) -> Self:
+        """Return some of the rules; what was checked is not checked again."""
+        return self.with_checked({name: column[rows] for name, column in self.columns.items()})
+
+
+def _columns_of(kind: Any) -> dict[str, Column]:
+    """Return the records of the columns of `RuleColumns` by name, completed with what the annotations say."""
+    annotations = get_type_hints(kind, include_extras=True).items()
+    described = ((name, get_args(annotation)) for name, annotation in annotations)
+    records = ((name, parts[0], parts[-1]) for name, parts in described if parts and isinstance(parts[-1], Column))
+    return {name: record.described_by(name, annotation) for name, annotation, record in records}
+
+
+COLUMNS = _columns_of(RuleColumns)
+"""What a rule consists of, column by column."""
+
+REQUIRED = tuple(name for name, column in COLUMNS.items() if not column.optional)
+IDENTITY_COLUMNS = tuple(name for name, column in COLUMNS.items() if column.is_identity)
+MEASURES = tuple(name for name, column in COLUMNS.items() if column.is_measure)
+"""The columns that take the data to compute, not only the counts of a rule."""
+
+
+def owned_column(name: str, column: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
+    """Return a column as a read-only array of its type, which the caller cannot change.
+
+    An array that can be written to, or is a view of one, is copied. Numbers that the type cannot hold are refused.
+    """
+    given = np.asarray(column)
+    if given.dtype.kind not in "biuf":
+        raise RuleError(f"expected numbers in the column {name!r}, got {given.dtype}")
+    if given.dtype != dtype:
+        given = _converted(name, given, dtype)
+    elif can_change(given):
+        given = given.copy()
+    return _read_only(given)
+
+
+def check_columns(vocabulary: Vocabulary, bodies: NDArray[np.int32], columns: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse columns that are not those of rules over the vocabulary."""
+    if not isinstance(vocabulary, Vocabulary):
+        raise RuleError(f"expected rules with a Vocabulary, got {type(vocabulary).__name__}")
+    _check_shapes(bodies, columns)
+    _check_ids(vocabulary, bodies, columns)
+    _check_types(vocabulary, bodies, columns)
+    support, predictions = columns["support"], columns["predictions"]
+    if len(support) and (int(support.min()) < 0 or (support > predictions).any()):
+        row = int(((support < 0) | (support > predictions)).argmax())
+        raise RuleError(f"expected 0 <= support <= predictions, got {support[row]} and {predictions[row]} in row {row}")
+
+
+def _read_only(column: NDArray[Any]) -> NDArray[Any]:
+    """Return the column, read-only from now on."""
+    column.flags.writeable = False
+    return np.asarray(column)
+
+
+def _converted(name: str, column: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+    with np.errstate(invalid="ignore"):
+        converted = column.astype(dtype)
+    if not (converted == column).all() and np.dtype(dtype).kind != "f":
+        raise RuleError(f"expected numbers of type {np.dtype(dtype)} in the column {name!r}, got {column.dtype}")
+    return converted
+
+
+def _check_shapes(bodies: NDArray[np.int32], columns: Mapping[str, NDArray[Any]]) -> None:
+    n_rules = columns["head"].size
+    if bodies.ndim != 2 or not bodies.shape[1]:
+        raise RuleError(f"expected bodies as the rows of a matrix, got an array of shape {bodies.shape}")
+    if bodies.shape[1] > MAX_BODY_ATOMS:
+        raise RuleError(f"expected at most {MAX_BODY_ATOMS} body atoms, got {bodies.shape[1]}")
+    for name, column in columns.items():
+        if column.shape != (n_rules,):
+            raise RuleError(f"expected columns of {n_rules} rules, got another length for {name!r}")
+
+
+def _check_ids(vocabulary: Vocabulary, bodies: NDArray[np.int32], columns: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse ids that the vocabulary or the table of bodies does not have."""
+    last_directed = 2 * vocabulary.n_relations - 1
+    ranges = {
+        Holds.RULE_TYPE: (0, len(RuleType) - 1),
+        Holds.DIRECTED_RELATION: (0, last_directed),
+        Holds.BODY: (0, len(bodies) - 1),
+        Holds.CONSTANT: (-1, vocabulary.self_id),
+    }
+    _check_range("bodies", bodies, -1, last_directed)
+    for name in IDENTITY_COLUMNS:
+        _check_range(name, columns[name], *ranges[COLUMNS[name].holds])
+    if ((bodies[:, 1:] >= 0) & (bodies[:, :-1] < 0)).any():
+        raise RuleError("expected bodies padded with -1 at the end, got one with -1 before a relation")
+
+
+def _check_range(name: str, column: NDArray[Any], least: int, most: int) -> None:
+    extremes = (int(column.min()), int(column.max())) if column.size else ()
+    wrong = [number for number in extremes if not least <= number <= most]
+    if wrong:
+        raise RuleError(
+            f"expected numbers from {least} to {most} in the column {name!r}, got {wrong[0]}: "
+            "do the rules belong to another vocabulary?"
+        )
+
+
+def _check_types(vocabulary: Vocabulary, bodies: NDArray[np.int32], columns: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse rules whose type is not that of their head and body."""
+    types = columns["type"]
+    is_binary, is_constant = types == RuleType.BINARY.code, types == RuleType.UNARY_CONSTANT.code
+    _refuse(is_binary != (columns["head_constant"] < 0), "rules of type B, and no others, have no constant in the head")
+    _refuse(is_binary & (columns["head"] >= vocabulary.n_relations), "the head of a rule of type B is read forward")
+    has_constant = columns["body_constant"] >= 0
+    _refuse(is_constant != has_constant, "rules of type Uc, and no others, have a constant in the body")
+    is_empty = bodies[:, 0] < 0
+    has_no_body = is_empty[columns["body"]] if is_empty.any() else np.zeros_like(is_binary)
+    _refuse((types == RuleType.ZERO.code) != has_no_body, "rules of type Z, and no others, have an empty body")
+
+
+def _refuse(wrong: Mask, reason: str) -> None:
+    if wrong.any():
+        raise RuleError(f"{reason}: row {int(wrong.argmax())} does not comply")

@@ -1,0 +1,259 @@
+"""`RuleSet`: columns of rules, and the operations people use."""
+
+from __future__ import annotations
+
+import html
+import operator
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from rich.table import Table
+from rich.text import Text
+
+from anyburl.base import checking
+from anyburl.base.errors import MissingExtraError, RuleError
+from anyburl.base.machine import check_not_forked
+from anyburl.base.reading import at_home
+from anyburl.data.vocabulary import Vocabulary, check_vocabulary
+from anyburl.rules import selection
+from anyburl.rules.columns import RuleColumns
+from anyburl.rules.combine import concatenate, merge, reencode
+from anyburl.rules.files.formats import read_rules, write_rules
+from anyburl.rules.files.rule_file import ReadReport
+from anyburl.rules.frames import FrameReader, to_frame
+from anyburl.rules.labels import RuleTexts, rule_object
+from anyburl.rules.rule import Rule
+from anyburl.rules.types import RuleType
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_SHOWN = 10
+HEADINGS: dict[str, Literal["left", "right"]] = {
+    "type": "left",
+    "confidence": "right",
+    "support/predictions": "right",
+    "rule": "left",
+}
+"""The columns of a table of rules, and how each is aligned."""
+
+Rows = slice | Sequence[int] | Sequence[bool] | NDArray[Any] | pl.Series
+
+
+class RuleSet(RuleColumns):
+    """Rules and their scores: `rules[0]` is a rule, `rules[:10]` or `rules[rules.support > 5]` a smaller set.
+
+    One column per property, and all arrays are read-only. With R relations, a directed relation d is relation d read
+    forward if d < R, and d - R read backward otherwise. Unary heads h(X, c) have d = h, heads h(c, Y) have d = h + R.
+    """
+
+    @classmethod
+    def concat(cls, sets: Sequence[Self]) -> Self:
+        """Put sets over one vocabulary after each other; equal rules are kept."""
+        if isinstance(sets, str) or not isinstance(sets, Iterable):
+            raise RuleError(f"expected a list of rule sets, got {type(sets).__name__}")
+        return concatenate(list(sets))
+
+    def merge(self, *others: Self) -> Self:
+        """Join sets over one vocabulary; of equal rules, the first is kept with its scores."""
+        return merge([self, *others])
+
+    @overload
+    def __getitem__(self, index: int | np.integer[Any]) -> Rule: ...
+
+    @overload
+    def __getitem__(self, index: Rows) -> Self: ...
+
+    def __getitem__(self, index: Any) -> Rule | Self:
+        """Return one rule as an object, or a set of the rules of a slice, of an array of rows or of a mask."""
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            return self.slice(start, stop) if step == 1 else self.take(np.arange(start, stop, step))
+        if np.ndim(index):
+            return self.take(index)
+        return self.rule(operator.index(index))
+
+    def rule(self, row: int) -> Rule:
+        """Return one rule as an object."""
+        if not -len(self) <= row < len(self):
+            raise IndexError(f"expected the row of one of {len(self)} rules, got {row}")
+        return rule_object(self, row % len(self))
+
+    def rule_behind(self, row: int) -> Rule | None:
+        """Return the rule behind an answer, by the row that ranking gives it: None for -1, an answer of no rule."""
+        return self.rule(row) if row >= 0 else None
+
+    def __iter__(self) -> Iterator[Rule]:
+        return (self.rule(row) for row in range(len(self)))
+
+    def filter(
+        self,
+        *,
+        type: RuleType | str | Iterable[RuleType | str] | None = None,
+        relation: str | None = None,
+        min_confidence: float | None = None,
+        min_support: int | None = None,
+        contains: str | None = None,
+        length: int | None = None,
+        **minimums: float | None,
+    ) -> Self:
+        """Return the rules that meet every condition; `contains` is an entity or relation anywhere in it.
+
+        Rules that `anyburl.measure` measured can also be filtered by `min_pca_confidence`, `min_head_coverage` and
+        `min_lift`.
+        """
+        if unknown := minimums.keys() - selection.MINIMUMS:
+            raise TypeError(f"filter() got an unexpected keyword argument {min(unknown)!r}")
+        selection.check_minimums(
+            {"min_support": min_support, "length": length}, {"min_confidence": min_confidence, **minimums}
+        )
+        masks: list[NDArray[np.bool_]] = []
+        if type is not None:
+            masks.append(selection.type_mask(self, type))
+        if relation is not None:
+            masks.append(selection.relation_mask(self, relation))
+        if min_confidence is not None:
+            masks.append(self.confidence() >= min_confidence)
+        if min_support is not None:
+            masks.append(self.support >= min_support)
+        if contains is not None:
+            masks.append(selection.label_mask(self, contains))
+        if length is not None:
+            masks.append(self.lengths == length)
+        masks += selection.minimum_masks(self, minimums)
+        return self.take(np.logical_and.reduce(masks)) if masks else self
+
+    def for_relation(self, relation: str) -> Self:
+        """Return the rules that predict a relation."""
+        return self.filter(relation=relation)
+
+    def top(self, k: int, by: str = "confidence", *, smoothing: float = 5) -> Self:
+        """Return the k best rules, best first, as `anyburl rules` shows them; ties are settled.
+
+        By confidence, that is support / (predictions + smoothing), so that 500 of 510 comes before 2 of 2; "value" is
+        support times confidence, without smoothing. Rules that `anyburl.measure` measured can be sorted by
+        "pca-confidence", "head-coverage" and "lift".
+        """
+        return self.take(selection.best_rows(self, k, by, smoothing))
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
+        """Return the rules with the ids of another vocabulary, matched by label.
+
+        Rules with labels that the vocabulary does not have are dropped: compare the lengths to see how many.
+        """
+        check_vocabulary(vocabulary)
+        return reencode(self, vocabulary)
+
+    def texts(self) -> pl.Series:
+        """Return the rules as text, as AnyBURL writes them."""
+        return RuleTexts(self).texts(0, len(self))
+
+    def to_polars(self) -> pl.DataFrame:
+        r"""Return a frame of labels and scores, with the columns of a rules.parquet file.
+
+        Labels are strings, and `me_myself_i` is the token self. An entity with that label is written `\me_myself_i`.
+        """
+        return to_frame(self)
+
+    @classmethod
+    def from_polars(cls, frame: pl.DataFrame) -> Self:
+        """Read a frame like that of `to_polars`, or the contents of a file; the vocabulary is made of its labels."""
+        if not isinstance(frame, pl.DataFrame):
+            raise RuleError(f"expected a Polars frame of rules, got {type(frame).__name__}")
+        return cls.of(FrameReader(frame.lazy(), "frame").read(frame))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `to_polars` as a pandas frame."""
+        try:
+            return self.to_polars().to_pandas()
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("RuleSet.to_pandas()", "pandas") from error
+
+    def save(self, path: str | os.PathLike[str], *, escaped: bool = False) -> None:
+        """Write Parquet or AnyBURL's text, by suffix: .parquet, .txt, .tsv; text also with .gz or .zst.
+
+        The text format cannot represent every label; with `escaped`, special characters are written as %28 and the
+        like.
+        """
+        write_rules(self, at_home(path), escaped=checking.flag("escaped", escaped))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        vocabulary: Vocabulary | None = None,
+        *,
+        at: float | str | None = None,
+        escaped: bool = False,
+    ) -> Self:
+        """Read a rule file or a run folder, or its snapshot `at` some seconds; warn if rules were left out.
+
+        A run that is still learning, or was killed, has the rules found so far. With `vocabulary`, its ids are used,
+        and rules with other labels are left out.
+        """
+        rules, report = cls.read(path, vocabulary, at=at, escaped=escaped)
+        if not report.is_complete:
+            warnings.warn(f"{os.fspath(path)}: {report}", stacklevel=2)
+        return rules
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        vocabulary: Vocabulary | None = None,
+        *,
+        at: float | str | None = None,
+        escaped: bool = False,
+    ) -> tuple[Self, ReadReport]:
+        """Like `load`, but also return a report of what was left out."""
+        check_not_forked()
+        if not isinstance(path, str | os.PathLike):
+            raise RuleError(f"expected the path of a rule file or run folder, got {type(path).__name__}")
+        if vocabulary is not None:
+            check_vocabulary(vocabulary)
+        columns, report = read_rules(at_home(path), vocabulary, at=at, escaped=checking.flag("escaped", escaped))
+        return cls.of(columns), report
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {name}" for name, n in self.counts_by_type().items() if n)
+        return f"RuleSet({len(self)} rules{': ' if counts else ''}{counts})"
+
+    def __rich__(self) -> Table:
+        """Return a table of the first rules for the console."""
+        title, caption = self._title(), self._caption()
+        table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
+        for name, side in HEADINGS.items():
+            table.add_column(name, justify=side, overflow="fold")
+        for cells in self._first_rows():
+            table.add_row(*map(Text, cells))
+        return table
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first rules for notebooks."""
+        headings = "".join(f"<th>{name}</th>" for name in HEADINGS)
+        rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in cells) for cells in self._first_rows())
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return (
+            f"<table><caption>{html.escape(self._title())}</caption>"
+            f"<thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table>{self._caption() or ''}"
+        )
+
+    def _title(self) -> str:
+        counts = ", ".join(f"{n:,} {name}" for name, n in self.counts_by_type().items() if n)
+        return f"{len(self):,} rules" + (f" ({counts})" if counts else "")
+
+    def _caption(self) -> str | None:
+        return f"and {len(self) - N_SHOWN:,} more" if len(self) > N_SHOWN else None
+
+    def _first_rows(self) -> list[tuple[str, str, str, str]]:
+        """Return the cells of the table of rules."""
+        few, names = self.slice(0, N_SHOWN), list(RuleType)
+        counts = zip(few.support, few.predictions, few.exact, strict=True)
+        scores = [f"{support}/{'' if exact else '~'}{predictions}" for support, predictions, exact in counts]
+        columns = zip(few.type, few.confidence(), scores, few.texts(), strict=True)
+        return [(str(names[code]), f"{confidence:.4f}", score, text) for code, confidence, score, text in columns]

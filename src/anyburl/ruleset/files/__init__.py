@@ -1,1 +1,0 @@
-"""Rule files: readers and writers. They import the columns, never the reverse."""

@@ -1,0 +1,52 @@
+"""Find the strongest rule that predicts a fact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base.jit import kernel
+from anyburl.graph.arrays import GraphArrays
+from anyburl.reasoning.explanation.arrays import GroundingSearch, Sought
+from anyburl.reasoning.explanation.kernel import find_walks
+from anyburl.tools.doctor.arrays import CheckedRules
+
+BINARY, FORWARD = 0, 1  # places in `groups`; the third is for heads h(c, Y)
+
+
+@kernel
+def find_support(
+    graph: GraphArrays,
+    rules: CheckedRules,
+    triples: NDArray[np.int32],
+    groups: NDArray[np.int32],
+    constants: NDArray[np.int32],
+    object_identity: bool,
+    search: GroundingSearch,
+    walk: NDArray[np.int32],
+    out: NDArray[np.int32],
+) -> None:
+    """Write to `out`, for each triple, the place of the strongest rule that predicts it, -1 if none does.
+
+    `groups` are those of the rules that may: without constants, with the object and with the subject as constant (-1:
+    there are none). `constants` are object and subject as heads name them. `search` and `walk`, one row, are scratch.
+    """
+    for i in range(len(triples)):
+        out[i] = -1
+        best = -1.0
+        for place in range(3):
+            group = groups[i, place]
+            if group < 0:
+                continue
+            start = int(np.int64(triples[i, 0 if place <= FORWARD else 2]))
+            avoided = -1 if place == BINARY else int(np.int64(constants[i, place - 1]))
+            for rule in range(rules.offsets[group], rules.offsets[group + 1]):
+                if rules.scores[rule] <= best:
+                    break
+                end = int(np.int64(triples[i, 2] if place == BINARY else rules.ends[rule]))
+                if end == start and object_identity:
+                    continue
+                sought = Sought(start, end, avoided, object_identity)
+                if find_walks(graph, rules.bodies[rule, : rules.lengths[rule]], sought, 0, search, walk) > 0:
+                    out[i], best = rule, rules.scores[rule]
+                    break

@@ -1,0 +1,226 @@
+"""Leakage: valid and test facts that can be read off train, without any reasoning.
+
+Relations that state the same: inverse, symmetric, duplicate and nearly duplicate ones.
+
+Entities and relations of valid and test that train lacks; no model that learns from train can know them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl.base.errors import counted
+from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, Triples, pair_keys, percent
+
+SIMILAR = 0.8  # the share of facts that two relations have in common, from which on they count as nearly the same
+SAME = 0.97
+FEWEST_SHARED = 5
+
+
+def overlaps(facts: DatasetFacts) -> pl.DataFrame:
+    """Return how many facts any two relations share, in all splits: `left`, `right`, `reversed`, `shared`, `n_left`,
+    `n_right`.
+
+    Where `reversed`, left(s, o) goes with right(o, s); a relation is then also compared with itself. Facts that join an
+    entity with itself are left out.
+    """
+    triples = np.unique(facts.every[facts.every[:, 0] != facts.every[:, 2]], axis=0)
+    sizes = np.bincount(triples[:, 1], minlength=facts.n_relations)
+    forward = pl.DataFrame({"pair": pair_keys(triples, facts.n_entities), "left": triples[:, 1]})
+    backward = pl.DataFrame({"pair": pair_keys(triples, facts.n_entities, back=True), "right": triples[:, 1]})
+    same = forward.join(forward.rename({"left": "right"}), on="pair").filter(pl.col("left") < pl.col("right"))
+    turned = forward.join(backward, on="pair").filter(pl.col("left") <= pl.col("right"))
+    counts = [
+        found.group_by("left", "right").agg(pl.len().cast(pl.Int64).alias("shared")).with_columns(reversed=pl.lit(way))
+        for found, way in ((same, False), (turned, True))
+    ]
+    table = pl.concat(counts).filter(pl.col("shared") >= FEWEST_SHARED)
+    return table.with_columns(
+        n_left=pl.Series(sizes[table["left"].to_numpy()], dtype=pl.Int64),
+        n_right=pl.Series(sizes[table["right"].to_numpy()], dtype=pl.Int64),
+    ).sort("shared", "left", "right", descending=[True, False, False])
+
+
+def check_similar(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
+    """Return the relations that `overlaps` shows to be inverse, symmetric or duplicate."""
+    shares = found.with_columns(
+        of_left=pl.col("shared") / pl.col("n_left"), of_right=pl.col("shared") / pl.col("n_right")
+    ).with_columns(least=pl.min_horizontal("of_left", "of_right"), most=pl.max_horizontal("of_left", "of_right"))
+    is_itself = pl.col("left") == pl.col("right")
+    similar, turned = pl.col("least") >= SIMILAR, pl.col("reversed")
+    return [
+        *_inverse(facts, shares.filter(turned & ~is_itself & similar), top),
+        *_symmetric(facts, shares.filter(turned & is_itself & similar), top),
+        *_duplicate(facts, shares.filter(~turned & similar), top),
+        *_contained(facts, shares.filter(~turned & ~similar & (pl.col("most") >= SAME)), top),
+    ]
+
+
+def _inverse(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
+    if found.is_empty():
+        return []
+    pairs = counted(len(found), "pair of relations is", "pairs of relations are")
+    return [
+        Finding.of("inverse", Severity.WARNING, f"{pairs} inverse to each other", len(found), _rows(facts, found, top))
+    ]
+
+
+def _symmetric(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
+    if found.is_empty():
+        return []
+    examples = _rows(facts, found, top).select("relation", "facts", pl.col("share").alias("share in both directions"))
+    relations = counted(len(found), "relation is", "relations are")
+    return [Finding.of("symmetric", Severity.NOTE, f"{relations} symmetric, or nearly so", len(found), examples)]
+
+
+def _duplicate(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
+    if found.is_empty():
+        return []
+    kind = pl.when(pl.col("least") >= SAME).then(pl.lit("duplicate")).otherwise(pl.lit("nearly duplicate"))
+    examples = _rows(facts, found, top).with_columns(found.head(top).select(kind.alias("kind")).to_series())
+    pairs = counted(len(found), "pair of relations states", "pairs of relations state")
+    return [Finding.of("duplicate", Severity.WARNING, f"{pairs} the same, or nearly so", len(found), examples)]
+
+
+def _contained(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
+    if found.is_empty():
+        return []
+    n = counted(len(found), "relation is", "relations are")
+    return [Finding.of("duplicate", Severity.NOTE, f"{n} part of another", len(found), _rows(facts, found, top))]
+
+
+def _rows(facts: DatasetFacts, found: pl.DataFrame, top: int) -> pl.DataFrame:
+    """Return pairs of relations in labels, with the shares of their facts that they have in common."""
+    first = found.head(top)
+    return pl.DataFrame(
+        {
+            "relation": facts.relation_labels(first["left"].to_numpy()),
+            "facts": first["n_left"],
+            "share": first["of_left"].round(3),
+            "other": facts.relation_labels(first["right"].to_numpy()),
+            "facts of the other": first["n_right"],
+            "share of the other": first["of_right"].round(3),
+        }
+    )
+
+
+HELD_OUT = ("valid", "test")
+
+
+def check_leakage(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Finding]:
+    """Return the held-out facts that train states in the same or in other words; `found` is the table of `overlaps`.
+
+    A fact r(s, o) is read off r'(s, o), or off r'(o, s), if at least 80 % of the facts of r' go with one of r in that
+    way, in all splits together.
+    """
+    telling = _telling(facts, found)
+    train = _frame(facts, facts.train).rename({"relation": "by", "row": "train_row"})
+    findings = []
+    for split in HELD_OUT:
+        held_out = facts.dataset.split(split).triples
+        leaks = _leaks(facts, held_out, train, telling)
+        if leaks.is_empty():
+            continue
+        rows = leaks.unique("row", keep="first", maintain_order=True)
+        of = f"{len(held_out):,} {split} facts ({percent(len(rows), len(held_out))})"
+        sentence = f"{len(rows):,} of {of} can be read off train"
+        findings.append(
+            Finding.of("leakage", Severity.PROBLEM, sentence, len(rows), _examples(facts, held_out, rows, top))
+        )
+    return findings
+
+
+def _frame(facts: DatasetFacts, triples: Triples) -> pl.DataFrame:
+    pairs = pair_keys(triples, facts.n_entities)
+    return pl.DataFrame({"pair": pairs, "relation": triples[:, 1], "row": np.arange(len(triples))})
+
+
+def _telling(facts: DatasetFacts, found: pl.DataFrame) -> pl.DataFrame:
+    """Return which relation (`by`) tells which: both ways round, and each relation itself."""
+    ways = [
+        found.select(
+            pl.col(told).alias("relation"),
+            pl.col(by).alias("by"),
+            "reversed",
+            (pl.col("shared") / pl.col(n)).alias("share"),
+        )
+        for told, by, n in (("left", "right", "n_right"), ("right", "left", "n_left"))
+    ]
+    numbers = pl.Series(np.arange(facts.n_relations, dtype=np.int32))
+    itself = pl.DataFrame({"relation": numbers, "by": numbers}).with_columns(reversed=pl.lit(False), share=pl.lit(1.0))
+    return pl.concat([*ways, itself]).filter(pl.col("share") >= SIMILAR).unique(["relation", "by", "reversed"])
+
+
+def _leaks(facts: DatasetFacts, held_out: Triples, train: pl.DataFrame, telling: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of held-out facts and of the train facts that tell them, the fact itself first."""
+    asked = _frame(facts, held_out)
+    turned = asked.with_columns(pair=pl.Series(pair_keys(held_out, facts.n_entities, back=True)))
+    met = [
+        part.join(train, on="pair").join(telling.filter(pl.col("reversed") == way), on=["relation", "by"])
+        for part, way in ((asked, False), (turned, True))
+    ]
+    is_itself = (pl.col("relation") == pl.col("by")) & ~pl.col("reversed")
+    return pl.concat(met).with_columns(itself=is_itself).sort("row", pl.col("itself").not_(), pl.col("share").neg())
+
+
+def _examples(facts: DatasetFacts, held_out: Triples, rows: pl.DataFrame, top: int) -> pl.DataFrame:
+    first = rows.head(top)
+    told = facts.labels(held_out[first["row"].to_numpy()])
+    teller = facts.labels(facts.train[first["train_row"].to_numpy()])
+    in_train = teller.select(pl.concat_str(pl.all(), separator=" ").alias("in train")).to_series()
+    how = (
+        pl.when(pl.col("itself"))
+        .then(pl.lit("the fact itself"))
+        .when(pl.col("reversed"))
+        .then(pl.lit("the other way round"))
+        .otherwise(pl.lit("another relation"))
+    )
+    return told.with_columns(in_train, first.select(how.alias("how")).to_series())
+
+
+def check_unseen(facts: DatasetFacts, top: int) -> list[Finding]:
+    """Return how many facts of valid and of test have an entity, or a relation, that train lacks."""
+    entities = np.zeros(facts.n_entities, np.bool_)
+    entities[facts.train[:, [0, 2]]] = True
+    relations = np.bincount(facts.train[:, 1], minlength=facts.n_relations) > 0
+    findings = []
+    for split in HELD_OUT:
+        triples = facts.dataset.split(split).triples
+        findings += _unseen_entities(facts, split, triples, ~entities[triples[:, [0, 2]]], top)
+        findings += _unseen_relations(facts, split, triples, ~relations[triples[:, 1]], top)
+    return findings
+
+
+def _unseen_entities(
+    facts: DatasetFacts, split: str, triples: Triples, unseen: NDArray[np.bool_], top: int
+) -> list[Finding]:
+    rows = np.flatnonzero(unseen.any(axis=1))
+    if not len(rows):
+        return []
+    n_different = len(np.unique(triples[:, [0, 2]][unseen]))
+    examples = facts.labels(triples[rows[:top]])
+    subject, object = (pl.Series(unseen[rows[:top], place]) for place in (0, 1))
+    which = (
+        pl.when(subject & object).then(pl.lit("both")).when(subject).then(pl.lit("subject")).otherwise(pl.lit("object"))
+    )
+    sentence = (
+        f"{counted(len(rows), f'{split} fact has', f'{split} facts have')} an entity that train lacks "
+        f"({counted(n_different, 'entity', 'entities')})"
+    )
+    return [Finding.of("unseen", Severity.PROBLEM, sentence, len(rows), examples.with_columns(which.alias("unseen")))]
+
+
+def _unseen_relations(
+    facts: DatasetFacts, split: str, triples: Triples, unseen: NDArray[np.bool_], top: int
+) -> list[Finding]:
+    rows = np.flatnonzero(unseen)
+    if not len(rows):
+        return []
+    n_different = len(np.unique(triples[rows, 1]))
+    sentence = (
+        f"{counted(len(rows), f'{split} fact has', f'{split} facts have')} a relation that train lacks "
+        f"({counted(n_different, 'relation')})"
+    )
+    return [Finding.of("unseen", Severity.PROBLEM, sentence, len(rows), facts.labels(triples[rows[:top]]))]

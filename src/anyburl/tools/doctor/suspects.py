@@ -1,0 +1,227 @@
+"""Facts to check by hand, the most suspicious first, and those whose subject or object does not fit.
+
+How suspicious each fact of train is.
+
+Suspicion is the logarithm of wrong : right: how much likelier what speaks for and against a fact is if one end of it
+was drawn at random than if it is like the other facts of its relation. It adds up what the strongest rule behind a fact
+says (or that there is none), how well subject and object fit, and whether the fact breaks a functional relation.
+For the most suspicious facts, what strong rules say instead is added as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl.base.errors import counted
+from anyburl.reasoning.explanation.render import rule_text
+from anyburl.rules.ruleset import RuleSet
+from anyburl.tools.doctor.evidence import WORDS, Functional, Kinds, Wrong, log_odds_of_facts, make_wrong
+from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, percent
+from anyburl.tools.doctor.support import (
+    Contradictions,
+    Progress,
+    Supported,
+    SupportFinder,
+    find_contradictions,
+    longest_judging_body,
+    one_short,
+)
+
+SUSPICIOUS = float(np.log(100))  # from here on facts are listed: 100 times likelier if wrong
+MOST_WRONG = 50_000  # wrong facts that right ones are compared with
+MOST_ASKED = 2_000  # facts for which strong rules are asked what they say instead
+ADDED = 0.5  # the share of wrong facts that stand beside a right answer to the same question
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """What speaks against each fact of train, in the order of its rows: logarithms of wrong : right."""
+
+    by_rules: Floats  # by the strongest rule behind it; zeros without rules
+    by_kinds: Floats  # by how well subject and object fit
+    by_answers: Floats  # by other answers to a question that should have one
+    fits: Floats  # (facts, 2): how well subject and object fit
+    worse: NDArray[np.int64]  # which of them is more suspicious
+    supported: Supported | None  # the rules behind the facts; None without rules
+    contradicted: Contradictions
+    rules: RuleSet | None  # one fact short
+
+    @property
+    def total(self) -> Floats:
+        """All of it."""
+        found: Floats = self.by_rules + self.by_kinds + self.by_answers - np.log1p(-self.contradicted.scores)
+        return found
+
+    def order(self) -> NDArray[np.int64]:
+        """Return the rows of train, the most suspicious first."""
+        return np.argsort(-self.total, kind="stable")
+
+
+def n_checked(n_train: int) -> int:
+    """Return how many facts, right and wrong, rules are tried on."""
+    return n_train + min(n_train, MOST_WRONG)
+
+
+def find_suspicion(
+    facts: DatasetFacts,
+    functional: Sequence[Functional],
+    rules: RuleSet | None,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Suspicion:
+    """Judge every fact of train; `progress` is called with the number of facts that rules were tried on."""
+    wrong = make_wrong(facts, MOST_WRONG, np.random.default_rng(seed))
+    fits, worse, by_kinds = _judge_kinds(facts, wrong)
+    by_answers = _judge_answers(facts, functional)
+    nothing = Contradictions.none(len(facts.train))
+    if rules is None:
+        return Suspicion(np.zeros(len(facts.train)), by_kinds, by_answers, fits, worse, None, nothing, None)
+    short = one_short(rules, longest_judging_body(len(facts.train)))
+    supported, by_rules = _judge_rules(facts, wrong, SupportFinder(facts.graph, short, threads), progress)
+    found = Suspicion(by_rules, by_kinds, by_answers, fits, worse, supported, nothing, short)
+    return replace(found, contradicted=_contradict(facts, functional, found, short, threads))
+
+
+def _judge_kinds(facts: DatasetFacts, wrong: Wrong) -> tuple[Floats, NDArray[np.int64], Floats]:
+    """Return how well both ends of each fact fit, which one is worse, and how suspicious that is if either may be."""
+    kinds = Kinds(facts.train, facts.n_entities, facts.n_relations)
+    fits, wrong_fits = kinds.fits(facts.train, stated=True), kinds.fits(wrong.triples, stated=False)
+    by_end = np.empty_like(fits)
+    for end in (0, 1):
+        chosen = wrong.ends == end
+        compared = wrong_fits[chosen, end], wrong.triples[chosen, 1]
+        by_end[:, end] = -log_odds_of_facts(fits[:, end], facts.train[:, 1], *compared, facts.n_relations)
+    return fits, by_end.argmax(axis=1), np.logaddexp(by_end[:, 0], by_end[:, 1]) - np.log(2)
+
+
+def _judge_rules(
+    facts: DatasetFacts, wrong: Wrong, finder: SupportFinder, progress: Progress | None
+) -> tuple[Supported, Floats]:
+    supported, of_wrong = finder.find(facts.train, progress), finder.find(wrong.triples, progress)
+    odds = log_odds_of_facts(
+        supported.scores, facts.train[:, 1], of_wrong.scores, wrong.triples[:, 1], facts.n_relations
+    )
+    return supported, -odds
+
+
+def _judge_answers(facts: DatasetFacts, functional: Sequence[Functional]) -> Floats:
+    """A fact that breaks a functional relation is as suspicious as that is rare."""
+    relations, found = facts.train[:, 1], np.zeros(len(facts.train))
+    sizes = np.bincount(relations, minlength=facts.n_relations)
+    for one in functional:
+        breaking = one.breaking(relations)
+        shares = np.bincount(relations[breaking], minlength=facts.n_relations) / np.maximum(sizes, 1)
+        found[breaking] += np.maximum(np.log(ADDED / shares[relations[breaking]]), 0)
+    return found
+
+
+def _contradict(
+    facts: DatasetFacts, functional: Sequence[Functional], before: Suspicion, rules: RuleSet, threads: int | None
+) -> Contradictions:
+    """Ask strong rules about the most suspicious facts of functional relations."""
+    total, found = before.total, Contradictions.none(len(facts.train))
+    for one in functional:
+        order = before.order()
+        asked = order[(total[order] > 0) & one.relations[facts.train[order, 1]]][:MOST_ASKED]
+        said = find_contradictions(facts, facts.train[asked], rules, threads, back=one.back)
+        stronger = said.scores > found.scores[asked]
+        for name in ("answers", "rows", "scores"):
+            getattr(found, name)[asked[stronger]] = getattr(said, name)[stronger]
+    return found
+
+
+TELLING = float(np.log(2))  # what is less is no reason
+ENDS = ("subject", "object")
+
+
+def check_suspects(facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion, top: int) -> list[Finding]:
+    """Return the facts of train that are 100 times likelier to be found as they are if they are wrong."""
+    total = found.total
+    n = int((total >= SUSPICIOUS).sum())
+    if not n:
+        return []
+    rows = found.order()[: min(n, top)]
+    reasons = Reasons(facts, functional, found)
+    examples = facts.labels(facts.train[rows]).with_columns(
+        pl.Series("suspicion", total[rows].round(1)), pl.Series("why", [reasons.of(int(row)) for row in rows])
+    )
+    by = "" if found.rules is not None else ", by the relations of their entities alone (no rules)"
+    sentence = (
+        f"{counted(n, 'fact')} of {len(total):,} in train {'looks' if n == 1 else 'look'} wrong{by}: check by hand"
+    )
+    return [Finding.of("suspects", Severity.WARNING, sentence, n, examples)]
+
+
+def check_kinds(facts: DatasetFacts, found: Suspicion, top: int) -> list[Finding]:
+    """Return the facts with a subject or an object that has other relations than those that fit."""
+    rows = np.flatnonzero(found.by_kinds >= SUSPICIOUS)
+    if not len(rows):
+        return []
+    first = rows[np.argsort(-found.by_kinds[rows], kind="stable")][:top]
+    ends = [ENDS[end] for end in found.worse[first]]
+    examples = facts.labels(facts.train[first]).with_columns(pl.Series("does not fit", ends))
+    words = counted(len(rows), "fact has", "facts have")
+    sentence = f"{words} a subject or object whose relations differ from what is usual there"
+    return [Finding.of("types", Severity.WARNING, sentence, len(rows), examples)]
+
+
+class Reasons:
+    """What speaks against facts, in words."""
+
+    def __init__(self, facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion) -> None:
+        self._facts, self._functional, self._found = facts, functional, found
+        self._names = facts.dataset.names
+
+    def of(self, row: int) -> str:
+        """Return the reasons to suspect the fact at a row of train."""
+        return "; ".join(self._parts(row))
+
+    def _parts(self, row: int) -> Iterator[str]:
+        found = self._found
+        answer = int(found.contradicted.answers[row])
+        if answer >= 0:
+            label, score = self._facts.dataset.vocabulary.entity_label(answer), found.contradicted.scores[row]
+            rule = self._rule(int(found.contradicted.rows[row]))
+            yield f"rules predict {self._names.get(label)} instead ({score:.2f}): {rule}"
+        if found.by_rules[row] >= TELLING:
+            yield self._support(row)
+        for one in self._functional:
+            if found.by_answers[row] >= TELLING and one.breaking(self._relations)[row]:
+                word, other = WORDS[one.back]
+                yield f"one of {one.n_answers[row]} {other}s, where nearly every {word} has one"
+        if found.by_kinds[row] >= TELLING:
+            yield self._fit(row)
+
+    @property
+    def _relations(self) -> NDArray[np.int32]:
+        relations: NDArray[np.int32] = self._facts.train[:, 1]
+        return relations
+
+    def _support(self, row: int) -> str:
+        supported = self._found.supported
+        assert supported is not None
+        beside = supported.scores[self._relations == self._relations[row]]
+        better = percent(int((beside > supported.scores[row]).sum()), len(beside))
+        if supported.rows[row] < 0:
+            return f"no rule supports it, and rules support {better} of the facts of this relation"
+        rule = self._rule(int(supported.rows[row]))
+        return f"{better} of the facts of this relation have a better rule than {rule} ({supported.scores[row]:.2f})"
+
+    def _fit(self, row: int) -> str:
+        end = int(self._found.worse[row])
+        beside = self._found.fits[self._relations == self._relations[row], end]
+        better = percent(int((beside > self._found.fits[row, end]).sum()), len(beside))
+        return f"its {ENDS[end]} fits worse than {better} of the {ENDS[end]}s of this relation"
+
+    def _rule(self, row: int) -> str:
+        assert self._found.rules is not None
+        return rule_text(self._found.rules.rule(row), self._names)

@@ -1,0 +1,303 @@
+"""`compare`: our rules and PyKEEN's models on the same split, in one table.
+
+Data sets from PyKEEN's triples factories, and back.
+
+A PyKEEN model for `aggregation="hybrid"`.
+
+The scores of rules for a query as one number per entity, as in embedding models.
+
+`evaluate_with_pykeen`: our scores in PyKEEN's evaluator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl.base.checking import choose_options
+from anyburl.base.errors import DataError, MissingExtraError, OptionError
+from anyburl.data.dataset import SPLITS, Dataset
+from anyburl.graph.lookup import neighbours
+from anyburl.ranking.arrays import FiringArrays, empty_candidates
+from anyburl.ranking.kernel_order import order_candidates
+from anyburl.ranking.options import RankKeywords, RankOptions, parse_aggregation
+from anyburl.ranking.ranker import Ranker
+from anyburl.reasoning.reasoner import Reasoner
+from anyburl.reasoning.shortcuts import evaluate
+from anyburl.rules.ruleset import RuleSet
+
+if TYPE_CHECKING:
+    from pykeen.evaluation import Evaluator, MetricResults
+    from pykeen.models import Model
+    from pykeen.triples import TriplesFactory
+
+
+def import_pykeen(what: str, module: str = "pykeen.triples") -> Any:
+    """Import one of PyKEEN's modules; say which extra `what` needs where there is none."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(what, "pykeen") from error
+
+
+def dataset_from_pykeen(
+    training: TriplesFactory,
+    validation: TriplesFactory | None = None,
+    testing: TriplesFactory | None = None,
+    *,
+    name: str = "pykeen",
+) -> Dataset:
+    """Make a data set of the labelled triples of PyKEEN's factories; inverse triples are left to the rules."""
+    import_pykeen("dataset_from_pykeen")
+    return Dataset.from_triples(training, validation, testing, name=name)
+
+
+def triples_factories(data: Dataset) -> tuple[TriplesFactory, TriplesFactory, TriplesFactory]:
+    """Return PyKEEN's factories of train, valid and test; entities and relations have the ids that they have here.
+
+    A model that is trained on the first of them can be given to `compare`.
+    """
+    kind = import_pykeen("triples_factories").TriplesFactory
+    entities = {label: id for id, label in enumerate(data.vocabulary.entities)}
+    relations = {label: id for id, label in enumerate(data.vocabulary.relations)}
+    train, valid, test = (
+        kind(mapped_triples=mapped_triples(data, split), entity_to_id=entities, relation_to_id=relations)
+        for split in SPLITS
+    )
+    return train, valid, test
+
+
+def mapped_triples(data: Dataset, split: str) -> Any:
+    """Return the ids of a split as a tensor."""
+    torch = import_pykeen("triples_factories", "torch")
+    return torch.tensor(data.split(split).triples.tolist(), dtype=torch.long).reshape(-1, 3)
+
+
+FIGURES = {"hits@1": "hits_at_1", "hits@3": "hits_at_3", "hits@10": "hits_at_10", "mrr": "inverse_harmonic_mean_rank"}
+BATCH_SIZE = 32
+
+
+def compare(
+    rules: RuleSet,
+    data: Dataset,
+    model: str | Model | Sequence[str | Model] = "TransE",
+    *,
+    split: str = "test",
+    options: RankOptions | None = None,
+    epochs: int = 5,
+    seed: int = 0,
+    **pipeline: Any,
+) -> pl.DataFrame:
+    """Rank both queries of every triple of a split with our rules and with PyKEEN's models; return one row for each.
+
+    A `model` is a name, which is trained on the train split for some `epochs` (further arguments go to PyKEEN's
+    `pipeline`), or a trained model with the ids of `triples_factories(data)`. All ranks are filtered
+    against train, valid and test, with realistic ties. Connected pairs are not blocked unless `options` ask for it,
+    since the models do not block either.
+    """
+    import_pykeen("compare", "pykeen.pipeline")
+    chosen = options or RankOptions(block_connected="off")
+    models = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
+    started = time.perf_counter()
+    metrics = evaluate(rules, data, split=split, options=chosen)
+    ours = {name: float(metrics.metrics[name]) for name in FIGURES}
+    blocked = bool(metrics.protocol["block_connected"])
+    rows = [_row(f"anyburl {chosen.aggregation}", ours, blocked, None, time.perf_counter() - started)]
+    rows += (_model_row(one, data, split, epochs, seed, pipeline) for one in models)
+    return pl.DataFrame(rows, schema_overrides={"seconds_training": pl.Float64})
+
+
+def _row(name: str, figures: dict[str, float], blocked: bool, training: float | None, ranking: float) -> dict[str, Any]:
+    seconds = {"seconds_training": training and round(training, 3), "seconds_ranking": round(ranking, 3)}
+    return {"model": name, **figures, "connected_blocked": blocked, **seconds}
+
+
+def _model_row(
+    model: str | Model, data: Dataset, split: str, epochs: int, seed: int, pipeline: dict[str, Any]
+) -> dict[str, Any]:
+    started = time.perf_counter()
+    trained: Any = _train(model, data, epochs, seed, pipeline) if isinstance(model, str) else model
+    seconds_training = time.perf_counter() - started if isinstance(model, str) else None
+    _check_ids(trained, data)
+    started = time.perf_counter()
+    figures = _evaluate(trained, data, split)
+    return _row(type(trained).__name__, figures, False, seconds_training, time.perf_counter() - started)
+
+
+def _train(model: str, data: Dataset, epochs: int, seed: int, pipeline: dict[str, Any]) -> Any:
+    training, validation, testing = triples_factories(data)
+    few = testing.clone_and_exchange_triples(training.mapped_triples[:1])  # it evaluates at the end: not its turn yet
+    chosen = {
+        "training": training,
+        "validation": validation if validation.num_triples else None,
+        "testing": few,
+        "model": model,
+        "epochs": epochs,
+        "random_seed": seed,
+        "use_tqdm": False,
+        "device": "cpu",
+        "evaluation_kwargs": {"batch_size": 1},
+        **pipeline,
+    }
+    return import_pykeen("compare", "pykeen.pipeline").pipeline(**chosen).model
+
+
+def _check_ids(model: Any, data: Dataset) -> None:
+    words = data.vocabulary
+    if (model.num_entities, model.num_real_relations) != (words.n_entities, words.n_relations):
+        raise DataError(
+            f"expected a model with {words.n_entities} entities and {words.n_relations} relations, as in {data.name}, "
+            f"got {model.num_entities} and {model.num_real_relations}: train it on triples_factories(data)"
+        )
+
+
+def _evaluate(model: Any, data: Dataset, split: str) -> dict[str, float]:
+    evaluator = import_pykeen("compare", "pykeen.evaluation").RankBasedEvaluator(filtered=True)
+    known = [mapped_triples(data, name) for name in SPLITS]
+    asked = mapped_triples(data, split)
+    found = evaluator.evaluate(
+        model, asked, batch_size=BATCH_SIZE, additional_filter_triples=known, use_tqdm=False, device=model.device
+    )
+    return {name: float(found.get_metric(f"both.realistic.{key}")) for name, key in FIGURES.items()}
+
+
+class PyKEENModel:
+    """Scores of a trained model that has the ids of `triples_factories(data)`.
+
+    `Reasoner(rules, data, aggregation="hybrid", other=PyKEENModel(model, data))`
+    """
+
+    def __init__(self, model: Model, data: Dataset) -> None:
+        self._torch = import_pykeen("PyKEENModel", "torch")
+        self._model, self._n_relations = model, data.vocabulary.n_relations
+        expected = data.vocabulary.n_entities, data.vocabulary.n_relations
+        found = model.num_entities, getattr(model, "num_real_relations", model.num_relations)
+        if found != expected:
+            raise DataError(f"expected a model of {expected} entities and relations, as {data.name} has, got {found}")
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells one model from another: its parameters."""
+        told = hashlib.blake2b(digest_size=16)
+        for name, values in sorted(self._model.state_dict().items()):
+            told.update(name.encode() + values.detach().cpu().numpy().tobytes())
+        return told.hexdigest()
+
+    def scores(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return a score for each question (entity, directed relation, ?) and entity."""
+        found = np.empty((len(entities), self._model.num_entities), np.float32)
+        is_backward = relations >= self._n_relations
+        for chosen, first, second, predict in (
+            (~is_backward, entities, relations, self._model.predict_t),
+            (is_backward, relations - self._n_relations, entities, self._model.predict_h),
+        ):
+            if chosen.any():
+                asked = np.column_stack([first[chosen], second[chosen]]).astype(np.int64)
+                found[chosen] = self._numbers(predict(self._torch.from_numpy(asked)))
+        return found
+
+    def _numbers(self, scores: Any) -> NDArray[np.float32]:
+        numbers: NDArray[np.float32] = scores.detach().cpu().numpy().astype(np.float32)
+        return numbers
+
+
+def query_scores(ranker: Ranker, entity: int, relation: int) -> NDArray[np.float32]:
+    """Score every entity as the answer of (entity, directed relation, ?); known answers are scored like others.
+
+    A score is a place: 0 for what no rule gives, 1 for the weakest candidates, and so on; candidates that tie have the
+    same. Places say all that there is to rank by (`max` compares whole lists of rules, which no probability would
+    tell), but mean nothing across queries. What is blocked, because it is connected, is not a number.
+    """
+    firings = ranker.fire(entity, relation)
+    scores = np.zeros(ranker.graph.n_entities, np.float32)
+    lister = ranker.lister()
+    if lister.aggregation.breaks_ties:
+        _enter_places_of_lists(firings, scores)
+    else:
+        n = len(firings.candidates)
+        candidates = empty_candidates(ranker.graph.n_entities)
+        n_counted = lister.ready.protocol(lister.aggregation, 0).n_counted
+        listed = candidates.listed[: order_candidates(candidates, firings, n, n_counted)]
+        scores[listed] = np.unique(candidates.keys[listed], return_inverse=True)[1] + 1
+    if ranker.block_connected:
+        scores[neighbours(ranker.graph, entity)] = np.nan
+    return scores
+
+
+def _enter_places_of_lists(firings: FiringArrays, places: NDArray[np.float32]) -> None:
+    """Compare lists of scores one by one, the longer of equals wins: as strings of bytes, the highest first, do."""
+    order = np.lexsort((-firings.scores, firings.candidates))
+    candidates, firsts = np.unique(firings.candidates[order], return_index=True)
+    width = firings.scores.itemsize
+    text = firings.scores[order].astype(">i8").tobytes()
+    ends = np.append(firsts, len(order))[1:]  # none where nothing fires
+    lists = [text[first * width : end * width] for first, end in zip(firsts.tolist(), ends.tolist(), strict=True)]
+    numbers = {one: place for place, one in enumerate(sorted(set(lists)), 1)}
+    places[candidates] = [numbers[one] for one in lists]
+
+
+TARGETS = {"tail": 2, "head": 0}
+"""What PyKEEN calls objects and subjects, and their columns."""
+
+TRIPLES_AT_A_TIME = 256
+
+
+def evaluate_with_pykeen(
+    rules: RuleSet,
+    data: Dataset,
+    *,
+    split: str = "test",
+    options: RankOptions | None = None,
+    evaluator: Evaluator | None = None,
+    **keywords: Unpack[RankKeywords],
+) -> MetricResults:
+    """Let PyKEEN's evaluator rank and filter the rules' scores for both queries of every triple of a split.
+
+    Without an `evaluator`, PyKEEN's `RankBasedEvaluator` is used; its metrics equal those of `anyburl.evaluate`, and
+    many more. `options`, or the fields of `RankOptions` as keywords, say how candidates are ranked.
+    """
+    evaluation = import_pykeen("evaluate_with_pykeen", "pykeen.evaluation")
+    chosen = choose_options(RankOptions, options, keywords)
+    if parse_aggregation(chosen.aggregation).needs_model:
+        raise OptionError(
+            f"evaluate_with_pykeen takes max, noisy-or or noisy-or-top:H, got aggregation {chosen.aggregation}"
+        )
+    if evaluator is not None and evaluator.requires_positive_mask:
+        kind = type(evaluator).__name__  # it would compare scores of different queries, which are only places here
+        raise OptionError(f"evaluate_with_pykeen: expected a rank-based evaluator, got {kind}")
+    if not len(data.split(split)):
+        raise DataError(f"{data.name} has no triples in its {split} split")
+    ranker = Reasoner(rules, data, chosen).ranker
+    judge = evaluation.RankBasedEvaluator(filtered=True) if evaluator is None else evaluator
+    known = import_pykeen("evaluate_with_pykeen", "torch").cat([mapped_triples(data, name) for name in SPLITS])
+    for batch in mapped_triples(data, split).split(TRIPLES_AT_A_TIME):
+        for target in TARGETS:
+            _judge(judge, ranker, batch, target, known)
+    return judge.finalize()
+
+
+def _judge(judge: Any, ranker: Ranker, batch: Any, target: str, known: Any) -> None:
+    """Give the evaluator the scores of some triples, as PyKEEN's own evaluation does."""
+    torch, inner = import_pykeen("", "torch"), import_pykeen("", "pykeen.evaluation.evaluator")
+    column, rows = TARGETS[target], torch.arange(len(batch))
+    scores = torch.as_tensor(_dense_scores(ranker, batch.numpy(), column))
+    # A blocked answer that is asked for counts as one that no rule gives.
+    true_scores = torch.nan_to_num(scores[rows, batch[:, column]], nan=0.0)
+    positive, _ = inner.create_sparse_positive_filter_(batch, known, filter_col=column)
+    if judge.filtered:
+        scores = inner.filter_scores_(scores, positive)
+    scores[rows, batch[:, column]] = true_scores
+    judge.process_scores_(hrt_batch=batch, target=target, scores=scores, true_scores=true_scores.unsqueeze(-1))
+
+
+def _dense_scores(ranker: Ranker, triples: Any, column: int) -> Any:
+    backward = ranker.graph.n_relations if column == 0 else 0
+    return np.array([query_scores(ranker, int(t[2 - column]), int(t[1]) + backward) for t in triples])

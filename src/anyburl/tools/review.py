@@ -1,0 +1,339 @@
+"""`ReviewLog`: verdicts in an append-only file, one JSON line each; nothing is written through a link.
+
+Any number of readers, tabs and processes may write to it at once. A line truncated by a crash affects no other: the
+next one starts on a new line.
+
+One verdict on one fact.
+
+Writes accepted facts as triple files.
+
+Predicted facts that nobody has judged yet, the best first, found within a time limit.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any, Self
+from uuid import uuid4
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl.base import checking
+from anyburl.base.errors import AnyburlError, DataError, InvalidOptionError, RunError
+from anyburl.base.locks import alone
+from anyburl.base.reading import at_home, is_text, open_to_read
+from anyburl.base.writing import append_line, replacing
+from anyburl.data.files import write_triples
+from anyburl.data.formats.frames import COLUMNS
+from anyburl.data.terms import rdf_term
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.reasoning.completion.facts import LEVELS, FactColumns, best_of_each
+from anyburl.reasoning.completion.search import missing_facts
+from anyburl.reasoning.reasoner import Reasoner
+
+VERDICTS = ("accepted", "rejected", "withdrawn")
+LONGEST_NOTE = 10_000
+LONGEST_LABEL = 100_000
+
+Fact = tuple[str, str, str]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True)
+class Review:
+    """What a reader says about a fact; "withdrawn" takes an earlier verdict back."""
+
+    triple: Fact
+    verdict: str
+    note: str = ""
+    reader: str = ""
+    time: str = field(default_factory=_now)
+    id: str = field(default_factory=lambda: uuid4().hex)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "triple", tuple(self.triple))
+        texts = (*self.triple, self.verdict, self.note, self.reader, self.time, self.id)
+        if len(self.triple) != 3 or not all(isinstance(text, str) for text in texts):
+            raise DataError(f"expected a review of a subject, a relation and an object, got {self.triple!r:.200}")
+        if not all(0 < len(label) <= LONGEST_LABEL and is_text(label) for label in self.triple):
+            raise DataError("expected a review of a fact with labels, got one that is empty, far too long or no text")
+        if self.verdict not in VERDICTS:
+            raise InvalidOptionError("verdict", f"one of {', '.join(VERDICTS)}", self.verdict)
+        for name in ("note", "reader"):
+            if len(getattr(self, name)) > LONGEST_NOTE:
+                raise InvalidOptionError(name, f"at most {LONGEST_NOTE:,} characters", f"{getattr(self, name)[:20]}...")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `json.dumps` takes."""
+        return {
+            "id": self.id,
+            "time": self.time,
+            "triple": list(self.triple),
+            "verdict": self.verdict,
+            "note": self.note,
+            "reader": self.reader,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return a review that was stored; what is none is a `DataError` or an `InvalidOptionError`."""
+        try:
+            return cls(**{name: stored[name] for name in ("triple", "verdict", "note", "reader", "time", "id")})
+        except (KeyError, TypeError) as error:
+            raise DataError(f"expected a review, got {stored!r:.200}") from error
+
+
+RDF = (".nt", ".ttl", ".nt.gz", ".ttl.gz")
+
+
+def write_facts(facts: Sequence[Fact], path: Path) -> None:
+    """Write facts by the suffix of the file: RDF, or tab-separated."""
+    if not path.name.lower().endswith(RDF):
+        write_triples(pl.DataFrame(list(facts), schema=dict.fromkeys(COLUMNS, pl.String), orient="row"), path)
+        return
+    text = "".join(_statement(fact) for fact in facts).encode()
+    with replacing(path) as unfinished:
+        unfinished.write_bytes(gzip.compress(text, mtime=0) if path.name.lower().endswith(".gz") else text)
+
+
+def _statement(fact: Fact) -> str:
+    """Return a line of N-Triples, which is Turtle, too."""
+    terms = (rdf_term(label, is_object=place == "object") for place, label in zip(COLUMNS, fact, strict=True))
+    return f"{' '.join(terms)} .\n"
+
+
+FILE = "reviews.jsonl"
+"""What the log of a run folder is called."""
+
+
+class ReviewLog:
+    """The verdicts in one file; it need not exist yet."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = at_home(path)
+        self._mutex = Lock()
+        self._forget()
+
+    @classmethod
+    def of_run(cls, run: str | os.PathLike[str]) -> ReviewLog:
+        """Return the log of a run folder."""
+        return cls(Path(run) / FILE)
+
+    def record(self, triple: Fact, verdict: str, note: str = "", reader: str = "") -> Review:
+        """Append a verdict ("accepted", "rejected", "withdrawn"); it is on disk when this returns."""
+        review = Review(triple, verdict, note, reader)
+        line = json.dumps(review.to_json(), ensure_ascii=False).encode("utf-8", "backslashreplace")
+        try:
+            with alone(self.path.with_name(f".{self.path.name}.lock")):
+                append_line(self.path, line, synced=True)
+        except OSError as refusal:
+            raise RunError(f"{self.path}: cannot write the review ({refusal.strerror or refusal})") from refusal
+        return review
+
+    def latest(self) -> dict[Fact, Review]:
+        """Return the last review of each fact, the most recent last, including those that withdraw a verdict."""
+        with self._mutex:
+            self._read_new()
+            return dict(self._latest)
+
+    def standing(self) -> dict[Fact, Review]:
+        """Return the verdicts that were not withdrawn."""
+        return {triple: review for triple, review in self.latest().items() if review.verdict != "withdrawn"}
+
+    def counts(self, relation: str | None = None) -> dict[str, int]:
+        """Return how many facts, of one relation or of all, are accepted and rejected."""
+        found = Counter(review.verdict for triple, review in self.standing().items() if relation in (None, triple[1]))
+        return {verdict: found[verdict] for verdict in ("accepted", "rejected")}
+
+    def precision(self, relation: str | None = None) -> float | None:
+        """Return the share of judged facts that were accepted; None if none was judged."""
+        counts = self.counts(relation)
+        judged = sum(counts.values())
+        return counts["accepted"] / judged if judged else None
+
+    @property
+    def n_skipped(self) -> int:
+        """How many lines are not reviews: truncated by a crash, or written by something else."""
+        with self._mutex:
+            self._read_new()
+            return self._n_skipped
+
+    def export_triples(self, path: str | os.PathLike[str]) -> int:
+        """Write the accepted facts, tab-separated (.gz, .zst: compressed) or as RDF (.nt, .ttl); return how many."""
+        accepted = [triple for triple, review in self.standing().items() if review.verdict == "accepted"]
+        write_facts(accepted, Path(path))
+        return len(accepted)
+
+    def _forget(self) -> None:
+        self._latest: dict[Fact, Review] = {}
+        self._offset, self._file, self._n_skipped = 0, (0, 0), 0
+
+    def _read_new(self) -> None:
+        """Read the whole lines that were appended since; all of them, if the file is another one."""
+        try:
+            with open_to_read(self.path) as file:
+                status = os.fstat(file.fileno())
+                if (status.st_dev, status.st_ino) != self._file or status.st_size < self._offset:
+                    self._forget()
+                    self._file = status.st_dev, status.st_ino
+                file.seek(self._offset)
+                whole = file.read(status.st_size - self._offset).rpartition(b"\n")[0]
+        except FileNotFoundError:
+            self._forget()
+            return
+        except OSError as refusal:
+            raise RunError(f"{self.path}: cannot read the reviews ({refusal.strerror or refusal})") from refusal
+        if whole:
+            self._offset += len(whole) + 1
+            for line in whole.split(b"\n"):
+                self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            review = Review.from_json(json.loads(line))
+        except (ValueError, RecursionError, AnyburlError):
+            self._n_skipped += 1
+            return
+        self._latest.pop(review.triple, None)
+        self._latest[review.triple] = review
+
+
+FEW_LEVELS = (0.5,)
+"""Scores to begin with where only one relation is searched: to start a search takes as long as to go through it."""
+
+Keys = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class QueuedFact:
+    """A predicted fact that waits for a verdict; `probability` is None where scores are not calibrated."""
+
+    triple: Fact
+    score: float
+    probability: float | None
+    rule: str
+    n_rules: int
+
+
+@dataclass(frozen=True)
+class ReviewQueue:
+    """Facts that wait, the best first.
+
+    If `is_complete`, there are no better ones; if not, time was up before everything was searched.
+    """
+
+    facts: tuple[QueuedFact, ...]
+    is_complete: bool
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    def __iter__(self) -> Iterator[QueuedFact]:
+        return iter(self.facts)
+
+
+class _TimeIsUp(Exception):  # noqa: N818
+    """Ends a search."""
+
+
+def review_queue(
+    reasoner: Reasoner,
+    log: ReviewLog,
+    *,
+    relation: str | None = None,
+    top: int = 50,
+    min_score: float = 0.3,
+    seconds: float = 5.0,
+) -> ReviewQueue:
+    """Return the `top` best facts that no split states and no standing verdict covers, of one relation or of all.
+
+    High scores are searched first, and the search ends once there are enough facts, or after about this many seconds.
+    """
+    checking.whole("top", top, 1, checking.MOST_KEPT)
+    if not 0 <= min_score <= 1:
+        raise InvalidOptionError("min_score", "from 0 to 1", min_score)
+    wanted = None if relation is None else reasoner.vocabulary.relation_id(relation)
+    search = _Search(reasoner, log, top, time.monotonic() + seconds)
+    best, is_complete = FactColumns.empty(), False
+    levels = LEVELS if relation is None else FEW_LEVELS
+    for level in [*(level for level in levels if level > min_score), min_score]:
+        best, is_complete = search.above(level, wanted)
+        if not is_complete or len(best) == top:
+            break
+    return ReviewQueue(_facts(reasoner, best), is_complete)
+
+
+class _Search:
+    """Looks for facts that wait until time is up."""
+
+    def __init__(self, reasoner: Reasoner, log: ReviewLog, top: int, end: float) -> None:
+        self._reasoner, self._top, self._end = reasoner, top, end
+        self._judged = _keys(reasoner.vocabulary, _encoded(reasoner.vocabulary, log))
+
+    def above(self, level: float, relation: int | None) -> tuple[FactColumns, bool]:
+        """Return the best facts with at least the score `level`, and whether all of them were looked at."""
+        reasoner, best = self._reasoner, FactColumns.empty()
+        least = np.full(reasoner.vocabulary.n_relations, level if relation is None else np.inf)
+        if relation is not None:
+            least[relation] = level
+        try:
+            for facts in missing_facts(reasoner.ranker, reasoner.dataset, least, progress=self._watch):
+                waiting = facts.take(~np.isin(_keys(reasoner.vocabulary, facts.triples), self._judged))
+                joined = FactColumns.concat([best, waiting])
+                best = best_of_each(joined, np.zeros(len(joined), np.int64), self._top)
+        except _TimeIsUp:
+            return best, False
+        return best, True
+
+    def _watch(self, _: int) -> None:
+        if time.monotonic() > self._end:
+            raise _TimeIsUp
+
+
+def _encoded(vocabulary: Vocabulary, log: ReviewLog) -> NDArray[np.int32]:
+    """Return the ids of the facts with a verdict; those with labels of other data are left out."""
+    labels = pl.DataFrame(list(log.standing()), schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+    triples = np.column_stack(vocabulary.encode_triples(labels))
+    return triples[(triples >= 0).all(axis=1)]
+
+
+def _keys(vocabulary: Vocabulary, triples: NDArray[np.int32]) -> Keys:
+    """Return one number for each triple."""
+    subjects, relations, objects = triples.astype(np.int64).T
+    return np.asarray((subjects * vocabulary.n_relations + relations) * vocabulary.n_entities + objects)
+
+
+def _facts(reasoner: Reasoner, best: FactColumns) -> tuple[QueuedFact, ...]:
+    """Return facts as objects, the best first."""
+    subjects, relations, objects = best.triples.T
+    order = np.lexsort((objects, relations, subjects, -best.n_rules, -best.scores))
+    sure = np.full(len(best), np.nan)
+    if reasoner.calibration is not None:
+        sure = reasoner.calibration.probabilities(relations, best.scores)
+    labels = reasoner.vocabulary
+    return tuple(
+        QueuedFact(
+            labels.triple_labels(*best.triples[row].tolist()),
+            score=float(best.scores[row]),
+            probability=None if np.isnan(sure[row]) else float(sure[row]),
+            rule=str(reasoner.rules.rule(int(best.rules[row]))),
+            n_rules=int(best.n_rules[row]),
+        )
+        for row in order.tolist()
+    )

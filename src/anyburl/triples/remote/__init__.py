@@ -1,1 +1,0 @@
-"""Remote graphs: SPARQL endpoints and SQL databases, by address."""
