@@ -44,17 +44,17 @@ SLOW = (
 """Tests of harvests that take seconds each where kernels are interpreted."""
 
 MODULES = {
-    "measures": ("rules/columns.py", ["tests/ruleset/test_measures.py", "-k", "not short_run"]),
+    "measures": ("rules/columns.py", ["tests/rules/test_measures.py", "-k", "not short_run"]),
     "rewards": ("learning/policy.py", ["tests/learning/test_rewards.py"]),
     "policies": ("learning/policy.py", ["tests/learning/test_policies.py"]),
     "aggregation": ("ranking/options.py", ["tests/ranking/test_aggregations.py"]),
     "ranks": ("ranking/queries.py", ["tests/ranking/test_ranks.py"]),
     "metrics": (
         "reasoning/metrics.py",
-        ["tests/evaluation/test_metrics.py", "tests/evaluation/test_metrics_shown.py"],
+        ["tests/reasoning/evaluation/test_metrics.py", "tests/reasoning/evaluation/test_metrics_shown.py"],
     ),
-    "fit": ("models/calibration/fit.py", ["tests/calibration/test_fit.py"]),
-    "thresholds": ("models/calibration/report.py", ["tests/calibration/test_thresholds.py"]),
+    "fit": ("models/calibration/fit.py", ["tests/models/calibration/test_fit.py"]),
+    "thresholds": ("models/calibration/report.py", ["tests/models/calibration/test_thresholds.py"]),
     "scoring": (
         "bodies/kernel.py",
         [

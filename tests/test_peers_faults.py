@@ -12,7 +12,7 @@ import anyburl
 from anyburl import Dataset, Reasoner, RuleError, RuleSet
 from anyburl.cli.app import app
 from kernels import random_graph, table_of
-from ruleset.samples import make_rules
+from rules.samples import make_rules
 from strategies import SmallGraph
 
 TINY = {"min_support": 2, "max_cyclic": 2, "threads": 1, "seed": 1, "paths": 2_000}

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from anyburl import Dataset, RuleSet, RunDirectory, load_dataset
-from anyburl.errors import DataError
+from anyburl.base.errors import DataError
 from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.progress import read_progress
-from anyburl.triples.stored import FORMAT
+from anyburl.data.stored import FORMAT
 
 VERSIONS = sorted(path.parent for path in Path(__file__).parent.glob("*/expected.json"))
 

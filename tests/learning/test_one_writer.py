@@ -16,7 +16,7 @@ from anyburl.base.errors import RunError
 from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.recorder import Recorder
 from anyburl.learning.run import LOCK, claim_run
-from ruleset.samples import make_rules
+from rules.samples import make_rules
 
 TRIPLES = [("ed", "lives", "nl"), ("lisa", "lives", "nl"), ("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch")]
 OPTIONS: dict[str, Any] = {"paths": 200, "min_support": 1, "threads": 1, "seed": 1}

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from anyburl import Answers, Dataset, RuleSet, predict
-from ruleset.samples import make_rules
+from rules.samples import make_rules
 
 TRAIN = [
     ("ed", "lives", "holland"),

@@ -12,7 +12,7 @@ from anyburl.base.errors import DataError, RuleError
 from anyburl.graph.stored import graph_of
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.evaluation import evaluate_split
-from ruleset.samples import assert_same
+from rules.samples import assert_same
 
 TRAIN = [("ed", "lives", "nl"), ("lisa", "lives", "nl"), ("nl", "lang", "dutch"), ("ed", "speaks", "dutch")]
 TEST = [("lisa", "speaks", "dutch")]

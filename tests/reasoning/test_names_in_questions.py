@@ -8,7 +8,7 @@ import pytest
 
 from anyburl import DataError, Dataset, Reasoner, UnknownLabelError
 from anyburl.data.names import Names, read_names
-from ruleset.samples import make_rules
+from rules.samples import make_rules
 
 TRAIN = [("Q1", "P1", "Q2"), ("Q3", "P1", "Q2"), ("Q2", "P2", "Q4"), ("Q2", "P2", "Q5"), ("Q1", "P3", "Q4")]
 NAMES = {

@@ -11,7 +11,7 @@ import pytest
 
 import anyburl
 from anyburl import Dataset, OptionError, RankOptions, Reasoner, RuleSet, RunError
-from ruleset.samples import make_rules
+from rules.samples import make_rules
 
 TRAIN = [
     ("ed", "lives", "holland"),

@@ -1,0 +1,118 @@
+"""A new column of rules is one field of `RuleColumns`: this test adds one to the source, and nothing anywhere else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import anyburl
+
+LAST_FIELD = (
+    '    lift: Annotated[NDArray[np.float64] | None, Column(Holds.MEASURE, heading="lift", most=np.inf)] = None\n'
+)
+NEW_FIELD = '    surprise: Annotated[NDArray[np.float32] | None, Column(Holds.MEASURE, heading="surprise")] = None\n'
+
+IMPORT_EDITED = """
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+
+NAME, SOURCE, LAST_FIELD, NEW_FIELD = "anyburl.rules.columns", Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+
+class Edited(SourceFileLoader):
+    def get_code(self, fullname):
+        source = SOURCE.read_text("utf-8")
+        assert source.count(LAST_FIELD) == 1
+        return compile(source.replace(LAST_FIELD, LAST_FIELD + NEW_FIELD), str(SOURCE), "exec")
+
+class Finder(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        return ModuleSpec(name, Edited(name, str(SOURCE)), origin=str(SOURCE)) if name == NAME else None
+
+sys.meta_path.insert(0, Finder())
+"""
+
+ROUND_TRIPS = """
+import pickle
+
+import numpy as np
+import pytest
+
+import anyburl
+from anyburl import Dataset, LearnOptions, RuleError, RuleSet, RunDirectory, Vocabulary
+from anyburl.cli.tables import rule_rows, rules_table
+from anyburl.learning.engines.actor import pack_rules, unpack_rules
+from anyburl.rules.types import PathProfile
+from anyburl.rules.files.run_folder import read_part, write_part
+from rules.samples import make_rules
+
+texts = ["speaks(X,Y) <= lives(X,A), lang(A,Y)", "speaks(X,dutch) <= lives(X,nl)", "speaks(ed,Y) <= lang(A,Y)"]
+plain = make_rules([(text, (10, 8 - row)) for row, text in enumerate(texts)])
+rules = plain.replace(surprise=[0.25, 0.75, 0.5])
+
+def check(found, *expected):
+    assert found.surprise.dtype == np.float32
+    assert found.surprise.tolist() == list(expected)
+    assert found.measures == ("surprise",)
+
+check(rules, 0.25, 0.75, 0.5)
+assert not rules.surprise.flags.writeable
+with pytest.raises(RuleError, match="another length for 'surprise'"):
+    rules.replace(surprise=[0.5])
+
+# choosing
+check(rules[1:], 0.75, 0.5)
+check(rules.filter(type="B"), 0.25)
+check(rules.filter(min_surprise=0.5), 0.75, 0.5)
+check(rules.top(2, by="surprise"), 0.75, 0.5)
+with pytest.raises(RuleError, match="the rules have no surprise"):
+    plain.top(1, by="surprise")
+
+# joining
+check(RuleSet.concat([rules[1:], rules[:1]]), 0.75, 0.5, 0.25)
+check(rules.merge(rules[:2]), 0.25, 0.75, 0.5)
+assert RuleSet.concat([rules, plain]).surprise is None
+check(rules.with_vocabulary(Vocabulary.from_labels(["dutch", "nl"], ["lang", "lives", "speaks"])), 0.25, 0.75)
+assert anyburl.rescore(rules, Dataset.from_triples([("ed", "lives", "nl")])).surprise is None
+
+# other processes
+check(pickle.loads(pickle.dumps(rules)), 0.25, 0.75, 0.5)
+check(unpack_rules(pack_rules(PathProfile(cyclic=True, rule_length=1), rules), rules.vocabulary), 0.25, 0.75, 0.5)
+
+# frames and files
+check(RuleSet.from_polars(rules.to_polars()), 0.25, 0.75, 0.5)
+rules.save("rules.parquet")
+check(RuleSet.load("rules.parquet"), 0.25, 0.75, 0.5)
+
+# a run folder: parts of a run that was killed, then all rules of one that ended
+data = Dataset.from_triples([("ed", "lives", "nl"), ("nl", "lang", "dutch"), ("ed", "speaks", "dutch")])
+run = RunDirectory.create("run", data, LearnOptions())
+matched = rules.with_vocabulary(data.vocabulary)
+write_part(run.path, matched[:2])
+write_part(run.path, matched[2:])
+check(RuleSet.load("run"), 0.25, 0.75, 0.5)
+write_part(run.path, matched[:1].replace(margin=[0.5], lift=[3.0]))
+both = read_part(sorted((run.path / "parts").iterdir())[-1], data.vocabulary)
+assert (both.margin.tolist(), both.lift.tolist(), both.surprise.tolist()) == ([0.5], [3.0], [0.25])
+
+# tables
+assert [row["surprise"] for row in rule_rows(rules)] == [0.25, 0.75, 0.5]
+assert "surprise" in [column.header for column in rules_table(rules).columns]
+print("all round trips")
+"""
+
+
+def test_a_new_column_needs_an_edit_in_the_table_only(tmp_path: Path) -> None:
+    source = Path(anyburl.__file__).parent / "ruleset" / "columns.py"
+    tests = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_EDITED + ROUND_TRIPS, str(source), LAST_FIELD, NEW_FIELD],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(source.parents[2]), str(tests)])},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "all round trips"), done.stderr
