@@ -13,10 +13,10 @@ from anyburl import Reasoner
 
 SLOWLY = """
 import time
-from anyburl.completion import complete, missing
-missing.SUBJECTS_AT_A_TIME, complete.SECONDS_AT_A_TIME = 1, 0.0
-find = missing.Search.__call__
-missing.Search.__call__ = lambda *given: (time.sleep(0.05), find(*given))[1]
+from anyburl.reasoning.completion import complete, search
+search.SUBJECTS_AT_A_TIME, complete.SECONDS_AT_A_TIME = 1, 0.0
+find = search.Search.__call__
+search.Search.__call__ = lambda *given: (time.sleep(0.05), find(*given))[1]
 """
 
 

@@ -77,7 +77,7 @@ def test_wrong_input_is_one_sentence(run: Any, folder: Path, arguments: list[str
 
 
 BEGUN = """
-from anyburl.doctor import examine
+from anyburl.tools.doctor import examine
 learn = examine.learn_briefly
 def learn_and_say(*given):
     examine.learn_briefly = learn  # said once, though rules may be learned again before the signal comes

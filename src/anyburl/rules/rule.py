@@ -1,6 +1,6 @@
 """Rules for people: small, immutable, hashable, printable.
 
-Millions of rules are columns (`anyburl.ruleset`); a `Rule` is the view of one of them.
+Millions of rules are columns (`anyburl.rules.columns`); a `Rule` is the view of one of them.
 """
 
 from __future__ import annotations

@@ -276,7 +276,7 @@ PUBLISH = """
 import sys, time
 from pathlib import Path
 from anyburl.base.errors import DataError
-from anyburl.publishing import table
+from anyburl.tools.publishing import publish as table
 from anyburl.tools.publishing.publish import plan_publishing
 
 facts, address, hook, ready, other = sys.argv[1:]
