@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import anyburl
+
+PACKAGE = Path(anyburl.__file__).parent
 
 PUBLIC = [
     "Answer",
@@ -93,3 +97,17 @@ def test_import_loads_two_modules_of_its_own_and_few_others() -> None:
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.split()
     assert [name for name in loaded if name.startswith("anyburl")] == ["anyburl"]
     assert len(loaded) < 60
+
+
+def test_no_public_name_is_defined_twice() -> None:
+    """Two things of one name are one thing, or one of them has the wrong name."""
+    homes: dict[str, list[str]] = {}
+    defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, defined) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(path.relative_to(PACKAGE).as_posix())
+    twice = {name: files for name, files in homes.items() if len(files) > 1}
+    assert twice.pop("main") == ["cli/app.py", "cli/start.py"]  # what Typer runs, and what the shell does
+    assert {path.rpartition("/")[0] for path in twice.pop("command")} == {"cli"}  # one a command
+    assert twice == {}

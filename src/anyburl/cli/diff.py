@@ -13,7 +13,7 @@ from anyburl.base.errors import OptionError, RuleError
 from anyburl.cli.arguments import Escaped, Json, Quiet, UnusedSeed, UnusedThreads
 from anyburl.cli.loading import load_rules_argument, read_names_argument
 from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, print_whole, result_console
-from anyburl.cli.tables import rule_text
+from anyburl.cli.tables import bold_rule
 
 if TYPE_CHECKING:
     import polars as pl
@@ -117,7 +117,7 @@ def _table(heading: str, rows: pl.DataFrame) -> Table:
             _step(row["support_before"], row["support_after"], ","),
             _step(row["predictions_before"], row["predictions_after"], ","),
         ]
-        table.add_row(*counts, rule_text(row["rule"]))
+        table.add_row(*counts, bold_rule(row["rule"]))
     return table
 
 

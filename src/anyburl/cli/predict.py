@@ -16,7 +16,7 @@ from anyburl.base.errors import OptionError, counted
 from anyburl.cli.arguments import Data, Rules
 from anyburl.cli.asking import AskingOptions, RulesAndData, asking
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
-from anyburl.cli.tables import rule_text
+from anyburl.cli.tables import bold_rule
 from anyburl.ranking.options import parse_aggregation
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _table(answers: Answers, answering: _Answering) -> Table:
     table.add_column("best rule", overflow="fold", ratio=1)
     for found in answers:
         name = answering.names.get(found.entity)
-        rule = rule_text(answering.rule(found))
+        rule = bold_rule(answering.rule(found))
         known = ", ".join(found.known)
         table.add_row(str(found.rank), name, f"{found.score:.3f}", known, f"{found.n_rules:,}", rule)
     return table

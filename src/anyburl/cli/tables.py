@@ -79,7 +79,7 @@ def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
             f"{about}{row['support']:,}",
             f"{about}{row['predictions']:,}",
             *(_measure_text(row[name], COLUMNS[name].most) for name in rules.measures),
-            rule_text(row.get("named", row["rule"])),
+            bold_rule(row.get("named", row["rule"])),
         )
     return table
 
@@ -89,7 +89,7 @@ def _measure_text(value: float, most: float) -> str:
     return f"{value:,.1f}" if most > 1 and value >= 10 else f"{value:.4f}"
 
 
-def rule_text(rule: str) -> Text:
+def bold_rule(rule: str) -> Text:
     """Return a rule with its head made bold."""
     head, arrow, body = rule.partition(" <= ")
     return Text.assemble((head, "bold"), (arrow, "dim"), body)

@@ -251,7 +251,7 @@ class Why:
     near_misses: tuple[NearMiss, ...]
 
 
-def explain_triple(reasoner: Reasoner, triple: Fact, *, top: int, groundings: int) -> Why:
+def explain_for_page(reasoner: Reasoner, triple: Fact, *, top: int, groundings: int) -> Why:
     """Explain a triple, and ask why it is not ranked higher if it is ranked low or not at all."""
     explanation = reasoner.explain(triple, top=top, groundings=groundings)
     score = explanation.score or explanation.score_subject

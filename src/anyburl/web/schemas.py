@@ -49,7 +49,7 @@ class StatedEnd(BaseModel):
     splits: list[str]
 
 
-class RelationFacts(BaseModel):
+class FactsOfRelation(BaseModel):
     """The facts of an entity by one relation; `backward`: the entity is their object."""
 
     relation: str
@@ -75,7 +75,7 @@ class Predicted(BaseModel):
 class EntityResult(BaseModel):
     label: str
     name: str
-    facts: list[RelationFacts]
+    facts: list[FactsOfRelation]
 
 
 class PredictedFacts(BaseModel):

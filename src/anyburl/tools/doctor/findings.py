@@ -75,7 +75,7 @@ class Finding:
         }
 
 
-def percent(part: int, whole: int) -> str:
+def share_text(part: int, whole: int) -> str:
     """Return a share in words: 12.3 %."""
     return f"{100 * part / whole:.1f} %" if whole else "0 %"
 

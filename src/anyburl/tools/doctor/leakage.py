@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.errors import counted
-from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, Triples, pair_keys, percent
+from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, Triples, pair_keys, share_text
 
 SIMILAR = 0.8  # the share of facts that two relations have in common, from which on they count as nearly the same
 SAME = 0.97
@@ -124,7 +124,7 @@ def check_leakage(facts: DatasetFacts, found: pl.DataFrame, top: int) -> list[Fi
         if leaks.is_empty():
             continue
         rows = leaks.unique("row", keep="first", maintain_order=True)
-        of = f"{len(held_out):,} {split} facts ({percent(len(rows), len(held_out))})"
+        of = f"{len(held_out):,} {split} facts ({share_text(len(rows), len(held_out))})"
         sentence = f"{len(rows):,} of {of} can be read off train"
         findings.append(
             Finding.of("leakage", Severity.PROBLEM, sentence, len(rows), _examples(facts, held_out, rows, top))

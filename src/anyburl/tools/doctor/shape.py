@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import counted
 from anyburl.data.dataset import all_types, stated_types
-from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, percent
+from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, share_text
 
 HUB = 0.05  # the share of all facts that one entity has
 FEWEST_FACTS = 100  # of a hub
@@ -53,7 +53,7 @@ def _distribution(degrees: NDArray[np.int64], top: int) -> Finding:
     once = int((known == 1).sum())
     sentence = (
         f"an entity has {np.median(known):g} facts in train (median; mean {known.mean():.1f}, most {known.max():,}); "
-        f"{counted(once, 'entity has', 'entities have')} only one ({percent(once, len(known))})"
+        f"{counted(once, 'entity has', 'entities have')} only one ({share_text(once, len(known))})"
     )
     return Finding.of("degrees", Severity.NOTE, sentence, len(known), table)
 
@@ -179,7 +179,7 @@ def check_reflexive(facts: DatasetFacts, top: int) -> list[Finding]:
     )
     examples = table.sort(pl.col("reflexive facts") / pl.col("facts"), "relation").head(top)
     words, relations_of = counted(len(own), "fact relates", "facts relate"), counted(len(relations), "relation")
-    sentence = f"{words} an entity to itself ({percent(len(own), len(triples))}), in {relations_of}"
+    sentence = f"{words} an entity to itself ({share_text(len(own), len(triples))}), in {relations_of}"
     return [Finding.of("reflexive", Severity.WARNING, sentence, len(own), examples)]
 
 

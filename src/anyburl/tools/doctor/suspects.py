@@ -21,7 +21,7 @@ from anyburl.base.errors import counted
 from anyburl.reasoning.explanation.render import rule_text
 from anyburl.rules.ruleset import RuleSet
 from anyburl.tools.doctor.evidence import WORDS, Functional, Kinds, Wrong, log_odds_of_facts, make_wrong
-from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, percent
+from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity, share_text
 from anyburl.tools.doctor.support import (
     Contradictions,
     Progress,
@@ -210,7 +210,7 @@ class Reasons:
         supported = self._found.supported
         assert supported is not None
         beside = supported.scores[self._relations == self._relations[row]]
-        better = percent(int((beside > supported.scores[row]).sum()), len(beside))
+        better = share_text(int((beside > supported.scores[row]).sum()), len(beside))
         if supported.rows[row] < 0:
             return f"no rule supports it, and rules support {better} of the facts of this relation"
         rule = self._rule(int(supported.rows[row]))
@@ -219,7 +219,7 @@ class Reasons:
     def _fit(self, row: int) -> str:
         end = int(self._found.worse[row])
         beside = self._found.fits[self._relations == self._relations[row], end]
-        better = percent(int((beside > self._found.fits[row, end]).sum()), len(beside))
+        better = share_text(int((beside > self._found.fits[row, end]).sum()), len(beside))
         return f"its {ENDS[end]} fits worse than {better} of the {ENDS[end]}s of this relation"
 
     def _rule(self, row: int) -> str:

@@ -11,7 +11,7 @@ from anyburl.reasoning.explanation.page import to_html
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.web.explorer import Explorer
 from anyburl.web.facts import Why
-from anyburl.web.facts import explain_triple as find_reasons
+from anyburl.web.facts import explain_for_page as find_reasons
 from anyburl.web.parameters import Aggregation, Label, Smoothing
 from anyburl.web.routes.entity import draw_near_miss, draw_reasons
 from anyburl.web.site import Context, CurrentSite
