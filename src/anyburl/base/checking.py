@@ -126,3 +126,14 @@ def _check_range(option: str, value: Any, least: float, most: float | None) -> N
         raise InvalidOptionError(option, f"at least {least}", value)
     if most is not None and value > most:
         raise InvalidOptionError(option, f"at most {most:g}" if isinstance(most, float) else f"at most {most}", value)
+
+
+def no_effect_on(*results: str) -> Mapping[str, Any]:
+    """Mark the field of an options dataclass, in its `metadata`, as one that these kept results do not depend on."""
+    return {"no_effect_on": results}
+
+
+def options_behind(result: str, options: Any) -> dict[str, Any]:
+    """Return the options that a kept result depends on: every field that is not marked by `no_effect_on`."""
+    chosen = (field.name for field in fields(options) if result not in field.metadata.get("no_effect_on", ()))
+    return {name: getattr(options, name) for name in chosen}

@@ -19,9 +19,9 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -280,17 +280,6 @@ def _is_full(folder: Path) -> bool:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.part{secrets.token_hex(6)}")
-
-
-def no_effect_on(*results: str) -> Mapping[str, Any]:
-    """Mark the field of an options dataclass, in its `metadata`, as one that these kept results do not depend on."""
-    return {"no_effect_on": results}
-
-
-def options_behind(result: str, options: Any) -> dict[str, Any]:
-    """Return the options that a kept result depends on: every field that is not marked by `no_effect_on`."""
-    chosen = (field.name for field in fields(options) if result not in field.metadata.get("no_effect_on", ()))
-    return {name: getattr(options, name) for name in chosen}
 
 
 @dataclass(frozen=True)

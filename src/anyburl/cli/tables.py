@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anyburl.base.errors import counted
-from anyburl.reasoning.metrics import DIRECTIONS, FIGURES
+from anyburl.ranking.options import DIRECTIONS, FIGURES
 
 if TYPE_CHECKING:
     from anyburl.data.names import Names

@@ -16,12 +16,16 @@ from numbers import Real
 from typing import ClassVar, TypedDict
 
 from anyburl.base import checking
+from anyburl.base.checking import no_effect_on
 from anyburl.base.errors import InvalidOptionError
-from anyburl.base.writing import no_effect_on
 from anyburl.rules.types import RuleType
 
 MOST_EVIDENCE = 1 << 62  # as in the kernels: a key never grows beyond
 UNIT = 1 << 44  # of scores
+FIGURES = ("hits@1", "hits@3", "hits@10", "mrr")
+"""The metrics that tables show."""
+DIRECTIONS = {"object": "(subject, relation, ?)", "subject": "(?, relation, object)"}
+"""What is asked for, and how tables write such queries."""
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from anyburl.base import checking
 from anyburl.base.reading import open_to_read
 from anyburl.base.writing import append_line
+from anyburl.ranking.options import DIRECTIONS, FIGURES
 from anyburl.ranking.queries import Ranks
 
-FIGURES = ("hits@1", "hits@3", "hits@10", "mrr")
 N_RELATIONS = 5
-DIRECTIONS = {"object": "(subject, relation, ?)", "subject": "(?, relation, object)"}
 
 
 def metrics_html(

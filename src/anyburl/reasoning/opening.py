@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.base.checking import options_behind
 from anyburl.base.errors import InvalidOptionError, OptionError, RunError
 from anyburl.base.machine import available_cores
-from anyburl.base.writing import KeptKey, options_behind
+from anyburl.base.writing import KeptKey
 from anyburl.data.dataset import Dataset, load_recorded
 from anyburl.graph.stored import graph_of
 from anyburl.learning.options import ENGINES
