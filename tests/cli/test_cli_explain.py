@@ -94,7 +94,7 @@ def test_the_score_follows_the_options(run_json: Any, paper: list[object]) -> No
         (["ed", "speaks", "dutch", "--html", "{tmp}"], "is a folder: expected a file for the page"),
         (["ed", "speaks", "dutch", "--html", "{tmp}/no/page.html"], "does not exist"),
         (["ed", "speaks", "dutch", "--top", "0"], "Invalid value for '--top'"),
-        (["ed", "speaks", "dutch", "--names", "{tmp}/rules.txt.gz"], "expected a file of labels and names"),
+        (["ed", "speaks", "dutch", "--names", "{tmp}/rules.txt.gz"], "rules.txt.gz: no such file"),
     ],
 )
 def test_wrong_input_is_one_sentence(
