@@ -14,9 +14,10 @@ from anyburl.data import TripleTable
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import _Edges, build_graph, segment_entities, with_loops
 from anyburl.graph.lookup import lookup_segments
-from anyburl.ranking.index import _runs, _sort, build_rule_index
+from anyburl.ranking.index import build_rule_index
+from anyburl.ranking.kernel_index import count_sort
 from kernels import arrays_of, examples, table_of
-from ranked import rule_set, scored_rules
+from ranked import Scored, rule_set, scored_rules
 from reference.graph import build, inverse
 from strategies import SmallGraph, graphs
 
@@ -183,12 +184,21 @@ def test_whoever_keeps_the_numbers_of_segments_keeps_64_bits(graph: SmallGraph, 
         np.testing.assert_array_equal(field, expected)
 
 
-def test_rules_are_sorted_by_segments_beyond_32_bits() -> None:
-    """Such a graph does not fit here: the numbers of its bodies do."""
-    keys = np.array([2**31 + 5, 3, 2**31 + 5, 2**31, 3], np.int64)
-    heads = np.array([0, 0, 1, 1, 1], np.int32)
-    assert [runs.tolist() for runs in _runs(heads, keys, 2)] == [[0, 2, 5], keys.tolist(), [0, 1, 2, 3, 4, 5]]
-    assert _sort(np.arange(3, dtype=np.int32), np.array([7, 2, 7], np.int64), 8).tolist() == [1, 0, 2]
+def test_rules_are_sorted_by_segments_as_the_graph_numbers_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph with more than 2^31 segments does not fit here; the type of what is sorted by does."""
+    sorted_by: list[np.dtype] = []
+
+    def sort(keys: np.ndarray, *others: np.ndarray) -> None:
+        sorted_by.append(keys.dtype)
+        count_sort(keys, *others)
+
+    monkeypatch.setattr("anyburl.ranking.index.count_sort", sort)
+    graph: SmallGraph = (3, 1, [(0, 0, 1), (2, 0, 1)])
+    rules = rule_set(graph, [Scored(("Uc", 0, 0, (0,), 1), 1, 2)])
+    build_rule_index(arrays_of(graph), rules)
+    assert set(sorted_by) == {np.dtype(np.int32)}
+    build_rule_index(wide_arrays_of(graph), rules)
+    assert np.dtype(np.int64) in sorted_by
 
 
 @settings(max_examples=examples(50, 20))

@@ -184,7 +184,7 @@ def filters(names: Sequence[str], n_entities: int, n_relations: int) -> st.Searc
         "relations": st.fixed_dictionaries({"relations": some}),
         "subjects": st.fixed_dictionaries({"subjects": st.lists(entities, min_size=1, max_size=4)}),
         "functional": st.fixed_dictionaries({"functional": st.just(list(range(n_relations))) | some}),
-        "types": st.fixed_dictionaries({"types": st.sampled_from([0, 0, 0, n_relations - 1])}),
+        "types": st.fixed_dictionaries({"types": st.sampled_from([0, 0, 0, 0, n_relations - 1])}),
     }
     drawn = st.tuples(*(choices[name] for name in names))
     return drawn.map(lambda parts: NO_FILTERS._replace(**{k: v for part in parts for k, v in part.items()}))
@@ -235,9 +235,10 @@ def typed_cases(draw: st.DrawFn) -> Case:
     types = [(entity, 0, kind) for entity, kind in enumerate(kinds) if kind]
     linked, stated = ([triple for triple in triples if triple[1] == relation] for relation in (1, 2))
     graph = n_entities, n_relations, types + linked[:8] + stated[:2]
-    several = st.builds(lambda c, d: ("Ud", 2, c, (d,), None), st.integers(0, n_entities), st.sampled_from([0, 1, 4]))
-    rules = draw(st.lists(several | grounded_rules(graph), min_size=5, max_size=12, unique=True))
-    confident = st.sampled_from([(1, 3), (1, 2), (2, 3), (3, 4)])
+    constants = draw(st.permutations(range(n_entities)))[:5]
+    several = [("Ud", 2, constant, (draw(st.sampled_from([0, 1, 4])),), None) for constant in constants]
+    rules = list(dict.fromkeys([*several, *draw(st.lists(grounded_rules(graph), max_size=6))]))
+    confident = st.sampled_from([(1, 2), (2, 3), (1, 3), (3, 4), (4, 5)])
     return Case(graph, [Scored(rule, *draw(confident)) for rule in rules], [], draw(st.sampled_from([[], triples[:1]])))
 
 
