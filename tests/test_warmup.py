@@ -17,7 +17,7 @@ from kernels import INTERPRETED
 WITHIN_A_RUN = """
 import sys
 import anyburl
-from anyburl.learning.engines.threads import warm_up
+from anyburl.learning.engines.threads import warm_up_learning
 from numba.core.dispatcher import Dispatcher
 
 def kernels():
@@ -27,7 +27,7 @@ def kernels():
 
 data = anyburl.Dataset.from_triples([(f"e{i}", f"r{i % 3}", f"e{i * 7 % 40}") for i in range(120)])
 options = anyburl.LearnOptions(paths=50_000, max_cyclic=2, max_acyclic=2, threads=1, min_confidence=0, precision=1)
-warm_up(options, data.vocabulary.n_relations)
+warm_up_learning(options, data.vocabulary.n_relations)
 before = kernels()
 learner = anyburl.Learner(data.train, options)
 assert kernels() == before

@@ -106,7 +106,7 @@ print("all round trips")
 
 
 def test_a_new_column_needs_an_edit_in_the_table_only(tmp_path: Path) -> None:
-    source = Path(anyburl.__file__).parent / "ruleset" / "columns.py"
+    source = Path(anyburl.__file__).parent / "rules" / "columns.py"
     tests = Path(__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-c", IMPORT_EDITED + ROUND_TRIPS, str(source), LAST_FIELD, NEW_FIELD],
