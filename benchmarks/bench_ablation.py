@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from common import HERE, save
-
 import anyburl
 from anyburl.models.tuned import kernel_likeness, listing, train
 from anyburl.models.tuned import model as lessons
@@ -27,6 +25,7 @@ from anyburl.models.tuned.model import Lessons
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.models.tuned.train import tune
 from anyburl.ranking.kernel_order import N_BEST
+from common import HERE, save
 
 LIKENESS = kernel_likeness.N_COLUMNS
 NEARNESS = LIKENESS + 3 + STEPS

@@ -15,12 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common import save, shared
-
 import anyburl
 from anyburl.learning.learn import run_learner
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.recorder import Recorder
+from common import save, shared
 
 
 def kill_after(seconds: float) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import save, timed
 from numpy.typing import NDArray
 
 from anyburl import Reasoner
@@ -31,6 +30,7 @@ from anyburl.models.calibration.fit import (
 )
 from anyburl.models.calibration.observations import HeldOut, hold_out, observe_test
 from anyburl.models.calibration.report import expected_calibration_error, fit_and_check, reliability
+from common import save, timed
 
 Floats = NDArray[np.float64]
 Method = Callable[[BinCounts, Floats], Floats]

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from common import save
 
 import anyburl
+from common import save
 
 QUESTIONS = 1000
 KEYS = ["subject", "relation", "object"]

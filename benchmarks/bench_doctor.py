@@ -13,11 +13,11 @@ import time
 from typing import Any
 
 import numpy as np
-from common import save, shared
 from numpy.typing import NDArray
 
 import anyburl
 from anyburl import Dataset, TripleTable
+from common import save, shared
 
 NAMES = ("nations", "umls", "CoDEx-S", "WN18", "WN18RR", "FB15k", "FB15k-237", "YAGO3-10-partial")
 N_WRONG = 200

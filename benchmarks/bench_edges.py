@@ -14,10 +14,10 @@ import sys
 from typing import Any
 
 import numpy as np
-from common import peak_memory_mb, save, timed
 
 import anyburl
 from anyburl import Dataset, Reasoner, TripleTable, Vocabulary, load_dataset
+from common import peak_memory_mb, save, timed
 
 LEAVES, RELATIONS = 1_000_000, 100_000
 

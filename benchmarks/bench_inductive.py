@@ -15,10 +15,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import anyburl
 from common import HERE, save, shared, timed
 from figures import told, tuning_of
-
-import anyburl
 
 LENGTHS = {"WN18RR": 5, "fb237": 4, "nell": 4, "ILPC22": 4}
 """The longest rules; those with constants do not carry over, and are not learned."""

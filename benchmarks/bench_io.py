@@ -11,10 +11,10 @@ import time
 from typing import Any
 
 import numpy as np
-from common import save, shared, timed
 
 from anyburl.data.dataset import load_dataset
 from anyburl.graph.build import build_graph
+from common import save, shared, timed
 
 
 def read_and_index(name: str) -> dict[str, Any]:

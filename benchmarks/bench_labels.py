@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from common import peak_memory_mb, save, timed
 
 from anyburl.data.dataset import load_dataset
+from common import peak_memory_mb, save, timed
 
 LINES = 1_000_000  # written at a time
 N_RELATIONS = 500

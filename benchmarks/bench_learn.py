@@ -13,10 +13,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from common import peak_memory_mb, save, shared, timed
-
 import anyburl
 from anyburl.learning.options import LearnOptions
+from common import peak_memory_mb, save, shared, timed
 
 
 def run(name: str, **options: Any) -> tuple[dict[str, Any], anyburl.RuleSet]:

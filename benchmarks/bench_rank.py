@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from common import peak_memory_mb, save, shared, timed
 
 import anyburl
+from common import peak_memory_mb, save, shared, timed
 
 
 def rank(

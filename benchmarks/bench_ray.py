@@ -16,10 +16,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from common import save, shared, timed
-
 import anyburl
 from anyburl.base.cluster import import_ray
+from common import save, shared, timed
 
 ROUNDS = 3
 NODE = {"num_cpus": 1}

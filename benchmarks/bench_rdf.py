@@ -21,10 +21,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common import peak_memory_mb, save, timed
-
 from anyburl.data.dataset import load_dataset
 from anyburl.data.options import DUMPS, ReadOptions
+from common import peak_memory_mb, save, timed
 
 PREFIXES = {
     "e": "http://example.org/entity/",

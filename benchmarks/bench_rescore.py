@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import save, shared, timed
 
 import anyburl
+from common import save, shared, timed
 
 # Seconds that PyClause took with 2 threads for samples of this kind (see the README of the shared folder).
 PYCLAUSE = {

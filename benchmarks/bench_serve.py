@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from common import save
-
 from anyburl.reasoning.prepared import open_prepared
+from common import save
 
 MIX = {
     "home": 4,

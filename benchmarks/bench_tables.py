@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from common import peak_memory_mb, save, timed
 
 from anyburl.data.dataset import load_dataset
 from anyburl.data.files import read_batches, write_triples
 from anyburl.data.options import ReadOptions
+from common import peak_memory_mb, save, timed
 
 N_RELATIONS = 300
 SPLIT = ReadOptions(split=(0.8, 0.1, 0.1))

@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import HERE, save, shared, timed
-from figures import told, tuning_of
 
 import anyburl
 from anyburl.data.table import TripleTable
@@ -31,6 +29,8 @@ from anyburl.models.tuned.train import tune
 from anyburl.ranking.queries import make_queries, take_queries, target_ranks
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.evaluation import evaluate_split, summarise_ranks
+from common import HERE, save, shared, timed
+from figures import told, tuning_of
 
 LENGTHS = {"WN18RR": 5, "WN18": 5}
 PARTS = 512  # questions that the embedding answers at a time

@@ -11,9 +11,8 @@ import json
 import sys
 from collections.abc import Sequence
 
-from synthetic import generate_graph
-
 from anyburl.base.errors import AnyburlError
+from synthetic import generate_graph
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

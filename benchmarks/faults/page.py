@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from faults.tested import coverage_section, mutation_section
 from fuzz.all import abouts
 from fuzz.page import fuzz_section
-
-from faults.tested import coverage_section, mutation_section
 
 HEAD = """# Reliability
 

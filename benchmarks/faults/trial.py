@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from soak.processes import cpu_seconds
-
 from anyburl.rules.files.run_folder import read_run, read_trace
 from faults.jobs import Job, copy_base
+from soak.processes import cpu_seconds
 
 LEFTOVER = re.compile(r"\..*\.(part|old)[0-9a-f]+")
 AGE = 120  # seconds: what is older than a minute is nobody's

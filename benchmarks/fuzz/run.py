@@ -27,9 +27,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from soak.processes import cpu_seconds  # noqa: E402
-
 from fuzz.all import NAMES, find_target  # noqa: E402
+from soak.processes import cpu_seconds  # noqa: E402
 
 ROOT = HERE.parents[1]
 RESULTS = HERE.parent / "results" / "fuzz.json"

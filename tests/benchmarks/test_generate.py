@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from generate import main
 
 import anyburl
 from anyburl.rules.rule import Atom, Constant, Term, Variable
+from generate import main
 from synthetic import GeneratedGraph, generate_graph
 
 Labels = set[tuple[str, str, str]]
