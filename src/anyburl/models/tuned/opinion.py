@@ -159,7 +159,6 @@ COLUMNS = ("entity", "relation", "asked", "candidate", "score")
 ASKED = ("object", "subject")
 UNSCORED = np.float32(10.0)  # how far a candidate without a score is below the lowest of its question
 
-ScoreFloats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 
 
@@ -172,7 +171,7 @@ class ScoredAnswers:
     keys: NDArray[np.int64]  # of the questions, sorted
     offsets: NDArray[np.int64]
     candidates: Ints
-    values: ScoreFloats
+    values: Floats
 
     @classmethod
     def read(cls, path: str | Path, dataset: Dataset) -> ScoredAnswers:
@@ -216,7 +215,7 @@ class ScoredAnswers:
             told.update(array.tobytes())
         return told.hexdigest()
 
-    def scores(self, entities: Ints, relations: Ints) -> ScoreFloats:
+    def scores(self, entities: Ints, relations: Ints) -> Floats:
         """Return a score for each question and entity; without a score, a low one; a question without any, zeros."""
         found = np.zeros((len(entities), self.n_entities), np.float32)
         wanted = entities.astype(np.int64) * self.n_directed + relations
@@ -229,7 +228,7 @@ class ScoredAnswers:
         return found
 
 
-def _numbers(table: pl.DataFrame, source: str) -> ScoreFloats:
+def _numbers(table: pl.DataFrame, source: str) -> Floats:
     column = table["score"]
     numbers = column.cast(pl.Float32) if column.dtype.is_numeric() else None
     if numbers is None or numbers.null_count() or not numbers.is_finite().all():
