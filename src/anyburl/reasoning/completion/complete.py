@@ -1,12 +1,9 @@
-"""`complete_graph`: the missing facts that are wanted, in frames of labels.
-
-Filters facts that others contradict: a second object where there should be one, or a type that does not fit.
-"""
+"""`complete_graph`: the facts that are missing and not contradicted by stated ones, in frames of labels."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -14,57 +11,28 @@ from numpy.typing import NDArray
 
 from anyburl.base.checking import callback
 from anyburl.base.errors import OptionError
-from anyburl.data.dataset import SPLITS, Dataset, all_types, stated_types
+from anyburl.data.dataset import Dataset, all_types, stated_types
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.models.calibration.fit import Calibration
+from anyburl.models.calibration import Calibration
 from anyburl.ranking.backend import Progress
-from anyburl.ranking.ranker import Ranker
-from anyburl.reasoning.completion.facts import FactColumns, Find, best_by_relation, best_of_each, groups_of
+from anyburl.reasoning.completion.facts import (
+    FactColumns,
+    Find,
+    best_by_relation,
+    best_of_each,
+    collected,
+    groups_of,
+)
 from anyburl.reasoning.completion.options import AUTO, CompleteOptions
 from anyburl.reasoning.completion.reasons import TRIPLES, reasons_of
 from anyburl.reasoning.completion.search import missing_facts
+from anyburl.reasoning.conflicts import NOTHING
+from anyburl.reasoning.promises import Judge
 from anyburl.rules.labels import RuleTexts
-
-FUNCTIONAL = 0.98  # subjects for each fact, from which on a relation counts as functional
-FEWEST_FACTS = 20  # to learn that from
 
 Filter = Callable[[FactColumns], FactColumns]
 Ints = NDArray[np.int64]
-
-
-def functional_relations(dataset: Dataset) -> NDArray[np.int32]:
-    """Return the relations that have one object for nearly every subject, as far as train shows."""
-    n_relations = dataset.vocabulary.n_relations
-    questions, relations = _questions(dataset.train.triples, n_relations), dataset.train.triples[:, 1]
-    n_facts = np.bincount(relations, minlength=n_relations)
-    n_subjects = np.bincount(np.unique(questions) % n_relations, minlength=n_relations)
-    found = (n_facts >= FEWEST_FACTS) & (n_subjects >= FUNCTIONAL * n_facts)
-    return np.flatnonzero(found).astype(np.int32)
-
-
-def one_object_each(dataset: Dataset, relations: NDArray[np.int32]) -> Filter:
-    """Return a filter: of each question of these relations that no split answers, the best fact stays.
-
-    The facts of a question must come together.
-    """
-    n_relations = dataset.vocabulary.n_relations
-    tables = [dataset.split(split).triples for split in SPLITS]
-    answered = np.unique(
-        np.concatenate([_questions(table[np.isin(table[:, 1], relations)], n_relations) for table in tables])
-    )
-
-    def keep(facts: FactColumns) -> FactColumns:
-        concerned = np.isin(facts.triples[:, 1], relations)
-        questions = _questions(facts.triples, n_relations)
-        order = np.lexsort((facts.triples[:, 2], -facts.n_rules, -facts.scores, questions))
-        firsts = np.ones(len(order), np.bool_)
-        firsts[1:] = questions[order][1:] != questions[order][:-1]
-        is_best = np.zeros(len(order), np.bool_)
-        is_best[order] = firsts
-        return facts.take(~concerned | (is_best & ~np.isin(questions, answered)))
-
-    return keep
 
 
 def fitting_types(dataset: Dataset, relation: int) -> Filter:
@@ -122,11 +90,6 @@ class _TypesOf:
         return rows, self._types[self._starts[entities[rows]] + offsets]
 
 
-def _questions(triples: NDArray[np.int32], n_relations: int) -> Ints:
-    """Return a number for the question (subject, relation, ?) of each triple."""
-    return triples[:, 0].astype(np.int64) * n_relations + triples[:, 1]
-
-
 FACTS_AT_A_TIME = 1 << 16
 SECONDS_AT_A_TIME = 5.0  # what is found is handed on at least so often
 
@@ -134,8 +97,7 @@ Scores = NDArray[np.float64]
 
 
 def complete_graph(
-    ranker: Ranker,
-    dataset: Dataset,
+    judge: Judge,
     options: CompleteOptions,
     *,
     names: Names | None = None,
@@ -146,54 +108,82 @@ def complete_graph(
 
     `progress` is called with the number of entities asked about.
     """
+    ranker, dataset, names = judge.ranker, judge.dataset, names or Names()
     ranker.check_data(dataset)
     callback("progress", progress)
-    least = _least_scores(dataset.vocabulary, options, names or Names(), calibration)
-    frames = _Frames(ranker, names, calibration, with_reasons=options.reasons)
-    find = _finding(ranker, dataset, options, names or Names(), progress)
+    judge = _adjusted(judge, options, names)
+    if calibration is not None and options.missing is not None:
+        calibration = calibration.with_missing(missing_by_id(options.missing, dataset.vocabulary, names))
+    least = _least_scores(dataset.vocabulary, options, names, calibration)
+    frames = _Frames(judge, names, calibration, options)
+    find = _finding(judge, options, names, calibration, progress)
     n_relations = dataset.vocabulary.n_relations
     if options.top is not None and options.per == "relation":
         decides = ranker.reranker is None and ranker.aggregation.n_counted == 1
-        found = best_by_relation(find, least, options.top, in_levels=decides)
+        proposals = best_by_relation(find, least, options.top, in_levels=decides)
     else:
-        found = find(least)
+        proposals = find(least)
         if options.top is not None:
             top, per = options.top, options.per
-            found = (best_of_each(facts, groups_of(facts, per, n_relations), top) for facts in found)
+            proposals = (best_of_each(facts, groups_of(facts, per, n_relations), top) for facts in proposals)
     n_frames = 0
-    for facts in _collected(found):
+    for facts in collected(proposals, FACTS_AT_A_TIME, SECONDS_AT_A_TIME):
         yield frames.frame(facts)
         n_frames += 1
     if not n_frames:
         yield frames.frame(FactColumns.empty())
 
 
+def _adjusted(judge: Judge, options: CompleteOptions, names: Names) -> Judge:
+    """Return a judge that takes the relations named in the options as they say."""
+    vocabulary, conflicts = judge.dataset.vocabulary, judge.conflicts
+    properties = conflicts.properties
+    if options.functional != AUTO:
+        properties = properties.with_one_object(_relation_ids(vocabulary, options.functional, names).tolist())
+    if options.exempt:
+        properties = properties.exempting(_relation_ids(vocabulary, options.exempt, names).tolist())
+    return replace(judge, conflicts=replace(conflicts, properties=properties))
+
+
 def _finding(
-    ranker: Ranker, dataset: Dataset, options: CompleteOptions, names: Names, progress: Progress | None
+    judge: Judge, options: CompleteOptions, names: Names, calibration: Calibration | None, progress: Progress | None
 ) -> Find:
     """Return what finds facts with at least some scores, the filters of the options applied."""
+    ranker, dataset = judge.ranker, judge.dataset
     vocabulary, subjects = dataset.vocabulary, None
     if options.subjects is not None:
         subjects = np.array([names.entity_id(label, vocabulary) for label in options.subjects], np.int32)
-    filters: list[Filter] = []
+    fits: Filter | None = None
     if options.types is not None:
         (types,) = _relation_ids(vocabulary, [options.types], names)
-        filters.append(fitting_types(dataset, int(types)))
-    functional = (
-        functional_relations(dataset)
-        if options.functional == AUTO
-        else _relation_ids(vocabulary, options.functional, names)
-    )
-    if len(functional):  # last: the best fact is chosen among those that the other filters keep
-        filters.append(one_object_each(dataset, functional))
+        fits = fitting_types(dataset, int(types))
 
     def find(least: Scores) -> Iterator[FactColumns]:
         for facts in missing_facts(ranker, dataset, least, subjects=subjects, progress=progress):
-            for keep in filters:
-                facts = keep(facts)
-            yield facts
+            facts = facts if fits is None else fits(facts)
+            facts = replace(facts, contexts=judge.contexts_of(facts))
+            kept = np.ones(len(facts), np.bool_)
+            if not options.conflicts:
+                later = judge.conflicts.properties.one_object[facts.triples[:, 1]] & (facts.contexts > 0)
+                kept = ~later & (judge.conflicts.find(facts.triples) == NOTHING)
+            if calibration is not None and options.min_probability is not None:
+                kept &= _likely(calibration, facts) >= options.min_probability
+            yield facts.take(kept)
 
     return find
+
+
+def _likely(calibration: Calibration, facts: FactColumns) -> Scores:
+    return calibration.probabilities(facts.triples[:, 1], facts.contexts, facts.scores)
+
+
+def missing_by_id(
+    missing: float | Mapping[str, float], vocabulary: Vocabulary, names: Names
+) -> float | dict[int, float]:
+    """Return an assumption about what is missing, by the numbers of relations in place of their labels."""
+    if not isinstance(missing, Mapping):
+        return missing
+    return {names.relation_id(label, vocabulary): share for label, share in missing.items()}
 
 
 def _least_scores(
@@ -218,37 +208,21 @@ def _relation_ids(vocabulary: Vocabulary, labels: Sequence[str], names: Names) -
     return np.array([names.relation_id(label, vocabulary) for label in labels], np.int32)
 
 
-def _collected(found: Iterator[FactColumns]) -> Iterator[FactColumns]:
-    """Put small parts together, without waiting for more once there are enough facts, or for long."""
-    waiting, n_waiting, began = list[FactColumns](), 0, time.monotonic()
-    for facts in found:
-        if len(facts):
-            waiting.append(facts)
-            n_waiting += len(facts)
-        if n_waiting >= FACTS_AT_A_TIME or (waiting and time.monotonic() - began > SECONDS_AT_A_TIME):
-            yield FactColumns.concat(waiting)
-            waiting, n_waiting, began = [], 0, time.monotonic()
-    if waiting:
-        yield FactColumns.concat(waiting)
-
-
 class _Frames:
     """Turns columns of ids into frames of labels."""
 
-    def __init__(
-        self, ranker: Ranker, names: Names | None, calibration: Calibration | None, *, with_reasons: bool
-    ) -> None:
-        self._ranker, self._names, self._calibration = ranker, names, calibration
-        self._texts, self._with_reasons = RuleTexts(ranker.rules), with_reasons
+    def __init__(self, judge: Judge, names: Names, calibration: Calibration | None, options: CompleteOptions) -> None:
+        self._judge, self._names, self._calibration = judge, names, calibration
+        self._texts, self._options = RuleTexts(judge.ranker.rules), options
 
     def frame(self, facts: FactColumns) -> pl.DataFrame:
         """Return one row per fact."""
-        labels = self._ranker.vocabulary.decode_triples(facts.triples).to_dict()
+        labels = self._judge.ranker.vocabulary.decode_triples(facts.triples).to_dict()
         frame = pl.DataFrame(
             {
                 **labels,
                 "score": facts.scores,
-                **self._meanings(facts.triples[:, 1], facts.scores),
+                "probability": self._probabilities(facts),
                 "rule": self._texts.of_rows(facts.rules),
                 "rules": facts.n_rules,
             }
@@ -256,15 +230,24 @@ class _Frames:
         if self._names:
             named = {f"{name}_name": self._names.series(column) for name, column in labels.items()}
             frame = frame.with_columns(**named)
-        if self._with_reasons:
-            reasons = reasons_of(self._ranker, facts) if len(facts) else pl.Series([], dtype=TRIPLES)
+        if self._options.conflicts:
+            frame = frame.with_columns(conflict=self._conflicts(facts))
+        if self._options.reasons:
+            reasons = reasons_of(self._judge.ranker, facts) if len(facts) else pl.Series([], dtype=TRIPLES)
             frame = frame.with_columns(facts=reasons)
         return frame
 
-    def _meanings(self, relations: NDArray[np.int32], scores: Scores) -> dict[str, pl.Series]:
-        """Return both probabilities; null where they are unknown."""
-        columns = ("probability", "closed_world")
+    def _probabilities(self, facts: FactColumns) -> pl.Series:
+        """Return probabilities; null where scores are not calibrated."""
         if self._calibration is None:
-            return {name: pl.Series([None] * len(scores), dtype=pl.Float64) for name in columns}
-        found = self._calibration.probabilities(relations, scores), self._calibration.closed_world(relations, scores)
-        return {name: pl.Series(values).fill_nan(None) for name, values in zip(columns, found, strict=True)}
+            return pl.Series([None] * len(facts), dtype=pl.Float64)
+        return pl.Series(_likely(self._calibration, facts))
+
+    def _conflicts(self, facts: FactColumns) -> pl.Series:
+        """Return the stated fact that contradicts each fact, as a list of labels; null where none does."""
+        rows, labels = self._judge.conflicts.find(facts.triples), self._judge.dataset.vocabulary
+        stated = [
+            None if row == NOTHING else list(labels.triple_labels(*self._judge.conflicts.fact(row, triple)))
+            for row, triple in zip(rows.tolist(), facts.triples.tolist(), strict=True)
+        ]
+        return pl.Series(stated, dtype=pl.List(pl.String))

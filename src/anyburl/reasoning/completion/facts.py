@@ -7,8 +7,10 @@ The best facts of each relation, subject or question.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +21,8 @@ from numpy.typing import NDArray
 from anyburl.base.writing import temporary_folder
 from anyburl.reasoning.completion.arrays import FactArrays
 
+NO_CONTEXTS = np.empty(0, np.int64)
+
 
 @dataclass(frozen=True)
 class FactColumns:
@@ -28,6 +32,7 @@ class FactColumns:
     scores: NDArray[np.float64]
     rules: NDArray[np.int32]  # the best rule, a row of the rule set
     n_rules: NDArray[np.int32]  # how many rules agree
+    contexts: NDArray[np.int64] = field(default_factory=lambda: NO_CONTEXTS)  # see `Judge`; empty: not looked at
 
     @classmethod
     def of_answers(cls, found: FactArrays, scores: NDArray[np.float64], n_relations: int) -> Self:
@@ -51,19 +56,32 @@ class FactColumns:
             return parts[0]
         if not parts:
             return cls.empty()
-        return cls(
-            np.vstack([part.triples for part in parts]),
-            np.concatenate([part.scores for part in parts]),
-            np.concatenate([part.rules for part in parts]),
-            np.concatenate([part.n_rules for part in parts]),
-        )
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Self:
         """Return some of the facts, by a mask or by their rows."""
-        return type(self)(self.triples[rows], self.scores[rows], self.rules[rows], self.n_rules[rows])
+        columns = (getattr(self, name) for name in _COLUMNS)
+        return type(self)(*(column[rows] if len(column) == len(self) else column for column in columns))
 
     def __len__(self) -> int:
         return len(self.scores)
+
+
+_COLUMNS = tuple(one.name for one in fields(FactColumns))
+
+
+def collected(parts: Iterable[FactColumns], enough: int, seconds: float = math.inf) -> Iterator[FactColumns]:
+    """Put small parts together, without waiting for more once there are enough facts, or for so many seconds."""
+    waiting, n_waiting, began = list[FactColumns](), 0, time.monotonic()
+    for facts in parts:
+        if len(facts):
+            waiting.append(facts)
+            n_waiting += len(facts)
+        if n_waiting >= enough or (waiting and time.monotonic() - began > seconds):
+            yield FactColumns.concat(waiting)
+            waiting, n_waiting, began = [], 0, time.monotonic()
+    if waiting:
+        yield FactColumns.concat(waiting)
 
 
 MOST_FACTS = 1 << 22  # in memory; more of them go to temporary files

@@ -1,0 +1,261 @@
+"""How likely a proposed fact is to be true, from how often such facts came back after they had been hidden.
+
+Facts are hidden, everything is proposed from what is left, and proposals are counted by relation, context and score:
+how many there were (`proposed`), and how many of them were hidden facts (`back`). Shares of these, q, are fitted in
+four steps, each shrunk to the one before:
+
+1. the whole: isotonic regression (pool adjacent violators) over all relations;
+2. a line for each relation, logit q = a + b logit whole, with priors around a = 0 and b = 1;
+3. isotonic regression for each relation, where its line adds `PRIOR` proposals to every bin;
+4. steps 2 and 3 for each context of a relation, with the relation in place of the whole.
+
+What was hidden is known; what is missing is not. If m facts are missing for each hidden one, m q of the proposals are
+missing facts, and 1 - q of them are not among the hidden ones: the probability of those is m q / (1 - q).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base.errors import InvalidOptionError
+from anyburl.base.writing import KeptKey, StoredValues, damaged, load_kept, save_kept
+
+N_QUANTILES = 30
+PRIOR = 5.0  # values from 1 to 20 differ by 1.5 % in loss on valid splits, 20 being best
+SPREAD, SLOPE_SPREAD = 1.0, 0.5  # standard deviations of a and b
+LEAST_SLOPE = 0.02
+STEPS = 25  # of Newton's method; it ends long before
+LEAST, CERTAIN = 1e-6, 0.999  # no probability is higher: nothing that was counted could tell it from 1
+N_CONTEXTS = 2
+"""Whether another value of the subject stands before a fact: see `reasoning.promises.contexts_of`."""
+WIDTH = 0.02  # of the narrow bins that facts are counted in, in units of -log(1 - score)
+N_NARROW = 750  # up to a score of 1 - 3e-7
+ROUNDING = 1e-9  # of a narrow bin: a score at which one starts belongs to it
+FEW_HIDDEN = 10.0  # facts of a relation: with fewer, its share of hidden facts is more that of all relations
+
+CALIBRATION = "calibration"  # the folder in a run folder
+FORMAT = 2
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int32] | NDArray[np.int64]
+
+
+def narrow_bins(scores: Floats) -> NDArray[np.int64]:
+    """Return the narrow bin of each score."""
+    doubt = np.log(np.maximum(1 - scores, np.exp(-WIDTH * (N_NARROW - 0.5))))
+    return np.asarray(np.minimum(-doubt / WIDTH + ROUNDING, N_NARROW - 1), np.int64)
+
+
+@dataclass(frozen=True)
+class ProposalCounts:
+    """Numbers of proposed facts and of those that came back: arrays of (relations, contexts, narrow bins)."""
+
+    proposed: Floats
+    back: Floats
+
+    @classmethod
+    def empty(cls, n_relations: int) -> ProposalCounts:
+        """Return counts of nothing."""
+        return cls(*np.zeros((2, n_relations, N_CONTEXTS, N_NARROW)))
+
+    def add(self, relations: Ids, contexts: Ids, scores: Floats, is_back: NDArray[np.bool_]) -> None:
+        """Count some more facts."""
+        shape = self.proposed.shape
+        cells = (relations.astype(np.int64) * N_CONTEXTS + contexts) * N_NARROW + narrow_bins(scores)
+        size = int(np.prod(shape))
+        self.proposed[:] += np.bincount(cells, minlength=size).reshape(shape)
+        self.back[:] += np.bincount(cells[is_back], minlength=size).reshape(shape)
+
+
+def choose_bins(counts: ProposalCounts) -> NDArray[np.int64]:
+    """Return the narrow bins at which wider ones start, at quantiles of all proposals and of those that came back."""
+    shares = np.linspace(0, 1, N_QUANTILES + 1)[1:-1]
+    starts = [np.zeros(1, np.int64)]
+    for column in (counts.proposed, counts.back):
+        running = np.cumsum(column.sum(axis=(0, 1)))
+        if running[-1]:
+            starts.append(np.searchsorted(running, shares * running[-1]) + 1)
+    return np.unique(np.minimum(np.concatenate(starts), N_NARROW - 1))
+
+
+def fit_shares(counts: ProposalCounts, starts: NDArray[np.int64]) -> Floats:
+    """Return the share of proposals that come back, by relation, context and bin."""
+    proposed, back = (np.add.reduceat(column, starts, axis=2) for column in (counts.proposed, counts.back))
+    whole = fit_whole(proposed.sum(axis=(0, 1)), back.sum(axis=(0, 1)))
+    of_relations = fit_groups(proposed.sum(axis=1), back.sum(axis=1), np.broadcast_to(whole, proposed[:, 0].shape))
+    shape = proposed.shape
+    flat = (column.reshape(-1, shape[2]) for column in (proposed, back))
+    return fit_groups(*flat, np.repeat(of_relations, N_CONTEXTS, axis=0)).reshape(shape)
+
+
+def fit_whole(proposed: Floats, back: Floats) -> Floats:
+    """Return the share in each bin, all relations taken together."""
+    blocks = np.cumsum(np.diff(isotonic(back, proposed), prepend=-1.0) != 0) - 1
+    n_back, n_proposed = (np.bincount(blocks, column).astype(np.float64) for column in (back, proposed))
+    # Half a fact on either side is Jeffreys' prior. It moves small blocks most, even below the one before.
+    shares = isotonic(n_back + 0.5, n_proposed + 1)
+    return np.asarray(np.clip(shares[blocks], LEAST, CERTAIN), np.float64)
+
+
+def fit_groups(proposed: Floats, back: Floats, base: Floats, prior: float = PRIOR) -> Floats:
+    """Return the share in each bin for every group, shrunk to its `base`: arrays of (groups, bins)."""
+    lines = fit_lines(proposed, back, base)
+    fitted = lines.copy()
+    for group in np.flatnonzero(proposed.any(axis=1)):
+        fitted[group] = isotonic(back[group] + prior * lines[group], proposed[group] + prior)
+    return np.asarray(np.clip(fitted, LEAST, CERTAIN), np.float64)
+
+
+def fit_lines(proposed: Floats, back: Floats, base: Floats) -> Floats:
+    """Return the share in each bin for every group: a line through the logit of its base."""
+    x = np.log(base / (1 - base))
+    a, b = np.zeros((len(back), 1)), np.ones((len(back), 1))
+    for _ in range(STEPS):
+        expected = _logistic(a + b * x)
+        surplus, weights = back - proposed * expected, proposed * expected * (1 - expected)
+        toward_a = _total(surplus) - a / SPREAD**2
+        toward_b = _total(surplus * x) - (b - 1) / SLOPE_SPREAD**2
+        aa, ab = _total(weights) + SPREAD**-2, _total(weights * x)
+        bb = _total(weights * x * x) + SLOPE_SPREAD**-2
+        determinant = aa * bb - ab * ab
+        a += np.clip((bb * toward_a - ab * toward_b) / determinant, -1, 1)
+        b += np.clip((aa * toward_b - ab * toward_a) / determinant, -1, 1)
+    return _logistic(a + np.maximum(b, LEAST_SLOPE) * x)
+
+
+def _total(rows: Floats) -> Floats:
+    return np.asarray(rows.sum(axis=1, keepdims=True), np.float64)
+
+
+def _logistic(values: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-values)), np.float64)
+
+
+def isotonic(part: Floats, whole: Floats) -> Floats:
+    """Return shares of `part` in `whole` that never fall from bin to bin, by pooling neighbours that do."""
+    pooled: list[list[float]] = []  # part, whole and number of bins of each block
+    for n_part, n_whole in zip(part.tolist(), whole.tolist(), strict=True):
+        pooled.append([n_part, n_whole, 1])
+        while len(pooled) > 1 and pooled[-2][0] * pooled[-1][1] >= pooled[-1][0] * pooled[-2][1]:
+            last = pooled.pop()
+            pooled[-1] = [own + other for own, other in zip(pooled[-1], last, strict=True)]
+    shares = [n_part / n_whole if n_whole else 0.0 for n_part, n_whole, _ in pooled]
+    return np.repeat(shares, [int(n_bins) for *_, n_bins in pooled])
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Turns the score of a proposed fact into the probability that it is true.
+
+    `shares` is the share of such facts that came back when `hidden` facts of each relation were hidden; `stated` facts
+    of each relation are stated by all splits, `elsewhere` of them by a split that was neither hidden nor proposed from.
+    `missing` is the assumption that the graph itself cannot confirm: the share of each relation's true facts that no
+    split states.
+    """
+
+    starts: NDArray[np.int64]  # of bins, see `choose_bins`
+    shares: Floats  # (relations, contexts, bins)
+    hidden: Floats
+    stated: Floats
+    elsewhere: Floats
+    missing: Floats
+
+    def probabilities(self, relations: Ids, contexts: Ids, scores: Floats) -> Floats:
+        """Return the probability of facts that no split states."""
+        bins = np.searchsorted(self.starts, narrow_bins(scores), side="right") - 1
+        return self._table()[relations, contexts, bins]
+
+    def least_scores(self, probability: float) -> Floats:
+        """Return, for each relation, a score below which no fact is that likely; inf if none is."""
+        if not 0 <= probability <= 1:
+            raise InvalidOptionError("probability", "from 0 to 1", probability)
+        return least_scores(self._table(), self.starts, probability)
+
+    def narrow_table(self) -> Floats:
+        """Return the probability by relation, context and narrow bin."""
+        return spread(self._table(), self.starts)
+
+    def with_missing(self, missing: float | Mapping[int, float]) -> Calibration:
+        """Return the calibration under another assumption: the share of facts that is missing, of all relations or by
+        the number of a relation.
+        """
+        shares = self.missing.copy()
+        for relation, share in missing.items() if isinstance(missing, Mapping) else [(slice(None), missing)]:
+            shares[relation] = share
+        return replace(self, missing=shares)
+
+    def _table(self) -> Floats:
+        """Return the probability by relation, context and bin."""
+        missing = per_hidden(self.stated, self.hidden) * self.missing / (1 - self.missing)
+        return probability_table(self.shares, missing, per_hidden(self.elsewhere, self.hidden))
+
+
+def per_hidden(facts: Floats, hidden: Floats) -> Floats:
+    """Return how many facts of each relation there are for a hidden one; with few of those, more as in all relations."""
+    overall = float(facts.sum() / max(hidden.sum(), 1))
+    return (facts + FEW_HIDDEN * overall) / (hidden + FEW_HIDDEN)
+
+
+def probability_table(shares: Floats, missing: Floats, elsewhere: Floats) -> Floats:
+    """Return the probability by relation, context and bin.
+
+    For each hidden fact of a relation, so many are `missing`, and so many are stated `elsewhere`: such proposals are
+    not made.
+    """
+    m, others = missing[:, None, None], elsewhere[:, None, None]
+    left = np.maximum(1 - shares * (1 + others), LEAST)
+    return np.asarray(np.clip(m * shares / left, 0, CERTAIN), np.float64)
+
+
+def least_scores(table: Floats, starts: NDArray[np.int64], probability: float) -> Floats:
+    """Return, for each relation, a score below which no fact is that likely in any context; inf if none is."""
+    enough = (table >= probability).any(axis=1)
+    scores = 1 - np.exp(-WIDTH * np.maximum(starts - 2 * ROUNDING, 0))
+    return np.where(enough.any(axis=1), scores[enough.argmax(axis=1)], np.inf)
+
+
+def spread(table: Floats, starts: NDArray[np.int64]) -> Floats:
+    """Return a table by bins as one by narrow bins."""
+    return np.repeat(table, np.diff(starts, append=N_NARROW), axis=2)
+
+
+def calibration_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
+    """Return what a calibration depends on: the rules, the data, how facts are scored, and how it is fitted."""
+    return KeptKey(rules, data, options, [FORMAT, N_QUANTILES, PRIOR, WIDTH, N_NARROW])
+
+
+def save_calibration(run: Path, calibration: Calibration, report: dict[str, Any], key: KeptKey) -> Path:
+    """Write a calibration, and the report on it; return the file."""
+    arrays = {field.name: getattr(calibration, field.name) for field in fields(Calibration)}
+    return save_kept(run / CALIBRATION, key, StoredValues({"report": report}, arrays))
+
+
+def load_calibration(run: Path, key: KeptKey, n_relations: int) -> Calibration | str:
+    """Return the calibration that was kept, or why it cannot be used: "" if there is none."""
+    kept = load_kept(run / CALIBRATION, key)
+    if isinstance(kept, str):
+        return kept
+    try:
+        return _checked(Calibration(*(kept.arrays[field.name] for field in fields(Calibration))), n_relations)
+    except (KeyError, ValueError) as error:
+        return damaged(run / CALIBRATION / key.name, error)
+
+
+def _checked(calibration: Calibration, n_relations: int) -> Calibration:
+    starts, shares = calibration.starts, calibration.shares
+    numbers = calibration.hidden, calibration.stated, calibration.elsewhere, calibration.missing
+    if starts.dtype != np.int64 or any(array.dtype != np.float64 for array in (shares, *numbers)):
+        raise ValueError("its tables have unexpected types")
+    if shares.shape != (n_relations, N_CONTEXTS, len(starts)) or any(len(part) != n_relations for part in numbers):
+        raise ValueError("its tables have unexpected sizes")
+    if not len(starts) or starts[0] != 0 or not (np.diff(starts) > 0).all():
+        raise ValueError("its bins are not in order")
+    if not all(np.isfinite(array).all() for array in (shares, *numbers)) or not (calibration.missing < 1).all():
+        raise ValueError("its tables have values that are no shares")
+    return calibration

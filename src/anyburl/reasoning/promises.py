@@ -1,0 +1,431 @@
+"""Hide-and-seek: hide facts, propose everything from what is left, and see what comes back.
+
+That is how the probability of a proposed fact is found (`calibrate_ranker`), and how it is given to facts that are
+proposed (`Judge`): both look at the same facts in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base import checking
+from anyburl.base.errors import DataError, InvalidOptionError
+from anyburl.bodies.rescore import rescore
+from anyburl.data.dataset import SPLITS, Dataset
+from anyburl.data.table import TripleTable
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.graph.lookup import answer_counts
+from anyburl.graph.stored import graph_of
+from anyburl.models.calibration import (
+    WIDTH,
+    Calibration,
+    ProposalCounts,
+    choose_bins,
+    fit_shares,
+    least_scores,
+    per_hidden,
+    probability_table,
+    spread,
+)
+from anyburl.ranking.backend import Progress
+from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.reasoning.completion.facts import FactColumns, collected
+from anyburl.reasoning.completion.search import missing_facts
+from anyburl.reasoning.conflicts import NOTHING, Conflicts, Properties, fact_keys, find_properties
+from anyburl.reasoning.predicting import answer_columns
+from anyburl.reasoning.queries import QueryIds
+
+PROMISES = (0.5, 0.8, 0.9, 0.95)
+FEWEST_BACK = 20  # facts, to calibrate on
+HIDDEN_SHARE = 0.1  # of train, where there is no valid split
+LEAST_SCORE = 0.05  # of facts that are counted
+LEAST_PROBABILITY = 0.1  # where a sample shows that facts are less likely, the others need not be counted
+MANY_HIDDEN = 4_000  # facts in the sample
+COUNTED_AT_A_TIME = 1 << 18  # facts
+SHOWN = 0.1  # the lowest probability that errors and plots are about: nearly all facts are less likely
+N_WIDTHS = 10
+LISTED = 100  # answers to a question, among which a fact is looked up
+LEAST_MISSING, MOST_MISSING = 0.01, 0.9
+MISSING = "a share from 0 to 0.9, or one for each of some relations"
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Triples = NDArray[np.int32]
+
+
+def known_properties(dataset: Dataset) -> Properties:
+    """Return the properties of relations that train and valid show; test is not looked at."""
+    vocabulary = dataset.vocabulary
+    facts = np.concatenate([dataset.train.triples, dataset.valid.triples])
+    return find_properties(facts, vocabulary.n_entities, vocabulary.n_relations)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Tells which facts contradict stated ones, and how likely the others are."""
+
+    ranker: Ranker
+    dataset: Dataset
+    conflicts: Conflicts
+
+    @classmethod
+    def of(cls, ranker: Ranker, dataset: Dataset, properties: Properties, splits: Iterable[str] = SPLITS) -> Judge:
+        """Return what judges proposals, by what some splits state."""
+        stated = np.concatenate([dataset.split(split).triples for split in splits])
+        return cls(ranker, dataset, Conflicts.of(stated, properties, dataset.vocabulary.n_entities))
+
+    def contexts_of(self, facts: FactColumns) -> Ints:
+        """Return whether another value stands before each fact (1) or not (0).
+
+        If a relation has one object, that is a value with a higher score; else, one that train states. All facts of a
+        question (subject, relation, ?) must be there.
+        """
+        one_object = self.conflicts.properties.one_object
+        subjects, relations, objects = facts.triples.T
+        contexts = (answer_counts(self.ranker.graph, subjects, relations) > 0).astype(np.int64)
+        rows = np.flatnonzero(one_object[relations])
+        questions = subjects[rows].astype(np.int64) * len(one_object) + relations[rows]
+        order = np.lexsort((objects[rows], -facts.n_rules[rows], -facts.scores[rows], questions))
+        contexts[rows] = 0
+        contexts[rows[order[1:]]] = questions[order[1:]] == questions[order[:-1]]
+        return contexts
+
+    def probabilities(self, calibration: Calibration | None, triples: Triples) -> tuple[Floats, Ints]:
+        """Return how likely facts are, and the rows of stated facts that contradict them, see `Conflicts.find`.
+
+        A probability is nan where there is no calibration, no rule predicts the fact, or a stated one contradicts it.
+        """
+        conflicts = self.conflicts.find(triples)
+        if calibration is None:
+            return np.full(len(triples), np.nan), conflicts
+        scores, contexts = self._looked_up(triples)
+        likely = calibration.probabilities(triples[:, 1], contexts, scores)
+        return np.where((conflicts == NOTHING) & (scores > 0), likely, np.nan), conflicts
+
+    def _looked_up(self, triples: Triples) -> tuple[Floats, Ints]:
+        """Return the score of each fact as an answer to (subject, relation, ?), 0 if no rule gives it, and its context."""
+        scores, contexts = np.zeros(len(triples)), np.zeros(len(triples), np.int64)
+        n_entities, n_relations = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
+        wanted = fact_keys(triples, n_entities, n_relations)
+        questions = np.unique(wanted // n_entities)
+        asked = QueryIds((questions // n_relations).astype(np.int32), (questions % n_relations).astype(np.int32))
+        for columns in answer_columns(self.ranker, self.dataset, asked, top=LISTED, include_known=False):
+            keys = fact_keys(columns.triples, n_entities, n_relations)
+            if not len(keys):
+                continue
+            found = self.contexts_of(FactColumns(columns.triples, columns.scores, columns.rules, columns.n_rules))
+            order = np.argsort(keys)
+            at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+            here = (keys[at] == wanted) & (columns.n_rules[at] > 0)
+            scores[here], contexts[here] = columns.scores[at[here]], found[at[here]]
+        return scores, contexts
+
+
+@dataclass(frozen=True)
+class Hiding:
+    """Facts that are hidden (`dataset.valid`), and a ranker that knows only the rest (`dataset.train`)."""
+
+    ranker: Ranker
+    dataset: Dataset
+    split: str  # that the hidden facts are from
+
+
+def hide_facts(ranker: Ranker, dataset: Dataset, seed: int) -> Hiding:
+    """Hide the valid split or, if there is none, a tenth of train: rules are counted again on the rest."""
+    if len(dataset.valid):
+        return Hiding(ranker, dataset, "valid")
+    train, options = dataset.train, ranker.options
+    drawn = np.random.default_rng(seed).permutation(len(train))
+    chosen = np.zeros(len(train), np.bool_)
+    chosen[drawn[: round(HIDDEN_SHARE * len(train))]] = True
+    rest, hidden = (TripleTable(train.vocabulary, train.triples[part]) for part in (~chosen, chosen))
+    rules = rescore(ranker.rules, rest, object_identity=options.object_identity, threads=options.threads)
+    counted = make_ranker(graph_of(rest), rules, options, block_connected=ranker.block_connected)
+    counted = replace(counted, aggregation=ranker.aggregation, reranker=ranker.reranker)
+    left = replace(dataset, train=rest, valid=hidden, stored_fingerprint=None)
+    return Hiding(counted, left, "train")
+
+
+class Tally:
+    """Counts proposals, those of them that were `hidden`, and those of the others that are `checked` facts."""
+
+    def __init__(self, hiding: Hiding, properties: Properties, hidden: Triples, checked: Triples) -> None:
+        vocabulary = hiding.dataset.vocabulary
+        self._sizes = vocabulary.n_entities, vocabulary.n_relations
+        stated = np.concatenate([hiding.dataset.train.triples, hidden])
+        self._conflicts = Conflicts.of(stated, properties, vocabulary.n_entities)
+        self._hidden, self._checked = (np.sort(fact_keys(part, *self._sizes)) for part in (hidden, checked))
+        self.counts, self.others = (ProposalCounts.empty(vocabulary.n_relations) for _ in range(2))
+        self.n_hidden, self.n_checked = (
+            np.bincount(part[:, 1], minlength=vocabulary.n_relations).astype(np.float64) for part in (hidden, checked)
+        )
+
+    def add(self, facts: FactColumns, contexts: Ints) -> None:
+        """Count proposals; those that contradict what is stated or hidden would not be made."""
+        kept = self._conflicts.find(facts.triples) == NOTHING
+        facts, contexts = facts.take(kept), contexts[kept]
+        keys, relations = fact_keys(facts.triples, *self._sizes), facts.triples[:, 1]
+        is_back = np.isin(keys, self._hidden)
+        self.counts.add(relations, contexts, facts.scores, is_back)
+        new = ~is_back
+        self.others.add(relations[new], contexts[new], facts.scores[new], np.isin(keys[new], self._checked))
+
+
+def play(
+    hiding: Hiding, properties: Properties, tallies: Sequence[Tally], seed: int, progress: Progress | None
+) -> None:
+    """Propose everything, and count.
+
+    A sample of the subjects shows how likely facts are by their scores. For the other subjects, those that are hardly
+    likely are not counted any more.
+    """
+    n_relations, n_entities = hiding.dataset.vocabulary.n_relations, hiding.dataset.vocabulary.n_entities
+    judge = Judge.of(hiding.ranker, hiding.dataset, properties, ("train",))
+    in_sample = np.random.default_rng(seed).random(n_entities) < MANY_HIDDEN / max(len(hiding.dataset.valid), 1)
+    least = np.full(n_relations, LEAST_SCORE)
+    for subjects in (np.flatnonzero(in_sample), np.flatnonzero(~in_sample)):
+        if not len(subjects):
+            continue
+        proposals = missing_facts(
+            hiding.ranker,
+            hiding.dataset,
+            least,
+            stated=("train",),
+            subjects=subjects.astype(np.int32),
+            progress=progress,
+        )
+        for facts in collected(proposals, COUNTED_AT_A_TIME):
+            contexts = judge.contexts_of(facts)
+            for tally in tallies:
+                tally.add(facts, contexts)
+        counts = tallies[0].counts
+        starts = choose_bins(counts)
+        table = probability_table(fit_shares(counts, starts), *np.ones((2, n_relations)) * [[1.0], [0.0]])
+        least = np.maximum(least_scores(table, starts, LEAST_PROBABILITY), LEAST_SCORE)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What holds for all facts that are at least as likely as some probability.
+
+    `facts` that no split states are so likely, on average as likely as `promised`. To check that, other facts were
+    hidden: of `checked` facts that were so likely then, a share of `expected` should have been true, and `came_back` was.
+    By chance alone, the two differ by about `sampling_error`.
+    """
+
+    facts: int
+    promised: float | None
+    checked: int = 0
+    expected: float | None = None
+    came_back: float | None = None
+    sampling_error: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Facts with about the same probability: its mean, the share that came back, and how many there are."""
+
+    probability: float
+    came_back: float
+    facts: int
+
+
+@dataclass(frozen=True)
+class CalibrationReport:
+    """What hide-and-seek showed.
+
+    `promises` covers all relations together; `by_relation` has those of each relation, the ones with the most facts
+    first. `missing` says what is assumed: which share of the true facts no split states, and why. `before` and `after`
+    are equally wide bins of scores and of probabilities, for plots, and the errors are their mean distances, of facts
+    that are at least 10 % likely.
+    """
+
+    promises: dict[str, Promise]
+    by_relation: list[dict[str, Any]]
+    missing: dict[str, Any]
+    calibrated_on: dict[str, Any]
+    checked_on: dict[str, Any]
+    expected_calibration_error: float | None
+    uncalibrated_error: float | None
+    protocol: dict[str, Any]
+    before: list[ReliabilityBin]
+    after: list[ReliabilityBin]
+    calibration: Calibration
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything but the calibration itself as plain values."""
+        return {
+            "protocol": self.protocol,
+            "missing": self.missing,
+            "expected_calibration_error": self.expected_calibration_error,
+            "uncalibrated_error": self.uncalibrated_error,
+            "promises": {name: promise.to_json() for name, promise in self.promises.items()},
+            "by_relation": self.by_relation,
+            "calibrated_on": self.calibrated_on,
+            "checked_on": self.checked_on,
+        }
+
+    def __str__(self) -> str:
+        promises = ", ".join(f"{name}: {promise.facts:,} facts" for name, promise in self.promises.items())
+        return f"proposed with a probability of at least {promises}; if {self.missing['share']:.3f} of all is missing"
+
+
+def calibrate_ranker(
+    ranker: Ranker,
+    dataset: Dataset,
+    seed: int,
+    *,
+    properties: Properties,
+    missing: float | Mapping[int, float] | None = None,
+    protocol: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> CalibrationReport:
+    """Hide facts, propose, and fit probabilities to what comes back; check them on test, or on hidden facts.
+
+    `missing` is the share of the true facts that no split states, overall or by relation; by default, as many facts are
+    missing as valid has. Without a valid split, obligatory relations tell, if there are some.
+    """
+    ranker.check_data(dataset)
+    hiding = hide_facts(ranker, dataset, seed)
+    hidden, test = hiding.dataset.valid.triples, dataset.test.triples
+    fitted = checked = Tally(hiding, properties, hidden, test)
+    if not len(test):  # half of the hidden facts are taken for missing ones
+        first = np.random.default_rng(seed).random(len(hidden)) < 0.5
+        checked = Tally(hiding, properties, hidden[first], hidden[~first])
+    play(hiding, properties, [fitted] if checked is fitted else [fitted, checked], seed, progress)
+    n_back = int(fitted.counts.back.sum())
+    if n_back < FEWEST_BACK:
+        raise DataError(
+            f"{dataset.name} has too few facts to calibrate on: {n_back} of {len(hidden)} hidden facts come back, "
+            f"expected at least {FEWEST_BACK}"
+        )
+    stated = facts_by_relation(dataset)
+    share, reason = assumed_missing(dataset, properties)
+    starts = choose_bins(fitted.counts)
+    calibration = Calibration(
+        starts=starts,
+        shares=fit_shares(fitted.counts, starts),
+        hidden=fitted.n_hidden,
+        stated=stated,
+        elsewhere=fitted.n_checked if len(test) else np.zeros_like(stated),
+        missing=np.full_like(stated, share),
+    )
+    if missing is not None:
+        calibration, reason = calibration.with_missing(missing), "given"
+    return CalibrationReport(
+        **_summarised(calibration, fitted, checked, dataset.vocabulary),
+        missing={"share": float(np.average(calibration.missing, weights=stated)), "because": reason},
+        calibrated_on={"split": hiding.split, "facts": len(hidden), "came_back": n_back},
+        checked_on={"split": "test" if len(test) else f"half of {hiding.split}", "facts": int(checked.n_checked.sum())},
+        protocol={"data": dataset.name, "rules": len(ranker.rules), **(protocol or {})},
+        calibration=calibration,
+    )
+
+
+def facts_by_relation(dataset: Dataset) -> Floats:
+    """Return how many facts of each relation all splits state."""
+    n_relations = dataset.vocabulary.n_relations
+    counts = [np.bincount(dataset.split(split).triples[:, 1], minlength=n_relations) for split in SPLITS]
+    return np.sum(counts, axis=0).astype(np.float64)
+
+
+def assumed_missing(dataset: Dataset, properties: Properties) -> tuple[float, str]:
+    """Return the share of facts that is taken to be missing where nobody says it, and why."""
+    stated = facts_by_relation(dataset)
+    if len(dataset.valid):
+        return len(dataset.valid) / (stated.sum() + len(dataset.valid)), "as many facts as the valid split has"
+    suggested = properties.missing(stated)
+    if suggested is not None:
+        return min(max(suggested, LEAST_MISSING), MOST_MISSING), "so many values of obligatory relations"
+    return HIDDEN_SHARE, "nothing in the data tells"
+
+
+def check_missing(missing: Any) -> float | dict[str, float] | None:
+    """Return an assumption about what is missing, or refuse it."""
+    if missing is None:
+        return None
+    for name, share in missing.items() if isinstance(missing, Mapping) else [("", missing)]:
+        if not isinstance(name, str) or checking.share("missing", share) > MOST_MISSING:
+            raise InvalidOptionError("missing", MISSING, missing)
+    return {name: float(share) for name, share in missing.items()} if isinstance(missing, Mapping) else float(missing)
+
+
+def _summarised(calibration: Calibration, fitted: Tally, checked: Tally, vocabulary: Vocabulary) -> dict[str, Any]:
+    """Return what is promised for the facts to come, and what became of the promises that were checked."""
+    likely = calibration.narrow_table()
+    starts = choose_bins(checked.counts)
+    ratio = per_hidden(checked.n_checked, checked.n_hidden)
+    shares = fit_shares(checked.counts, starts)
+    promised = spread(probability_table(shares, ratio, np.zeros_like(ratio)), starts)
+    new = fitted.others.proposed - (fitted.others.back if checked is fitted else 0)
+    scores = np.broadcast_to(1 - np.exp(-WIDTH * (np.arange(likely.shape[2]) + 0.5)), likely.shape)
+    before, after = (_bins(values, checked.others) for values in (scores, promised))
+
+    def promises(rows: slice) -> dict[str, Promise]:
+        others = ProposalCounts(checked.others.proposed[rows], checked.others.back[rows])
+        return {str(least): _promise(least, likely[rows], new[rows], promised[rows], others) for least in PROMISES}
+
+    rows = [
+        {
+            "relation": vocabulary.relation_label(relation),
+            "hidden": int(fitted.n_hidden[relation]),
+            "missing": float(calibration.missing[relation]),
+            "promises": {name: one.to_json() for name, one in promises(slice(relation, relation + 1)).items()},
+        }
+        for relation in np.flatnonzero(fitted.n_hidden + new.sum(axis=(1, 2))).tolist()
+    ]
+    first = str(PROMISES[0])
+    return {
+        "promises": promises(slice(None)),
+        "by_relation": sorted(rows, key=lambda row: (-row["promises"][first]["facts"], -row["hidden"])),
+        "before": before,
+        "after": after,
+        "expected_calibration_error": _error(after),
+        "uncalibrated_error": _error(before),
+    }
+
+
+def _promise(least: float, likely: Floats, new: Floats, promised: Floats, checked: ProposalCounts) -> Promise:
+    facts, total = new[likely >= least].sum(), (new * likely)[likely >= least].sum()
+    chosen = promised >= least
+    n_checked = checked.proposed[chosen].sum()
+    found = Promise(int(facts), float(total / facts) if facts else None)
+    if not n_checked:
+        return found
+    expected = float((checked.proposed * promised)[chosen].sum() / n_checked)
+    share = float(checked.back[chosen].sum() / n_checked)
+    return replace(
+        found,
+        checked=int(n_checked),
+        expected=expected,
+        came_back=share,
+        sampling_error=float(np.sqrt(max(expected * (1 - expected), 1e-4) / n_checked)),
+    )
+
+
+def _bins(values: Floats, counts: ProposalCounts) -> list[ReliabilityBin]:
+    """Return equally wide bins of probabilities, from the lowest that matters on."""
+    places = np.minimum((values * N_WIDTHS).astype(np.int64), N_WIDTHS - 1)
+    bins = []
+    for place in range(int(SHOWN * N_WIDTHS), N_WIDTHS):
+        chosen = places == place
+        n_facts = counts.proposed[chosen].sum()
+        if n_facts:
+            mean = float((values * counts.proposed)[chosen].sum() / n_facts)
+            bins.append(ReliabilityBin(mean, float(counts.back[chosen].sum() / n_facts), int(n_facts)))
+    return bins
+
+
+def _error(bins: Sequence[ReliabilityBin]) -> float | None:
+    """Return the mean distance of probability and share, over all facts; None if there are none."""
+    n_facts = sum(one.facts for one in bins)
+    return sum(abs(one.probability - one.came_back) * one.facts for one in bins) / n_facts if n_facts else None
