@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
-from inspect import signature
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from anyburl import RankOptions, RunDirectory, evaluate, load_dataset
-from anyburl.cli import evaluate as evaluate_command
+from anyburl import RunDirectory, evaluate, load_dataset
 from anyburl.cli.tables import tuning_line
 
 
@@ -62,15 +60,6 @@ def test_options_of_ranking_reach_the_protocol(run: Any, run_json: Any, geo_run:
     shown = run("evaluate", geo_run, *given).stdout
     assert "Ud x 0.1, Z x 0.01" in shown
     assert "connected pairs blocked, without object identity" in shown
-
-
-def test_defaults_are_those_of_the_python_interface() -> None:
-    """What a command leaves out is what `RankOptions` says; of the options of ranking, none is missing."""
-    given = {name: parameter.default for name, parameter in signature(evaluate_command.command).parameters.items()}
-    for field in fields(RankOptions):
-        assert field.name in given
-        if field.name != "weights":  # text on the command line
-            assert given[field.name] == getattr(RankOptions(), field.name)
 
 
 def test_what_tuning_chose_is_told_in_a_line(geo_run: Path) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from anyburl import LearnOptions, RuleSet, RunDirectory
-from anyburl.cli import learn
+from anyburl import RuleSet, RunDirectory
 from anyburl.learning.options import POLICIES
 
 JSON_KEYS = [
@@ -28,15 +25,6 @@ JSON_KEYS = [
     "threads",
     "outlook",
 ]
-
-
-def test_every_learn_option_is_a_flag_with_the_same_default() -> None:
-    flags = inspect.signature(learn.command).parameters
-    for field in fields(LearnOptions):
-        default = flags[field.name].default
-        if field.name == "snapshots":
-            default = tuple(float(moment) for moment in default.split(","))
-        assert default == field.default, field.name
 
 
 def test_json_is_one_object_and_nothing_else_on_standard_output(run: Any, tmp_path: Path) -> None:

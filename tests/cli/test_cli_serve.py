@@ -23,7 +23,7 @@ SECONDS = 2.0
 IMPATIENT = f"""
 from functools import partial
 from anyburl.cli import serve
-serve.ServeOptions = partial(serve.ServeOptions, seconds_to_send={SECONDS})
+serve.replace = partial(serve.replace, seconds_to_send={SECONDS})
 """
 HEAD = "HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 FORM = "Content-Type: application/x-www-form-urlencoded\r\n"

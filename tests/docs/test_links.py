@@ -5,12 +5,16 @@ from __future__ import annotations
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import griffe
 import pytest
 from typer.main import get_command
 
-from anyburl import __all__
+from anyburl import CompleteOptions, ExportOptions, LearnOptions, ReadOptions, __all__
+from anyburl.base.checking import options_of
 from anyburl.cli.app import app
+from anyburl.models.embedding.options import EmbedOptions
 from docs.pages import ROOT, TEXTS, anchors_of, links_of, name_of
 
 
@@ -54,12 +58,31 @@ def test_the_reference_has_every_public_name() -> None:
 
 def load_hook() -> ModuleType:
     """Load the script that MkDocs calls; scripts are no package."""
-    spec = spec_from_file_location("cli_reference", ROOT / "scripts/cli_reference.py")
+    spec = spec_from_file_location("reference", ROOT / "scripts/reference.py")
     assert spec is not None
     assert spec.loader is not None
     hook = module_from_spec(spec)
     spec.loader.exec_module(hook)
     return hook
+
+
+@pytest.fixture(scope="module")
+def sources() -> Any:
+    """Return the sources as the Python reference sees them."""
+    extensions = griffe.load_extensions(str(ROOT / "scripts/reference.py"))
+    return griffe.load("anyburl", search_paths=[ROOT / "src"], extensions=extensions)
+
+
+@pytest.mark.parametrize("kind", [CompleteOptions, EmbedOptions, ExportOptions, LearnOptions, ReadOptions])
+def test_the_reference_has_a_table_of_options(sources: Any, kind: Any) -> None:
+    """With their defaults, and in the names of Python."""
+    shown = sources[f"{kind.__module__}.{kind.__name__}".removeprefix("anyburl.")]
+    assert shown.docstring is not None
+    (table,) = [section for section in shown.docstring.parse("google") if section.kind.value == "parameters"]
+    assert [row.name for row in table.value] == [*options_of(kind)]
+    for row in table.value:
+        assert "--" not in row.description
+        assert row.value == repr(getattr(kind, row.name, {})), row.name
 
 
 def test_the_reference_has_every_command_and_option() -> None:

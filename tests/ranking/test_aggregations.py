@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, dataclass, fields
-from typing import get_type_hints
+from dataclasses import FrozenInstanceError, dataclass
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from anyburl.ranking import kernel_order as kernel_evidence
 from anyburl.ranking import options as aggregation_module
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.index import to_confidences, to_scores
-from anyburl.ranking.options import AGGREGATIONS, Aggregation, RankKeywords, RankOptions, parse_aggregation
+from anyburl.ranking.options import AGGREGATIONS, Aggregation, RankOptions, parse_aggregation
 from anyburl.ranking.queries import make_queries, single_query
 from anyburl.reasoning.explanation.explain import explain_triple
 from kernels import examples, table_of
@@ -230,12 +229,6 @@ def test_a_new_class_in_the_list_is_all_that_a_new_aggregation_takes(case: Case)
 
 def all_questions(case: Case) -> QueryArrays:
     return make_queries(as_table(case.test), [], case.graph[1])[0]
-
-
-def test_keywords_are_the_fields_of_the_options() -> None:
-    assert get_type_hints(RankKeywords) == get_type_hints(RankOptions)
-    assert list(RankKeywords.__annotations__) == [field.name for field in fields(RankOptions)]
-    assert RankKeywords.__required_keys__ == frozenset()
 
 
 def test_kernels_and_classes_count_in_the_same_units() -> None:

@@ -8,32 +8,12 @@ import sys
 from pathlib import Path
 
 import anyburl
+from edited import with_line_added
 
 LAST_FIELD = (
     '    lift: Annotated[NDArray[np.float64] | None, Column(Holds.MEASURE, heading="lift", most=np.inf)] = None\n'
 )
 NEW_FIELD = '    surprise: Annotated[NDArray[np.float32] | None, Column(Holds.MEASURE, heading="surprise")] = None\n'
-
-IMPORT_EDITED = """
-import sys
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from pathlib import Path
-
-NAME, SOURCE, LAST_FIELD, NEW_FIELD = "anyburl.rules.columns", Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-
-class Edited(SourceFileLoader):
-    def get_code(self, fullname):
-        source = SOURCE.read_text("utf-8")
-        assert source.count(LAST_FIELD) == 1
-        return compile(source.replace(LAST_FIELD, LAST_FIELD + NEW_FIELD), str(SOURCE), "exec")
-
-class Finder(MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        return ModuleSpec(name, Edited(name, str(SOURCE)), origin=str(SOURCE)) if name == NAME else None
-
-sys.meta_path.insert(0, Finder())
-"""
 
 ROUND_TRIPS = """
 import pickle
@@ -106,12 +86,11 @@ print("all round trips")
 
 
 def test_a_new_column_needs_an_edit_in_the_table_only(tmp_path: Path) -> None:
-    source = Path(anyburl.__file__).parent / "rules" / "columns.py"
-    tests = Path(__file__).parents[1]
+    source, tests = Path(anyburl.__file__).parents[1], Path(__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, "-c", IMPORT_EDITED + ROUND_TRIPS, str(source), LAST_FIELD, NEW_FIELD],
+        [sys.executable, "-c", with_line_added("anyburl.rules.columns", LAST_FIELD, NEW_FIELD, ROUND_TRIPS)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(source.parents[2]), str(tests)])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(source), str(tests)])},
         capture_output=True,
         text=True,
     )

@@ -1,27 +1,109 @@
-"""Checks of options: first the kind of value, then its range.
+"""Options: an option is one field of a dataclass, made by `option`; all else about it is derived from that field.
 
-Invalid values raise `InvalidOptionError`. Each check returns a plain value: a NumPy integer becomes an `int`, which
-JSON can represent, and a confidence of 0 becomes 0.0.
+The classes of options extend `Options`, which checks all values when an object is made. The command line makes flags of
+the fields (`cli/arguments.py`), run folders keep them as JSON, keys of kept results contain them (`options_behind`),
+and the documentation lists them (`scripts/reference.py`).
+
+Checks look at the kind of value first, then at its range. Invalid values raise `InvalidOptionError`. Each check returns
+a plain value: a NumPy integer becomes an `int`, which JSON can represent, and a confidence of 0 becomes 0.0.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from anyburl.base.errors import InvalidOptionError, OptionError
 
-Options = TypeVar("Options")
+Kind = TypeVar("Kind")
 
 MOST = 2**62  # whole numbers that kernels count with
 MOST_REAL = sys.float_info.max
 MOST_KEPT = 2**31 - 1  # candidates, rules or reasons of one question
 MOST_SECONDS = 1e9  # 30 years
 MOST_THREADS = 1024
+
+OBJECT_IDENTITY = "Require different terms of a rule to stand for different entities."
+THREADS = "Number of threads. Defaults to one per core."
+"""The help of options that several classes have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """What is known of an option besides its name, its type and its default."""
+
+    check: Callable[..., Any]
+    """Called with the name, the value and `limits`; returns the value to keep, or raises."""
+    limits: tuple[Any, ...] = ()
+    help: str
+    no_effect_on: tuple[str, ...] = ()
+    """The kept results that do not depend on it."""
+    only_for: tuple[str, ...] = ()
+    """What it is meant for, if not for everything."""
+
+    flag: str | None = ""
+    """The flag, if it is not called like the field; None: there is no flag."""
+    parse: Callable[[Any], Any] | None = None
+    """Turns the text of the flag, or the list of its texts if it may be `repeated`, into the value."""
+    repeated: bool = False
+    metavar: str | None = None
+    choices: Sequence[str] = ()
+    """What a shell offers as values of the flag."""
+    panel: str | None = None
+    """The part of the help that shows the flag."""
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    """Further settings of `typer.Option`."""
+
+
+def option(default: Any, check: Callable[..., Any], *limits: Any, help: str, **settings: Any) -> Any:
+    """Return the field of an options class that says everything about one option; `settings` are fields of `Option`.
+
+    An option whose default is None may be None. The help of a `choice` ends with the choices unless a metavar shows
+    them.
+    """
+    if check is choice:
+        settings["choices"] = limits[0]
+        if "metavar" not in settings:
+            settings["metavar"], help = "NAME", f"{help}: {', '.join(limits[0])}."
+    metadata = {"option": Option(check=check, limits=limits, help=help, **settings)}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def threads_option(**settings: Any) -> Any:
+    """Return the field `threads`, which several classes have."""
+    return option(None, whole, 1, MOST_THREADS, **{"help": THREADS, "shown": {"min": 1}, **settings})
+
+
+def options_of(kind: Any) -> dict[str, Option]:
+    """Return what is known of each option of a class."""
+    return {found.name: found.metadata["option"] for found in fields(kind) if "option" in found.metadata}
+
+
+class Options:
+    """The base of all classes of options, which are frozen dataclasses: checks values, and makes them plain."""
+
+    def __post_init__(self) -> None:
+        for made in fields(self):  # type: ignore[arg-type]
+            about, value = made.metadata.get("option"), getattr(self, made.name)
+            if about is not None and (value is not None or made.default is not None):
+                object.__setattr__(self, made.name, about.check(made.name, value, *about.limits))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all options as plain values."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
+
+
+def options_behind(result: str, options: Any) -> dict[str, Any]:
+    """Return the options that a kept result depends on: all that do not say that they have no effect on it."""
+    about = options_of(options)
+    return {name: getattr(options, name) for name in about if result not in about[name].no_effect_on}
 
 
 def whole(option: str, value: Any, least: int, most: int = MOST) -> int:
@@ -84,6 +166,13 @@ def choice(option: str, value: Any, choices: Iterable[str]) -> str:
     return value
 
 
+def text(option: str, value: Any, requirement: str, pattern: str = "") -> str:
+    """Return a text; all of it matches the pattern if there is one."""
+    if not isinstance(value, str) or (pattern and not re.fullmatch(pattern, value)):
+        raise InvalidOptionError(option, requirement, value)
+    return value
+
+
 def texts(option: str, values: Any, requirement: str) -> tuple[str, ...]:
     """Return several texts; a single one would be taken letter by letter."""
     if isinstance(values, str) or not isinstance(values, Iterable):
@@ -94,13 +183,30 @@ def texts(option: str, values: Any, requirement: str) -> tuple[str, ...]:
     return found
 
 
+def parse_numbers(option: str, requirement: str) -> Callable[[str], tuple[float, ...]]:
+    """Return what reads numbers separated by commas from the text of a flag."""
+
+    def parse(written: str) -> tuple[float, ...]:
+        try:
+            return tuple(float(part) for part in written.split(",") if part.strip())
+        except ValueError:
+            raise InvalidOptionError(option, requirement, written) from None
+
+    return parse
+
+
+def parse_texts(written: str) -> tuple[str, ...]:
+    """Return the texts, separated by commas, in the text of a flag."""
+    return tuple(part.strip() for part in written.split(","))
+
+
 def callback(option: str, value: Any) -> None:
     """Refuse what cannot be called, before the work that it would be told of."""
     if value is not None and not callable(value):
         raise InvalidOptionError(option, "a function", value)
 
 
-def choose_options(kind: type[Options], options: Options | None, keywords: Mapping[str, Any]) -> Options:
+def choose_options(kind: type[Kind], options: Kind | None, keywords: Mapping[str, Any]) -> Kind:
     """Return options of a kind, given as one object or as keywords, not both."""
     if options is None:
         return from_keywords(kind, keywords)
@@ -111,9 +217,9 @@ def choose_options(kind: type[Options], options: Options | None, keywords: Mappi
     return options
 
 
-def from_keywords(kind: type[Options], keywords: Mapping[str, Any]) -> Options:
+def from_keywords(kind: type[Kind], keywords: Mapping[str, Any]) -> Kind:
     """Return options made of keywords; one that there is not is refused, with one that is like it."""
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    known = [option.name for option in fields(kind)]  # type: ignore[arg-type]
     for name in keywords:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -126,14 +232,3 @@ def _check_range(option: str, value: Any, least: float, most: float | None) -> N
         raise InvalidOptionError(option, f"at least {least}", value)
     if most is not None and value > most:
         raise InvalidOptionError(option, f"at most {most:g}" if isinstance(most, float) else f"at most {most}", value)
-
-
-def no_effect_on(*results: str) -> Mapping[str, Any]:
-    """Mark the field of an options dataclass, in its `metadata`, as one that these kept results do not depend on."""
-    return {"no_effect_on": results}
-
-
-def options_behind(result: str, options: Any) -> dict[str, Any]:
-    """Return the options that a kept result depends on: every field that is not marked by `no_effect_on`."""
-    chosen = (field.name for field in fields(options) if result not in field.metadata.get("no_effect_on", ()))
-    return {name: getattr(options, name) for name in chosen}

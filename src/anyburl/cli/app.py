@@ -45,6 +45,7 @@ from anyburl.cli import (
     serve,
     tune,
 )
+from anyburl.cli.arguments import with_flags
 from anyburl.cli.early import handle_signals, leave
 from anyburl.cli.events import exhausted, lacks_descriptors, logged
 from anyburl.cli.notes import print_error
@@ -157,7 +158,8 @@ MODULES = (
 )
 LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index)
 for module in MODULES:
-    command = logged(module.NAME, module.command) if module in LONG else module.command
+    command = with_flags(module.command)
+    command = logged(module.NAME, command) if module in LONG else command
     app.command(name=module.NAME, epilog=module.EXAMPLE)(command)
 
 

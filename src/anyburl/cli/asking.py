@@ -6,30 +6,16 @@ Opens rules for the commands that ask questions.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyburl.base.checking import Options
 from anyburl.base.errors import OptionError
-from anyburl.cli.arguments import (
-    Aggregation,
-    BlockConnected,
-    Escaped,
-    Fallback,
-    Json,
-    NamesOption,
-    Quiet,
-    RankingIdentity,
-    Smoothing,
-    Threads,
-    Weights,
-    WithScores,
-    with_flags,
-)
+from anyburl.cli.arguments import Escaped, Json, NamesOption, Quiet, WithScores
 from anyburl.cli.loading import (
     data_of_rules,
     existing_rules,
@@ -47,20 +33,6 @@ if TYPE_CHECKING:
     from anyburl.models.tuned.opinion import OtherModel
     from anyburl.reasoning.opening import Front
     from anyburl.reasoning.reasoner import Reasoner
-
-
-def parse_weights(text: str) -> Mapping[str, float]:
-    """Return the factors by rule type behind a text such as Ud=0.1,Z=0.01."""
-    weights: dict[str, float] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, sign, factor = part.partition("=")
-        try:
-            weights[name.strip()] = float(factor)
-        except ValueError:
-            sign = ""
-        if not sign:
-            raise OptionError(f"--weights takes factors such as Ud=0.1,Z=0.01, got {text!r}")
-    return weights
 
 
 class RulesAndData:
@@ -182,26 +154,17 @@ class RulesAndData:
             self.notes.say(f"{dataset.name} has changed since the rules of {self.rules} were learned", "yellow")
 
 
-DEFAULTS = RankOptions()
-
-
 @dataclass(frozen=True, kw_only=True)
-class AskingOptions:
-    """The options of such a command besides its own arguments; each field is an option with its default."""
+class AskingOptions(Options):
+    """The options of such a command besides its own arguments."""
 
     names: NamesOption = None
-    aggregation: Aggregation = DEFAULTS.aggregation
-    smoothing: Smoothing = DEFAULTS.smoothing
-    weights: Weights = ""
-    block_connected: BlockConnected = DEFAULTS.block_connected
-    object_identity: RankingIdentity = DEFAULTS.object_identity
-    fallback: Fallback = DEFAULTS.fallback
-    with_scores: WithScores = None
     prepare: Annotated[bool, typer.Option(help="Prepare the run folder, so that later commands open it at once.")] = (
         True
     )
     escaped: Escaped = False
-    threads: Threads = None
+    ranking: RankOptions = field(default=RankOptions())
+    with_scores: WithScores = None
     quiet: Quiet = False
     json: Json = False
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed for tuning and sampling.")] = 0
@@ -210,19 +173,6 @@ class AskingOptions:
         """Return where remarks go."""
         return note_console(quiet=self.quiet)
 
-    def options(self, *, top_k: int = DEFAULTS.top_k) -> RankOptions:
-        """Return how answers are ranked."""
-        return RankOptions(
-            aggregation=self.aggregation,
-            smoothing=self.smoothing,
-            weights=parse_weights(self.weights),
-            block_connected=self.block_connected,
-            object_identity=self.object_identity,
-            fallback=self.fallback,
-            top_k=top_k,
-            threads=self.threads,
-        )
-
     def source(self, rules: str, data: str | None, **engine: Any) -> RulesAndData:
         """Return RULES and DATA, to be made ready."""
         names: Path | None = self.names
@@ -230,8 +180,3 @@ class AskingOptions:
         return RulesAndData(
             rules, data, self.notes(), escaped=self.escaped, names=names, scores=scores, prepare=self.prepare, **engine
         )
-
-
-def asking(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the fields of `AskingOptions` as flags to a command, but for some; it takes them as its argument `asked`."""
-    return with_flags(AskingOptions, "asked", left_out)

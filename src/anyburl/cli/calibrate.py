@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from anyburl.base.errors import DataError, RunError, counted
-from anyburl.cli.arguments import Run
-from anyburl.cli.asking import AskingOptions, asking
+from anyburl.cli.arguments import Run, Without
+from anyburl.cli.asking import AskingOptions
 from anyburl.cli.loading import require_run
 from anyburl.cli.notes import print_json, print_whole, result_console
 
@@ -24,9 +24,7 @@ NAME = "calibrate"
 EXAMPLE = "Example:  anyburl calibrate runs/geo --plot geo.png"
 
 
-@asking("escaped", "with_scores")
 def command(
-    asked: AskingOptions,
     run: Run,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Plot the calibration to a .png, .svg or .pdf file.")
@@ -34,6 +32,8 @@ def command(
     top: Annotated[
         int, typer.Option(min=0, help="Number of relations to show, those with the most new facts first.")
     ] = 10,
+    *,
+    asked: Annotated[AskingOptions, Without("escaped", "with_scores")],
 ) -> None:
     """Find out which score means which precision, and keep the result in the run folder.
 
@@ -44,7 +44,7 @@ def command(
 
     require_run(run)
     _check_plot(plot)
-    options, source = asked.options(), asked.source(run, None)
+    options, source = asked.ranking, asked.source(run, None)
     if not can_prepare(source.path):
         raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
     with source.open(options, seed=asked.seed) as reasoner:

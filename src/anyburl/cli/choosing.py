@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyburl.base.errors import DataError, InvalidOptionError, counted
+from anyburl.base.checking import Options, choice, option
+from anyburl.base.errors import DataError, counted
 from anyburl.base.reading import at_home
-from anyburl.cli.arguments import with_flags
 from anyburl.cli.loading import load_data_of_rules
 from anyburl.cli.notes import PlainConsole, Slow
 from anyburl.cli.session import compile_kernels
@@ -82,7 +82,7 @@ MEASURED = "Measures that need the data"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RuleFilters:
+class RuleFilters(Options):
     """Which rules to select and how to sort them; each field is an option with its default."""
 
     relation: Annotated[str | None, typer.Option(help="Only rules that predict this relation.")] = None
@@ -94,13 +94,13 @@ class RuleFilters:
         str | None,
         typer.Option(metavar="TERM", help="Only rules that mention this entity or relation."),
     ] = None
-    sort: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(ORDERS),
-            help="Sort by this, highest first. value is support x confidence.",
-        ),
-    ] = ORDERS[0]
+    sort: str = option(
+        ORDERS[0],
+        choice,
+        ORDERS,
+        help="Sort by this, highest first. value is support x confidence.",
+        metavar="|".join(ORDERS),
+    )
     smoothing: Annotated[
         int,
         typer.Option(
@@ -117,10 +117,6 @@ class RuleFilters:
         typer.Option(min=0, max=1, help="Minimum head coverage; AMIE's default is 0.01.", rich_help_panel=MEASURED),
     ] = None
     min_lift: Annotated[float | None, typer.Option(min=0, help="Minimum lift.", rich_help_panel=MEASURED)] = None
-
-    def __post_init__(self) -> None:
-        if self.sort not in ORDERS:
-            raise InvalidOptionError("sort", f"one of {', '.join(ORDERS)}", self.sort)
 
     @property
     def least(self) -> dict[str, float | None]:
@@ -152,10 +148,6 @@ class RuleFilters:
         """Return the best of rules that pass, or all of them, best first."""
         n_rules = len(matching) if top is None else top
         return matching.top(n_rules, self.sort, smoothing=self.smoothing)
-
-
-choosing = with_flags(RuleFilters, "wanted")
-"""Add the fields of `RuleFilters` as flags to a command; it takes them as its argument `wanted`."""
 
 
 def _term(text: str, vocabulary: Vocabulary, names: Names) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +14,11 @@ from rich.table import Table
 
 from anyburl.base.errors import DataError, OptionError, counted
 from anyburl.base.reading import lines_of
-from anyburl.cli.arguments import Address, Data, Engine, Rules
-from anyburl.cli.asking import AskingOptions, asking
+from anyburl.cli.arguments import Address, Data, Engine, Rules, Without, one_of
+from anyburl.cli.asking import AskingOptions
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
-from anyburl.cli.shell_completion import one_of
 from anyburl.cli.streams import Interrupts
-from anyburl.reasoning.completion.options import AUTO, MIN_SCORE, PER_CHOICES, PROVENANCES, CompleteOptions
+from anyburl.reasoning.completion.options import PROVENANCES, CompleteOptions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,12 +34,8 @@ EXAMPLE = (
 )
 N_SHOWN = 15  # relations
 
-WANTED = "Which facts"
 
-
-@asking("with_scores")
 def command(
-    asked: AskingOptions,
     rules: Rules,
     out: Annotated[
         str,
@@ -50,63 +46,8 @@ def command(
         ),
     ],
     data: Data = None,
-    min_score: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SCORE",
-            help=f"Minimum score. Defaults to {MIN_SCORE} without --top and --min-probability.",
-            rich_help_panel=WANTED,
-        ),
-    ] = None,
-    min_probability: Annotated[
-        float | None,
-        typer.Option(
-            metavar="CHANCE", help="Minimum calibrated probability (see `anyburl calibrate`).", rich_help_panel=WANTED
-        ),
-    ] = None,
-    top: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Keep the N best facts of each group (see --per).", rich_help_panel=WANTED),
-    ] = None,
-    per: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(PER_CHOICES),
-            help="How --top groups facts; a question is (subject, relation, ?).",
-            rich_help_panel=WANTED,
-            autocompletion=one_of(*PER_CHOICES),
-        ),
-    ] = "relation",
-    relations: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only facts of these relations.", rich_help_panel=WANTED)
-    ] = None,
-    subjects: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Only facts about these subjects, one label per line.", rich_help_panel=WANTED
-        ),
-    ] = None,
-    functional: Annotated[
-        str | None,
-        typer.Option(
-            metavar=f"A,B|{AUTO}",
-            help="These relations have one object per subject: propose nothing for subjects that have one, and "
-            f"only the best object for the others. {AUTO} detects them in the data.",
-            rich_help_panel=WANTED,
-        ),
-    ] = None,
-    types: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RELATION",
-            help="Require subject and object to have a type, stated by this relation, that is known in their "
-            "position, or a subclass of it (rdfs:subClassOf).",
-            rich_help_panel=WANTED,
-        ),
-    ] = None,
-    reasons: Annotated[
-        bool, typer.Option("--reasons", help="Include the facts that make the best rule predict each fact.")
-    ] = False,
+    *,
+    given: Annotated[dict[str, Any], CompleteOptions],
     provenance: Annotated[
         str,
         typer.Option(
@@ -117,51 +58,33 @@ def command(
     ] = PROVENANCES[0],
     engine: Engine = "threads",
     address: Address = None,
+    asked: Annotated[AskingOptions, Without("with_scores")],
 ) -> None:
     """Write every new fact that RULES imply with a high enough score."""
     from anyburl.reasoning.completion.files import STANDARD_OUTPUT, open_facts
 
     if asked.json and out == STANDARD_OUTPUT:
         raise OptionError("--json and --out - both write to standard output: write to a file instead")
-    about = {} if subjects is None else _read_subjects(subjects)
-    wanted = CompleteOptions(
-        min_score=min_score,
-        min_probability=min_probability,
-        top=top,
-        per=per,
-        relations=_labels(relations, "--relations"),
-        subjects=None if subjects is None else list(about.values()),
-        functional=AUTO if functional == AUTO else _labels(functional, "--functional") or (),
-        types=types,
-        reasons=reasons or provenance != PROVENANCES[0],
-    )
-    options, target = asked.options(), open_facts(out, provenance)
+    about = _read_subjects(given["subjects"]) if "subjects" in given else {}
+    wanted = CompleteOptions(**{**given, "subjects": [*about.values()] or None})
+    wanted = replace(wanted, reasons=wanted.reasons or provenance != PROVENANCES[0])
+    options, target = asked.ranking, open_facts(out, provenance)
     source = asked.source(rules, data, engine=engine, address=address)
     with source.open(options, explaining=wanted.reasons, completing=True, seed=asked.seed) as reasoner:
-        if min_probability is not None and reasoner.calibration is None:
+        if wanted.min_probability is not None and reasoner.calibration is None:
             raise OptionError(
                 f"--min-probability needs calibrated scores: first run `anyburl calibrate {rules}` with the same "
                 "options"
             )
-        _check_subjects(subjects, about, reasoner)
+        _check_subjects(given.get("subjects"), about, reasoner)
         found, target.prefixes = _Found(reasoner, out), reasoner.names.prefixes
-        total = len(reasoner.vocabulary.entities) if top is None or per != "relation" else None
+        total = len(reasoner.vocabulary.entities) if wanted.top is None or wanted.per != "relation" else None
         with target, Slow(source.notes, "finding missing facts", "found missing facts", total=total) as bar:
             found.write(wanted, target, bar)
     if asked.json:
         print_json(found.to_json())
     elif out != STANDARD_OUTPUT and not asked.quiet:
         found.show(source.names)
-
-
-def _labels(text: str | None, flag: str) -> list[str] | None:
-    """Return the labels behind a text such as a,b."""
-    if text is None:
-        return None
-    labels = [label.strip() for label in text.split(",") if label.strip()]
-    if not labels:
-        raise OptionError(f"{flag} takes labels such as a,b, got {text!r}")
-    return labels
 
 
 def _read_subjects(path: Path) -> dict[int, str]:

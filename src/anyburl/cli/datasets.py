@@ -13,10 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from anyburl.base.errors import OptionError
-from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
+from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads, complete_data, one_of
 from anyburl.cli.loading import load_data_argument
 from anyburl.cli.notes import PlainConsole, note_console, print_json, print_whole, result_console
-from anyburl.cli.shell_completion import complete_data, one_of
 
 if TYPE_CHECKING:
     from anyburl.data.entries import DatasetEntry

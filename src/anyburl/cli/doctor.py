@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from anyburl.base.errors import OptionError
-from anyburl.cli.arguments import Json, Quiet, Threads
+from anyburl.cli.arguments import Json, Quiet, complete_data
 from anyburl.cli.explain import check_page
 from anyburl.cli.loading import load_data_argument, load_rules_argument
 from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, print_whole, result_console
-from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import compile_kernels
-from anyburl.cli.shell_completion import complete_data
 from anyburl.data.options import ReadOptions
-from anyburl.tools.doctor.options import CHECKS, DoctorOptions, check_names
+from anyburl.tools.doctor.options import CHECKS, RULES, DoctorOptions, check_names
 
 if TYPE_CHECKING:
     from anyburl.tools.doctor.findings import Report
@@ -29,10 +28,7 @@ EXAMPLE = (
 )
 FAILED = 3  # the exit code if a check of --fail-on found something
 
-RULES = "Rules to judge facts by"
 
-
-@reading
 def command(
     data: Annotated[
         str,
@@ -43,7 +39,6 @@ def command(
             autocompletion=complete_data,
         ),
     ],
-    reading: Reading,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as an HTML page.")] = None,
     fail_on: Annotated[
         str | None,
@@ -52,37 +47,26 @@ def command(
             help=f"Exit with code {FAILED} if one of these checks reports a problem or a warning: {', '.join(CHECKS)}.",
         ),
     ] = None,
-    top: Annotated[int, typer.Option(metavar="N", help="Number of examples per finding.")] = DoctorOptions.top,
-    types: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RELATION",
-            help="The relation that states the types of entities. Defaults to rdf:type; without types, entities "
-            "are judged by their relations.",
-        ),
-    ] = None,
     rules: Annotated[
         str | None,
         typer.Option(metavar="RULES", help="Use the rules of this run folder or rule file.", rich_help_panel=RULES),
     ] = None,
-    seconds: Annotated[
-        float, typer.Option(help="How long to learn rules from train, without --rules.", rich_help_panel=RULES)
-    ] = DoctorOptions.seconds,
+    *,
+    options: DoctorOptions,
     no_rules: Annotated[
         bool, typer.Option("--no-rules", help="Learn no rules: judge facts by counting.", rich_help_panel=RULES)
     ] = False,
-    threads: Threads = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.")] = DoctorOptions.seed,
     quiet: Quiet = False,
     json: Json = False,
+    reading: ReadOptions,
 ) -> None:
     """Report what is odd about DATA: leakage, inverse and duplicate relations, facts that look wrong, and more."""
     if no_rules and rules is not None:
         raise OptionError("--rules and --no-rules contradict each other: use one of them")
-    options = DoctorOptions(seconds=0.0 if no_rules else seconds, types=types, top=top, seed=seed, threads=threads)
+    options = replace(options, seconds=0.0) if no_rules else options
     fatal = () if fail_on is None else check_names(name.strip() for name in fail_on.split(",") if name.strip())
     check_page(html)
-    report = _examine(data, reading.options(), rules, options, note_console(quiet=quiet))
+    report = _examine(data, reading, rules, options, note_console(quiet=quiet))
     if html is not None:
         report.write_html(html)
     failed = report.failed(fatal) if fatal else ()

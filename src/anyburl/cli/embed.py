@@ -10,13 +10,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from anyburl.base.errors import OptionError
 from anyburl.base.reading import at_home
-from anyburl.cli.arguments import Json, Quiet, Threads
+from anyburl.cli.arguments import Json, Quiet, complete_data
 from anyburl.cli.events import tell
 from anyburl.cli.loading import load_data_argument, recorded_data
 from anyburl.cli.notes import PlainConsole, note_console, print_json, result_console
-from anyburl.cli.shell_completion import complete_data, one_of
 from anyburl.cli.streams import Interrupts
-from anyburl.models.embedding.options import DEVICES, EmbedOptions
+from anyburl.models.embedding.options import EmbedOptions
 
 if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
@@ -24,11 +23,6 @@ if TYPE_CHECKING:
 
 NAME = "embed"
 EXAMPLE = "Example:  anyburl embed --out runs/geo, then anyburl evaluate runs/geo --aggregation hybrid"
-TRAINING = "Training"
-
-
-def _option(text: str, **more: Any) -> Any:
-    return typer.Option(help=text, rich_help_panel=TRAINING, **more)
 
 
 def command(
@@ -41,39 +35,13 @@ def command(
             autocompletion=complete_data,
         ),
     ] = None,
-    rank: Annotated[int, _option("Number of complex dimensions.")] = EmbedOptions.rank,
-    epochs: Annotated[int, _option("Maximum number of passes over the train split.")] = EmbedOptions.epochs,
-    batch_size: Annotated[int, _option("Triples per batch.")] = EmbedOptions.batch_size,
-    learning_rate: Annotated[float, _option("Learning rate of Adagrad.")] = EmbedOptions.learning_rate,
-    regularisation: Annotated[float, _option("Weight of the N3 regularisation.")] = EmbedOptions.regularisation,
-    relation_weight: Annotated[
-        float, _option("Weight of the relation prediction loss.")
-    ] = EmbedOptions.relation_weight,
-    patience: Annotated[
-        int, _option("Stop after this many evaluations on valid without a better MRR.")
-    ] = EmbedOptions.patience,
-    device: Annotated[
-        str, _option(f"Where to train: {', '.join(DEVICES)}.", metavar="NAME", autocompletion=one_of(*DEVICES))
-    ] = EmbedOptions.device,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted training.")] = False,
-    seed: Annotated[int, _option("Seed of all random numbers.")] = EmbedOptions.seed,
-    threads: Threads = None,
+    *,
+    options: EmbedOptions,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Train an embedding (ComplEx) on DATA's train split and keep it in a run folder, for --aggregation hybrid."""
-    options = EmbedOptions(
-        rank=rank,
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        regularisation=regularisation,
-        relation_weight=relation_weight,
-        patience=patience,
-        device=device,
-        seed=seed,
-        threads=threads,
-    )
     notes = note_console(quiet=quiet)
     about = _train(_dataset(data, out, notes), out, options, resume, notes)
     if json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +12,9 @@ import typer
 
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError, counted
 from anyburl.base.reading import at_home
-from anyburl.cli.arguments import Address, Data, Engine, Rules
-from anyburl.cli.asking import AskingOptions, RulesAndData, asking
+from anyburl.cli.arguments import Address, Data, Engine, Rules, flag_of
+from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
-from anyburl.cli.reading import SPLIT_HINT
 from anyburl.cli.tables import metrics_table, protocol_line, results_table, seconds_line, tuning_line
 from anyburl.ranking.options import PROTOCOLS, RankOptions
 
@@ -28,11 +28,10 @@ EXAMPLE = (
     "Example:  anyburl evaluate runs/geo --aggregation noisy-or-top:5\n\n"
     "Quality over time:  anyburl evaluate runs/geo --at 10,50,100"
 )
+SPLIT_HINT = "`anyburl learn DATA --split 0.8,0.1,0.1` divides a graph that has no splits"
 
 
-@asking()
 def command(
-    asked: AskingOptions,
     rules: Rules,
     data: Data = None,
     split: Annotated[str, typer.Option(metavar="test|valid|train", help="The split to rank.")] = "test",
@@ -55,15 +54,14 @@ def command(
             "(also .gz).",
         ),
     ] = None,
-    top_k: Annotated[
-        int,
-        typer.Option(help="Candidates per query in --rankings. The lower bound of the MRR ignores lower ranks."),
-    ] = RankOptions.top_k,
+    top_k: Annotated[int, flag_of(RankOptions, "top_k")] = RankOptions.top_k,
     engine: Engine = "threads",
     address: Address = None,
+    *,
+    asked: AskingOptions,
 ) -> None:
     """Ask RULES for the subject and the object of every test triple, and report how the right answers rank."""
-    options = asked.options(top_k=top_k)
+    options = replace(asked.ranking, top_k=top_k)
     moments = parse_moments(at)
     _check_rankings(rankings, options, moments)
     _check_snapshots(rules, moments)

@@ -33,6 +33,7 @@ from anyburl import __version__
 from anyburl.base.errors import AnyburlError, OptionError
 from anyburl.base.machine import memory_left
 from anyburl.base.reading import at_home
+from anyburl.cli.arguments import with_parameters
 from anyburl.cli.early import NO_MEMORY, lacks_memory
 
 NO_FILES = "too many open files: allow this process more of them (ulimit -n)"
@@ -186,12 +187,7 @@ def logged(name: str, command: Callable[..., None]) -> Callable[..., None]:
         with _logging(given.pop("log_json"), name, given):
             command(**given)
 
-    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-    )
-    return run
+    return with_parameters(run, command, parameters)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import typer
 
 from anyburl.base.errors import DataError, OptionError
 from anyburl.cli.arguments import Data, Rules
-from anyburl.cli.asking import AskingOptions, asking
+from anyburl.cli.asking import AskingOptions
 from anyburl.cli.notes import print_json, print_whole, result_console
 
 if TYPE_CHECKING:
@@ -20,9 +20,7 @@ NAME = "explain"
 EXAMPLE = "Example:  anyburl explain runs/geo Aalborg time_zone Europe/Copenhagen --html why.html"
 
 
-@asking()
 def command(
-    asked: AskingOptions,
     rules: Rules,
     subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="An entity.")],
     relation: Annotated[str, typer.Argument(metavar="RELATION", help="A relation.")],
@@ -33,14 +31,15 @@ def command(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML page with the proofs drawn as graphs.")
     ] = None,
+    *,
+    asked: AskingOptions,
 ) -> None:
     """Show the rules that predict a triple, true or not, with the facts that make them fire."""
-    options = asked.options()
     if "?" in (subject, object):
         raise OptionError("explain takes a complete triple; use predict to ask for answers")
     check_page(html)
     source = asked.source(rules, data)
-    with source.open(options, explaining=True, seed=asked.seed) as reasoner:
+    with source.open(asked.ranking, explaining=True, seed=asked.seed) as reasoner:
         found = reasoner.explain((subject, relation, object), top=top, groundings=groundings)
     if html is not None:
         from anyburl.reasoning.explanation.page import write_html

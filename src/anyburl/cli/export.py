@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyburl.base.checking import OBJECT_IDENTITY
 from anyburl.base.errors import OptionError, counted
 from anyburl.base.reading import at_home
 from anyburl.cli.arguments import (
-    OBJECT_IDENTITY,
     At,
     Data,
     Escaped,
@@ -20,11 +20,11 @@ from anyburl.cli.arguments import (
     Rules,
     Threads,
     UnusedSeed,
+    one_of,
 )
-from anyburl.cli.choosing import Measuring, RuleFilters, choosing, learned_under_identity
+from anyburl.cli.choosing import Measuring, RuleFilters, learned_under_identity
 from anyburl.cli.loading import existing_rules, load_rules_argument, read_names_argument
 from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, result_console
-from anyburl.cli.shell_completion import one_of
 from anyburl.tools.export.options import LANGUAGES, ExportOptions, options_for
 
 if TYPE_CHECKING:
@@ -37,15 +37,11 @@ EXAMPLE = (
     "A table of predictions:  anyburl export runs/geo rules.sql --insert --top 100"
 )
 STANDARD_OUTPUT = "-"
-WORDS = "The other system"
-COLUMNS = ",".join(ExportOptions.columns)
 
 
-@choosing
 def command(
     rules: Rules,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Output file, also with .gz, or - for standard output.")],
-    wanted: RuleFilters,
     to: Annotated[
         str | None,
         typer.Option(
@@ -62,45 +58,8 @@ def command(
             "--object-identity/--no-object-identity", help=f"{OBJECT_IDENTITY} Defaults to how the run was learned."
         ),
     ] = None,
-    insert: Annotated[
-        bool,
-        typer.Option(
-            "--insert", help="Insert predictions instead of querying them (SPARQL, SQL, Cypher).", rich_help_panel=WORDS
-        ),
-    ] = False,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Insert into this table (SQL; predictions) or graph IRI (SPARQL).",
-            rich_help_panel=WORDS,
-        ),
-    ] = None,
-    base: Annotated[
-        str,
-        typer.Option(
-            metavar="IRI",
-            help="Prefix of the IRIs for labels that are not IRIs (SPARQL, SHACL).",
-            rich_help_panel=WORDS,
-        ),
-    ] = ExportOptions.base,
-    table: Annotated[
-        str, typer.Option(metavar="NAME", help="The table of triples (SQL).", rich_help_panel=WORDS)
-    ] = ExportOptions.table,
-    columns: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B,C", help="The columns for subject, relation and object (SQL).", rich_help_panel=WORDS
-        ),
-    ] = COLUMNS,
-    key: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The node property that holds the label (Cypher).", rich_help_panel=WORDS),
-    ] = ExportOptions.key,
-    node_label: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The node label of all entities (Cypher).", rich_help_panel=WORDS),
-    ] = None,
+    *,
+    given: Annotated[dict[str, Any], ExportOptions],
     data: Data = None,
     names: NamesOption = None,
     at: At = None,
@@ -109,15 +68,14 @@ def command(
     quiet: Quiet = False,
     json: Json = False,
     seed: UnusedSeed = None,
+    wanted: RuleFilters,
 ) -> None:
     """Write RULES in the language of another system, best first, with all inequalities of object identity."""
     if json and file == STANDARD_OUTPUT:
         raise OptionError("--json and - both write to standard output: write to a file instead")
-    said: dict[str, Any] = {"insert": insert, "target": target, "base": base, "table": table, "key": key}
-    said |= {"columns": tuple(name.strip() for name in columns.split(",")), "node_label": node_label}
     existing_rules(rules)
-    said["object_identity"] = learned_under_identity(rules) if object_identity is None else object_identity
-    options = options_for(file, to, **said)
+    identity = learned_under_identity(rules) if object_identity is None else object_identity
+    options = options_for(file, to, object_identity=identity, **given)
     notes = note_console(quiet=quiet)
     everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
     matching = wanted.matching(everything, read_names_argument(names, rules), Measuring(rules, data, threads, notes))

@@ -11,13 +11,12 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from anyburl.base.errors import counted
 from anyburl.base.reading import at_home
-from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
+from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads, complete_data
 from anyburl.cli.events import tell_progress
 from anyburl.cli.loading import download_data_argument, remark_left_out, unlock
 from anyburl.cli.notes import SECONDS_UNTIL_SAID, PlainConsole, note_console, print_json, result_console
-from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import peak_bytes
-from anyburl.cli.shell_completion import complete_data
+from anyburl.data.options import ReadOptions
 
 if TYPE_CHECKING:
     from anyburl.data.stored import IndexCard
@@ -26,7 +25,6 @@ NAME = "index"
 EXAMPLE = "Example:  anyburl index big.tsv.gz --out big.index, then anyburl learn big.index --out runs/big"
 
 
-@reading
 def command(
     data: Annotated[
         str,
@@ -38,11 +36,12 @@ def command(
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="INDEX", help="The folder to write; it must be new or empty.")],
-    reading: Reading,
     quiet: Quiet = False,
     json: Json = False,
     threads: UnusedThreads = None,
     seed: UnusedSeed = None,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Index DATA once, so that every other command can open INDEX as its DATA at once."""
     from anyburl.graph.stored import check_index_output, write_index
@@ -53,8 +52,8 @@ def command(
     unlock(data)
     started = time.monotonic()
     with Steps(notes) as steps:
-        card = write_index(data, out, steps.show, reading.options())
-    remark_left_out(card.name, card.left_out, reading.options(), notes)
+        card = write_index(data, out, steps.show, reading)
+    remark_left_out(card.name, card.left_out, reading, notes)
     told = _described(card, out, time.monotonic() - started)
     if json:
         print_json(told)

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyburl.base.errors import InvalidOptionError, OptionError, RunError, counted
-from anyburl.cli.arguments import OBJECT_IDENTITY, Json, Quiet
+from anyburl.base.errors import OptionError, RunError, counted
+from anyburl.cli.arguments import Json, Quiet, complete_data
 from anyburl.cli.loading import load_data_argument, recorded_data
 from anyburl.cli.notes import PlainConsole, note_console, print_json, result_console
-from anyburl.cli.reading import Reading, reading
 from anyburl.cli.session import Session, require_engine, run_session
-from anyburl.cli.shell_completion import complete_data, one_of
 from anyburl.cli.tables import counts_table, outlook_table
-from anyburl.learning.options import ENGINES, HEADS, POLICIES, REWARDS, SECONDS, LearnOptions
+from anyburl.data.options import ReadOptions
+from anyburl.learning.options import LearnOptions
 
 if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
-    from anyburl.data.options import ReadOptions
     from anyburl.learning.learner import Learner
     from anyburl.learning.recorder import Recorder, Update
 
@@ -30,23 +27,10 @@ EXAMPLE = (
     "Example:  anyburl learn geo --seconds 10 --out runs/geo\n\n"
     "Continue a run:  anyburl learn --out runs/geo --resume --seconds 60"
 )
-SNAPSHOTS = ",".join(f"{moment:g}" for moment in LearnOptions.snapshots)
-BUDGET, RULES, SEARCH = "Budget", "Which rules", "Search"
 
 
-def _option(text: str, panel: str, **more: Any) -> Any:
-    return typer.Option(help=text, rich_help_panel=panel, **more)
-
-
-def _choice(text: str, panel: str, names: tuple[str, ...]) -> Any:
-    return _option(f"{text}: {', '.join(names)}.", panel, metavar="NAME", autocompletion=one_of(*names))
-
-
-@reading
 def command(
-    ctx: typer.Context,
     out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder to write.")],
-    reading: Reading,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -65,106 +49,21 @@ def command(
             "anew for --seconds, replace RUN once that is done, and report how its rules have changed.",
         ),
     ] = False,
-    seconds: Annotated[
-        float | None,
-        _option("How long to learn, including the time before --resume.", BUDGET, show_default=f"{SECONDS:g}"),
-    ] = LearnOptions.seconds,
-    paths: Annotated[
-        int | None, _option("Sample this many paths instead; with a seed, the rules are always the same.", BUDGET)
-    ] = LearnOptions.paths,
-    snapshots: Annotated[str, _option("Save a snapshot of the rules after these seconds.", BUDGET)] = SNAPSHOTS,
-    max_rules: Annotated[
-        int | None, _option("Keep at most this many rules, dropping the least valuable.", BUDGET)
-    ] = LearnOptions.max_rules,
-    max_cyclic: Annotated[int, _option("Longest body of binary rules (B).", RULES)] = LearnOptions.max_cyclic,
-    max_acyclic: Annotated[
-        int, _option("Longest body of unary rules (Uc, Ud) from acyclic paths.", RULES)
-    ] = LearnOptions.max_acyclic,
-    max_grounded: Annotated[
-        int, _option("Longest body of rules with the same constant in head and body (Uc from cyclic paths).", RULES)
-    ] = LearnOptions.max_grounded,
-    min_support: Annotated[int, _option("Minimum number of correct predictions.", RULES)] = LearnOptions.min_support,
-    min_confidence: Annotated[
-        float, _option("Keep rules with a confidence above this.", RULES)
-    ] = LearnOptions.min_confidence,
-    relations: Annotated[
-        list[str] | None,
-        _option(
-            "Learn rules for these relations only. Separate them with commas, or repeat the option.",
-            RULES,
-            metavar="A,B",
-        ),
-    ] = None,
-    object_identity: Annotated[bool, _option(OBJECT_IDENTITY, RULES)] = LearnOptions.object_identity,
-    policy: Annotated[str, _choice("How to divide cores among path profiles", SEARCH, POLICIES)] = LearnOptions.policy,
-    reward: Annotated[str, _choice("How to value the new rules of a profile", SEARCH, REWARDS)] = LearnOptions.reward,
-    epsilon: Annotated[float, _option("Share of cores that explore at random.", SEARCH)] = LearnOptions.epsilon,
-    saturation: Annotated[
-        float, _option("Share of known rules at which the policy `saturation` moves on to longer ones.", SEARCH)
-    ] = LearnOptions.saturation,
-    span: Annotated[float, _option("Length of a time span in seconds.", SEARCH)] = LearnOptions.span,
-    heads: Annotated[
-        str,
-        _choice("Heads to try for a body (the paper tries only the sampled one)", SEARCH, HEADS),
-    ] = LearnOptions.heads,
-    budget: Annotated[
-        int, _option("Edges to visit per body; beyond that, its counts are estimated.", SEARCH)
-    ] = LearnOptions.budget,
-    precision: Annotated[
-        float,
-        _option(
-            "On large graphs, how precisely to estimate a confidence: its 95 % interval is within this, or within "
-            "five times this share of it.",
-            SEARCH,
-        ),
-    ] = LearnOptions.precision,
-    engine: Annotated[str, _choice("The engine that runs the search", SEARCH, ENGINES)] = LearnOptions.engine,
-    address: Annotated[
-        str | None,
-        _option(
-            "The Ray cluster to run on, such as 10.0.0.1:6379. Defaults to this machine.", SEARCH, metavar="ADDRESS"
-        ),
-    ] = LearnOptions.address,
-    threads: Annotated[
-        int | None, _option("Number of threads, or of workers with --engine ray. Defaults to one per core.", SEARCH)
-    ] = LearnOptions.threads,
-    seed: Annotated[int, _option("Seed of all random numbers.", SEARCH)] = LearnOptions.seed,
+    *,
+    given: Annotated[dict[str, Any], LearnOptions],
     quiet: Quiet = False,
     json: Json = False,
+    reading: ReadOptions,
 ) -> None:
     """Learn rules from DATA's train split into a run folder. Stop at any time: the rules found so far are saved."""
     notes = note_console(quiet=quiet)
-    given = given_options(ctx)
-    session = (
-        _resume(data, out, given, notes, reading) if resume else _begin(data, out, given, notes, reading.options())
-    )
+    session = (_resume if resume else _begin)(data, out, given, notes, reading)
     if json:
         print_json(session.to_json())
     elif not quiet:
         _print_summary(session)
     if session.was_interrupted:
         raise typer.Exit(130)
-
-
-def given_options(ctx: typer.Context) -> dict[str, Any]:
-    """Return the options of `LearnOptions` that were given on the command line; the others keep their defaults."""
-    names = {field.name for field in fields(LearnOptions)}
-    given = {name: value for name, value in ctx.params.items() if name in names and _is_given(ctx, name)}
-    if "snapshots" in given:
-        given["snapshots"] = _moments(given["snapshots"])
-    return given
-
-
-def _is_given(ctx: typer.Context, name: str) -> bool:
-    source = ctx.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def _moments(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        raise InvalidOptionError("snapshots", "seconds such as 10,50,100", text) from None
 
 
 def _begin(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole, reading: ReadOptions) -> Session:
@@ -201,7 +100,7 @@ def _make_folder(out: Path) -> None:
         raise RunError(f"cannot write the run folder {out}: permission denied")
 
 
-def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole, reading: Reading) -> Session:
+def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole, reading: ReadOptions) -> Session:
     """Continue a run; its data is read as before, but for the reading options that are given now."""
     from anyburl.learning.learn import resume
     from anyburl.learning.recorder import check_budget
@@ -212,7 +111,7 @@ def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainCons
     described = dict(run.described()["data"])
     described["source"] = data or described.get("source")
     source, before = recorded_data(described, f"{out} does not record where its data came from: pass DATA")
-    dataset = load_data_argument(source, notes, before.changed(reading.options()))
+    dataset = load_data_argument(source, notes, before.changed(reading))
     changes = _with_labels(given, dataset)
     options = run.options().changed(**changes)
 

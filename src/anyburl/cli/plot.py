@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyburl.base.errors import DataError, OptionError
-from anyburl.cli.arguments import Data
-from anyburl.cli.asking import AskingOptions, RulesAndData, asking
+from anyburl.cli.arguments import Data, Without
+from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import Slow, note_console, print_json, result_console
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ PLOTS = ("anytime", "rules", "rewards", "cores", "calibration")
 RANKED = ("anytime", "calibration")
 
 
-@asking("names", "weights", "object_identity", "prepare", "escaped", "with_scores")
 def command(
-    asked: AskingOptions,
     runs: Annotated[
         list[Path],
         typer.Argument(metavar="RUN", help="Run folders. `anytime` compares them; the other plots show the first."),
@@ -51,6 +49,10 @@ def command(
     ] = "mrr",
     split: Annotated[str, typer.Option(metavar="test|valid", help="The split to rank.")] = "test",
     data: Data = None,
+    *,
+    asked: Annotated[
+        AskingOptions, Without("names", "weights", "object_identity", "prepare", "escaped", "with_scores")
+    ],
 ) -> None:
     """Plot runs: quality over time, rules by type and confidence, reward and cores per profile, calibration."""
     from anyburl.tools.plotting import new_figure
@@ -59,7 +61,7 @@ def command(
     names = _chosen(what)
     _check_out(out)
     _check_metric(metric)
-    plots = Plots(runs, data, asked.options(), split, metric, asked.seed, quiet=asked.quiet)
+    plots = Plots(runs, data, asked.ranking, split, metric, asked.seed, quiet=asked.quiet)
     if what is None and not plots.can_rank():
         names = [name for name in names if name not in RANKED]
     files = _write(out, {name: plots.drawing(name) for name in names})

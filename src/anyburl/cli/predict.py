@@ -14,7 +14,7 @@ from rich.table import Table
 
 from anyburl.base.errors import OptionError, counted
 from anyburl.cli.arguments import Data, Rules
-from anyburl.cli.asking import AskingOptions, RulesAndData, asking
+from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
 from anyburl.cli.tables import bold_rule
 from anyburl.ranking.options import parse_aggregation
@@ -36,9 +36,7 @@ N_REASONS = 3
 COLUMNS = ("subject", "relation", "object", "rank", "score", "known", "rule", "rules", "query")
 
 
-@asking()
 def command(
-    asked: AskingOptions,
     rules: Rules,
     subject: Annotated[str | None, typer.Argument(metavar="SUBJECT", help="An entity, or ? to ask for it.")] = None,
     relation: Annotated[str | None, typer.Argument(metavar="RELATION", help="A relation.")] = None,
@@ -57,15 +55,16 @@ def command(
     include_known: Annotated[
         bool, typer.Option("--include-known", help="Include answers that the train split states.")
     ] = False,
+    *,
+    asked: AskingOptions,
 ) -> None:
     """Rank the answers to SUBJECT RELATION ? or ? RELATION OBJECT (some shells need quotes around the ?)."""
-    options = asked.options()
     if explain and queries and not asked.json:
         raise OptionError("--explain with --queries needs --json")
     one = _one_query([subject, relation, object], queries)
     source = asked.source(rules, data)
     _check_queries(one, queries, source)
-    with source.open(options, explaining=explain, seed=asked.seed) as reasoner:
+    with source.open(asked.ranking, explaining=explain, seed=asked.seed) as reasoner:
         answering = _Answering(reasoner, top, include_known, explain)
         if queries is not None:
             answering.answer_file(_read_queries(queries, reasoner), source, as_json=asked.json)

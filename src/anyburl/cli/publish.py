@@ -37,14 +37,8 @@ def command(
     write: Annotated[
         bool, typer.Option("--write", help="Send the facts; without this, only show what would be done.")
     ] = False,
-    graph: Annotated[
-        str | None,
-        typer.Option(metavar="IRI", help="The named graph to write to. Defaults to the endpoint's default graph."),
-    ] = PublishOptions.graph,
-    batch_size: Annotated[int, typer.Option(metavar="N", help="Facts per update.")] = PublishOptions.batch_size,
-    timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long to wait for a silent server.")
-    ] = PublishOptions.timeout,
+    *,
+    options: PublishOptions,
     quiet: Quiet = False,
     json: Json = False,
     threads: UnusedThreads = None,
@@ -53,10 +47,9 @@ def command(
     """Send FACTS to a SPARQL endpoint or a database table. Without --write, only show what would be done."""
     from anyburl.tools.publishing.publish import plan_publishing
 
-    options = PublishOptions(graph=graph, batch_size=batch_size, timeout=timeout)
     notes = note_console(quiet=quiet)
     if write:
-        unlock(destination, timeout, writing=True)
+        unlock(destination, options.timeout, writing=True)
     plan = plan_publishing(facts, destination, options)
     told = _write(plan, notes) if write else {"written": None, "seconds": 0.0}
     if json:

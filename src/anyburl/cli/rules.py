@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anyburl.cli.arguments import At, Data, Escaped, Json, NamesOption, Quiet, Rules, Threads, UnusedSeed
-from anyburl.cli.choosing import MEASURED, Measuring, RuleFilters, choosing
+from anyburl.cli.choosing import MEASURED, Measuring, RuleFilters
 from anyburl.cli.loading import load_rules_argument, read_names_argument
 from anyburl.cli.notes import note_console, print_json, result_console
 from anyburl.cli.tables import rule_rows, rules_table, table_width
@@ -20,10 +20,8 @@ NAME = "rules"
 EXAMPLE = "Example:  anyburl rules runs/geo --relation official_language --type B --top 10"
 
 
-@choosing
 def command(
     rules: Rules,
-    wanted: RuleFilters,
     top: Annotated[int, typer.Option(min=1, help="Number of rules to show.")] = 20,
     measures: Annotated[
         bool,
@@ -37,6 +35,8 @@ def command(
     quiet: Quiet = False,
     json: Json = False,
     seed: UnusedSeed = None,
+    *,
+    wanted: RuleFilters,
 ) -> None:
     """Show the best rules of RULES as a table. ~ marks estimated counts."""
     readable = read_names_argument(names, rules)

@@ -14,8 +14,8 @@ import typer
 
 from anyburl.base.errors import InvalidOptionError, MissingExtraError, OptionError, counted
 from anyburl.base.reading import at_home
-from anyburl.cli.arguments import Data, Rules
-from anyburl.cli.asking import AskingOptions, RulesAndData, asking
+from anyburl.cli.arguments import Data, Rules, Without
+from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import print_json
 from anyburl.cli.session import compile_kernels
 from anyburl.ranking.options import parse_aggregation
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 NAME = "serve"
 EXAMPLE = "Example:  anyburl serve runs/geo --port 8080"
-TOKEN = "ANYBURL_TOKEN"
-DEFAULTS = ServeOptions()
 INTERRUPTED = 130
 
 Reviews = Annotated[
@@ -37,29 +35,20 @@ Reviews = Annotated[
 ]
 
 
-@asking("with_scores")
 def command(
-    asked: AskingOptions,
     rules: Rules,
     data: Data = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 picks a free one.")] = (
-        DEFAULTS.port
-    ),
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="The address to listen on; any but the local machine needs a token.")
-    ] = DEFAULTS.host,
-    token: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The token that readers need.", envvar=TOKEN, show_default=False)
-    ] = None,
+    *,
+    serving: ServeOptions,
     reviews: Reviews = None,
+    asked: Annotated[AskingOptions, Without("with_scores")],
 ) -> None:
     """Explore rules, ask questions, see reasons and review predictions in a browser."""
     if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn"))):
         raise MissingExtraError("anyburl serve", "web")
-    options, source = asked.options(), asked.source(rules, data)
+    options, source = asked.ranking, asked.source(rules, data)
     if parse_aggregation(options.aggregation).needs_embedding:
         raise InvalidOptionError("aggregation", "one that ranks by rules alone, which the pages explain", "hybrid")
-    serving = ServeOptions(host=host, port=port, token=token or None)
     with _listening(serving) as listener:
         serving = replace(serving, port=listener.getsockname()[1])
         _compile(source)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from anyburl.cli.arguments import Run
-from anyburl.cli.asking import AskingOptions, asking
+from anyburl.cli.arguments import Run, Without
+from anyburl.cli.asking import AskingOptions
 from anyburl.cli.loading import require_run
 from anyburl.cli.notes import print_json, result_console
 
@@ -13,8 +13,9 @@ NAME = "tune"
 EXAMPLE = "Example:  anyburl tune runs/geo, then anyburl evaluate runs/geo --aggregation tuned"
 
 
-@asking("names", "aggregation", "escaped", "with_scores")
-def command(asked: AskingOptions, run: Run) -> None:
+def command(
+    run: Run, asked: Annotated[AskingOptions, Without("names", "aggregation", "escaped", "with_scores")]
+) -> None:
     """Train the tuned aggregation and keep the model in the run folder, replacing any older one.
 
     It learns from the valid split or, if that is small or missing, from hidden facts of train. Commands with
@@ -25,7 +26,7 @@ def command(asked: AskingOptions, run: Run) -> None:
 
     require_run(run)
     source = asked.source(run, None)
-    with source.open(asked.options(), seed=asked.seed) as reasoner:
+    with source.open(asked.ranking, seed=asked.seed) as reasoner:
         groups = rule_groups(reasoner.rules)
         tuning = tuning_of(
             reasoner.ranker, reasoner.dataset, groups, source.front(), asked.seed, source.path, again=True

@@ -7,70 +7,142 @@ Finds the columns of a table that hold the triples.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
+from functools import partial
 from numbers import Real
 from typing import Any
 
 from anyburl.base import checking
+from anyburl.base.checking import Options, choice, option, whole
 from anyburl.base.errors import DataError, InvalidOptionError
 
 LITERALS = ("skip", "keep", "ranges")
 THREE_COLUMNS = "the names of three columns, such as head,relation,tail"
-LANGUAGE = re.compile("[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
+THREE_SHARES = "three shares that sum to 1, such as 0.8,0.1,0.1"
+LANGUAGE = "[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*"
 DUMPS = ("wikidata", "freebase")
+
+_option = partial(option, panel="How DATA is read")
+
+
+def _prefixes(option: str, prefixes: Any) -> dict[str, str]:
+    if not isinstance(prefixes, Mapping) or not all(
+        isinstance(text, str) for pair in prefixes.items() for text in pair
+    ):
+        raise InvalidOptionError(option, "a mapping of prefixes to IRIs", prefixes)
+    return dict(prefixes)
+
+
+def _columns(option: str, columns: Any) -> tuple[str, ...]:
+    names = checking.texts(option, columns, THREE_COLUMNS)
+    if len(names) != 3 or len({*names}) != 3 or not all(names):
+        raise InvalidOptionError(option, THREE_COLUMNS, columns)
+    return names
+
+
+def _shares(option: str, shares: Any) -> tuple[float, ...]:
+    are_numbers = isinstance(shares, tuple | list) and all(isinstance(share, Real) for share in shares)
+    if not are_numbers or len(shares) != 3 or not (shares[0] > 0 <= min(shares) and abs(sum(shares) - 1) < 1e-9):
+        raise InvalidOptionError(option, THREE_SHARES, shares)
+    return tuple(map(float, shares))
+
+
+def parse_prefixes(texts: Sequence[str]) -> dict[str, str]:
+    """Return prefixes behind texts such as ex=http://example.org/."""
+    prefixes = {}
+    for text in texts:
+        name, equals, iri = text.partition("=")
+        if not equals or not iri or ":" in name.rstrip(":"):
+            raise InvalidOptionError("prefix", "a name and the start of IRIs, such as ex=http://example.org/", text)
+        prefixes[name.rstrip(":")] = iri.removeprefix("<").removesuffix(">")
+    return prefixes
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadOptions:
-    """How to read a graph; run folders and indexes remember it with their data.
+class ReadOptions(Options):
+    """How to read a graph; run folders and indexes remember it with their data."""
 
-    `literals` of RDF are skipped, kept as entities, or turned into ranges if they are numbers or dates and skipped
-    otherwise. `graphs` are the named graphs to read ("default" is the unnamed one); empty means all. `language` is the
-    preferred language of readable names. `dump` names the project, Wikidata or Freebase, whose dump a file is:
-    statements between entities are kept. `prefixes` shorten IRIs, in addition to those that files declare. `columns`
-    names the columns that hold subject, relation and object. `query` selects triples in a database or a SPARQL
-    endpoint. An endpoint returns `page_size` rows at a time and may stay silent for `timeout` seconds, which is also
-    the limit for connecting to a database. `split` divides a graph without splits into train, valid and test by these
-    shares, drawn with `split_seed`.
-    """
-
-    literals: str = "skip"
-    dump: str | None = None
-    graphs: tuple[str, ...] = ()
-    language: str = "en"
-    prefixes: Mapping[str, str] = field(default_factory=dict)
-    columns: tuple[str, ...] | None = None
-    query: str | None = None
-    page_size: int = 20_000
-    timeout: float = 60.0
-    split: tuple[float, ...] | None = None
-    split_seed: int = 0
+    literals: str = _option(
+        "skip",
+        choice,
+        LITERALS,
+        help="How to treat RDF literals: skip them, keep them as entities, or turn numbers and dates into ranges and "
+        "skip the rest",
+    )
+    dump: str | None = _option(
+        None,
+        choice,
+        DUMPS,
+        help="Read DATA as the dump published by this project, keeping statements between entities and counting the "
+        "others by kind",
+    )
+    query: str | None = _option(
+        None,
+        checking.text,
+        "a query, such as 'SELECT s, p, o FROM facts'",
+        r"(?s).*\S.*",
+        help="Query for triples in a database (three columns) or a SPARQL endpoint (?s ?p ?o), instead of reading "
+        "everything.",
+        metavar="QUERY",
+    )
+    page_size: int = _option(20_000, whole, 1, help="Triples per request to a SPARQL endpoint.", metavar="N")
+    timeout: float = _option(
+        60.0,
+        checking.waiting,
+        help="How long to wait for a silent SPARQL endpoint, or for a database connection.",
+        metavar="SECONDS",
+    )
+    columns: tuple[str, ...] | None = _option(
+        None,
+        _columns,
+        help="The columns that hold subject, relation and object, by name as in the first line, or by number from 1 if "
+        "there is no such line.",
+        parse=checking.parse_texts,
+        metavar="A,B,C",
+    )
+    split: tuple[float, ...] | None = _option(
+        None,
+        _shares,
+        help="Split a graph at random by these shares, such as 0.8,0.1,0.1; every entity and relation stays in train.",
+        parse=checking.parse_numbers("split", THREE_SHARES),
+        metavar="TRAIN,VALID,TEST",
+    )
+    split_seed: int = _option(0, whole, 0, help="Random seed for --split.", metavar="N", shown={"min": 0})
+    graphs: tuple[str, ...] = _option(
+        (),
+        checking.texts,
+        "a tuple of IRIs",
+        help="Read only this named RDF graph, or `default` for the unnamed one. May be repeated.",
+        flag="--graph",
+        parse=tuple,
+        repeated=True,
+        metavar="IRI",
+    )
+    language: str = _option(
+        "en",
+        checking.text,
+        "a language tag such as en or de-AT",
+        LANGUAGE,
+        help="Preferred language of RDF names.",
+        metavar="TAG",
+    )
+    prefixes: Mapping[str, str] = _option(
+        {},
+        _prefixes,
+        help="Shorten IRIs that start with this, in addition to well-known prefixes and those of DATA. May be "
+        "repeated.",
+        flag="--prefix",
+        parse=parse_prefixes,
+        repeated=True,
+        metavar="NAME=IRI",
+    )
 
     def __post_init__(self) -> None:
-        checking.choice("literals", self.literals, LITERALS)
-        if self.dump is not None:
-            checking.choice("dump", self.dump, DUMPS)
-            if self.literals != LITERALS[0]:
-                raise InvalidOptionError("literals", f"{LITERALS[0]} for the dump of {self.dump}", self.literals)
-        checking.texts("graphs", self.graphs, "a tuple of IRIs")
-        if not isinstance(self.language, str) or not LANGUAGE.fullmatch(self.language):
-            raise InvalidOptionError("language", "a language tag such as en or de-AT", self.language)
-        if not isinstance(self.prefixes, Mapping) or not _are_texts(self.prefixes):
-            raise InvalidOptionError("prefixes", "a mapping of prefixes to IRIs", self.prefixes)
-        if self.columns is not None:
-            names = checking.texts("columns", self.columns, THREE_COLUMNS)
-            if len(names) != 3 or len({*names}) != 3 or not all(names):
-                raise InvalidOptionError("columns", THREE_COLUMNS, self.columns)
-        if self.split is not None and not _are_shares(self.split):
-            raise InvalidOptionError("split", "three shares that sum to 1, such as 0.8,0.1,0.1", self.split)
-        checking.whole("split_seed", self.split_seed, 0)
-        if self.query is not None and not (isinstance(self.query, str) and self.query.strip()):
-            raise InvalidOptionError("query", "a query, such as 'SELECT s, p, o FROM facts'", self.query)
-        checking.whole("page_size", self.page_size, 1)
-        checking.waiting("timeout", self.timeout)
+        super().__post_init__()
+        if self.dump is not None and self.literals != LITERALS[0]:
+            raise InvalidOptionError("literals", f"{LITERALS[0]} for the dump of {self.dump}", self.literals)
 
     def changed(self, other: ReadOptions) -> ReadOptions:
         """Return these options, replaced by those in which `other` differs from the defaults."""
@@ -78,8 +150,8 @@ class ReadOptions:
 
     def to_json(self) -> dict[str, Any]:
         """Return what differs from the defaults, as JSON holds it."""
-        plain = asdict(ReadOptions())
-        return {name: value for name, value in asdict(self).items() if value != plain[name]}
+        plain = Options.to_json(ReadOptions())
+        return {name: value for name, value in super().to_json().items() if value != plain[name]}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> ReadOptions:
@@ -87,20 +159,7 @@ class ReadOptions:
         known = {option.name for option in fields(cls)}
         if odd := sorted(stored.keys() - known):
             raise DataError(f"the data was read by another version of anyburl, with the options {', '.join(odd)}")
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
-        }
-        return cls(**values)
-
-
-def _are_texts(mapping: Mapping[Any, Any]) -> bool:
-    return all(isinstance(text, str) for item in mapping.items() for text in item)
-
-
-def _are_shares(split: Any) -> bool:
-    if not isinstance(split, tuple | list) or not all(isinstance(share, Real) for share in split):
-        return False
-    return len(split) == 3 and split[0] > 0 and min(split) >= 0 and abs(sum(split) - 1) < 1e-9
+        return cls(**stored)
 
 
 @dataclass

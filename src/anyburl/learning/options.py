@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 from anyburl.base import checking
-from anyburl.base.checking import MOST, MOST_SECONDS, MOST_THREADS
+from anyburl.base.checking import MOST_SECONDS, Options, choice, option, real, whole
 from anyburl.base.errors import InvalidOptionError
 from anyburl.rules.types import MAX_LENGTH, PathProfile
 
@@ -20,21 +20,7 @@ SECONDS = 100.0  # the budget of a run that is given none
 PATHS_PER_CORE = 20_000  # in one time span of a run with a path budget
 CORES_OF_PATH_RUNS = 4  # fixed, so that the result does not depend on the threads
 
-CHOICES = {"policy": POLICIES, "reward": REWARDS, "heads": HEADS, "engine": ENGINES}
-WHOLE = (
-    ("paths", 1, MOST),
-    *((name, 0, MAX_LENGTH) for name in ("max_cyclic", "max_acyclic", "max_grounded")),
-    *((name, 1, MOST) for name in ("min_support", "budget", "max_rules")),
-    ("threads", 1, MOST_THREADS),
-    ("seed", 0, MOST),
-)
-"""The options that are whole numbers, with the least and the greatest value."""
-REAL = (
-    ("seconds", 0, MOST_SECONDS),
-    ("span", 0.01, MOST_SECONDS),
-    *((name, 0, 1) for name in ("min_confidence", "epsilon", "saturation", "precision")),
-)
-"""The options that are numbers, with the least and the greatest value."""
+BUDGET, RULES, SEARCH = "Budget", "Which rules", "Search"
 
 
 class LearnKeywords(TypedDict, total=False):
@@ -43,11 +29,14 @@ class LearnKeywords(TypedDict, total=False):
     seconds: float | None
     paths: int | None
     snapshots: tuple[float, ...]
+    max_rules: int | None
     max_cyclic: int
     max_acyclic: int
     max_grounded: int
     min_support: int
     min_confidence: float
+    relations: tuple[str, ...] | None
+    object_identity: bool
     policy: str
     reward: str
     epsilon: float
@@ -56,17 +45,31 @@ class LearnKeywords(TypedDict, total=False):
     heads: str
     budget: int
     precision: float
-    object_identity: bool
-    relations: tuple[str, ...] | None
-    max_rules: int | None
-    threads: int | None
-    seed: int
     engine: str
     address: str | None
+    threads: int | None
+    seed: int
+
+
+def _moments(option: str, snapshots: Any) -> tuple[float, ...]:
+    if isinstance(snapshots, str | bytes) or not isinstance(snapshots, Iterable):
+        raise InvalidOptionError(option, "seconds above 0", snapshots)
+    moments = tuple(snapshots)
+    try:
+        return tuple(checking.above_zero(option, moment) for moment in moments)
+    except InvalidOptionError:
+        raise InvalidOptionError(option, "seconds above 0", moments) from None
+
+
+def _relations(option: str, relations: Any) -> tuple[str, ...]:
+    labels = checking.texts(option, relations, "a list of relations")
+    if not labels:
+        raise InvalidOptionError(option, "at least one relation", labels)
+    return labels
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnOptions:
+class LearnOptions(Options):
     """Options of a learning run, checked on creation; the defaults are the paper's (section 4.1).
 
     The budget is either `seconds` (100 if neither is given) or `paths`, the number of paths to sample: with a path
@@ -74,66 +77,105 @@ class LearnOptions:
     on this machine; `threads` is then the number of workers.
     """
 
-    seconds: float | None = None
-    paths: int | None = None
-    snapshots: tuple[float, ...] = (10.0, 50.0, 100.0)
-    max_cyclic: int = 3
-    max_acyclic: int = 1
-    max_grounded: int = 1
-    min_support: int = 2
-    min_confidence: float = 0.0001
-    policy: str = "weighted"
-    reward: str = "support-confidence"
-    epsilon: float = 0.1
-    saturation: float = 0.99
-    span: float = 1.0
-    heads: str = "all"
-    budget: int = 1_000_000
-    precision: float = 0.02
-    object_identity: bool = True
-    relations: tuple[str, ...] | None = None
-    max_rules: int | None = None
-    threads: int | None = None
-    seed: int = 0
-    engine: str = "threads"
-    address: str | None = None
+    seconds: float | None = option(
+        None,
+        real,
+        0,
+        MOST_SECONDS,
+        help="How long to learn, including the time before --resume.",
+        panel=BUDGET,
+        shown={"show_default": f"{SECONDS:g}"},
+    )
+    paths: int | None = option(
+        None, whole, 1, help="Sample this many paths instead; with a seed, the rules are always the same.", panel=BUDGET
+    )
+    snapshots: tuple[float, ...] = option(
+        (10.0, 50.0, 100.0),
+        _moments,
+        help="Save a snapshot of the rules after these seconds.",
+        parse=checking.parse_numbers("snapshots", "seconds such as 10,50,100"),
+        panel=BUDGET,
+    )
+    max_rules: int | None = option(
+        None, whole, 1, help="Keep at most this many rules, dropping the least valuable.", panel=BUDGET
+    )
+    max_cyclic: int = option(3, whole, 0, MAX_LENGTH, help="Longest body of binary rules (B).", panel=RULES)
+    max_acyclic: int = option(
+        1, whole, 0, MAX_LENGTH, help="Longest body of unary rules (Uc, Ud) from acyclic paths.", panel=RULES
+    )
+    max_grounded: int = option(
+        1,
+        whole,
+        0,
+        MAX_LENGTH,
+        help="Longest body of rules with the same constant in head and body (Uc from cyclic paths).",
+        panel=RULES,
+    )
+    min_support: int = option(2, whole, 1, help="Minimum number of correct predictions.", panel=RULES)
+    min_confidence: float = option(0.0001, real, 0, 1, help="Keep rules with a confidence above this.", panel=RULES)
+    relations: tuple[str, ...] | None = option(
+        None,
+        _relations,
+        help="Learn rules for these relations only. Separate them with commas, or repeat the option.",
+        parse=tuple,
+        repeated=True,
+        metavar="A,B",
+        panel=RULES,
+    )
+    object_identity: bool = option(True, checking.flag, help=checking.OBJECT_IDENTITY, panel=RULES)
+    policy: str = option("weighted", choice, POLICIES, help="How to divide cores among path profiles", panel=SEARCH)
+    reward: str = option(
+        "support-confidence", choice, REWARDS, help="How to value the new rules of a profile", panel=SEARCH
+    )
+    epsilon: float = option(0.1, real, 0, 1, help="Share of cores that explore at random.", panel=SEARCH)
+    saturation: float = option(
+        0.99,
+        real,
+        0,
+        1,
+        help="Share of known rules at which the policy `saturation` moves on to longer ones.",
+        panel=SEARCH,
+    )
+    span: float = option(1.0, real, 0.01, MOST_SECONDS, help="Length of a time span in seconds.", panel=SEARCH)
+    heads: str = option(
+        "all", choice, HEADS, help="Heads to try for a body (the paper tries only the sampled one)", panel=SEARCH
+    )
+    budget: int = option(
+        1_000_000, whole, 1, help="Edges to visit per body; beyond that, its counts are estimated.", panel=SEARCH
+    )
+    precision: float = option(
+        0.02,
+        real,
+        0,
+        1,
+        help="On large graphs, how precisely to estimate a confidence: its 95 % interval is within this, or within "
+        "five times this share of it.",
+        panel=SEARCH,
+    )
+    engine: str = option("threads", choice, ENGINES, help="The engine that runs the search", panel=SEARCH)
+    address: str | None = option(
+        None,
+        checking.text,
+        "text such as 10.0.0.1:6379",
+        help="The Ray cluster to run on, such as 10.0.0.1:6379. Defaults to this machine.",
+        metavar="ADDRESS",
+        panel=SEARCH,
+    )
+    threads: int | None = checking.threads_option(
+        help="Number of threads, or of workers with --engine ray. Defaults to one per core.", panel=SEARCH, shown={}
+    )
+    seed: int = option(0, whole, 0, help="Seed of all random numbers.", panel=SEARCH)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.seconds is not None and self.paths is not None:
             raise InvalidOptionError("paths", "left out when {seconds} is given", self.paths)
         if self.seconds is None and self.paths is None:
             object.__setattr__(self, "seconds", SECONDS)
-        for name, value in (*self._numbers(), *self._others()):
-            object.__setattr__(self, name, value)
-        if self.address is not None and not isinstance(self.address, str):
-            raise InvalidOptionError("address", "text such as 10.0.0.1:6379", self.address)
         if self.address is not None and self.engine != "ray":
             raise InvalidOptionError("address", "left out unless {engine} is ray", self.address)
         if self.max_cyclic == 0 and self.max_acyclic == 0:
             raise InvalidOptionError("max_cyclic", "at least 1 when {max_acyclic} is 0", 0)
-
-    def _numbers(self) -> Iterator[tuple[str, float | None]]:
-        """Yield the options that are numbers, checked; those that may be left out stay None."""
-        for name, least, most in WHOLE:
-            value = getattr(self, name)
-            if value is not None or getattr(LearnOptions, name) is not None:
-                yield name, checking.whole(name, value, least, most)
-        for name, lower, upper in REAL:
-            value = getattr(self, name)
-            if value is not None or getattr(LearnOptions, name) is not None:
-                yield name, checking.real(name, value, lower, upper)
-
-    def _others(self) -> Iterator[tuple[str, Any]]:
-        """Yield the other options, checked."""
-        for name, choices in CHOICES.items():
-            yield name, checking.choice(name, getattr(self, name), choices)
-        yield "object_identity", checking.flag("object_identity", self.object_identity)
-        yield "snapshots", _moments(self.snapshots)
-        if self.relations is not None:
-            labels = checking.texts("relations", self.relations, "a list of relations")
-            if not labels:
-                raise InvalidOptionError("relations", "at least one relation", labels)
-            yield "relations", labels
 
     def changed(self, **changes: Unpack[LearnKeywords]) -> LearnOptions:
         """Return these options with `changes`: one budget replaces the other, and threads need no address."""
@@ -143,7 +185,7 @@ class LearnOptions:
                 new[other] = changes.get(other)
         if new["engine"] != "ray":
             new["address"] = changes.get("address")
-        return checking.from_keywords(LearnOptions, new)
+        return checking.from_keywords(type(self), new)
 
     @property
     def profiles(self) -> tuple[PathProfile, ...]:
@@ -155,17 +197,3 @@ class LearnOptions:
             for cyclic in (True, False)
             if length <= (self.max_cyclic if cyclic else self.max_acyclic)
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the options as plain values."""
-        return asdict(self)
-
-
-def _moments(snapshots: Any) -> tuple[float, ...]:
-    if isinstance(snapshots, str | bytes) or not isinstance(snapshots, Iterable):
-        raise InvalidOptionError("snapshots", "seconds above 0", snapshots)
-    moments = tuple(snapshots)
-    try:
-        return tuple(checking.above_zero("snapshots", moment) for moment in moments)
-    except InvalidOptionError:
-        raise InvalidOptionError("snapshots", "seconds above 0", moments) from None

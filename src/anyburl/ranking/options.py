@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 from anyburl.base import checking
-from anyburl.base.checking import no_effect_on
-from anyburl.base.errors import InvalidOptionError
+from anyburl.base.checking import Options, option
+from anyburl.base.errors import InvalidOptionError, OptionError
 from anyburl.rules.types import RuleType
 
 MOST_EVIDENCE = 1 << 62  # as in the kernels: a key never grows beyond
@@ -139,41 +139,92 @@ PROTOCOLS = ("all", "sampled", "estimated")
 """Against whom answers are ranked when they are evaluated."""
 SCORES, MODEL = "scores", "model"
 """What is kept of an evaluation or calibration, and of tuning: options say on which of them they have no effect."""
-WEIGHTS = f"a factor from 0 to 1 for each of {', '.join(RuleType)}"
+PANEL = "How answers are ranked"
+
+
+def _aggregation(option: str, text: Any) -> str:
+    return parse_aggregation(text).name
+
+
+def _weights(option: str, weights: Any) -> dict[str, float]:
+    """Return the factors by rule type as plain values."""
+    requirement = f"a factor from 0 to 1 for each of {', '.join(RuleType)}"
+    if not isinstance(weights, Mapping):
+        raise InvalidOptionError(option, requirement, weights)
+    for name, factor in weights.items():
+        if name not in list(RuleType) or not isinstance(factor, Real) or not 0 <= float(factor) <= 1:
+            raise InvalidOptionError(option, requirement, f"{name}={factor}")
+    return {str(name): float(factor) for name, factor in weights.items()}
+
+
+def parse_weights(text: str) -> dict[str, float]:
+    """Return the factors by rule type behind a text such as Ud=0.1,Z=0.01."""
+    weights: dict[str, float] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, sign, factor = part.partition("=")
+        try:
+            weights[name.strip()] = float(factor)
+        except ValueError:
+            sign = ""
+        if not sign:
+            raise OptionError(f"--weights takes factors such as Ud=0.1,Z=0.01, got {text!r}")
+    return weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankOptions:
-    """Options of ranking, checked on creation.
+class RankOptions(Options):
+    """Options of ranking, checked on creation."""
 
-    `aggregation` is "max" (best rule first, ties by the next best), "noisy-or", "noisy-or-top:H" (the H best rules) or
-    "tuned" (a model trained on held-out facts). With `fallback`, answers that no rule predicts follow, ordered by how
-    well they fit the question; "tuned" always does this. `weights` are factors on confidences by rule type: AnyBURL-23
-    and PyClause use {"Ud": 0.1, "Z": 0.01}.
-    """
-
-    aggregation: str = field(default="max", metadata=no_effect_on(MODEL))
-    smoothing: float = 5.0
-    weights: Mapping[str, float] = field(default_factory=dict)
-    block_connected: str = "auto"
-    object_identity: bool = True
-    fallback: bool = field(default=False, metadata=no_effect_on(MODEL))  # a model's answers always have it
-    top_k: int = field(default=100, metadata=no_effect_on(SCORES, MODEL))
-    threads: int | None = field(default=None, metadata=no_effect_on(SCORES, MODEL))
-
-    def __post_init__(self) -> None:
-        parse_aggregation(self.aggregation)
-        checking.real("smoothing", self.smoothing, 0)
-        checking.choice("block_connected", self.block_connected, BLOCK_CHOICES)
-        checking.flag("object_identity", self.object_identity)
-        checking.flag("fallback", self.fallback)
-        checking.whole("top_k", self.top_k, 1, checking.MOST_KEPT)
-        checking.threads(self.threads)
-        if not isinstance(self.weights, Mapping):
-            raise InvalidOptionError("weights", WEIGHTS, self.weights)
-        for name, factor in self.weights.items():
-            if name not in list(RuleType) or not isinstance(factor, Real) or not 0 <= factor <= 1:
-                raise InvalidOptionError("weights", WEIGHTS, f"{name}={factor}")
+    aggregation: str = option(
+        "max",
+        _aggregation,
+        help="How the rules behind an answer are combined: "
+        + "; ".join(f"{kind.written} ({kind.help})" for kind in AGGREGATIONS)
+        + ".",
+        choices=tuple(kind.example for kind in AGGREGATIONS),
+        metavar="NAME",
+        panel=PANEL,
+        no_effect_on=(MODEL,),
+    )
+    smoothing: float = option(
+        5.0, checking.real, 0, help="Count a rule as support / (predictions + SMOOTHING).", panel=PANEL
+    )
+    weights: Mapping[str, float] = option(
+        {},
+        _weights,
+        help="Factors on confidences, by rule type. AnyBURL-23 and PyClause use Ud=0.1,Z=0.01.",
+        parse=parse_weights,
+        metavar="TYPE=FACTOR,...",
+        panel=PANEL,
+    )
+    block_connected: str = option(
+        "auto",
+        checking.choice,
+        BLOCK_CHOICES,
+        help="Leave out answers that any fact connects with the query's entity. auto does so if no valid triple joins "
+        "connected entities.",
+        metavar="|".join(BLOCK_CHOICES),
+        panel=PANEL,
+    )
+    object_identity: bool = option(True, checking.flag, help=checking.OBJECT_IDENTITY, panel=PANEL)
+    fallback: bool = option(
+        False,
+        checking.flag,
+        help="Also rank answers that no rule predicts, by how well they fit the question. tuned always does.",
+        flag="--fallback",
+        panel=PANEL,
+        no_effect_on=(MODEL,),  # a model's answers always have it
+    )
+    top_k: int = option(
+        100,
+        checking.whole,
+        1,
+        checking.MOST_KEPT,
+        help="Candidates per query in --rankings. The lower bound of the MRR ignores lower ranks.",
+        flag=None,  # but for `evaluate`
+        no_effect_on=(SCORES, MODEL),
+    )
+    threads: int | None = checking.threads_option(no_effect_on=(SCORES, MODEL))
 
 
 class RankKeywords(TypedDict, total=False):

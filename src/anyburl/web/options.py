@@ -4,19 +4,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from anyburl.base.errors import InvalidOptionError, OptionError
+from anyburl.base import checking
+from anyburl.base.checking import Options, option
+from anyburl.base.errors import OptionError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServeOptions:
+class ServeOptions(Options):
     """Where the explorer listens, who may use it, and what one reader may ask of it; checked on creation."""
 
-    host: str = "127.0.0.1"
-    port: int = 8000
-    token: str | None = None
+    port: int = option(
+        8000,
+        checking.whole,
+        0,
+        65535,
+        help="The port to listen on; 0 picks a free one.",
+        shown={"min": 0, "max": 65535},
+    )
+    host: str = option(
+        "127.0.0.1",
+        checking.text,
+        "the address of a machine",
+        help="The address to listen on; any but the local machine needs a token.",
+        metavar="ADDRESS",
+    )
+    token: str | None = option(
+        None,
+        checking.text,
+        "text",
+        help="The token that readers need.",
+        parse=lambda text: text or None,
+        metavar="TEXT",
+        shown={"envvar": "ANYBURL_TOKEN", "show_default": False},
+    )
 
     longest_text: int = 20_000
     """Characters of one label or note in a request."""
@@ -38,8 +61,7 @@ class ServeOptions:
     """Requests that wait for a free thread; those beyond are asked to come back."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.port <= 65535:
-            raise InvalidOptionError("port", "from 0 to 65535", self.port)
+        super().__post_init__()
         if self.token is not None and len(self.token) < SHORTEST_TOKEN:
             raise OptionError(f"--token must have at least {SHORTEST_TOKEN} characters")
         if not self.is_local and self.token is None:

@@ -18,12 +18,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.base.checking import callback, from_keywords
+from anyburl.base.checking import callback, from_keywords, options_behind
 from anyburl.base.errors import InvalidOptionError, MissingExtraError, RunError
 from anyburl.base.reading import at_home
 from anyburl.data.dataset import DataLike, Dataset, load_dataset
 from anyburl.models.embedding.model import CHECKPOINT, Embedding, read_arrays, save_embedding, write_arrays
-from anyburl.models.embedding.options import EmbedKeywords, EmbedOptions
+from anyburl.models.embedding.options import UNFINISHED, EmbedKeywords, EmbedOptions
 from anyburl.rules.files.run_folder import OPTIONS, described_run
 
 FIRST_SCALE = 1e-3  # of the vectors before training
@@ -308,11 +308,9 @@ def _restore(trainer: Trainer, run: Path, dataset: Dataset) -> None:
     if not path.is_file():
         raise RunError(f"{run} has no unfinished embedding to resume: drop --resume")
     arrays, about = read_arrays(path)
-    free = ("epochs", "patience", "device", "threads")
-    before, now = (
-        {name: value for name, value in options.items() if name not in free}
-        for options in (about.get("options", {}), trainer.options.to_json())
-    )
+    now = options_behind(UNFINISHED, trainer.options)
+    free = trainer.options.to_json().keys() - now
+    before = {name: value for name, value in about.get("options", {}).items() if name not in free}
     if about.get("data") != dataset.fingerprint or before != now:
         raise RunError(f"{path} belongs to other data or options: drop --resume to start over")
     expected = trainer.state()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from pathlib import Path
+from typing import Any, TypedDict
 
 from anyburl.base import checking
-from anyburl.base.errors import InvalidOptionError, OptionError
+from anyburl.base.checking import Options, option
+from anyburl.base.errors import OptionError
 
 PER_CHOICES = ("relation", "subject", "question")
 PROVENANCES = ("none", "rdf-star", "reification")
@@ -17,45 +19,92 @@ MIN_SCORE = 0.8  # where nothing else says how many facts there will be
 AUTO = "auto"
 
 
+WANTED = "Which facts"
+
+
+def _labels(option: str, labels: Any) -> tuple[str, ...]:
+    if isinstance(labels, str):
+        raise OptionError(f"{option} must be a list of labels, got the string {labels!r}")
+    return checking.texts(option, labels, "a list of labels")
+
+
+def _labels_or_auto(option: str, labels: Any) -> tuple[str, ...] | str:
+    return AUTO if isinstance(labels, str) and labels == AUTO else _labels(option, labels)
+
+
+def _parse_labels(flag: str, text: str) -> tuple[str, ...]:
+    labels = tuple(filter(None, checking.parse_texts(text)))
+    if not labels:
+        raise OptionError(f"{flag} takes labels such as a,b, got {text!r}")
+    return labels
+
+
 @dataclass(frozen=True, kw_only=True)
-class CompleteOptions:
-    """Options of completion, checked on creation.
+class CompleteOptions(Options):
+    """Options of completion, checked on creation; `relations` and `subjects` are all by default."""
 
-    Facts need a score of at least `min_score` (0.8 if nothing else limits them) and a calibrated probability of at
-    least `min_probability`. Of these, the `top` best are kept `per` relation, subject or question (subject, relation,
-    ?). `relations` and `subjects` are labels; the default is all. `functional` relations get one object per subject,
-    and none if one is stated: pass labels, or "auto" to detect them in the data. With `types`, the relation that states
-    types, subject and object must have a type known in their position. With `reasons`, each fact comes with the facts
-    behind it.
-    """
-
-    min_score: float | None = None
-    min_probability: float | None = None
-    top: int | None = None
-    per: str = "relation"
-    relations: Sequence[str] | None = None
-    subjects: Sequence[str] | None = None
-    functional: Sequence[str] | str = ()
-    types: str | None = None
-    reasons: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("min_score", "min_probability"):
-            value = getattr(self, name)
-            if value is not None:
-                checking.share(name, value)
-        if self.top is not None:
-            checking.whole("top", self.top, 1)
-        checking.choice("per", self.per, PER_CHOICES)
-        checking.flag("reasons", self.reasons)
-        if self.types is not None and not isinstance(self.types, str):
-            raise InvalidOptionError("types", "the label of a relation", self.types)
-        for name in ("relations", "subjects", "functional"):
-            value = getattr(self, name)
-            if isinstance(value, str) and (name, value) != ("functional", AUTO):
-                raise OptionError(f"{name} must be a list of labels, got the string {value!r}")
-            if value is not None and not isinstance(value, str):
-                object.__setattr__(self, name, checking.texts(name, value, "a list of labels"))
+    min_score: float | None = option(
+        None,
+        checking.share,
+        help=f"Minimum score. Defaults to {MIN_SCORE} without --top and --min-probability.",
+        metavar="SCORE",
+        panel=WANTED,
+    )
+    min_probability: float | None = option(
+        None,
+        checking.share,
+        help="Minimum calibrated probability (see `anyburl calibrate`).",
+        metavar="CHANCE",
+        panel=WANTED,
+    )
+    top: int | None = option(
+        None, checking.whole, 1, help="Keep the N best facts of each group (see --per).", metavar="N", panel=WANTED
+    )
+    per: str = option(
+        "relation",
+        checking.choice,
+        PER_CHOICES,
+        help="How --top groups facts; a question is (subject, relation, ?).",
+        metavar="|".join(PER_CHOICES),
+        panel=WANTED,
+    )
+    relations: Sequence[str] | None = option(
+        None,
+        _labels,
+        help="Only facts of these relations.",
+        parse=lambda text: _parse_labels("--relations", text),
+        metavar="A,B",
+        panel=WANTED,
+    )
+    subjects: Sequence[str] | None = option(
+        None,
+        _labels,
+        help="Only facts about these subjects: in FILE, one label per line.",
+        parse=Path,
+        metavar="FILE",
+        panel=WANTED,
+    )
+    functional: Sequence[str] | str = option(
+        (),
+        _labels_or_auto,
+        help="These relations have one object per subject: propose nothing for subjects that have one, and only the "
+        f"best object for the others. {AUTO} detects them in the data.",
+        parse=lambda text: AUTO if text == AUTO else _parse_labels("--functional", text),
+        metavar=f"A,B|{AUTO}",
+        panel=WANTED,
+    )
+    types: str | None = option(
+        None,
+        checking.text,
+        "the label of a relation",
+        help="Require subject and object to have a type, stated by this relation, that is known in their position, or "
+        "a subclass of it (rdfs:subClassOf).",
+        metavar="RELATION",
+        panel=WANTED,
+    )
+    reasons: bool = option(
+        False, checking.flag, help="Include the facts that make the best rule predict each fact.", flag="--reasons"
+    )
 
     @property
     def least(self) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from anyburl.base import checking
+from anyburl.base.checking import Options, option
 from anyburl.base.errors import InvalidOptionError
 
 CHECKS = {
@@ -23,40 +24,42 @@ CHECKS = {
     "labels": "labels that other tools cannot read or tell apart",
 }
 """The checks, in the order of the report."""
+RULES = "Rules to judge facts by"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoctorOptions:
-    """Options of an examination, checked on creation.
+class DoctorOptions(Options):
+    """Options of an examination, checked on creation. Without given rules, rules are learned from train."""
 
-    Without given rules, rules are learned from train for `seconds` with `seed`; 0 means no rules. `types` is the
-    relation that states the types of entities, by default rdf:type; without such a relation, entities are judged by
-    their relations. Each finding has up to `top` examples.
-    """
-
-    seconds: float = 5.0
-    types: str | None = None
-    top: int = 10
-    seed: int = 0
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        checking.real("seconds", self.seconds, 0, checking.MOST_SECONDS)
-        checking.whole("top", self.top, 1)
-        checking.whole("seed", self.seed, 0)
-        checking.threads(self.threads)
-        if self.types is not None and not isinstance(self.types, str):
-            raise InvalidOptionError("types", "the label of a relation", self.types)
+    top: int = option(10, checking.whole, 1, help="Number of examples per finding.", metavar="N")
+    types: str | None = option(
+        None,
+        checking.text,
+        "the label of a relation",
+        help="The relation that states the types of entities. Defaults to rdf:type; without types, entities are judged "
+        "by their relations.",
+        metavar="RELATION",
+    )
+    seconds: float = option(
+        5.0,
+        checking.real,
+        0,
+        checking.MOST_SECONDS,
+        help="How long to learn rules from train, without --rules.",
+        panel=RULES,
+    )
+    threads: int | None = checking.threads_option()
+    seed: int = option(0, checking.whole, 0, help="Seed of all random numbers.", metavar="N")
 
 
 class DoctorKeywords(TypedDict, total=False):
     """The fields of `DoctorOptions` as keywords."""
 
-    seconds: float
-    types: str | None
     top: int
-    seed: int
+    types: str | None
+    seconds: float
     threads: int | None
+    seed: int
 
 
 def check_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import TypedDict, Unpack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypedDict, Unpack
 
-from anyburl.base.checking import from_keywords
+from anyburl.base import checking
+from anyburl.base.checking import Options, from_keywords, option, options_of
 from anyburl.base.errors import InvalidOptionError
 from anyburl.data.terms import IRI, OWN
 
@@ -21,65 +23,94 @@ SUFFIXES = {
 }
 LANGUAGES = tuple(SUFFIXES)
 UPDATE_SUFFIX = ".ru"
+NAME = ("a name", "(?s).+")  # what is required of a name, and its pattern
 
-MEANT_FOR = {
-    "insert": ("sparql", "sql", "cypher"),
-    "target": ("sparql", "sql"),
-    "base": ("sparql", "shacl"),
-    "table": ("sql",),
-    "columns": ("sql",),
-    "key": ("cypher",),
-    "node_label": ("cypher",),
-}
-"""The languages to which an option means anything."""
+_option = partial(option, panel="The other system")
+
+
+def _columns(option: str, columns: Any) -> tuple[str, ...]:
+    requirement = "three names: of subject, relation and object"
+    names = checking.texts(option, columns, requirement)
+    if len(names) != 3 or not all(names):
+        raise InvalidOptionError(option, requirement, columns)
+    return names
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportOptions:
+class ExportOptions(Options):
     """Options of an export, checked on creation.
 
-    `to` is the language: sparql, sql, cypher, datalog, prolog or shacl. Under `object_identity`, different terms of a
-    rule stand for different entities, and every inequality this requires is written out. With `insert`, predictions are
-    inserted instead of queried: in SQL into the table `target` (predictions), in SPARQL into the named graph `target`
-    (the IRI predictions below `base`), in Cypher into the graph itself.
-
-    SQL reads the `columns` subject, relation and object of `table`. In Cypher, the property `key` of a node identifies
-    an entity, and nodes have the label `node_label` if one is given. In SPARQL and SHACL, labels that are not IRIs
-    become IRIs below `base`.
+    `to` is the language: sparql, sql, cypher, datalog, prolog or shacl. Under `object_identity`, every inequality that
+    it requires is written out. With `insert`, predictions are inserted instead of queried: in SQL into the table
+    `target` (predictions), in SPARQL into the named graph `target` (the IRI predictions below `base`), in Cypher into
+    the graph itself.
     """
 
     to: str
-    object_identity: bool = True
-    insert: bool = False
-    target: str | None = None
-    base: str = OWN
-    table: str = "triples"
-    columns: Sequence[str] = ("subject", "relation", "object")
-    key: str = "name"
-    node_label: str | None = None
+    object_identity: bool = option(True, checking.flag, help=checking.OBJECT_IDENTITY, flag=None)
+    insert: bool = _option(
+        False,
+        checking.flag,
+        help="Insert predictions instead of querying them (SPARQL, SQL, Cypher).",
+        flag="--insert",
+        only_for=("sparql", "sql", "cypher"),
+    )
+    target: str | None = _option(
+        None,
+        checking.text,
+        *NAME,
+        help="Insert into this table (SQL; predictions) or graph IRI (SPARQL).",
+        metavar="NAME",
+        only_for=("sparql", "sql"),
+    )
+    base: str = _option(
+        OWN,
+        checking.text,
+        "the start of an IRI, such as http://example.org/",
+        IRI.pattern,
+        help="Prefix of the IRIs for labels that are not IRIs (SPARQL, SHACL).",
+        metavar="IRI",
+        only_for=("sparql", "shacl"),
+    )
+    table: str = _option(
+        "triples", checking.text, *NAME, help="The table of triples (SQL).", metavar="NAME", only_for=("sql",)
+    )
+    columns: Sequence[str] = _option(
+        ("subject", "relation", "object"),
+        _columns,
+        help="The columns for subject, relation and object (SQL).",
+        parse=checking.parse_texts,
+        metavar="A,B,C",
+        only_for=("sql",),
+    )
+    key: str = _option(
+        "name",
+        checking.text,
+        *NAME,
+        help="The node property that holds the label (Cypher).",
+        metavar="NAME",
+        only_for=("cypher",),
+    )
+    node_label: str | None = _option(
+        None,
+        checking.text,
+        *NAME,
+        help="The node label of all entities (Cypher).",
+        metavar="NAME",
+        only_for=("cypher",),
+    )
 
     def __post_init__(self) -> None:
-        if self.to not in LANGUAGES:
-            raise InvalidOptionError("to", f"one of {', '.join(LANGUAGES)}", self.to)
-        self._check_meaning()
+        checking.choice("to", self.to, LANGUAGES)
+        super().__post_init__()
+        for name, about in options_of(self).items():  # refuse what was asked for and would not be done
+            value, languages = getattr(self, name), about.only_for or LANGUAGES
+            if self.to not in languages and value != getattr(type(self), name):
+                raise InvalidOptionError(name, f"left out unless {{to}} is {' or '.join(languages)}", value)
         if self.target is not None and not self.insert:
             raise InvalidOptionError("target", "left out without {insert}", self.target)
-        if not IRI.fullmatch(self.base):
-            raise InvalidOptionError("base", "the start of an IRI, such as http://example.org/", self.base)
         if self.to == "sparql" and self.target is not None and not IRI.fullmatch(self.target):
             raise InvalidOptionError("target", "the IRI of a graph", self.target)
-        if isinstance(self.columns, str) or len(self.columns) != 3 or not all(self.columns):
-            raise InvalidOptionError("columns", "three names: of subject, relation and object", self.columns)
-        for name in ("table", "target", "key", "node_label"):
-            if getattr(self, name) == "":
-                raise InvalidOptionError(name, "a name", "")
-
-    def _check_meaning(self) -> None:
-        """Refuse what was asked for and would not be done."""
-        for field in fields(self):
-            value, languages = getattr(self, field.name), MEANT_FOR.get(field.name, LANGUAGES)
-            if self.to not in languages and value != field.default:
-                raise InvalidOptionError(field.name, f"left out unless {{to}} is {' or '.join(languages)}", value)
 
 
 class ExportKeywords(TypedDict, total=False):

@@ -1,14 +1,20 @@
-"""The reference of the command line, made from the commands themselves whenever the documentation is built.
+"""The references of the command line and of options, made from commands and fields when the documentation is built.
 
-MkDocs calls `on_page_markdown` for every page; on the page that holds MARKER, the marker is replaced.
+MkDocs calls `on_page_markdown` for every page; on the page that holds MARKER, the marker is replaced. Griffe, which
+reads the sources for the Python reference, calls `OptionTables`.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import MISSING, fields
+from importlib import import_module
 from typing import Any
 
+import griffe
 import typer
 
+from anyburl.base.checking import Options, options_of
 from anyburl.cli.app import app
 
 MARKER = "<!-- commands -->"
@@ -17,6 +23,28 @@ MARKER = "<!-- commands -->"
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put the reference where the marker is."""
     return markdown.replace(MARKER, commands_markdown()) if MARKER in markdown else markdown
+
+
+class OptionTables(griffe.Extension):
+    """Gives each class of options a table of its fields, and its signature their defaults."""
+
+    def on_class_members(self, *, cls: griffe.Class, **_: Any) -> None:
+        """Put the help of all options into the docstring of their class."""
+        if "Options" not in map(str, cls.bases) or cls.docstring is None:
+            return
+        kind: type[Options] = getattr(import_module(cls.module.path), cls.name)
+        for field in fields(kind):  # type: ignore[arg-type]
+            if field.default is not MISSING:
+                cls.members[field.name].value = repr(field.default)  # type: ignore[union-attr]
+            elif field.default_factory is not MISSING:
+                cls.members[field.name].value = repr(field.default_factory())  # type: ignore[union-attr]
+        lines = [f"    {name}: {in_python(about.help)}" for name, about in options_of(kind).items()]
+        cls.docstring.value += "\n".join(("\n\nParameters:", *lines))
+
+
+def in_python(help: str) -> str:
+    """Return the help of a flag with the names of other flags as they are in Python."""
+    return re.sub("--([a-z-]*[a-z])", lambda flag: f"`{flag[1].replace('-', '_')}`", help)
 
 
 def commands_markdown() -> str:
