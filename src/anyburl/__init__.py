@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from anyburl.learning.learner import Learner, Span
     from anyburl.learning.options import LearnOptions
     from anyburl.learning.run import RunDirectory
-    from anyburl.models.calibration.fit import Calibration
-    from anyburl.models.calibration.report import CalibrationReport
+    from anyburl.models.calibration import Calibration
     from anyburl.ranking.options import RankOptions
     from anyburl.reasoning.completion.options import CompleteOptions
     from anyburl.reasoning.explanation.explain import Explanation
@@ -67,8 +66,8 @@ _HOMES = {
     "Answers": "reasoning.predicting",
     "AnyburlError": "base.errors",
     "Atom": "rules.rule",
-    "Calibration": "models.calibration.fit",
-    "CalibrationReport": "models.calibration.report",
+    "Calibration": "models.calibration",
+    "CalibrationReport": "reasoning.promises",
     "CompleteOptions": "reasoning.completion.options",
     "DataError": "base.errors",
     "Dataset": "data.dataset",

@@ -64,6 +64,9 @@ class ProposalCounts:
         """Return counts of nothing."""
         return cls(*np.zeros((2, n_relations, N_CONTEXTS, N_NARROW)))
 
+    def __add__(self, other: ProposalCounts) -> ProposalCounts:
+        return ProposalCounts(self.proposed + other.proposed, self.back + other.back)
+
     def add(self, relations: Ids, contexts: Ids, scores: Floats, is_back: NDArray[np.bool_]) -> None:
         """Count some more facts."""
         shape = self.proposed.shape
@@ -197,7 +200,7 @@ class Calibration:
 
 
 def per_hidden(facts: Floats, hidden: Floats) -> Floats:
-    """Return how many facts of each relation there are for a hidden one; with few of those, more as in all relations."""
+    """Return how many facts of each relation there are for a hidden one; where those are few, rather as in the whole."""
     overall = float(facts.sum() / max(hidden.sum(), 1))
     return (facts + FEW_HIDDEN * overall) / (hidden + FEW_HIDDEN)
 

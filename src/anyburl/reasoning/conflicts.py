@@ -24,7 +24,7 @@ MOST_VALUES = 200  # of a relation, the most frequent: only these can be disjoin
 EXPECTED_TOGETHER = 10.0  # subjects with both of two values, if one had nothing to do with the other
 RARELY = 0.2  # of the expected ones: two values that fewer subjects have together are disjoint
 NOTHING, ITSELF = -1, -2
-"""In place of the row of a stated fact: there is no conflict; or it is with no fact, since the relation is irreflexive."""
+"""In place of the row of a stated fact: there is no conflict; or the fact contradicts itself, being reflexive."""
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -62,8 +62,8 @@ class Properties:
         return self.disjoint % len(self.one_object)
 
     def missing(self, stated: NDArray[np.float64]) -> float | None:
-        """Return which share of the facts is missing, as far as obligatory relations with one object tell: their
-        subjects should all have a value. None if there is no such relation; `stated` is the number of facts by relation.
+        """Return which share of the facts is missing, as far as obligatory relations with one object tell: all their
+        subjects should have a value. None if there is no such relation; `stated` counts the facts of each relation.
         """
         chosen = self.one_object & ~np.isnan(self.obligatory)
         if not chosen.any():

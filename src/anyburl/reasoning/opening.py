@@ -20,8 +20,7 @@ from anyburl.base.writing import KeptKey
 from anyburl.data.dataset import Dataset, load_recorded
 from anyburl.graph.stored import graph_of
 from anyburl.learning.options import ENGINES
-from anyburl.models.calibration.fit import Calibration
-from anyburl.models.calibration.observations import CALIBRATION, calibration_key, load_calibration
+from anyburl.models.calibration import CALIBRATION, Calibration, calibration_key, load_calibration
 from anyburl.models.embedding.model import load_embedding
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.listing import take_groups

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.base import checking
-from anyburl.base.errors import DataError, InvalidOptionError
+from anyburl.base.errors import DataError
 from anyburl.bodies.rescore import rescore
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.table import TripleTable
@@ -35,6 +34,7 @@ from anyburl.models.calibration import (
 from anyburl.ranking.backend import Progress
 from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.reasoning.completion.facts import FactColumns, collected
+from anyburl.reasoning.completion.options import MOST_MISSING
 from anyburl.reasoning.completion.search import missing_facts
 from anyburl.reasoning.conflicts import NOTHING, Conflicts, Properties, fact_keys, find_properties
 from anyburl.reasoning.predicting import answer_columns
@@ -50,8 +50,7 @@ COUNTED_AT_A_TIME = 1 << 18  # facts
 SHOWN = 0.1  # the lowest probability that errors and plots are about: nearly all facts are less likely
 N_WIDTHS = 10
 LISTED = 100  # answers to a question, among which a fact is looked up
-LEAST_MISSING, MOST_MISSING = 0.01, 0.9
-MISSING = "a share from 0 to 0.9, or one for each of some relations"
+LEAST_MISSING = 0.01  # that is assumed
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -108,7 +107,7 @@ class Judge:
         return np.where((conflicts == NOTHING) & (scores > 0), likely, np.nan), conflicts
 
     def _looked_up(self, triples: Triples) -> tuple[Floats, Ints]:
-        """Return the score of each fact as an answer to (subject, relation, ?), 0 if no rule gives it, and its context."""
+        """Return the score of each fact as an answer to (subject, relation, ?), 0 if it is none, and its context."""
         scores, contexts = np.zeros(len(triples)), np.zeros(len(triples), np.int64)
         n_entities, n_relations = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
         wanted = fact_keys(triples, n_entities, n_relations)
@@ -152,40 +151,50 @@ def hide_facts(ranker: Ranker, dataset: Dataset, seed: int) -> Hiding:
 
 
 class Tally:
-    """Counts proposals, those of them that were `hidden`, and those of the others that are `checked` facts."""
+    """Counts proposals, those of them that were hidden, and those of the others that are facts of the test split.
 
-    def __init__(self, hiding: Hiding, properties: Properties, hidden: Triples, checked: Triples) -> None:
-        vocabulary = hiding.dataset.vocabulary
+    `halves` are counts of hidden facts by half of the subjects, so that each can be checked with the other.
+    """
+
+    def __init__(self, hiding: Hiding, properties: Properties) -> None:
+        vocabulary, hidden, test = hiding.dataset.vocabulary, hiding.dataset.valid.triples, hiding.dataset.test.triples
         self._sizes = vocabulary.n_entities, vocabulary.n_relations
         stated = np.concatenate([hiding.dataset.train.triples, hidden])
         self._conflicts = Conflicts.of(stated, properties, vocabulary.n_entities)
-        self._hidden, self._checked = (np.sort(fact_keys(part, *self._sizes)) for part in (hidden, checked))
-        self.counts, self.others = (ProposalCounts.empty(vocabulary.n_relations) for _ in range(2))
-        self.n_hidden, self.n_checked = (
-            np.bincount(part[:, 1], minlength=vocabulary.n_relations).astype(np.float64) for part in (hidden, checked)
+        self._hidden, self._test = (np.sort(fact_keys(part, *self._sizes)) for part in (hidden, test))
+        self.halves = [ProposalCounts.empty(vocabulary.n_relations) for _ in range(2)]
+        self.test = ProposalCounts.empty(vocabulary.n_relations)
+        self.n_hidden, self.n_test = (
+            np.bincount(part[:, 1], minlength=vocabulary.n_relations).astype(np.float64) for part in (hidden, test)
         )
 
-    def add(self, facts: FactColumns, contexts: Ints) -> None:
-        """Count proposals; those that contradict what is stated or hidden would not be made."""
-        kept = self._conflicts.find(facts.triples) == NOTHING
-        facts, contexts = facts.take(kept), contexts[kept]
-        keys, relations = fact_keys(facts.triples, *self._sizes), facts.triples[:, 1]
+    @property
+    def counts(self) -> ProposalCounts:
+        """The counts of all subjects."""
+        return self.halves[0] + self.halves[1]
+
+    def add(self, facts: FactColumns) -> None:
+        """Count proposals, with their contexts; those that contradict what is stated or hidden would not be made."""
+        facts = facts.take(self._conflicts.find(facts.triples) == NOTHING)
+        keys, (subjects, relations, _) = fact_keys(facts.triples, *self._sizes), facts.triples.T
         is_back = np.isin(keys, self._hidden)
-        self.counts.add(relations, contexts, facts.scores, is_back)
-        new = ~is_back
-        self.others.add(relations[new], contexts[new], facts.scores[new], np.isin(keys[new], self._checked))
+        for half, counts in enumerate(self.halves):
+            own = subjects % 2 == half
+            counts.add(relations[own], facts.contexts[own], facts.scores[own], is_back[own])
+        if len(self._test):
+            new = ~is_back
+            is_test = np.isin(keys[new], self._test)
+            self.test.add(relations[new], facts.contexts[new], facts.scores[new], is_test)
 
 
-def play(
-    hiding: Hiding, properties: Properties, tallies: Sequence[Tally], seed: int, progress: Progress | None
-) -> None:
+def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress | None) -> Tally:
     """Propose everything, and count.
 
     A sample of the subjects shows how likely facts are by their scores. For the other subjects, those that are hardly
     likely are not counted any more.
     """
     n_relations, n_entities = hiding.dataset.vocabulary.n_relations, hiding.dataset.vocabulary.n_entities
-    judge = Judge.of(hiding.ranker, hiding.dataset, properties, ("train",))
+    judge, tally = Judge.of(hiding.ranker, hiding.dataset, properties, ("train",)), Tally(hiding, properties)
     in_sample = np.random.default_rng(seed).random(n_entities) < MANY_HIDDEN / max(len(hiding.dataset.valid), 1)
     least = np.full(n_relations, LEAST_SCORE)
     for subjects in (np.flatnonzero(in_sample), np.flatnonzero(~in_sample)):
@@ -200,13 +209,12 @@ def play(
             progress=progress,
         )
         for facts in collected(proposals, COUNTED_AT_A_TIME):
-            contexts = judge.contexts_of(facts)
-            for tally in tallies:
-                tally.add(facts, contexts)
-        counts = tallies[0].counts
+            tally.add(replace(facts, contexts=judge.contexts_of(facts)))
+        counts = tally.counts
         starts = choose_bins(counts)
-        table = probability_table(fit_shares(counts, starts), *np.ones((2, n_relations)) * [[1.0], [0.0]])
+        table = probability_table(fit_shares(counts, starts), np.ones(n_relations), np.zeros(n_relations))
         least = np.maximum(least_scores(table, starts, LEAST_PROBABILITY), LEAST_SCORE)
+    return tally
 
 
 @dataclass(frozen=True)
@@ -296,36 +304,32 @@ def calibrate_ranker(
     """
     ranker.check_data(dataset)
     hiding = hide_facts(ranker, dataset, seed)
-    hidden, test = hiding.dataset.valid.triples, dataset.test.triples
-    fitted = checked = Tally(hiding, properties, hidden, test)
-    if not len(test):  # half of the hidden facts are taken for missing ones
-        first = np.random.default_rng(seed).random(len(hidden)) < 0.5
-        checked = Tally(hiding, properties, hidden[first], hidden[~first])
-    play(hiding, properties, [fitted] if checked is fitted else [fitted, checked], seed, progress)
-    n_back = int(fitted.counts.back.sum())
+    tally = play(hiding, properties, seed, progress)
+    n_hidden, n_back = len(hiding.dataset.valid), int(tally.counts.back.sum())
     if n_back < FEWEST_BACK:
         raise DataError(
-            f"{dataset.name} has too few facts to calibrate on: {n_back} of {len(hidden)} hidden facts come back, "
+            f"{dataset.name} has too few facts to calibrate on: {n_back} of {n_hidden} hidden facts come back, "
             f"expected at least {FEWEST_BACK}"
         )
     stated = facts_by_relation(dataset)
     share, reason = assumed_missing(dataset, properties)
-    starts = choose_bins(fitted.counts)
+    starts = choose_bins(tally.counts)
     calibration = Calibration(
         starts=starts,
-        shares=fit_shares(fitted.counts, starts),
-        hidden=fitted.n_hidden,
+        shares=fit_shares(tally.counts, starts),
+        hidden=tally.n_hidden,
         stated=stated,
-        elsewhere=fitted.n_checked if len(test) else np.zeros_like(stated),
+        elsewhere=tally.n_test,
         missing=np.full_like(stated, share),
     )
     if missing is not None:
         calibration, reason = calibration.with_missing(missing), "given"
+    checked = "test" if len(dataset.test) else f"{hiding.split}, each half of it by the other"
     return CalibrationReport(
-        **_summarised(calibration, fitted, checked, dataset.vocabulary),
+        **_summarised(calibration, tally, dataset.vocabulary),
         missing={"share": float(np.average(calibration.missing, weights=stated)), "because": reason},
-        calibrated_on={"split": hiding.split, "facts": len(hidden), "came_back": n_back},
-        checked_on={"split": "test" if len(test) else f"half of {hiding.split}", "facts": int(checked.n_checked.sum())},
+        calibrated_on={"split": hiding.split, "facts": n_hidden, "came_back": n_back},
+        checked_on={"split": checked, "facts": len(dataset.test) or n_hidden},
         protocol={"data": dataset.name, "rules": len(ranker.rules), **(protocol or {})},
         calibration=calibration,
     )
@@ -349,39 +353,63 @@ def assumed_missing(dataset: Dataset, properties: Properties) -> tuple[float, st
     return HIDDEN_SHARE, "nothing in the data tells"
 
 
-def check_missing(missing: Any) -> float | dict[str, float] | None:
-    """Return an assumption about what is missing, or refuse it."""
-    if missing is None:
-        return None
-    for name, share in missing.items() if isinstance(missing, Mapping) else [("", missing)]:
-        if not isinstance(name, str) or checking.share("missing", share) > MOST_MISSING:
-            raise InvalidOptionError("missing", MISSING, missing)
-    return {name: float(share) for name, share in missing.items()} if isinstance(missing, Mapping) else float(missing)
+@dataclass(frozen=True)
+class Checked:
+    """Promises and what became of them, by relation, context and narrow bin: how many facts were `proposed`, how
+    likely they were said to be, and how many of them turned out to be true.
+    """
+
+    proposed: Floats
+    promised: Floats
+    true: Floats
+
+    def above(self, least: float, rows: slice) -> tuple[float, float, float]:
+        """Return how many facts were at least so likely, the mean of the promises, and the share that was true."""
+        chosen = self.promised[rows] >= least
+        n = self.proposed[rows][chosen].sum()
+        likely = (self.promised[rows] * self.proposed[rows])[chosen].sum()
+        return float(n), float(likely / max(n, 1)), float(self.true[rows][chosen].sum() / max(n, 1))
 
 
-def _summarised(calibration: Calibration, fitted: Tally, checked: Tally, vocabulary: Vocabulary) -> dict[str, Any]:
+def check_promises(tally: Tally) -> Checked:
+    """Compare promises with the test split or, if there is none, with what came back.
+
+    In the latter case, each half of the subjects has promises that were fitted to the other half, and for each fact
+    that came back, there is one missing: that is what was promised.
+    """
+    nothing = np.zeros_like(tally.n_hidden)
+    if tally.n_test.any():
+        starts, ratio = choose_bins(tally.counts), per_hidden(tally.n_test, tally.n_hidden)
+        table = probability_table(fit_shares(tally.counts, starts), ratio, nothing)
+        return Checked(tally.test.proposed, spread(table, starts), tally.test.back)
+    parts = []
+    for own, other in (tally.halves, tally.halves[::-1]):
+        starts = choose_bins(other)
+        table = probability_table(fit_shares(other, starts), nothing + 1, nothing)
+        parts.append(Checked(own.proposed - own.back, spread(table, starts), own.back))
+    proposed = np.concatenate([part.proposed for part in parts], axis=1)
+    promised, true = (np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("promised", "true"))
+    return Checked(proposed, promised, true)
+
+
+def _summarised(calibration: Calibration, tally: Tally, vocabulary: Vocabulary) -> dict[str, Any]:
     """Return what is promised for the facts to come, and what became of the promises that were checked."""
-    likely = calibration.narrow_table()
-    starts = choose_bins(checked.counts)
-    ratio = per_hidden(checked.n_checked, checked.n_hidden)
-    shares = fit_shares(checked.counts, starts)
-    promised = spread(probability_table(shares, ratio, np.zeros_like(ratio)), starts)
-    new = fitted.others.proposed - (fitted.others.back if checked is fitted else 0)
-    scores = np.broadcast_to(1 - np.exp(-WIDTH * (np.arange(likely.shape[2]) + 0.5)), likely.shape)
-    before, after = (_bins(values, checked.others) for values in (scores, promised))
+    likely, checked, counts = calibration.narrow_table(), check_promises(tally), tally.counts
+    new = counts.proposed - counts.back - tally.test.back
+    scores = np.broadcast_to(1 - np.exp(-WIDTH * (np.arange(likely.shape[2]) + 0.5)), checked.promised.shape)
+    before, after = (_bins(replace(checked, promised=values)) for values in (scores, checked.promised))
 
     def promises(rows: slice) -> dict[str, Promise]:
-        others = ProposalCounts(checked.others.proposed[rows], checked.others.back[rows])
-        return {str(least): _promise(least, likely[rows], new[rows], promised[rows], others) for least in PROMISES}
+        return {str(least): _promise(least, likely[rows], new[rows], checked.above(least, rows)) for least in PROMISES}
 
     rows = [
         {
             "relation": vocabulary.relation_label(relation),
-            "hidden": int(fitted.n_hidden[relation]),
+            "hidden": int(tally.n_hidden[relation]),
             "missing": float(calibration.missing[relation]),
             "promises": {name: one.to_json() for name, one in promises(slice(relation, relation + 1)).items()},
         }
-        for relation in np.flatnonzero(fitted.n_hidden + new.sum(axis=(1, 2))).tolist()
+        for relation in np.flatnonzero(tally.n_hidden + new.sum(axis=(1, 2))).tolist()
     ]
     first = str(PROMISES[0])
     return {
@@ -394,34 +422,26 @@ def _summarised(calibration: Calibration, fitted: Tally, checked: Tally, vocabul
     }
 
 
-def _promise(least: float, likely: Floats, new: Floats, promised: Floats, checked: ProposalCounts) -> Promise:
+def _promise(least: float, likely: Floats, new: Floats, checked: tuple[float, float, float]) -> Promise:
     facts, total = new[likely >= least].sum(), (new * likely)[likely >= least].sum()
-    chosen = promised >= least
-    n_checked = checked.proposed[chosen].sum()
-    found = Promise(int(facts), float(total / facts) if facts else None)
+    n_checked, expected, true = checked
+    promise = Promise(int(facts), float(total / facts) if facts else None)
     if not n_checked:
-        return found
-    expected = float((checked.proposed * promised)[chosen].sum() / n_checked)
-    share = float(checked.back[chosen].sum() / n_checked)
-    return replace(
-        found,
-        checked=int(n_checked),
-        expected=expected,
-        came_back=share,
-        sampling_error=float(np.sqrt(max(expected * (1 - expected), 1e-4) / n_checked)),
-    )
+        return promise
+    error = np.sqrt(max(expected * (1 - expected), expected / n_checked) / n_checked)
+    return replace(promise, checked=int(n_checked), expected=expected, came_back=true, sampling_error=float(error))
 
 
-def _bins(values: Floats, counts: ProposalCounts) -> list[ReliabilityBin]:
+def _bins(checked: Checked) -> list[ReliabilityBin]:
     """Return equally wide bins of probabilities, from the lowest that matters on."""
-    places = np.minimum((values * N_WIDTHS).astype(np.int64), N_WIDTHS - 1)
+    places = np.minimum((checked.promised * N_WIDTHS).astype(np.int64), N_WIDTHS - 1)
     bins = []
     for place in range(int(SHOWN * N_WIDTHS), N_WIDTHS):
         chosen = places == place
-        n_facts = counts.proposed[chosen].sum()
-        if n_facts:
-            mean = float((values * counts.proposed)[chosen].sum() / n_facts)
-            bins.append(ReliabilityBin(mean, float(counts.back[chosen].sum() / n_facts), int(n_facts)))
+        n = checked.proposed[chosen].sum()
+        if n:
+            mean, true = ((column[chosen]).sum() / n for column in (checked.promised * checked.proposed, checked.true))
+            bins.append(ReliabilityBin(float(mean), float(true), int(n)))
     return bins
 
 

@@ -1,13 +1,9 @@
-"""`Reasoner`: rules and data, loaded once, then ready for any question.
-
-Calibrates a ranker: asks, fits, checks, and counts the facts it would add.
-"""
+"""`Reasoner`: rules and data, loaded once, then ready for any question."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -23,25 +19,13 @@ from anyburl.data.dataset import Dataset, load_dataset, load_recorded
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.lookup import split_names
-from anyburl.models.calibration.fit import Calibration
-from anyburl.models.calibration.observations import (
-    TOP_K,
-    FactCounts,
-    count_facts,
-    fit_closed_world,
-    hold_out,
-    least_counted,
-    observe_test,
-    save_calibration,
-)
-from anyburl.models.calibration.report import PROMISES, CalibrationReport, Fitted, fit_and_check, make_report
+from anyburl.models.calibration import Calibration, save_calibration
 from anyburl.models.tuned.opinion import OtherModel
 from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Ranker
-from anyburl.reasoning.completion.complete import complete_graph
-from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions
-from anyburl.reasoning.completion.search import missing_facts
+from anyburl.reasoning.completion.complete import complete_graph, missing_by_id
+from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing
 from anyburl.reasoning.evaluation import evaluate_split
 from anyburl.reasoning.explanation.explain import Explanation, explain_triple
 from anyburl.reasoning.explanation.record import Fact
@@ -58,37 +42,11 @@ from anyburl.reasoning.opening import (
     with_fallback,
 )
 from anyburl.reasoning.predicting import Answer, AnswerFrames, Answers, answer_columns
+from anyburl.reasoning.promises import CalibrationReport, Judge, calibrate_ranker, known_properties
 from anyburl.reasoning.queries import QueryIds, encode_queries, encode_query, make_query
 from anyburl.reasoning.ranking_files import ranking_frames, write_rankings
 from anyburl.rules.files.run_folder import described_run
 from anyburl.rules.ruleset import RuleSet
-
-
-def calibrate_ranker(ranker: Ranker, dataset: Dataset, seed: int, front: Front) -> CalibrationReport:
-    """Calibrate on the valid split, or on facts held out of train, and check on test, or by cross-fitting."""
-    ranker.check_data(dataset)
-    split = "valid" if len(dataset.valid) else "train"
-    with front.watch(f"asking about the {split} split", f"asked about the {split} split"):
-        held_out = hold_out(ranker, dataset, seed)
-    with front.watch("asking about the test split", "asked about the test split"):
-        test = observe_test(ranker, dataset)
-    fitted = fit_and_check(held_out, test, dataset.vocabulary.n_relations)
-    with front.watch("counting missing facts", "counted missing facts"):
-        facts = _count(ranker, dataset, fitted)
-    if len(dataset.valid):
-        closed = fit_closed_world(facts, fitted.calibration)
-        fitted = replace(fitted, calibration=replace(fitted.calibration, closed=closed))
-    protocol = {"data": dataset.name, "rules": len(ranker.rules), "top_k": TOP_K, **answering_options(ranker, seed)}
-    return make_report(fitted, facts, dataset.vocabulary, protocol)
-
-
-def _count(ranker: Ranker, dataset: Dataset, fitted: Fitted) -> FactCounts:
-    scores = [found.score for found in fitted.thresholds.values() if found.score is not None]
-    least = least_counted(fitted.calibration, fitted.thresholds[str(PROMISES[0])].score)
-    return count_facts(
-        missing_facts(ranker, dataset, least, stated=("train",)), dataset, fitted.calibration, scores, least
-    )
-
 
 PathLike = str | os.PathLike[str]
 
@@ -299,18 +257,48 @@ class Reasoner:
             self.ranker, self.dataset, split, self.seconds, progress, protocol=protocol, seed=self._seed
         )
 
-    def calibrate(self, *, front: Front | None = None) -> CalibrationReport:
-        """Find out what scores mean, on the valid split or on facts held out of train, and return the report.
+    def calibrate(
+        self, *, missing: float | Mapping[str, float] | None = None, front: Front | None = None
+    ) -> CalibrationReport:
+        """Find out how likely proposed facts are to be true, and return the report.
 
-        From then on, `calibration` turns scores into probabilities. If the reasoner was opened from a run folder, the
-        calibration is kept there.
+        Facts of the valid split, or of train if there is none, are hidden, everything is proposed from the rest, and
+        what comes back tells. What no data tells is an assumption: `missing`, the share of the true facts that no split
+        states, overall or by relation. By default, as many facts are missing as the valid split has.
+
+        From then on, facts have a `probability`. If the reasoner was opened from a run folder, the calibration is kept
+        there.
         """
-        report = calibrate_ranker(self.ranker, self.dataset, self._seed, front or Front())
+        shares = (
+            None if missing is None else missing_by_id(check_missing("missing", missing), self.vocabulary, self.names)
+        )
+        watch = (front or Front()).watch
+        with watch("proposing facts that were hidden", "proposed facts that were hidden"):
+            report = calibrate_ranker(
+                self.ranker,
+                self.dataset,
+                self._seed,
+                properties=self.judge.conflicts.properties,
+                missing=shares,
+                protocol=answering_options(self.ranker, self._seed),
+            )
         self.calibration = report.calibration
         if self._run is not None:
             key = key_of_calibration(self.ranker, self.dataset, self._seed, self._run)
             save_calibration(self._run, report.calibration, report.to_json(), key)
         return report
+
+    @cached_property
+    def judge(self) -> Judge:
+        """What tells which facts contradict stated ones, and how likely the others are."""
+        return Judge.of(self.ranker, self.dataset, known_properties(self.dataset))
+
+    def properties(self) -> pl.DataFrame:
+        """Return what train and valid show about relations: whether they have one object or one subject, are
+        asymmetric or irreflexive, which share of those that should have a value has one, and how many pairs of their
+        values are disjoint. Relations without any of these are left out.
+        """
+        return self.judge.conflicts.properties.to_frame(self.vocabulary)
 
     def explain(self, triple: Fact, *, top: int = 5, groundings: int = 3) -> Explanation:
         """Return the rules that predict `triple` (subject, relation, object), which may be known or new, true or false.
@@ -343,9 +331,7 @@ class Reasoner:
         number of entities asked about.
         """
         wanted = choose_options(CompleteOptions, options, keywords)
-        return complete_graph(
-            self.ranker, self.dataset, wanted, names=self.names, calibration=self.calibration, progress=progress
-        )
+        return complete_graph(self.judge, wanted, names=self.names, calibration=self.calibration, progress=progress)
 
     def with_aggregation(self, aggregation: str) -> Reasoner:
         """Return a reasoner on the same index with another aggregation; not for "tuned"."""

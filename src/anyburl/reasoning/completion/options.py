@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypedDict
 
 from anyburl.base import checking
 from anyburl.base.checking import Options, option
-from anyburl.base.errors import OptionError
+from anyburl.base.errors import InvalidOptionError, OptionError
 
 PER_CHOICES = ("relation", "subject", "question")
 PROVENANCES = ("none", "rdf-star", "reification")
 """How RDF may say where facts come from; none: in comments."""
 
 MIN_SCORE = 0.8  # where nothing else says how many facts there will be
-AUTO = "auto"
+AUTO, NONE = "auto", "none"
+MOST_MISSING = 0.9
+MISSING = f"a share from 0 to {MOST_MISSING}, or one for each of some relations"
 
 
 WANTED = "Which facts"
@@ -32,11 +35,42 @@ def _labels_or_auto(option: str, labels: Any) -> tuple[str, ...] | str:
     return AUTO if isinstance(labels, str) and labels == AUTO else _labels(option, labels)
 
 
+def check_missing(option: str, missing: Any) -> float | dict[str, float]:
+    """Return the share of true facts that no split states, overall or by the label of a relation."""
+    shares = missing if isinstance(missing, Mapping) else {"": missing}
+    for label, share in shares.items():
+        number = isinstance(share, Real) and not isinstance(share, bool) and 0 <= share <= MOST_MISSING
+        if not isinstance(label, str) or not number:
+            raise InvalidOptionError(option, MISSING, missing)
+    return {label: float(share) for label, share in shares.items()} if isinstance(missing, Mapping) else float(missing)
+
+
+def parse_missing(text: str) -> float | dict[str, float]:
+    """Return the value of a flag: 0.1, or a=0.1,b=0.2."""
+    parts = [part.rpartition("=") for part in text.split(",")]
+    try:
+        if len(parts) == 1 and not parts[0][1]:
+            return float(text)
+        return {label: float(share) for label, _, share in parts if label} if all(p[0] for p in parts) else float(text)
+    except ValueError:
+        raise InvalidOptionError("missing", MISSING, text) from None
+
+
+MISSING_HELP = (
+    "Which share of the true facts is missing, such as 0.1, or of relations, such as a=0.1,b=0.2. The data cannot "
+    "tell; by default, as many facts as the valid split has."
+)
+
+
 def _parse_labels(flag: str, text: str) -> tuple[str, ...]:
     labels = tuple(filter(None, checking.parse_texts(text)))
     if not labels:
         raise OptionError(f"{flag} takes labels such as a,b, got {text!r}")
     return labels
+
+
+def _parse_functional(text: str) -> tuple[str, ...] | str:
+    return {AUTO: AUTO, NONE: ()}[text] if text in (AUTO, NONE) else _parse_labels("--functional", text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +87,7 @@ class CompleteOptions(Options):
     min_probability: float | None = option(
         None,
         checking.share,
-        help="Minimum calibrated probability (see `anyburl calibrate`).",
+        help="Minimum probability that a fact is true (see `anyburl calibrate`).",
         metavar="CHANCE",
         panel=WANTED,
     )
@@ -85,13 +119,33 @@ class CompleteOptions(Options):
         panel=WANTED,
     )
     functional: Sequence[str] | str = option(
-        (),
+        AUTO,
         _labels_or_auto,
         help="These relations have one object per subject: propose nothing for subjects that have one, and only the "
-        f"best object for the others. {AUTO} detects them in the data.",
-        parse=lambda text: AUTO if text == AUTO else _parse_labels("--functional", text),
-        metavar=f"A,B|{AUTO}",
+        f"best object for the others. {AUTO} finds them in the data, {NONE} takes no relation for one.",
+        parse=lambda text: (
+            {AUTO: AUTO, NONE: ()}[text] if text in (AUTO, NONE) else _parse_labels("--functional", text)
+        ),
+        metavar=f"A,B|{AUTO}|{NONE}",
         panel=WANTED,
+    )
+    exempt: Sequence[str] = option(
+        (),
+        _labels,
+        help="Nothing that is stated contradicts facts of these relations.",
+        parse=lambda text: _parse_labels("--exempt", text),
+        metavar="A,B",
+        panel=WANTED,
+    )
+    conflicts: bool = option(
+        False,
+        checking.flag,
+        help="Also facts that stated ones contradict, with the stated fact.",
+        flag="--conflicts",
+        panel=WANTED,
+    )
+    missing: float | Mapping[str, float] | None = option(
+        None, check_missing, help=MISSING_HELP, parse=parse_missing, metavar="SHARE", panel=WANTED
     )
     types: str | None = option(
         None,
@@ -124,5 +178,8 @@ class CompleteKeywords(TypedDict, total=False):
     relations: Sequence[str] | None
     subjects: Sequence[str] | None
     functional: Sequence[str] | str
+    exempt: Sequence[str]
+    conflicts: bool
+    missing: float | Mapping[str, float] | None
     types: str | None
     reasons: bool
