@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from anyburl.web.lanes import BusyError, Lane
-from anyburl.web.site import PageCache, tagged_response
+from anyburl.web.site import BusyError, Lane, PageCache, tagged_response
 
 
 def test_a_lane_refuses_when_too_many_wait() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from anyburl.web.routes.run import Series, inks, lines, short_number, stacked, stepped, view_run
+from anyburl.web.run import Series, inks, lines, short_number, stacked, stepped, view_run
 
 
 @pytest.fixture

@@ -1,7 +1,4 @@
-"""`create_app`: the explorer as an ASGI application.
-
-Error responses: a page or JSON, never a traceback.
-"""
+"""`create_app`: the explorer as an ASGI application; errors become a page or JSON, never a traceback."""
 
 from __future__ import annotations
 
@@ -14,17 +11,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, ExceptionHandler
 
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, UnknownLabelError, printable
 from anyburl.reasoning.search.search import Match
-from anyburl.web.explorer import Explorer
+from anyburl.web import api, ask, browse, review, run
+from anyburl.web.explorer import BusyError, Explorer
 from anyburl.web.guard import Guard, path_of
-from anyburl.web.lanes import BusyError
 from anyburl.web.options import ServeOptions
-from anyburl.web.parameters import LONGEST_SEARCH
-from anyburl.web.routes import api, ask, entity, home, relation, review, rules, run, why
+from anyburl.web.schemas import LONGEST_SEARCH
 from anyburl.web.site import JSON, Site, to_json
 
 log = logging.getLogger("anyburl.web")
@@ -40,52 +36,41 @@ TITLES = {
     500: "Something went wrong",
     503: "Busy right now",
 }
-SECONDS_TO_RETRY, N_LIKE = 3, 6
+SECONDS_TO_RETRY, N_SUGGESTIONS = 3, 6
 
 
-def add_error_pages(app: FastAPI) -> None:
-    """Answer whatever a page raises."""
-    app.add_exception_handler(UnknownLabelError, _unknown)
-    app.add_exception_handler(AnyburlError, lambda request, error: _say(request, 422, str(error)))
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(BusyError, _busy)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(ClientDisconnect, lambda request, error: _say(request, 400, "this request broke off"))
-    app.add_exception_handler(Exception, _bug)
-
-
-def _say(request: Request, status: int, sentence: str, found: Sequence[Match] = ()) -> Response:
+def _error(request: Request, status: int, sentence: str, matches: Sequence[Match] = ()) -> Response:
     if path_of(request).startswith("/api/"):
-        told = {"error": sentence, "suggestions": [match.label for match in found]}
-        return Response(to_json(told), status, media_type=JSON)
+        document = {"error": sentence, "suggestions": [match.label for match in matches]}
+        return Response(to_json(document), status, media_type=JSON)
     site: Site = request.app.state.site
     context = {
         "path": path_of(request),
         "title": TITLES.get(status, "That does not work"),
         "sentence": sentence,
         "status": status,
-        "found": found,
+        "matches": matches,
     }
     return site.send("error.html", context, status)
 
 
 def _unknown(request: Request, error: Exception) -> Response:
-    """Say that there is no such label, and which are like it, by label or by name."""
+    """Suggest entities and relations with similar labels or names."""
     assert isinstance(error, UnknownLabelError)
     explorer = request.app.state.site.explorer
-    found = explorer.search.find(error.label[:LONGEST_SEARCH], top=N_LIKE) if explorer.can_search else ()
-    return _say(request, 404, printable(error.without_hint) if found else str(error), found)
+    matches = explorer.search.find(error.label[:LONGEST_SEARCH], top=N_SUGGESTIONS) if explorer.can_search else ()
+    return _error(request, 404, printable(error.without_hint) if matches else str(error), matches)
 
 
 def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    where = ".".join(str(place) for place in first["loc"][1:])
-    return _say(request, 422, f"{where}: {first['msg']}" if where else str(first["msg"]))
+    field = ".".join(str(step) for step in first["loc"][1:])
+    return _error(request, 422, f"{field}: {first['msg']}" if field else str(first["msg"]))
 
 
 def _busy(request: Request, error: Exception) -> Response:
-    response = _say(request, 503, f"{error}: please try again in a moment")
+    response = _error(request, 503, f"{error}: please try again in a moment")
     response.headers["Retry-After"] = str(SECONDS_TO_RETRY)
     return response
 
@@ -93,17 +78,25 @@ def _busy(request: Request, error: Exception) -> Response:
 def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentence = "this page does not exist" if error.status_code == 404 else str(error.detail)
-    response = _say(request, error.status_code, sentence)
+    response = _error(request, error.status_code, sentence)
     response.headers.update(error.headers or {})
     return response
 
 
 def _bug(request: Request, error: Exception) -> Response:
     log.error("%s %s", request.method, printable(path_of(request)), exc_info=error)
-    return _say(request, 500, "this is a bug in anyburl: the terminal that serves this page has the details")
+    return _error(request, 500, "this is a bug in anyburl: the terminal that serves this page has the details")
 
 
-PAGES = (home, entity, relation, ask, why, rules, run, review)
+ERROR_HANDLERS: dict[type[Exception], ExceptionHandler] = {
+    UnknownLabelError: _unknown,
+    AnyburlError: lambda request, error: _error(request, 422, str(error)),
+    RequestValidationError: _invalid,
+    BusyError: _busy,
+    HTTPException: _http,
+    ClientDisconnect: lambda request, error: _error(request, 400, "this request broke off"),
+    Exception: _bug,
+}
 
 
 def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIApp:
@@ -113,7 +106,7 @@ def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIA
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        site.lanes.slow.begin(explorer.warm_up)
+        site.slow.begin(explorer.warm_up)
         yield
         site.close()
 
@@ -128,8 +121,9 @@ def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIA
         lifespan=lifespan,
     )
     app.state.site = site
-    add_error_pages(app)
-    for page in PAGES:
+    for error, handler in ERROR_HANDLERS.items():
+        app.add_exception_handler(error, handler)
+    for page in (browse, ask, run, review):
         app.include_router(page.router, include_in_schema=False)
     app.include_router(api.page_router, include_in_schema=False)
     app.include_router(api.router)

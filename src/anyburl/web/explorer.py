@@ -1,48 +1,53 @@
-"""`Explorer`: what is served, and what is kept between requests.
-
-Compiles the kernels of all pages before anyone waits for one.
-"""
+"""`Explorer`: what is served, and what is cached between requests."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 import polars as pl
 
-from anyburl.base.errors import OptionError
+from anyburl.base.errors import OptionError, UnknownLabelError
 from anyburl.data.names import Names
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.ranker import make_ranker
+from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.opening import Opened, with_fallback
-from anyburl.reasoning.queries import Query, decode_query
+from anyburl.reasoning.queries import Query, decode_query, make_query
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.search.search import LabelSearch
 from anyburl.reasoning.warmup import warm_up_reasoning
-from anyburl.tools.review import ReviewLog
-from anyburl.web.desk import ReviewDesk
-from anyburl.web.facts import probability_of
-from anyburl.web.lanes import BusyError
-from anyburl.web.rule_list import RuleChoice, RuleList
-from anyburl.web.wording import entity_name, relation_name
+from anyburl.tools.review import QueuedFact, ReviewLog, ReviewQueue, review_queue
+from anyburl.web.rule_list import Chosen, RuleChoice, RuleList
+from anyburl.web.templating import entity_name, relation_name
 
 MOST_DERIVED = 8
 LARGEST_SMOOTHING = 1e6
 SECONDS_TO_WAIT = 6.0
+SECONDS_TO_SEARCH = 60.0
+STACK, MOST_STACKS = 200, 32
+
+
+class BusyError(Exception):
+    """The request cannot be answered now, but can be repeated later."""
 
 
 class Explorer:
-    """A reasoner with what the pages need beside it; safe to be used by several threads."""
+    """A reasoner and the caches that pages need; safe to use from several threads."""
 
     def __init__(self, reasoner: Reasoner, *, title: str, run: Path | None = None, reviews: Path) -> None:
         self.reasoner, self.title, self.run = reasoner, title, run
         self.reviews = ReviewLog(reviews)
         self.desk = ReviewDesk(reasoner, self.reviews)
         self.rule_list = RuleList(reasoner.rules)
-        self._derived: OrderedDict[tuple[str, float], Reasoner] = OrderedDict()
+        self._derived = lru_cache(MOST_DERIVED)(self._derive)
         self._search: LabelSearch | None = None
         self._lock, self._search_lock = Lock(), Lock()
         self._relations = set(reasoner.vocabulary.relations)
@@ -53,7 +58,7 @@ class Explorer:
 
     @property
     def search(self) -> LabelSearch:
-        """The index of labels, built when it is first needed; who comes meanwhile does not wait for long."""
+        """The index of labels, built on first use; raise `BusyError` if another thread has not finished building it."""
         if not self._search_lock.acquire(timeout=SECONDS_TO_WAIT):
             raise BusyError("the search index is being built")
         try:
@@ -66,7 +71,7 @@ class Explorer:
 
     @property
     def can_search(self) -> bool:
-        """Whether the index of labels is there."""
+        """Whether the index of labels has been built."""
         return self._search is not None
 
     @property
@@ -76,22 +81,18 @@ class Explorer:
         return tuple(dict.fromkeys((self.reasoner.options.aggregation, *offered)))
 
     def ranking_by(self, aggregation: str | None, smoothing: float | None) -> Reasoner:
-        """Return a reasoner on the same index that ranks in another way."""
+        """Return a reasoner on the same index with another aggregation or smoothing; None keeps that of the run."""
         options = self.reasoner.options
-        wanted = (aggregation or options.aggregation, options.smoothing if smoothing is None else smoothing)
-        if wanted == (options.aggregation, options.smoothing):
+        aggregation = aggregation or options.aggregation
+        smoothing = options.smoothing if smoothing is None else smoothing
+        if (aggregation, smoothing) == (options.aggregation, options.smoothing):
             return self.reasoner
-        if not 0 <= wanted[1] <= LARGEST_SMOOTHING:
-            raise OptionError(f"smoothing must be from 0 to {LARGEST_SMOOTHING:,.0f}, got {wanted[1]:g}")
-        if parse_aggregation(wanted[0]).needs_model:
-            raise OptionError(f"aggregation {wanted[0]!r} needs a model: start the explorer with it")
-        with self._lock:
-            if wanted not in self._derived:
-                self._derived[wanted] = self._derive(*wanted)
-            self._derived.move_to_end(wanted)
-            while len(self._derived) > MOST_DERIVED:
-                self._derived.popitem(last=False)
-            return self._derived[wanted]
+        if not 0 <= smoothing <= LARGEST_SMOOTHING:
+            raise OptionError(f"smoothing must be from 0 to {LARGEST_SMOOTHING:,.0f}, got {smoothing:g}")
+        if parse_aggregation(aggregation).needs_model:
+            raise OptionError(f"aggregation {aggregation!r} needs a model: start the explorer with it")
+        with self._lock:  # two requests for the same ranking derive it once
+            return self._derived(aggregation, smoothing)
 
     def _derive(self, aggregation: str, smoothing: float) -> Reasoner:
         ranker = self.reasoner.ranker
@@ -102,13 +103,13 @@ class Explorer:
         return Reasoner.of(Opened(with_fallback(other), self.reasoner.dataset, {}), self.names)
 
     def entity(self, text: str) -> str:
-        """Return the label of the entity that someone means."""
+        """Return the label of an entity given by label or name."""
         label = self.names.label_of(text, self.reasoner.vocabulary.entities, "entity")
         self.reasoner.vocabulary.entity_id(label)
         return label
 
     def relation(self, text: str) -> str:
-        """Return the label of the relation that someone means: by label, by name, or as pages write it."""
+        """Return the label of a relation given by label, by name, or as pages write it."""
         label = self.names.label_of(text, self.reasoner.vocabulary.relations, "relation")
         if label not in self._relations:
             shown = [one for one in self._relations if relation_name(one, self.names) == text]
@@ -116,15 +117,33 @@ class Explorer:
         self.reasoner.vocabulary.relation_id(label)
         return label
 
-    def probability(self, relation: str, score: float) -> float | None:
-        """Return what a score means for facts of a relation; None where that is not known."""
-        return probability_of(self.reasoner, relation, score)
+    def triple(self, subject: str, relation: str, object: str) -> Fact:
+        """Return the labels of a triple given by labels or names."""
+        return self.entity(subject), self.relation(relation), self.entity(object)
+
+    def query(self, subject: str | None, relation: str, object: str | None) -> Query:
+        """Return the labels of a question given by labels or names; one of its ends is None."""
+        subject, relation, object = make_query(subject, relation, object)
+        return Query(subject and self.entity(subject), self.relation(relation), object and self.entity(object))
+
+    def choose_rules(self, filters: RuleChoice) -> tuple[RuleChoice, Chosen]:
+        """Return filters with labels instead of names, and the rules that pass them."""
+        choice = replace(
+            filters,
+            relation=filters.relation and self.relation(filters.relation),
+            contains=filters.contains and self._term(filters.contains),
+        )
+        return choice, self.rule_list.choose(choice)
+
+    def _term(self, text: str) -> str:
+        """Return the label of a relation or, if there is none of that name, of an entity."""
+        with suppress(UnknownLabelError):
+            return self.relation(text)
+        return self.entity(text)
 
     def text(self, label: str) -> str:
-        """Return what a drawing writes for a label, be it of an entity or of a relation."""
-        if label in self._relations:
-            return relation_name(label, self.names)
-        return entity_name(label, self.names)
+        """Return the text for a label in drawings, be it of an entity or of a relation."""
+        return (relation_name if label in self._relations else entity_name)(label, self.names)
 
     def common_relations(self, top: int) -> list[tuple[str, int]]:
         """Return the relations with most facts in train, and how many each has."""
@@ -136,9 +155,7 @@ class Explorer:
         ]
 
     def example_questions(self, top: int) -> list[Query]:
-        """Return questions that the rules should be able to answer: of facts that learning did not see, if there are
-        any, spread over the relations.
-        """
+        """Return questions of different relations, from facts that learning did not see if there are any."""
         dataset = self.reasoner.dataset
         table = next((split for split in (dataset.test, dataset.valid) if len(split)), dataset.train)
         _, firsts, sizes = np.unique(table.triples[:, 1], return_index=True, return_counts=True)
@@ -147,21 +164,83 @@ class Explorer:
         return [decode_query(int(subject), int(relation), dataset.vocabulary) for subject, relation in chosen[:, :2]]
 
     def warm_up(self) -> None:
-        """Do what the first readers would have to wait for."""
+        """Fill the caches that the first requests would have to wait for."""
         self.search.find("warm", top=1)
         self.rule_list.choose(RuleChoice())
         _ = self.rule_list.lattice
 
 
-LABELS = ("Amsterdam", "Berlin")
-ASKED = ("Ams", "dam", "Amstredam")
-"""The start of a label, a part of it, and one with a typing error."""
+class ReviewDesk:
+    """Predicted facts without a verdict, best first, of all relations or of one.
+
+    One thread searches for them in the background, a stack of facts per relation, so pages stay responsive.
+    """
+
+    def __init__(self, reasoner: Reasoner, log: ReviewLog) -> None:
+        self.log = log
+        self._reasoner = reasoner
+        self._stacks: dict[str | None, Future[ReviewQueue]] = {}
+        self._lock = Lock()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="anyburl-desk")
+
+    def waiting(self, relation: str | None) -> list[QueuedFact] | None:
+        """Return the facts without a verdict; None while the search runs. It starts again when all have a verdict."""
+        stack, queue = self._searched(relation)
+        facts = None if queue is None else self._unjudged(queue.facts)
+        if queue is None or facts or (queue.is_complete and not queue.facts):
+            return facts
+        self._drop(relation, stack)
+        _, queue = self._searched(relation)
+        return None if queue is None else self._unjudged(queue.facts)
+
+    def _searched(self, relation: str | None) -> tuple[Future[ReviewQueue], ReviewQueue | None]:
+        """Return a relation's search and its result, None while it runs; a failed search is repeated next time."""
+        stack = self._stack(relation)
+        if not wait([stack], SECONDS_TO_WAIT).done or stack.cancelled():
+            return stack, None
+        try:
+            return stack, stack.result()
+        except BaseException:
+            self._drop(relation, stack)
+            raise
+
+    def _stack(self, relation: str | None) -> Future[ReviewQueue]:
+        with self._lock:
+            if relation not in self._stacks:
+                while len(self._stacks) >= MOST_STACKS:
+                    self._stacks.pop(next(iter(self._stacks))).cancel()  # the oldest; no effect if it runs already
+                self._stacks[relation] = self._pool.submit(self._search, relation)
+            return self._stacks[relation]
+
+    def _drop(self, relation: str | None, stack: Future[ReviewQueue]) -> None:
+        """Forget a stack, unless another request has replaced it already."""
+        with self._lock:
+            if self._stacks.get(relation) is stack:
+                del self._stacks[relation]
+
+    def _search(self, relation: str | None) -> ReviewQueue:
+        return review_queue(self._reasoner, self.log, relation=relation, top=STACK, seconds=SECONDS_TO_SEARCH)
+
+    def _unjudged(self, facts: Sequence[QueuedFact]) -> list[QueuedFact]:
+        judged = self.log.standing()
+        return [fact for fact in facts if fact.triple not in judged]
+
+    def exported(self, suffix: str) -> bytes:
+        """Return the accepted facts as a file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"accepted{suffix}"
+            self.log.export_triples(path)
+            return path.read_bytes()
+
+    def close(self) -> None:
+        """Cancel searches that have not begun."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def warm_up_explorer(n_relations: int) -> None:
-    """Compile the kernels for data with `n_relations`, or load them."""
+    """Compile the kernels of all pages for data with `n_relations`, or load them."""
     warm_up_reasoning(n_relations, explaining=True, completing=True)
-    labels = pl.Series(LABELS)
+    labels = pl.Series(["Amsterdam", "Berlin"])
     search = LabelSearch.build(labels, labels)
-    for text in ASKED:
+    for text in ("Ams", "dam", "Amstredam"):  # the start of a label, a part of it, and a typing error
         search.find(text)

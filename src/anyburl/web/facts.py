@@ -1,11 +1,4 @@
-"""Facts about an entity or relation, in pieces that fit a page.
-
-Pages of a list.
-
-The answers to a question, as pages and the API show them.
-
-Explanations as pages show them: why, and why not.
-"""
+"""Facts, answers and explanations in the portions that pages and the API show."""
 
 from __future__ import annotations
 
@@ -30,7 +23,7 @@ Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedEnd:
     """The other end of a fact, and the splits that state it."""
 
     entity: str
@@ -38,13 +31,13 @@ class Stated:
 
 
 @dataclass(frozen=True)
-class FactGroup:
-    """The facts of an entity by one relation, in one direction; `facts` are some of `n_facts`."""
+class FactsOfRelation:
+    """The facts of an entity by one relation, some of `n_facts`; `backward`: the entity is their object."""
 
     relation: str
     backward: bool
     n_facts: int
-    facts: tuple[Stated, ...]
+    facts: tuple[StatedEnd, ...]
 
 
 class EntityFacts:
@@ -61,28 +54,28 @@ class EntityFacts:
         shifted = np.column_stack([backward[:, 1] + self._vocabulary.n_relations, backward[:, 0]])
         return np.concatenate([forward[:, 1:], shifted])
 
-    def groups(self, shown: int) -> list[FactGroup]:
-        """Return all facts by relation and direction, those with most facts first, some of each."""
-        found = [self.group(directed, 0, shown) for directed in self._directed_relations()]
-        return sorted(found, key=lambda group: (group.backward, -group.n_facts, group.relation))
+    def groups(self, shown: int) -> list[FactsOfRelation]:
+        """Return the facts by relation and direction, `shown` of each, the largest groups first."""
+        groups = [self.group(directed, 0, shown) for directed in self._directed_relations()]
+        return sorted(groups, key=lambda group: (group.backward, -group.n_facts, group.relation))
 
-    def group(self, directed: int, first: int, top: int) -> FactGroup:
-        """Return the facts by one directed relation, from place `first` on."""
+    def group(self, directed: int, first: int, top: int) -> FactsOfRelation:
+        """Return `top` facts by one directed relation, from number `first` on."""
         parts = [known_answers(self._graph, self._entity, directed)]
         parts += [held[held[:, 0] == directed, 1] for held in self._others]
         ends = np.unique(np.concatenate(parts)).astype(np.int64)
         bits = np.zeros(len(ends), np.int64)
-        for place, part in enumerate(parts):
-            bits[np.searchsorted(ends, part)] |= 1 << place
+        for bit, part in enumerate(parts):
+            bits[np.searchsorted(ends, part)] |= 1 << bit
         page = zip(ends[first : first + top].tolist(), bits[first : first + top].tolist(), strict=True)
-        stated = tuple(Stated(self._vocabulary.entity_label(end), split_names(held)) for end, held in page)
+        stated = tuple(StatedEnd(self._vocabulary.entity_label(end), split_names(held)) for end, held in page)
         relation, backward = directed % self._vocabulary.n_relations, directed >= self._vocabulary.n_relations
-        return FactGroup(self._vocabulary.relation_label(relation), backward, len(ends), stated)
+        return FactsOfRelation(self._vocabulary.relation_label(relation), backward, len(ends), stated)
 
     def _directed_relations(self) -> list[int]:
         start, end = (int(self._graph.segment_offsets[self._entity + i]) for i in (0, 1))
-        found = {int(directed) for directed in self._graph.segment_relations[start:end]}
-        return sorted(found.union(*(held[:, 0].tolist() for held in self._others)))
+        in_train = {int(directed) for directed in self._graph.segment_relations[start:end]}
+        return sorted(in_train.union(*(held[:, 0].tolist() for held in self._others)))
 
 
 @dataclass(frozen=True)
@@ -96,7 +89,7 @@ class RelationFacts:
 
 
 def relation_facts(reasoner: Reasoner, relation: str, *, first: int, top: int) -> RelationFacts:
-    """Return what the data says about a relation."""
+    """Return the counts of a relation, and `top` of its facts in train from number `first` on."""
     vocabulary, graph = reasoner.vocabulary, reasoner.ranker.graph
     number = vocabulary.relation_id(relation)
     train = reasoner.dataset.train.triples
@@ -157,30 +150,31 @@ class Ranking:
 
 
 def answer_question(reasoner: Reasoner, query: Query, *, first: int = 0, top: int, include_known: bool) -> Ranking:
-    """Return the answers from place `first` (counted from 0) on, at most `top`."""
+    """Return at most `top` answers from number `first` (counted from 0) on."""
     entity, relation = encode_query(query, reasoner.vocabulary, reasoner.names)
-    (found,) = answer_columns(
+    (columns,) = answer_columns(
         reasoner.ranker, reasoner.dataset, QueryIds.one(entity, relation), top=first + top, include_known=include_known
     )
-    return Ranking(query, tuple(candidates(reasoner, found)[first:]), int(found.n_candidates[0]), int(found.n_known[0]))
+    shown = tuple(candidates(reasoner, columns)[first:])
+    return Ranking(query, shown, int(columns.n_candidates[0]), int(columns.n_known[0]))
 
 
-def candidates(reasoner: Reasoner, found: AnswerColumns) -> list[Candidate]:
+def candidates(reasoner: Reasoner, columns: AnswerColumns) -> list[Candidate]:
     """Return rows of answers as objects."""
     vocabulary = reasoner.vocabulary
-    probabilities = _probabilities(reasoner, found.triples[:, 1], found.scores)
+    probabilities = _probabilities(reasoner, columns.triples[:, 1], columns.scores)
     return [
         Candidate(
-            rank=int(found.ranks[row]),
-            entity=vocabulary.entity_label(int(found.entities[row])),
+            rank=int(columns.ranks[row]),
+            entity=vocabulary.entity_label(int(columns.entities[row])),
             triple=vocabulary.triple_labels(*triple),
-            score=float(found.scores[row]),
+            score=float(columns.scores[row]),
             probability=probabilities[row],
-            known=split_names(int(found.known[row])),
-            rule=int(found.rules[row]) if found.rules[row] >= 0 else None,
-            n_rules=int(found.n_rules[row]),
+            known=split_names(int(columns.known[row])),
+            rule=int(columns.rules[row]) if columns.rules[row] >= 0 else None,
+            n_rules=int(columns.n_rules[row]),
         )
-        for row, triple in enumerate(found.triples.tolist())
+        for row, triple in enumerate(columns.triples.tolist())
     ]
 
 
@@ -203,7 +197,7 @@ def predicted_facts(reasoner: Reasoner, entity: str, *, top: int, per_question: 
     number, n_relations = reasoner.vocabulary.entity_id(entity), reasoner.vocabulary.n_relations
     relations = np.arange(2 * n_relations, dtype=np.int32)
     questions = QueryIds(np.full(len(relations), number, np.int32), relations)
-    found = [
+    predicted = [
         candidate
         for columns in answer_columns(
             reasoner.ranker, reasoner.dataset, questions, top=per_question, include_known=False
@@ -211,23 +205,23 @@ def predicted_facts(reasoner: Reasoner, entity: str, *, top: int, per_question: 
         for candidate in candidates(reasoner, columns)
         if not candidate.known and candidate.rule is not None
     ]
-    distinct = {candidate.triple: candidate for candidate in sorted(found, key=lambda one: one.score)}
+    distinct = {candidate.triple: candidate for candidate in sorted(predicted, key=lambda one: one.score)}
     return sorted(distinct.values(), key=lambda one: (-one.score, -one.n_rules, one.triple))[:top]
 
 
-def ask_many(reasoner: Reasoner, queries: Sequence[Query], *, top: int, include_known: bool) -> list[list[Candidate]]:
+def answer_questions(
+    reasoner: Reasoner, queries: Sequence[Query], *, top: int, include_known: bool
+) -> list[list[Candidate]]:
     """Return the best answers to each of many questions."""
     questions = encode_queries(queries, reasoner.vocabulary, reasoner.names)
-    found: list[list[Candidate]] = [[] for _ in queries]
+    answers: list[list[Candidate]] = [[] for _ in queries]
     for columns in answer_columns(reasoner.ranker, reasoner.dataset, questions, top=top, include_known=include_known):
         for number, candidate in zip(columns.questions.tolist(), candidates(reasoner, columns), strict=True):
-            found[number].append(candidate)
-    return found
+            answers[number].append(candidate)
+    return answers
 
 
-LOW = 10
-"""A candidate below this rank is asked why it is not higher."""
-
+LOW = 10  # explanations of candidates below this rank list rules that nearly fire
 N_NEAR, N_COUNTER_EXAMPLES, SECONDS = 3, 4, 0.2
 
 
@@ -252,7 +246,7 @@ class Why:
 
 
 def explain_for_page(reasoner: Reasoner, triple: Fact, *, top: int, groundings: int) -> Why:
-    """Explain a triple, and ask why it is not ranked higher if it is ranked low or not at all."""
+    """Explain a triple, with rules that nearly fire if it is ranked low or not at all."""
     explanation = reasoner.explain(triple, top=top, groundings=groundings)
     score = explanation.score or explanation.score_subject
     best = explanation.reasons[0].row if explanation.reasons else None
@@ -261,13 +255,11 @@ def explain_for_page(reasoner: Reasoner, triple: Fact, *, top: int, groundings: 
         score,
         probability_of(reasoner, triple[1], score) if explanation.n_reasons else None,
         _steps(explanation.reasons, explanation.aggregation),
-        None if best is None else _examples(reasoner, best),
+        None
+        if best is None
+        else examine_rule(reasoner.ranker, reasoner.dataset, best, top=N_COUNTER_EXAMPLES, seconds=SECONDS),
         _near_misses(reasoner, explanation),
     )
-
-
-def _examples(reasoner: Reasoner, row: int) -> RuleExamples:
-    return examine_rule(reasoner.ranker, reasoner.dataset, row, top=N_COUNTER_EXAMPLES, seconds=SECONDS)
 
 
 def _near_misses(reasoner: Reasoner, explanation: Explanation) -> tuple[NearMiss, ...]:
@@ -278,13 +270,13 @@ def _near_misses(reasoner: Reasoner, explanation: Explanation) -> tuple[NearMiss
 
 
 def _steps(reasons: Sequence[Reason], aggregation: str) -> tuple[Step, ...]:
-    """Return what the score is after each rule; None where rules are not simply combined."""
+    """Return the score after each rule; None where a model combines them."""
     if aggregation == "tuned":
         return tuple(Step(reason, None) for reason in reasons)
     counted, left = parse_aggregation(aggregation).n_counted, 1.0
     steps = []
-    for place, reason in enumerate(reasons):
-        if counted is None or place < counted:
+    for i, reason in enumerate(reasons):
+        if counted is None or i < counted:
             left *= 1 - reason.confidence
         steps.append(Step(reason, 1 - left))
     return tuple(steps)

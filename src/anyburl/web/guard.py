@@ -1,9 +1,6 @@
-"""Access control: the Host header, the token, the origin of writes, the size of bodies, and security headers.
+"""Access control: the Host header, tokens, the origin of writes, the size of bodies, and security headers.
 
-Whatever a request is judged by comes from the ASGI scope. `request.url` is not used: it is put together from the Host
-header, so its path is what the client wants it to be.
-
-Form protection: a token in the form and in a cookie, which requests from other sites lack.
+Decisions use the ASGI scope, never `request.url`: clients choose that, since it is made from the Host header.
 """
 
 from __future__ import annotations
@@ -39,16 +36,16 @@ SECURITY_HEADERS = {
     "X-Frame-Options": "DENY",
 }
 AUTHORITY = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
-"""A host name or address and perhaps a port: nothing of it can be read as a path, a query or a user name."""
+"""A host name or address, perhaps with a port; no path, query or user name."""
 
 
 def token_digest(token: str) -> str:
-    """Return what the cookie holds: the token itself never leaves the form."""
+    """Return the digest of the token for the cookie, which never holds the token itself."""
     return hashlib.sha256(f"anyburl explorer {token}".encode()).hexdigest()
 
 
 class Guard:
-    """Wraps the application."""
+    """ASGI middleware that refuses requests or passes them on, and adds security headers."""
 
     def __init__(self, app: ASGIApp, options: ServeOptions) -> None:
         self._app, self._options = app, options
@@ -59,7 +56,7 @@ class Guard:
         self._digest = None if options.token is None else token_digest(options.token)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or pass it on; either way, browsers get the headers."""
+        """Refuse a request, or pass it on; the headers are added either way."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -95,12 +92,12 @@ class Guard:
             return PlainTextResponse("Requests from other sites are refused.", 403)
         if int_or(headers.get("content-length"), 0) > self._options.largest_body:
             return PlainTextResponse(self._too_large(), 413)
-        if not self._is_let_in(request):
+        if not self._is_authorised(request):
             return _ask_for_token(request)
         return None
 
     def _is_our_host(self, headers: Headers) -> bool:
-        """Whether a page of this name can be ours: another name that leads here is an attack (DNS rebinding)."""
+        """Whether the Host header names this server: another name that resolves to it is an attack (DNS rebinding)."""
         hosts = headers.getlist("host")
         name = host_name(hosts[0]) if len(hosts) == 1 else None
         return name is not None and (name in self._hosts or (self._is_wide and _is_address(name)))
@@ -111,11 +108,9 @@ class Guard:
         origin = headers.get("origin")
         return origin is None or origin_host(origin) == headers["host"].lower()
 
-    def _is_let_in(self, request: Request) -> bool:
+    def _is_authorised(self, request: Request) -> bool:
         path = path_of(request)
-        if self._digest is None or self._options.token is None:
-            return True
-        if path == OPEN_PATH or path.startswith(OPEN_FOLDER):
+        if self._digest is None or self._options.token is None or path == OPEN_PATH or path.startswith(OPEN_FOLDER):
             return True
         cookie = request.cookies.get(TOKEN_COOKIE, "")
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
@@ -124,7 +119,7 @@ class Guard:
         return hmac.compare_digest(cookie.encode(), self._digest.encode())
 
     def _limited(self, receive: Receive) -> Receive:
-        """Count the bytes that come in."""
+        """Return `receive` with a limit on the bytes of the body."""
         seen = 0
 
         async def counted() -> Message:
@@ -148,32 +143,32 @@ def _ask_for_token(request: Request) -> Response:
 
 
 def path_of(request: Request) -> str:
-    """Return the path that was asked for, decoded: the one that routes are chosen by."""
+    """Return the decoded path, by which routes are chosen."""
     path: str = request.scope["path"]
     return path
 
 
 def address_of(request: Request) -> str:
-    """Return the path and the query that were asked for, as they stand in an address of this site."""
+    """Return the path and the query, encoded as in an address of this site."""
     query = request.scope["query_string"].decode("latin-1")
     return quote(path_of(request)) + (f"?{query}" if query else "")
 
 
 def host_name(host: str) -> str | None:
     """Return the name or address in a Host header, without brackets and port; None if it is not one."""
-    found = AUTHORITY.fullmatch(host)
-    return found["name"].strip("[]").lower() if found else None
+    match = AUTHORITY.fullmatch(host)
+    return match["name"].strip("[]").lower() if match else None
 
 
 def origin_host(origin: str) -> str | None:
-    """Return what the Host header of a request to an origin is; None if it is not the origin of a web page."""
+    """Return the Host header that belongs to an origin; None if it is not the origin of a web page."""
     scheme, separator, authority = origin.lower().partition("://")
     is_web = scheme in ("http", "https") and separator and AUTHORITY.fullmatch(authority)
     return authority if is_web else None
 
 
 def inside(address: str) -> str:
-    """Return an address on this site: the one given, or the first page where that one may lead elsewhere."""
+    """Return the address if it is on this site, otherwise that of the home page."""
     is_path = address.startswith("/") and not address.startswith(("//", "/\\"))
     return address if is_path and not any(ord(sign) < 33 or ord(sign) == 127 for sign in address) else "/"
 
@@ -187,24 +182,23 @@ def _is_address(name: str) -> bool:
 
 
 def int_or(text: str | None, otherwise: int) -> int:
-    """Return a whole number; `otherwise` where there is none."""
+    """Parse a whole number; return `otherwise` if it is not one."""
     return int(text[:18]) if text and text.isascii() and text.isdigit() else otherwise
 
 
-COOKIE = "anyburl_form"
-FIELD = "form_token"
-LONGEST_FORM = 200_000
-MOST_FIELDS = 20
+# Forms hold a token that a cookie repeats; requests from other sites cannot know it.
+COOKIE, FIELD = "anyburl_form", "form_token"
+LONGEST_FORM, MOST_FIELDS = 200_000, 20
 
 
 def form_token(request: Request) -> str:
-    """Return the reader's token, a new one if there is none."""
+    """Return the form token of a browser, a new one if it has none."""
     given = request.cookies.get(COOKIE, "")
     return given if len(given) == 43 and given.isascii() else secrets.token_urlsafe(32)
 
 
 def set_form_token(response: Response, token: str) -> Response:
-    """Give the reader the token that the page's forms hold."""
+    """Set the cookie with the token that the page's forms hold."""
     response.set_cookie(COOKIE, token, httponly=True, samesite="strict", path="/")
     return response
 

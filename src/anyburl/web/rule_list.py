@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 from threading import Lock
 from typing import Literal
 
@@ -18,13 +18,13 @@ from anyburl.rules.ruleset import RuleSet
 ORDERS = ("confidence", "support", "value", "predictions")
 Sort = Literal["confidence", "support", "value", "predictions"]
 SMOOTHING = 5.0
-MOST_KEPT = 64
+MOST_CACHED = 64
 MOST_LISTED = 5_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class RuleChoice:
-    """Which rules, and which come first; labels as the data has them."""
+    """Filters of rules, and their order; labels as the data has them."""
 
     relation: str | None = None
     type: str | None = None
@@ -41,43 +41,31 @@ class RuleChoice:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The best of the rules that were chosen, best first, and how many there are."""
+    """The rows of the best rules that pass, best first, and how many rules pass."""
 
     rows: NDArray[np.int64]
     n_matching: int
 
 
 class RuleList:
-    """Answers choices of rules; those made last are kept."""
+    """Filters and sorts rules; the latest lists are cached."""
 
     def __init__(self, rules: RuleSet) -> None:
         self.rules = rules
-        self._kept: OrderedDict[RuleChoice, Chosen] = OrderedDict()
-        self._lock, self._indexing = Lock(), Lock()
+        self.choose = lru_cache(MOST_CACHED)(self._choose)
+        self._indexing = Lock()
         self._lattice: RuleLattice | None = None
 
     @property
     def lattice(self) -> RuleLattice:
-        """The rules by their heads, indexed when that is first needed."""
+        """The rules by their heads, indexed on first use."""
         with self._indexing:
             if self._lattice is None:
                 self._lattice = RuleLattice.build(self.rules)
             return self._lattice
 
-    def choose(self, choice: RuleChoice) -> Chosen:
-        """Return the rules that a choice means."""
-        with self._lock:
-            if choice in self._kept:
-                self._kept.move_to_end(choice)
-                return self._kept[choice]
-        found = self._find(choice)
-        with self._lock:
-            self._kept[choice] = found
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
-        return found
-
-    def _find(self, choice: RuleChoice) -> Chosen:
+    def _choose(self, choice: RuleChoice) -> Chosen:
+        """Return the best rules that pass the filters."""
         rows = self._matching(choice)
         part = self.rules if rows is None else self.rules.take(rows)
         best = selection.best_rows(part, MOST_LISTED, choice.sort, SMOOTHING)

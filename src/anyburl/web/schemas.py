@@ -1,36 +1,80 @@
-"""The types that the API sends and accepts; its OpenAPI document is made from them.
-
-Objects as the API sends them.
-"""
+"""What requests may contain and what the API returns; its OpenAPI document is made from these types."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from fastapi import Depends, Path, Query
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import RuleType
 from anyburl.tools.review import Review
-from anyburl.web.facts import Candidate
-from anyburl.web.parameters import LIMITS
+from anyburl.web.facts import Candidate, FactsOfRelation
+from anyburl.web.options import ServeOptions
+from anyburl.web.rule_list import RuleChoice, Sort
+
+LIMITS = ServeOptions()
+LONGEST_SEARCH = 500
+
+Blank = BeforeValidator(lambda value: None if isinstance(value, str) and not value.strip() else value)
+"""Empty form fields count as absent."""
 
 LabelText = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.longest_text)]
 NoteText = Annotated[str, StringConstraints(max_length=LIMITS.longest_text)]
 Triple = Annotated[list[str], Field(min_length=3, max_length=3)]
+TypeName = Literal["B", "Uc", "Ud", "Z"]
+_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+Label = Annotated[str, Query(min_length=1, max_length=LIMITS.longest_text, examples=["France"])]
+OptionalLabel = Annotated[NoteText | None, Blank, Query()]
+Text = Annotated[str, Query(max_length=LONGEST_SEARCH, description="what to look for")]
+Page = Annotated[int, Query(ge=1, le=LIMITS.deepest_row, description="counted from 1")]
+Top = Annotated[int, Query(ge=1, le=LIMITS.largest_page)]
+Offset = Annotated[int, Query(ge=0, le=LIMITS.deepest_row)]
+Aggregation = Annotated[
+    Annotated[str, Field(max_length=40)] | None, Blank, Query(description="max, noisy-or or noisy-or-top:H")
+]
+Smoothing = Annotated[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None, Blank, Query()]
+Known = Annotated[bool, Query(description="whether answers that train states are among the answers")]
+RuleRow = Annotated[int, Path(ge=0, lt=1 << 31)]
+
+
+async def _rule_filters(
+    relation: OptionalLabel = None,
+    type: Annotated[TypeName | None, Blank, Query()] = None,
+    length: Annotated[Annotated[int, Field(ge=0, le=10)] | None, Blank, Query()] = None,
+    min_confidence: Annotated[_Share | None, Blank, Query()] = None,
+    min_support: Annotated[Annotated[int, Field(ge=0, lt=1 << 31)] | None, Blank, Query()] = None,
+    contains: OptionalLabel = None,
+    sort: Annotated[Sort, Query(description="highest first; value is support times confidence")] = "confidence",
+) -> RuleChoice:
+    return RuleChoice(
+        relation=relation,
+        type=type,
+        length=length,
+        min_confidence=min_confidence,
+        min_support=min_support,
+        contains=contains,
+        sort=sort,
+    )
+
+
+RuleFilters = Annotated[RuleChoice, Depends(_rule_filters)]
+"""The filters in an address; labels may be names, which `Explorer.choose_rules` replaces."""
 
 
 class Error(BaseModel):
-    """Why there is no answer; of an unknown label, labels like it."""
+    """Why there is no answer; for an unknown label, similar labels."""
 
     error: str
     suggestions: list[str] = []
 
 
 class Found(BaseModel):
-    """An entity or a relation that is called like what was looked for."""
+    """An entity or a relation whose label or name matches."""
 
     label: str
     name: str
@@ -40,22 +84,6 @@ class Found(BaseModel):
 
 class SearchResult(BaseModel):
     found: list[Found]
-
-
-class StatedEnd(BaseModel):
-    """The other end of a fact, and the splits that state it."""
-
-    entity: str
-    splits: list[str]
-
-
-class FactsOfRelation(BaseModel):
-    """The facts of an entity by one relation; `backward`: the entity is their object."""
-
-    relation: str
-    backward: bool
-    n_facts: int
-    facts: list[StatedEnd]
 
 
 class Predicted(BaseModel):
@@ -125,7 +153,7 @@ class BatchResult(BaseModel):
 class RuleResult(BaseModel):
     row: int
     rule: str
-    type: Literal["B", "Uc", "Ud", "Z"]
+    type: TypeName
     predictions: int
     support: int
     confidence: float
@@ -169,27 +197,17 @@ class ReviewResult(BaseModel):
 
 
 def candidates_json(reasoner: Reasoner, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """Return answers, with their best rules as text; None for those that no rule predicts."""
-    rows = {candidate.rule for candidate in candidates}
-    texts = {row: None if row is None else str(reasoner.rules.rule(row)) for row in rows}
+    """Return answers (`Predicted`), with their best rules as text."""
+    rows = {candidate.rule for candidate in candidates if candidate.rule is not None}
+    texts = {row: str(reasoner.rules.rule(row)) for row in rows}
     return [
-        {
-            "rank": candidate.rank,
-            "entity": candidate.entity,
-            "triple": list(candidate.triple),
-            "score": candidate.score,
-            "probability": candidate.probability,
-            "known": list(candidate.known),
-            "rule": candidate.rule,
-            "rule_text": texts[candidate.rule],
-            "n_rules": candidate.n_rules,
-        }
+        {**vars(candidate), "rule_text": None if candidate.rule is None else texts[candidate.rule]}
         for candidate in candidates
     ]
 
 
 def rule_json(rules: RuleSet, row: int) -> dict[str, Any]:
-    """Return one rule."""
+    """Return one rule (`RuleResult`)."""
     one = rules.slice(row, row + 1)
     return {
         "row": row,
@@ -203,11 +221,5 @@ def rule_json(rules: RuleSet, row: int) -> dict[str, Any]:
 
 
 def review_json(review: Review) -> dict[str, Any]:
-    """Return one judgement."""
-    return {
-        "triple": list(review.triple),
-        "verdict": review.verdict,
-        "note": review.note,
-        "reader": review.reader,
-        "time": str(review.time),
-    }
+    """Return one judgement (`Reviewed`)."""
+    return {name: getattr(review, name) for name in Reviewed.model_fields}

@@ -1,7 +1,4 @@
-"""The server: uvicorn with h11, and limits on what a client may send and how long it may take.
-
-All of this comes before the application, so it holds for clients without a token as well.
-"""
+"""The server: uvicorn with h11, and limits on the size and duration of requests, which hold without a token as well."""
 
 from __future__ import annotations
 
@@ -47,24 +44,24 @@ def serve(explorer: Explorer, options: ServeOptions, listener: socket.socket) ->
 
 
 class TimedConnection(H11Protocol):
-    """One connection; it is closed if the client does not send a request to its end, or does not take the response.
+    """A connection that is closed if the client does not finish a request, or does not read the response.
 
     uvicorn closes connections that are idle after a response, but waits without end for the first byte of a connection,
     for the rest of a request and for a client that reads nothing. The head and the body of a request have `seconds`
-    each, counted from their first byte, however the bytes drip in.
+    each, counted from their first byte, however slowly the rest arrives.
     """
 
     seconds = 0.0
     _awaited: tuple[object, ...] | None = None
-    _sending: asyncio.TimerHandle | None = None  # until the client has to be done with what it sends
-    _taking: asyncio.TimerHandle | None = None  # until it has to have taken what it was sent
+    _sending: asyncio.TimerHandle | None = None  # when the request has to be complete
+    _taking: asyncio.TimerHandle | None = None  # when the client has to have read the response
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch()
 
     def handle_events(self) -> None:
-        """Take in what has been sent; called with every piece, and after each response."""
+        """Process received bytes; called with every piece, and after each response."""
         super().handle_events()
         self._watch()
 
@@ -84,7 +81,7 @@ class TimedConnection(H11Protocol):
         super().resume_writing()
 
     def _watch(self) -> None:
-        """Start the clock when the client has something to send, and stop it when that is here."""
+        """Start a timer when the client has to send something, and cancel it when that has arrived."""
         awaited = None
         if self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing():
             awaited = (self.conn.their_state, self._is_half_sent, self.cycle)

@@ -1,42 +1,90 @@
-"""`Site`: what every page is rendered with, and how responses are sent.
-
-A cache of responses by address; rules and data do not change while they are served.
-"""
+"""`Site`: renders pages and JSON in threads, and caches them; rules and data do not change while they are served."""
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import hashlib
 import json
 import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import partial
+from threading import Event
+from typing import Annotated, Any, ParamSpec, TypeVar, cast
 
 from fastapi import Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from anyburl.web.explorer import Explorer
+from anyburl.base.machine import available_cores
+from anyburl.web.explorer import BusyError, Explorer
 from anyburl.web.guard import address_of, path_of
-from anyburl.web.lanes import Lane, Lanes
 from anyburl.web.options import ServeOptions
 from anyburl.web.templating import make_environment
 
+HTML, JSON = "text/html; charset=utf-8", "application/json"
 MOST_BYTES = 48_000_000
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Context = dict[str, Any]
+
+
+class Lane:
+    """A thread pool with a bounded queue and a time limit per request.
+
+    A thread cannot be stopped, so work counts until its thread is done, also after its request has timed out.
+    anyio's `CapacityLimiter` would free the slot at the time-out, and threads would pile up.
+    """
+
+    def __init__(self, name: str, threads: int, most_waiting: int, seconds: float) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"anyburl-{name}")
+        self._most, self._seconds, self._under_way = threads + most_waiting, seconds, 0
+
+    async def run(self, work: Callable[P, R], *args: P.args, **keywords: P.kwargs) -> R:
+        """Return what `work` returns; raise `BusyError` if the queue is full or the time is up."""
+        if self._under_way >= self._most:
+            raise BusyError("too many readers are waiting")
+        has_gone = Event()
+        call = partial(contextvars.copy_context().run, partial(work, *args, **keywords))
+        future = self.begin(lambda: None if has_gone.is_set() else call())
+        try:
+            return cast("R", await asyncio.wait_for(asyncio.shield(future), self._seconds))
+        except TimeoutError as error:
+            raise BusyError(f"this took longer than {self._seconds:g} seconds") from error
+        finally:
+            has_gone.set()
+
+    def begin(self, work: Callable[[], R]) -> asyncio.Future[R]:
+        """Queue work, whatever the length of the queue."""
+        self._under_way += 1
+        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        future.add_done_callback(self._count_down)
+        return future
+
+    def _count_down(self, future: asyncio.Future[R]) -> None:
+        self._under_way -= 1
+        if not future.cancelled():
+            future.exception()  # marks it as retrieved, though the request may have timed out
+
+    def close(self) -> None:
+        """Cancel work that has not begun."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(frozen=True)
 class CachedResponse:
-    """One answer, ready to be sent."""
+    """The body of a response, with its ETag."""
 
     body: bytes
     media_type: str
     tag: str
 
     def response(self, request: Request) -> Response:
-        """Return it, or only that the browser has it already."""
+        """Return the response, or 304 if the browser has it already."""
         headers = {"ETag": self.tag, "Cache-Control": "private, no-cache"}
         if request.headers.get("if-none-match") == self.tag:
             return Response(status_code=304, headers=headers)
@@ -44,12 +92,12 @@ class CachedResponse:
 
 
 def tagged_response(body: bytes, media_type: str) -> CachedResponse:
-    """Return an answer with its tag."""
+    """Return a response with its ETag."""
     return CachedResponse(body, media_type, f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"')
 
 
 class PageCache:
-    """The answers used last, up to a number of bytes; what two readers ask at once is computed once."""
+    """The responses used last, up to a number of bytes; two requests for the same address compute it once."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most, self._bytes = most_bytes, 0
@@ -57,7 +105,7 @@ class PageCache:
         self._under_way: dict[str, asyncio.Future[CachedResponse]] = {}
 
     async def get(self, key: str, compute: Callable[[], Awaitable[CachedResponse]]) -> CachedResponse:
-        """Return the answer of an address, computed now if it is not there."""
+        """Return the response of an address, computed if it is not cached."""
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
@@ -72,26 +120,19 @@ class PageCache:
         if done.cancelled() or done.exception() is not None:
             return
         self._kept[key] = done.result()
-        self._bytes += _size(key, done.result())
+        self._bytes += len(key) + len(done.result().body)
         while self._bytes > self._most and len(self._kept) > 1:
-            self._bytes -= _size(*self._kept.popitem(last=False))
-
-
-def _size(key: str, kept: CachedResponse) -> int:
-    return len(key) + len(kept.body)
-
-
-HTML, JSON = "text/html; charset=utf-8", "application/json"
-
-Context = dict[str, Any]
+            oldest, response = self._kept.popitem(last=False)
+            self._bytes -= len(oldest) + len(response.body)
 
 
 class Site:
-    """The explorer, its templates, threads and finished pages."""
+    """The explorer, its templates, the cache, and threads for work of milliseconds (`quick`) and seconds (`slow`)."""
 
     def __init__(self, explorer: Explorer, options: ServeOptions) -> None:
         self.explorer, self.options = explorer, options
-        self.lanes = Lanes(options.most_waiting, options.seconds)
+        self.quick = Lane("quick", available_cores() + 2, options.most_waiting, options.seconds)
+        self.slow = Lane("slow", available_cores() + 1, max(1, options.most_waiting // 4), options.seconds)
         self._cache, self._environment = PageCache(), make_environment(explorer)
 
     def render(self, template: str, context: Context) -> bytes:
@@ -105,33 +146,34 @@ class Site:
     async def page(
         self, request: Request, template: str, make: Callable[[], Context], lane: Lane | None = None
     ) -> Response:
-        """Return a page that is the same as long as its address is; `make` computes what it shows, in a thread."""
+        """Return a page, cached by its address; `make` computes its context in a thread."""
 
         def compute() -> CachedResponse:
             return tagged_response(self.render(template, {"path": path_of(request), **make()}), HTML)
 
-        return await self._kept(request, compute, lane)
+        return await self._cached(request, compute, lane)
 
     async def answer(self, request: Request, make: Callable[[], Any], lane: Lane | None = None) -> Response:
-        """Return JSON that is the same as long as its address is."""
-        return await self._kept(request, lambda: tagged_response(to_json(make()), JSON), lane)
+        """Return JSON, cached by its address."""
+        return await self._cached(request, lambda: tagged_response(to_json(make()), JSON), lane)
 
     async def answer_once(self, make: Callable[[], Any], lane: Lane | None = None) -> Response:
         """Return JSON that is computed on every request."""
-        return Response(await (lane or self.lanes.quick).run(lambda: to_json(make())), media_type=JSON)
+        return Response(await (lane or self.quick).run(lambda: to_json(make())), media_type=JSON)
 
-    async def _kept(self, request: Request, compute: Callable[[], CachedResponse], lane: Lane | None) -> Response:
-        kept = await self._cache.get(address_of(request), lambda: (lane or self.lanes.quick).run(compute))
-        return kept.response(request)
+    async def _cached(self, request: Request, compute: Callable[[], CachedResponse], lane: Lane | None) -> Response:
+        cached = await self._cache.get(address_of(request), lambda: (lane or self.quick).run(compute))
+        return cached.response(request)
 
     def close(self) -> None:
         """End the threads."""
-        self.lanes.close()
+        self.quick.close()
+        self.slow.close()
         self.explorer.desk.close()
 
 
 def to_json(value: Any) -> bytes:
-    """Return JSON in UTF-8; what is not a number becomes null."""
+    """Return JSON in UTF-8; NaN and infinities become null."""
     return json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 

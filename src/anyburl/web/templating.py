@@ -1,16 +1,11 @@
-"""Pages from templates; labels are always text.
-
-Frequent pieces of pages, such as links to labels, facts and rules, rendered once and cached.
-
-Template macros could do the same, but a page of answers has hundreds of these pieces.
-"""
+"""Jinja templates, and the pieces of HTML that pages repeat: links to labels, facts and rules, all escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -20,95 +15,108 @@ from anyburl import __version__
 from anyburl.data.names import Names
 from anyburl.reasoning.explanation.record import Fact, OpenFact
 from anyburl.reasoning.explanation.render import contribution_text, no_rule_text
-from anyburl.rules.rule import Rule
+from anyburl.rules.rule import Atom, Constant, Rule, Term
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import RuleType
-from anyburl.web.explorer import Explorer
-from anyburl.web.wording import TYPES, AtomTerm, AtomWords, entity_name, relation_name, rule_words
 
-MOST_KEPT = 1 << 14
-LONGEST_KEPT = 300
+if TYPE_CHECKING:
+    from anyburl.web.explorer import Explorer
+
+FOLDER = Path(__file__).parent
+TYPES = {
+    "B": "binary: how two entities are connected",
+    "Uc": "unary with a constant: what follows from a certain fact",
+    "Ud": "unary, dangling: what follows from any fact of a kind",
+    "Z": "without a body: true of many",
+}
+MOST_CACHED = 1 << 14
+LONGEST_CACHED = 300
+BAR = 72
 SOMETHING = Markup("<var>something</var>")
 
 
+def entity_name(label: str, names: Names) -> str:
+    """Return the name of an entity, or its label if it has none."""
+    return str(names.get(label))
+
+
+def relation_name(label: str, names: Names) -> str:
+    """Return the name of a relation; without one, the last word of a path such as /location/location/contains."""
+    if label in names:
+        return names[label]
+    steps = [_last_word(step) for step in label.split("./")] if label.startswith("/") else [_last_word(label)]
+    return ", ".join(dict.fromkeys(steps)).replace("_", " ").strip() or label
+
+
+def _last_word(path: str) -> str:
+    """Return what follows the last slash or number sign; all of the path if that would be empty."""
+    for sign in ("#", "/"):
+        before, _, after = path.rstrip(sign).rpartition(sign)
+        if before and after:
+            return after
+    return path
+
+
 class Fragments:
-    """Turns labels, facts and rules into HTML; what they hold is escaped."""
+    """Turns labels, facts and rules into HTML.
+
+    The results are cached, which template macros cannot do: a page of answers has hundreds of these pieces.
+    """
 
     def __init__(self, rules: RuleSet, names: Names) -> None:
         self._rules, self._names = rules, names
-        self._kept_entity = lru_cache(MOST_KEPT)(self._entity)
-        self._kept_relation = lru_cache(MOST_KEPT)(self._relation)
-        self.rule_row = lru_cache(MOST_KEPT)(self._rule_row)
+        self._cached_link = lru_cache(2 * MOST_CACHED)(self._link)
+        self.rule_row = lru_cache(MOST_CACHED)(lambda row: self.rule(self._rules.rule(row)))
 
     def entity(self, label: str) -> Markup:
         """Return an entity as a link to its page."""
-        return (self._kept_entity if len(label) <= LONGEST_KEPT else self._entity)(label)
+        return (self._cached_link if len(label) <= LONGEST_CACHED else self._link)("entity", label)
 
     def relation(self, label: str) -> Markup:
         """Return a relation as a link to its page."""
-        return (self._kept_relation if len(label) <= LONGEST_KEPT else self._relation)(label)
+        return (self._cached_link if len(label) <= LONGEST_CACHED else self._link)("relation", label)
 
-    def fact(self, fact: Fact) -> Markup:
-        """Return a fact: subject, relation, object."""
-        return self.open_fact(fact)
-
-    def open_fact(self, fact: OpenFact) -> Markup:
-        """Return a fact that may lack an end."""
+    def fact(self, fact: OpenFact) -> Markup:
+        """Return subject, relation and object; an end that is None reads "something"."""
         subject, relation, object = fact
         ends = [SOMETHING if label is None else self.entity(label) for label in (subject, object)]
         return ends[0] + " " + self.relation(relation) + " " + ends[1]
 
     def facts(self, facts: Iterable[Fact]) -> Markup:
-        """Return facts that hold together."""
-        return Markup('<span class="glue"> and </span>').join(
-            Markup('<span class="fact">') + self.fact(fact) + Markup("</span>") for fact in facts
-        )
+        """Return facts joined by "and"."""
+        wrapped = Markup('<span class="fact">{}</span>')
+        return Markup('<span class="glue"> and </span>').join(wrapped.format(self.fact(fact)) for fact in facts)
 
     def rule(self, rule: Rule) -> Markup:
-        """Return a rule in words."""
-        words = rule_words(rule, self._names)
-        body = [
-            Markup(' <span class="glue">{}</span> ').format("and" if place else "if") + self._atom(atom)
-            for place, atom in enumerate(words.body)
-        ]
-        head = Markup('<span class="rule"><span class="head">') + self._atom(words.head) + Markup("</span>")
-        return head + Markup("").join(body or [Markup(' <span class="glue">always</span>')]) + Markup("</span>")
+        """Return a rule as a sentence."""
+        glue = Markup(' <span class="glue">{}</span>')
+        body = [glue.format("and" if i else "if") + " " + self._atom(atom) for i, atom in enumerate(rule.body)]
+        head = Markup('<span class="rule"><span class="head">{}</span>').format(self._atom(rule.head))
+        return head + Markup("").join(body or [glue.format("always")]) + Markup("</span>")
 
-    def _rule_row(self, row: int) -> Markup:
-        """Return the rule at a row."""
-        return self.rule(self._rules.rule(row))
-
-    def _atom(self, atom: AtomWords) -> Markup:
+    def _atom(self, atom: Atom) -> Markup:
+        """Return an atom; `self` is written as the other argument, which it stands for."""
+        subject, object = (
+            self._term(other if isinstance(term, Constant) and term.is_self else term)
+            for term, other in ((atom.subject, atom.object), (atom.object, atom.subject))
+        )
         relation = Markup(' <span class="relation" title="{}"><bdi>{}</bdi></span> ')
-        shown = relation.format(atom.relation_label, atom.relation)
-        return Markup('<span class="atom">') + self._term(atom.subject) + shown + self._term(atom.object) + END
+        shown = relation.format(atom.relation, relation_name(atom.relation, self._names))
+        return Markup('<span class="atom">') + subject + shown + object + Markup("</span>")
 
-    def _term(self, part: AtomTerm) -> Markup:
-        return Markup(f"<var>{escape(part.text)}</var>") if part.label is None else self.entity(part.label)
+    def _term(self, term: Term) -> Markup:
+        return self.entity(term.label) if isinstance(term, Constant) else Markup("<var>{}</var>").format(str(term))
 
-    def _entity(self, label: str) -> Markup:
-        return _link("entity", label, entity_name(label, self._names))
-
-    def _relation(self, label: str) -> Markup:
-        return _link("relation", label, relation_name(label, self._names))
-
-
-END = Markup("</span>")
-
-
-def _link(kind: str, label: str, text: str) -> Markup:
-    address = urlencode({"label": label})
-    return Markup(
-        f'<a class="{kind}" href="/{kind}?{escape(address)}" title="{escape(label)}"><bdi>{escape(text)}</bdi></a>'
-    )
-
-
-FOLDER = Path(__file__).parent
-BAR = 72
+    def _link(self, kind: str, label: str) -> Markup:
+        text = (entity_name if kind == "entity" else relation_name)(label, self._names)
+        address = urlencode({"label": label})
+        return Markup(
+            f'<a class="{kind}" href="/{kind}?{escape(address)}" title="{escape(label)}"><bdi>{escape(text)}</bdi></a>'
+        )
 
 
 def make_environment(explorer: Explorer) -> Environment:
-    """Return the templates with what all of them use."""
+    """Return the templates with the filters and functions that they use."""
     names, fragments = explorer.names, Fragments(explorer.reasoner.rules, explorer.names)
     environment = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
@@ -131,7 +139,6 @@ def make_environment(explorer: Explorer) -> Environment:
         link_entity=fragments.entity,
         link_relation=fragments.relation,
         link_fact=fragments.fact,
-        link_open_fact=fragments.open_fact,
         link_facts=fragments.facts,
         rule_words=fragments.rule,
         rule_row=fragments.rule_row,
@@ -147,7 +154,7 @@ def make_environment(explorer: Explorer) -> Environment:
 
 
 def url(path: str, **parameters: Any) -> str:
-    """Return an address; what is None is left out."""
+    """Return an address with those parameters that are not None or empty."""
     given = {name: value for name, value in parameters.items() if value is not None and value != ""}
     return f"{path}?{urlencode(given)}" if given else path
 

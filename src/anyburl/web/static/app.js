@@ -12,7 +12,7 @@ function address(kind, label) {
 class Suggestions {
   constructor(input) {
     this.input = input;
-    this.found = [];
+    this.matches = [];
     this.chosen = -1;
     const box = document.createElement("div");
     box.className = "suggesting";
@@ -39,31 +39,31 @@ class Suggestions {
   async ask() {
     const q = this.input.value.trim();
     if (!q || q === "?" || q.length > 200) return this.close();
-    const asked = new URLSearchParams({ q, top: SUGGESTIONS });
-    if (this.input.dataset.suggest !== "any") asked.set("kind", this.input.dataset.suggest);
+    const parameters = new URLSearchParams({ q, top: SUGGESTIONS });
+    if (this.input.dataset.suggest !== "any") parameters.set("kind", this.input.dataset.suggest);
     this.abort?.abort();
     this.abort = new AbortController();
     try {
-      const response = await fetch(`/api/search?${asked}`, { signal: this.abort.signal });
+      const response = await fetch(`/api/search?${parameters}`, { signal: this.abort.signal });
       if (response.ok) this.show((await response.json()).found);
     } catch (error) {
       if (error.name !== "AbortError") this.close();
     }
   }
 
-  show(found) {
+  show(matches) {
     if (document.activeElement !== this.input) return;
-    this.found = found;
+    this.matches = matches;
     this.chosen = -1;
-    this.list.replaceChildren(...found.map((match, place) => this.option(match, place)));
-    this.list.hidden = !found.length;
-    this.input.setAttribute("aria-expanded", String(found.length > 0));
+    this.list.replaceChildren(...matches.map((match, index) => this.option(match, index)));
+    this.list.hidden = !matches.length;
+    this.input.setAttribute("aria-expanded", String(matches.length > 0));
     this.input.removeAttribute("aria-activedescendant");
   }
 
-  option(match, place) {
+  option(match, index) {
     const item = document.createElement("li");
-    item.id = `${this.list.id}-${place}`;
+    item.id = `${this.list.id}-${index}`;
     item.setAttribute("role", "option");
     item.setAttribute("aria-selected", "false");
     const name = document.createElement("bdi");
@@ -86,22 +86,22 @@ class Suggestions {
     if (this.list.hidden) return;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
-      const n = this.found.length;
+      const n = this.matches.length;
       this.choose((this.chosen + (event.key === "ArrowDown" ? 1 : n + (this.chosen < 0 ? 0 : -1))) % n);
     } else if (event.key === "Enter" && this.chosen >= 0) {
       event.preventDefault();
-      this.take(this.found[this.chosen]);
+      this.take(this.matches[this.chosen]);
     } else if (event.key === "Escape") {
       event.preventDefault();
       this.close();
     }
   }
 
-  choose(place) {
-    this.chosen = place;
-    [...this.list.children].forEach((item, i) => item.setAttribute("aria-selected", String(i === place)));
-    this.input.setAttribute("aria-activedescendant", this.list.children[place].id);
-    this.list.children[place].scrollIntoView({ block: "nearest" });
+  choose(index) {
+    this.chosen = index;
+    [...this.list.children].forEach((item, i) => item.setAttribute("aria-selected", String(i === index)));
+    this.input.setAttribute("aria-activedescendant", this.list.children[index].id);
+    this.list.children[index].scrollIntoView({ block: "nearest" });
   }
 
   take(match) {

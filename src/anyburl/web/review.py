@@ -1,4 +1,4 @@
-"""Predicted facts, one at a time, to be accepted or rejected."""
+"""The review page: predicted facts, one at a time, to accept or reject."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from anyburl.graph.lookup import known_answers
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.tools.review import VERDICTS
 from anyburl.web.explorer import Explorer
+from anyburl.web.facts import probability_of
 from anyburl.web.guard import form_token, int_or, read_form, set_form_token
-from anyburl.web.parameters import OptionalLabel
-from anyburl.web.routes.why import meant
-from anyburl.web.site import Context, CurrentSite
+from anyburl.web.schemas import OptionalLabel
+from anyburl.web.site import HTML, Context, CurrentSite
 from anyburl.web.templating import url
 
 RECENT = 8
@@ -36,35 +36,34 @@ async def review_page(
     object: OptionalLabel = None,
     skip: Skip = 0,
 ) -> Response:
-    """Show the next fact, of the relation `about` or of all, or the one that is asked for."""
+    """Show the next fact, of the relation `about` or of all, or the given triple."""
     explorer, token = site.explorer, form_token(request)
 
     def make() -> bytes:
         context: Context = {"path": "/review", "form_token": token, "skip": skip, "about": about or ""}
         if subject and relation and object:
-            triple = meant(explorer, subject, relation, object)
-            shown = _card(explorer, triple)
+            shown = _card(explorer, explorer.triple(subject, relation, object))
         else:
             shown = _next(explorer, about, skip)
-        return site.render("review.html", {**context, **shown, **_so_far(explorer)})
+        recent = list(reversed(explorer.reviews.standing().values()))[:RECENT]
+        return site.render("review.html", {**context, **shown, "counts": explorer.reviews.counts(), "recent": recent})
 
-    body = await site.lanes.slow.run(make)
-    return set_form_token(Response(body, media_type="text/html; charset=utf-8"), token)
+    return set_form_token(Response(await site.slow.run(make), media_type=HTML), token)
 
 
 @router.post("/review")
 async def judge(request: Request, site: CurrentSite) -> Response:
-    """Keep a verdict, and go on to the next fact."""
+    """Record a verdict, and redirect to the next fact."""
     fields = await read_form(request)
     if fields.get("verdict") not in VERDICTS:
         raise HTTPException(422, f"a verdict is one of {', '.join(VERDICTS)}")
     explorer = site.explorer
 
     def record() -> None:
-        triple = meant(explorer, *(fields.get(name, "") for name in ("subject", "relation", "object")))
+        triple = explorer.triple(*(fields.get(name, "") for name in ("subject", "relation", "object")))
         explorer.reviews.record(triple, fields["verdict"], fields.get("note", ""), fields.get("reader", ""))
 
-    await site.lanes.quick.run(record)
+    await site.quick.run(record)
     skip = int_or(fields.get("skip"), 0)
     return RedirectResponse(url("/review", about=fields.get("about"), skip=skip or None), 303)
 
@@ -74,7 +73,7 @@ async def export(site: CurrentSite, format: str) -> Response:
     """Return the accepted facts as triples."""
     if format not in FORMATS:
         raise HTTPException(404)
-    body = await site.lanes.quick.run(site.explorer.desk.exported, f".{format}")
+    body = await site.quick.run(site.explorer.desk.exported, f".{format}")
     headers = {"Content-Disposition": f'attachment; filename="accepted.{format}"'}
     return Response(body, media_type=FORMATS[format], headers=headers)
 
@@ -95,22 +94,16 @@ def _card(explorer: Explorer, triple: Fact) -> Context:
         "fact": triple,
         "explanation": explanation,
         "score": score,
-        "probability": explorer.probability(triple[1], score) if explanation.n_reasons else None,
+        "probability": probability_of(explorer.reasoner, triple[1], score) if explanation.n_reasons else None,
         "verdict": explorer.reviews.standing().get(triple),
         **_stated(explorer, triple),
     }
 
 
 def _stated(explorer: Explorer, triple: Fact) -> Context:
-    """Return what the train split states in place of the fact: a relation often has one object for a subject."""
+    """Return facts in train with the same subject and relation: often only one object can be right."""
     subject, relation, _ = triple
     graph, words = explorer.reasoner.ranker.graph, explorer.reasoner.vocabulary
     objects = known_answers(graph, words.entity_id(subject), words.relation_id(relation))
     facts = [(subject, relation, words.entity_label(int(entity))) for entity in objects[:MOST_STATED]]
     return {"stated": facts, "n_stated": len(objects)}
-
-
-def _so_far(explorer: Explorer) -> Context:
-    standing = explorer.reviews.standing()
-    recent = list(reversed(list(standing.values())))[:RECENT]
-    return {"counts": explorer.reviews.counts(), "recent": recent}

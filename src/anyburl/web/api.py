@@ -1,37 +1,32 @@
-"""The same for programs: JSON under /api.
-
-Rules, the run and reviews under /api.
-
-The API as a page, made from its OpenAPI document.
-"""
+"""The JSON API under /api, and its description as a page."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Query, Request
 from fastapi.responses import Response
 
-from anyburl.reasoning.queries import Query as Question
-from anyburl.reasoning.queries import make_query
 from anyburl.web import schemas
-from anyburl.web.explorer import Explorer
-from anyburl.web.facts import EntityFacts, Ranking, answer_question, ask_many, predicted_facts
-from anyburl.web.parameters import (
+from anyburl.web.ask import GROUNDINGS, NumberOfRules
+from anyburl.web.browse import check_row
+from anyburl.web.facts import EntityFacts, answer_question, answer_questions, predicted_facts
+from anyburl.web.schemas import (
     Aggregation,
-    AskedRules,
     Known,
     Label,
     Offset,
     OptionalLabel,
+    RuleFilters,
+    RuleRow,
     Smoothing,
     Text,
     Top,
-    choose_rules,
+    candidates_json,
+    review_json,
+    rule_json,
 )
-from anyburl.web.routes.rules import RuleRow, check_row
-from anyburl.web.routes.why import GROUNDINGS, Rules, meant
-from anyburl.web.schemas import candidates_json, review_json, rule_json
 from anyburl.web.site import Context, CurrentSite
 
 ERRORS: dict[int | str, dict[str, Any]] = {
@@ -39,21 +34,26 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     422: {"model": schemas.Error, "description": "the request cannot be answered"},
     503: {"model": schemas.Error, "description": "too many readers are waiting"},
 }
-Kind = Annotated[Literal["entity", "relation"] | None, Query()]
 FACTS = 20
 
 router = APIRouter(prefix="/api", responses=ERRORS)
 
 
 @router.get("/search", response_model=schemas.SearchResult)
-async def search(request: Request, site: CurrentSite, q: Text, kind: Kind = None, top: Top = 20) -> Response:
+async def search(
+    request: Request,
+    site: CurrentSite,
+    q: Text,
+    kind: Annotated[Literal["entity", "relation"] | None, Query()] = None,
+    top: Top = 20,
+) -> Response:
     """Find entities and relations by name or label; small typos are fine."""
 
     def make() -> dict[str, Any]:
-        found = site.explorer.search.find(q, kind=kind, top=top) if q.strip() else []
-        return {"found": [dict(label=m.label, name=m.name, kind=m.kind, distance=m.distance) for m in found]}
+        matches = site.explorer.search.find(q, kind=kind, top=top) if q.strip() else []
+        return {"found": [dict(label=m.label, name=m.name, kind=m.kind, distance=m.distance) for m in matches]}
 
-    return await site.answer(request, make, None if site.explorer.can_search else site.lanes.slow)
+    return await site.answer(request, make, None if site.explorer.can_search else site.slow)
 
 
 @router.get("/entity", response_model=schemas.EntityResult)
@@ -62,17 +62,9 @@ async def entity(request: Request, site: CurrentSite, label: Label) -> Response:
     explorer = site.explorer
 
     def make() -> dict[str, Any]:
-        found = explorer.entity(label)
-        facts = [
-            {
-                "relation": group.relation,
-                "backward": group.backward,
-                "n_facts": group.n_facts,
-                "facts": [{"entity": fact.entity, "splits": list(fact.splits)} for fact in group.facts],
-            }
-            for group in EntityFacts(explorer.reasoner, found).groups(FACTS)
-        ]
-        return {"label": found, "name": explorer.names.get(found), "facts": facts}
+        entity = explorer.entity(label)
+        facts = [asdict(group) for group in EntityFacts(explorer.reasoner, entity).groups(FACTS)]
+        return {"label": entity, "name": explorer.names.get(entity), "facts": facts}
 
     return await site.answer(request, make)
 
@@ -83,11 +75,11 @@ async def predicted(request: Request, site: CurrentSite, label: Label, top: Top 
     explorer = site.explorer
 
     def make() -> dict[str, Any]:
-        found = explorer.entity(label)
-        facts = predicted_facts(explorer.reasoner, found, top=top)
-        return {"label": found, "predicted": candidates_json(explorer.reasoner, facts)}
+        entity = explorer.entity(label)
+        facts = predicted_facts(explorer.reasoner, entity, top=top)
+        return {"label": entity, "predicted": candidates_json(explorer.reasoner, facts)}
 
-    return await site.answer(request, make, site.lanes.slow)
+    return await site.answer(request, make, site.slow)
 
 
 @router.get("/ask", response_model=schemas.AnswersResponse)
@@ -107,41 +99,32 @@ async def answers(
     explorer = site.explorer
 
     def make() -> dict[str, Any]:
-        query = labelled(explorer, make_query(subject, relation, object))
+        query = explorer.query(subject, relation, object)
         reasoner = explorer.ranking_by(aggregation, smoothing)
-        found: Ranking = answer_question(reasoner, query, first=offset, top=top, include_known=known)
+        ranking = answer_question(reasoner, query, first=offset, top=top, include_known=known)
         return {
             **query._asdict(),
             "aggregation": reasoner.options.aggregation,
             "smoothing": reasoner.options.smoothing,
-            "n_candidates": found.n_candidates,
-            "n_known": found.n_known,
-            "answers": candidates_json(reasoner, found.candidates),
+            "n_candidates": ranking.n_candidates,
+            "n_known": ranking.n_known,
+            "answers": candidates_json(reasoner, ranking.candidates),
         }
 
     return await site.answer(request, make)
 
 
-def labelled(explorer: Explorer, query: Question) -> Question:
-    """Return a query with labels where it had names."""
-    return Question(
-        query.subject and explorer.entity(query.subject),
-        explorer.relation(query.relation),
-        query.object and explorer.entity(query.object),
-    )
-
-
 @router.post("/batch", response_model=schemas.BatchResult)
-async def batch(site: CurrentSite, asked: Annotated[schemas.QuestionBatch, Body()]) -> Response:
+async def batch(site: CurrentSite, given: Annotated[schemas.QuestionBatch, Body()]) -> Response:
     """Answer many questions at once."""
     explorer = site.explorer
 
     def make() -> dict[str, Any]:
-        queries = [labelled(explorer, make_query(one.subject, one.relation, one.object)) for one in asked.questions]
-        found = ask_many(explorer.reasoner, queries, top=asked.top, include_known=asked.known)
-        return {"answers": [candidates_json(explorer.reasoner, candidates) for candidates in found]}
+        queries = [explorer.query(one.subject, one.relation, one.object) for one in given.questions]
+        answers = answer_questions(explorer.reasoner, queries, top=given.top, include_known=given.known)
+        return {"answers": [candidates_json(explorer.reasoner, candidates) for candidates in answers]}
 
-    return await site.answer_once(make, site.lanes.slow)
+    return await site.answer_once(make, site.slow)
 
 
 @router.get("/why")
@@ -153,33 +136,35 @@ async def why(
     object: Label,
     aggregation: Aggregation = None,
     smoothing: Smoothing = None,
-    top: Rules = 5,
+    top: NumberOfRules = 5,
 ) -> Response:
     """Return the rules that predict a triple, with their facts: what `anyburl explain --json` prints."""
     explorer = site.explorer
 
     def make() -> dict[str, Any]:
         reasoner = explorer.ranking_by(aggregation, smoothing)
-        found = reasoner.explain(meant(explorer, subject, relation, object), top=top, groundings=GROUNDINGS)
-        return found.to_json(explorer.names)
+        triple = explorer.triple(subject, relation, object)
+        return reasoner.explain(triple, top=top, groundings=GROUNDINGS).to_json(explorer.names)
 
     return await site.answer(request, make)
 
 
 @router.get("/rules", response_model=schemas.RulesResult)
-async def rules(request: Request, site: CurrentSite, asked: AskedRules, offset: Offset = 0, top: Top = 20) -> Response:
+async def rules(
+    request: Request, site: CurrentSite, filters: RuleFilters, offset: Offset = 0, top: Top = 20
+) -> Response:
     """Return the best rules that pass all filters."""
     explorer = site.explorer
 
     def make() -> dict[str, Any]:
-        _, chosen = choose_rules(explorer, asked)
+        _, chosen = explorer.choose_rules(filters)
         rows = chosen.rows[offset : offset + top].tolist()
         return {
             "n_matching": chosen.n_matching,
             "rules": [rule_json(explorer.reasoner.rules, row) for row in rows],
         }
 
-    return await site.answer(request, make, site.lanes.slow)
+    return await site.answer(request, make, site.slow)
 
 
 @router.get("/rules/{row}", response_model=schemas.RuleResult)
@@ -202,11 +187,11 @@ async def reviews(site: CurrentSite) -> Response:
 
 @router.post("/reviews", response_model=schemas.Reviewed)
 async def review(site: CurrentSite, judged: Annotated[schemas.ReviewRequest, Body()]) -> Response:
-    """Accept or reject a fact, or withdraw what was said of it."""
+    """Accept or reject a fact, or withdraw an earlier verdict."""
     explorer = site.explorer
 
     def make() -> dict[str, Any]:
-        triple = meant(explorer, judged.subject, judged.relation, judged.object)
+        triple = explorer.triple(judged.subject, judged.relation, judged.object)
         return review_json(explorer.reviews.record(triple, judged.verdict, judged.note, judged.reader))
 
     return await site.answer_once(make)
@@ -217,7 +202,7 @@ page_router = APIRouter()
 
 @page_router.get("/api")
 async def api(request: Request, site: CurrentSite) -> Response:
-    """List the addresses of the API with what they take."""
+    """List the calls of the API and their parameters."""
 
     def make() -> Context:
         document: dict[str, Any] = request.app.openapi()

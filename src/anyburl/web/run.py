@@ -1,9 +1,4 @@
-"""How the rules were learned, or are being learned.
-
-Charts of a run as SVG that takes its colours from the page.
-
-The page of a run: figures, charts and snapshots, read from its folder without contacting the process.
-"""
+"""The page of a run: figures and charts of how its rules are learned, read from its folder."""
 
 from __future__ import annotations
 
@@ -21,7 +16,7 @@ from fastapi.responses import Response
 from anyburl.learning.progress import Progress, read_progress
 from anyburl.reasoning.metrics import read_metrics
 from anyburl.rules.files.run_folder import described_run
-from anyburl.web.site import CurrentSite
+from anyburl.web.site import HTML, CurrentSite
 
 WIDTH, HEIGHT = 520.0, 220.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 12.0, 12.0, 30.0
@@ -30,7 +25,7 @@ N_TICKS = 4
 
 @dataclass(frozen=True)
 class Series:
-    """One line or area: its name, the class that colours it, and a value for each moment (None: no value)."""
+    """One line or area: its name, its CSS class, and a value for each moment (None: no value)."""
 
     name: str
     ink: str
@@ -39,7 +34,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Frame:
-    """Where values stand in the picture."""
+    """Maps times and values to coordinates of the SVG."""
 
     times: Sequence[float]
     highest: float
@@ -64,27 +59,26 @@ class Frame:
             powers = range(low, high + 1, max(1, (high - low) // N_TICKS))
             return [10.0**power for power in powers if self.lowest <= 10.0**power <= self.highest]
         step = _round_step(self.highest / N_TICKS)
-        return [step * place for place in range(int(self.highest / step + 1e-9) + 1)]
+        return [step * i for i in range(int(self.highest / step + 1e-9) + 1)]
 
 
 def stepped(title: str, times: Sequence[float], series: Sequence[Series]) -> str:
-    """Return areas on top of each other that change all at once: a value holds from the moment before to its own."""
+    """Return stacked areas with steps: a value holds from the previous moment to its own."""
     twice = [time for time in (0.0, *times) for _ in range(2)][1:-1]
     doubled = [Series(one.name, one.ink, [value for value in one.values for _ in range(2)]) for one in series]
     return stacked(title, twice, doubled)
 
 
 def stacked(title: str, times: Sequence[float], series: Sequence[Series]) -> str:
-    """Return areas on top of each other."""
+    """Return stacked areas as SVG; the page's style sheet colours them."""
     tops = [0.0] * len(times)
     for one in series:
         tops = [top + (value or 0.0) for top, value in zip(tops, one.values, strict=True)]
     frame, below, parts = Frame(times, max(tops, default=0.0) or 1.0), [0.0] * len(times), []
     for one in series:
         above = [low + (value or 0.0) for low, value in zip(below, one.values, strict=True)]
-        there = [(frame.x(t), frame.y(v)) for t, v in zip(times, above, strict=True)]
-        back = [(frame.x(t), frame.y(v)) for t, v in zip(times, below, strict=True)]
-        parts.append(f'<path class="area {one.ink}" d="{_path([*there, *reversed(back)])}Z"/>')
+        upper, lower = ([(frame.x(t), frame.y(v)) for t, v in zip(times, edge, strict=True)] for edge in (above, below))
+        parts.append(f'<path class="area {one.ink}" d="{_path([*upper, *reversed(lower)])}Z"/>')
         below = above
     return _picture(title, frame, "".join(parts))
 
@@ -150,13 +144,13 @@ KINDS = {"cyclic": "c", "acyclic": "a", "dangling": "d"}
 
 
 def inks(names: Sequence[str]) -> Mapping[str, str]:
-    """Return a class for each series, named by its kind and length: an ink for each kind, darker with length."""
-    found = {}
+    """Return a CSS class for each series, such as c2 for "cyclic 2": a colour for each kind, darker with length."""
+    classes = {}
     for name in names:
         kind, _, length = name.partition(" ")
         number = min(int(length), 4) if length.isdecimal() else 1
-        found[name] = f"{KINDS.get(kind, 'c')}{max(number, 1)}"
-    return found
+        classes[name] = f"{KINDS.get(kind, 'c')}{max(number, 1)}"
+    return classes
 
 
 MOST_MOMENTS = 300
@@ -164,7 +158,7 @@ MOST_MOMENTS = 300
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture with its caption, and the inks of its series."""
+    """An SVG with its caption, and the CSS classes of its series."""
 
     caption: str
     picture: str
@@ -173,7 +167,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class RunView:
-    """What is shown of a run: figures and path profiles of its last time span; None before there is one."""
+    """A run for its page; `last` and `profiles` are those of its last time span, None and empty before there is one."""
 
     progress: Progress
     last: Mapping[str, Any] | None
@@ -215,18 +209,18 @@ def _charts(progress: Progress) -> tuple[Chart, ...]:
 
 
 def _rules_chart(progress: Progress, times: Sequence[float]) -> Chart:
-    """Draw the rules by type and length or, where the trace of an older version does not tell, by path profile."""
+    """Draw the rules by type and length or, for traces of older versions, by path profile."""
     if len(progress.types):
         named = progress.types.with_columns(name=pl.concat_str("type", "length", separator=" "))
-        found, caption = _by_time(named, "name", "rules"), "Rules by type and length"
+        rules, caption = _by_time(named, "name", "rules"), "Rules by type and length"
         kinds = {"B": "cyclic", "Uc": "acyclic", "Ud": "dangling"}
-        shown = {name: f"{kinds.get(name.split()[0], 'cyclic')} {name.split()[1]}" for name in sorted(found)}
+        shown = {name: f"{kinds.get(name.split()[0], 'cyclic')} {name.split()[1]}" for name in sorted(rules)}
     else:
-        found, caption = _by_time(progress.profiles, "profile", "rules"), "Rules by path profile"
-        shown = {name: name for name in sorted(found)}
+        rules, caption = _by_time(progress.profiles, "profile", "rules"), "Rules by path profile"
+        shown = {name: name for name in sorted(rules)}
     chosen = inks(list(shown.values()))
     colours = {name: chosen[profile] for name, profile in shown.items()}
-    return _chart(caption, stacked, times, _series(found, colours, times, grows=True), colours)
+    return _chart(caption, stacked, times, _series(rules, colours, times, grows=True), colours)
 
 
 def _chart(caption: str, draw: Any, times: Sequence[float], series: list[Series], colours: Mapping[str, str]) -> Chart:
@@ -234,28 +228,28 @@ def _chart(caption: str, draw: Any, times: Sequence[float], series: list[Series]
 
 
 def _moments(times: Sequence[float]) -> list[float]:
-    """Return enough moments for a picture, the last among them."""
+    """Return at most `MOST_MOMENTS` of the times, evenly, the last among them."""
     step = -(-len(times) // MOST_MOMENTS)
     return list(times[::-1][::step])[::-1]
 
 
 def _by_time(frame: pl.DataFrame, key: str, value: str = "rules") -> dict[str, dict[float, float]]:
     """Return the values of each series by moment."""
-    found: dict[str, dict[float, float]] = {}
+    series: dict[str, dict[float, float]] = {}
     for name, time, number in frame.select(key, "elapsed", value).iter_rows():
-        found.setdefault(name, {})[time] = number or 0.0
-    return found
+        series.setdefault(name, {})[time] = number or 0.0
+    return series
 
 
 def _series(
-    found: Mapping[str, Mapping[float, float]],
+    by_time: Mapping[str, Mapping[float, float]],
     colours: Mapping[str, str],
     times: Sequence[float],
     *,
     grows: bool = False,
 ) -> list[Series]:
-    """Return series in the order of their colours; a moment without a value has none or, where it grows, the last."""
-    return [Series(name, colours[name], _values(found[name], times, grows)) for name in colours]
+    """Return series in the order of their colours; between its values, one that `grows` has the last one."""
+    return [Series(name, colours[name], _values(by_time[name], times, grows)) for name in colours]
 
 
 def _values(values: Mapping[float, float], times: Sequence[float], grows: bool) -> list[float | None]:
@@ -276,7 +270,7 @@ router = APIRouter()
 
 @router.get("/run")
 async def run(site: CurrentSite) -> Response:
-    """Show what the run folder tells; it is read on every request."""
+    """Show the run; its folder is read on every request."""
     folder = site.explorer.run
     if folder is None:
         raise HTTPException(404, "these rules are not a run folder")
@@ -287,5 +281,4 @@ async def run(site: CurrentSite) -> Response:
         context = {"path": "/run", "view": view, "progress": view.progress, "seconds": seconds}
         return site.render("run.html", context)
 
-    body = await site.lanes.quick.run(make)
-    return Response(body, media_type="text/html; charset=utf-8")
+    return Response(await site.quick.run(make), media_type=HTML)

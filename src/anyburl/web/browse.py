@@ -1,0 +1,245 @@
+"""Pages to read: home, search, entities, relations and rules; the login page and static files."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.responses import RedirectResponse, Response
+from markupsafe import Markup
+
+from anyburl.reasoning.drawing.neighbourhood import neighbourhood
+from anyburl.reasoning.drawing.svg import Drawing, Node, to_svg
+from anyburl.reasoning.explanation.rule_examples import examine_rule
+from anyburl.web.explorer import Explorer
+from anyburl.web.facts import EntityFacts, Paging, predicted_facts, relation_facts
+from anyburl.web.guard import OPEN_PATH, TOKEN_COOKIE, form_token, inside, read_form, set_form_token, token_digest
+from anyburl.web.rule_list import MOST_LISTED, ORDERS, RuleChoice
+from anyburl.web.schemas import LIMITS, Label, OptionalLabel, Page, RuleFilters, RuleRow, Text
+from anyburl.web.site import CachedResponse, Context, CurrentSite, Site, tagged_response
+from anyburl.web.templating import FOLDER, url
+
+N_EXAMPLES, N_RELATIONS, N_FOUND = 4, 12, 40  # home and search
+GROUPS, SHOWN, ENTITY_ROWS, PREDICTED, DRAWN = 20, 8, 100, 60, 12
+ROWS, RULES, EXAMPLES, RELATED = 25, 8, 6, 12
+SECONDS_LOGGED_IN = 30 * 24 * 3600
+MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+FILES: dict[str, CachedResponse] = {  # read at the start: no other file can be reached
+    file.name: tagged_response(file.read_bytes(), MEDIA_TYPES[file.suffix])
+    for file in sorted((FOLDER / "static").iterdir())
+}
+
+router = APIRouter()
+
+
+@router.get("/")
+async def home(request: Request, site: CurrentSite) -> Response:
+    """Describe the data and the rules, with examples."""
+    explorer = site.explorer
+    dataset, rules = explorer.reasoner.dataset, explorer.reasoner.rules
+
+    def make() -> Context:
+        return {
+            "dataset": dataset,
+            "vocabulary": dataset.vocabulary,
+            "rules": rules,
+            "n_facts": {name: len(dataset.split(name)) for name in ("train", "valid", "test")},
+            "by_type": {name: n for name, n in rules.counts_by_type().items() if n},
+            "examples": explorer.example_questions(N_EXAMPLES),
+            "relations": explorer.common_relations(N_RELATIONS),
+        }
+
+    return await site.page(request, "home.html", make)
+
+
+@router.get("/search")
+async def search_page(request: Request, site: CurrentSite, q: Text = "") -> Response:
+    """List the entities and relations whose labels or names match."""
+
+    def make() -> Context:
+        return {"q": q, "matches": site.explorer.search.find(q, top=N_FOUND) if q.strip() else []}
+
+    return await site.page(request, "search.html", make, None if site.explorer.can_search else site.slow)
+
+
+@router.get("/entity")
+async def entity_page(
+    request: Request,
+    site: CurrentSite,
+    label: Label,
+    view: Annotated[Literal["facts", "predicted", "graph"], Query()] = "facts",
+    relation: OptionalLabel = None,
+    direction: Annotated[Literal["forward", "backward"], Query()] = "forward",
+    page: Page = 1,
+) -> Response:
+    """Show the facts of an entity, of one `relation` or of all; or what is predicted; or its neighbourhood."""
+    explorer = site.explorer
+
+    def make() -> Context:
+        entity = explorer.entity(label)
+        context: Context = {"label": entity, "view": view}
+        if view == "graph":
+            return {**context, **_graph(explorer, entity)}
+        if view == "predicted":
+            return {**context, "predicted": predicted_facts(explorer.reasoner, entity, top=PREDICTED)}
+        if relation is not None:
+            return {**context, **_one_relation(explorer, entity, relation, direction == "backward", page)}
+        return {**context, **_facts(explorer, entity, page)}
+
+    return await site.page(request, "entity.html", make, None if view == "facts" else site.slow)
+
+
+def _facts(explorer: Explorer, label: str, page: int) -> Context:
+    groups = EntityFacts(explorer.reasoner, label).groups(SHOWN)
+    paging = Paging(page, GROUPS, len(groups))
+    n_facts = sum(group.n_facts for group in groups)
+    return {"groups": groups[paging.first : paging.last], "paging": paging, "n_facts": n_facts, "shown": SHOWN}
+
+
+def _one_relation(explorer: Explorer, label: str, relation: str, backward: bool, page: int) -> Context:
+    number = explorer.reasoner.vocabulary.relation_id(explorer.relation(relation))
+    directed = number + (explorer.reasoner.vocabulary.n_relations if backward else 0)
+    group = EntityFacts(explorer.reasoner, label).group(directed, (page - 1) * ENTITY_ROWS, ENTITY_ROWS)
+    return {"group": group, "paging": Paging(page, ENTITY_ROWS, group.n_facts)}
+
+
+def _graph(explorer: Explorer, label: str) -> Context:
+    reasoner = explorer.reasoner
+    predicted = predicted_facts(reasoner, label, top=DRAWN, per_question=2)
+    triples = [candidate.triple for candidate in predicted]
+    graph, vocabulary = reasoner.ranker.graph, reasoner.vocabulary
+    drawing = neighbourhood(graph, vocabulary, label, show=explorer.text, predictions=triples)
+    return {"drawing": linked_svg(drawing), "predicted": predicted}
+
+
+def linked_svg(drawing: Drawing) -> Markup:
+    """Return a drawing whose nodes link to the pages of their entities."""
+    return Markup(to_svg(drawing, _link))
+
+
+def _link(node: Node) -> str | None:
+    """Return the address of a node: its entity, or the facts that it sums up."""
+    if node.label is None:
+        return None
+    if node.kind == "more":
+        direction = "backward" if node.backward and node.relation is not None else None
+        return url("/entity", label=node.label, relation=node.relation, direction=direction)
+    return url("/entity", label=node.label)
+
+
+@router.get("/relation")
+async def relation_page(request: Request, site: CurrentSite, label: Label, page: Page = 1) -> Response:
+    """Show how often a relation is stated, some of its facts, and the best rules that predict it."""
+    explorer = site.explorer
+
+    def make() -> Context:
+        relation = explorer.relation(label)
+        facts = relation_facts(explorer.reasoner, relation, first=(page - 1) * ROWS, top=ROWS)
+        chosen = explorer.rule_list.choose(RuleChoice(relation=relation))
+        return {
+            "label": relation,
+            "facts": facts,
+            "paging": Paging(page, ROWS, facts.n_facts["train"]),
+            "rows": chosen.rows[:RULES].tolist(),
+            "n_rules": chosen.n_matching,
+            "rules": explorer.reasoner.rules,
+        }
+
+    return await site.page(request, "relation.html", make, site.slow)
+
+
+@router.get("/rules")
+async def rules_page(request: Request, site: CurrentSite, filters: RuleFilters, page: Page = 1) -> Response:
+    """List the best rules that pass the filters."""
+    explorer = site.explorer
+
+    def make() -> Context:
+        choice, chosen = explorer.choose_rules(filters)
+        paging = Paging(page, ROWS, len(chosen.rows))
+        return {
+            "choice": choice,
+            "paging": paging,
+            "rows": chosen.rows[paging.first : paging.last].tolist(),
+            "n_matching": chosen.n_matching,
+            "most_listed": MOST_LISTED,
+            "rules": explorer.reasoner.rules,
+            "orders": ORDERS,
+            "longest": explorer.reasoner.rules.bodies.shape[1],
+        }
+
+    return await site.page(request, "rules.html", make, site.slow)
+
+
+@router.get("/rules/{row}")
+async def rule_page(request: Request, site: CurrentSite, row: RuleRow) -> Response:
+    """Show one rule: where it is right and wrong, what it predicts, and more general and more specific rules."""
+    check_row(site.explorer, row)
+    reasoner, rules = site.explorer.reasoner, site.explorer.reasoner.rules
+
+    def make() -> Context:
+        lattice = site.explorer.rule_list.lattice
+        special, n_special = lattice.specialisations(row, top=RELATED)
+        return {
+            "row": row,
+            "rule": rules.rule(row),
+            "rules": rules,
+            "confidence": float(rules.slice(row, row + 1).confidence()[0]),
+            "examples": examine_rule(reasoner.ranker, reasoner.dataset, row, top=EXAMPLES),
+            "generalisations": lattice.generalisations(row).tolist(),
+            "specialisations": special.tolist(),
+            "n_special": n_special,
+        }
+
+    return await site.page(request, "rule.html", make, site.slow)
+
+
+def check_row(explorer: Explorer, row: int) -> None:
+    """Raise a 404 if there is no rule at this row."""
+    n_rules = len(explorer.reasoner.rules)
+    if row >= n_rules:
+        raise HTTPException(404, f"there are {n_rules:,} rules, numbered from 0")
+
+
+@router.get("/static/{name}")
+async def asset(request: Request, name: str) -> Response:
+    """Return a style sheet, a script or the icon."""
+    if name not in FILES:
+        raise HTTPException(404)
+    return FILES[name].response(request)
+
+
+@router.get("/favicon.ico")
+async def icon(request: Request) -> Response:
+    """Return the icon; browsers request it here without being told to."""
+    return FILES["icon.svg"].response(request)
+
+
+@router.get(OPEN_PATH)
+async def login(
+    request: Request, site: CurrentSite, next: Annotated[str, Query(max_length=LIMITS.longest_text)] = "/"
+) -> Response:
+    """Show the form for the token."""
+    return _login_form(request, site, next)
+
+
+@router.post(OPEN_PATH)
+async def check_token(request: Request, site: CurrentSite) -> Response:
+    """Set the cookie with the token's digest, if the token is right."""
+    fields = await read_form(request)
+    target, token = fields.get("next", "/"), site.options.token
+    if token is None:
+        return RedirectResponse("/", 303)
+    if not hmac.compare_digest(fields.get("token", "").encode(), token.encode()):
+        return _login_form(request, site, target, wrong=True)
+    response = RedirectResponse(inside(target), 303)
+    response.set_cookie(
+        TOKEN_COOKIE, token_digest(token), max_age=SECONDS_LOGGED_IN, httponly=True, samesite="strict", path="/"
+    )
+    return response
+
+
+def _login_form(request: Request, site: Site, target: str, *, wrong: bool = False) -> Response:
+    token = form_token(request)
+    context = {"path": OPEN_PATH, "next": inside(target), "wrong": wrong, "form_token": token}
+    return set_form_token(site.send("login.html", context, 401 if wrong else 200), token)
