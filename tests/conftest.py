@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import polars as pl
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, Phase, settings
 
 from clock import TickingClock, install
@@ -41,6 +44,16 @@ def small_models() -> Iterator[None]:
         for module in ("model", "stored"):
             patch.setattr(f"anyburl.models.tuned.{module}.ROUNDS", 40)
             patch.setattr(f"anyburl.models.tuned.{module}.FEW_ROUNDS", 30)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_command_line() -> Iterator[None]:
+    """Build the commands from their signatures once: Typer's runner would do it for every call, in a twentieth of a
+    second.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
         yield
 
 
