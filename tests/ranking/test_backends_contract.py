@@ -18,6 +18,7 @@ from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.reasoning.completion.facts import FactColumns
 from anyburl.reasoning.completion.search import make_search
+from kept_workers import KeptRay
 from kernels import random_graph
 from ranked import AGGREGATIONS, Case, Judge, Scored, all_queries, as_table, assert_answers, make_ranker, read_answers
 
@@ -55,9 +56,13 @@ def questions() -> QueryArrays:
 
 @pytest.fixture(scope="module")
 def ray_session() -> Iterator[None]:
+    """Two cores, whose workers are kept: there is one backend after the other."""
     ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 'anyburl[ray]'")
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
-    yield
+    kept = KeptRay(ray)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("anyburl.base.cluster.import_ray", lambda: kept)
+        yield
     ray.shutdown()
 
 
