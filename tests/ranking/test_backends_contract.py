@@ -17,6 +17,7 @@ from anyburl.ranking.backend import QUERIES_AT_A_TIME, AnswerRequest, Backend, L
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.reasoning.completion.facts import FactColumns
+from anyburl.reasoning.completion.kernel import find_facts
 from anyburl.reasoning.completion.search import make_search
 from kept_workers import KeptRay
 from kernels import random_graph
@@ -172,6 +173,18 @@ def test_facts_do_not_depend_on_the_backend(backend: Backend, plain: Backend, bl
     expected = facts.by(plain, N)
     assert len(expected) > 20
     assert facts.by(backend, 1) == facts.by(backend, 7) == expected
+
+
+def test_work_that_is_sent_to_workers_needs_no_other_kernels(ray_session: None) -> None:
+    """Arrays that come from the object store are read-only: kernels would be compiled for them once more."""
+    import ray
+
+    facts = Facts("max", block=False)
+    subjects = np.arange(N, dtype=np.int32)
+    facts.search(subjects)
+    before = list(find_facts.signatures)  # type: ignore[attr-defined]
+    ray.get(ray.put(facts.search))(subjects)
+    assert find_facts.signatures == before  # type: ignore[attr-defined]
 
 
 def test_parts_come_in_order_and_may_be_left(backend: Backend) -> None:
