@@ -29,6 +29,26 @@ settings.register_profile(
 settings.register_profile("unshrunk", settings.get_profile("anyburl"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("anyburl")
 
+SLOW_FILES = (
+    "learning/test_engines_contract.py",
+    "browser/test_browser_access.py",
+    "docs/test_examples.py",
+    "browser/test_browser_flows.py",
+    "ranking/test_backends_contract.py",
+    "docs/test_notebooks.py",
+    "cli/test_cli_signals.py",
+    "cli/test_cli_serve.py",
+    "cli/test_cli_files.py",
+)
+"""The files that take longest, most of it waiting for other processes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with slow files: a worker has a file to itself, and one that is begun last would be waited for."""
+    places = {Path(__file__).parent / name: place for place, name in enumerate(SLOW_FILES)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
 # Polars warns of what it may change; only `anyburl.base.polars_unstable` may use it (see pyproject.toml).
 # Polars keeps the setting in the environment, so that programs which tests start would print the warnings.
 pl.Config.warn_unstable(True)
