@@ -54,6 +54,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 pl.Config.warn_unstable(True)
 os.environ.setdefault("PYTHONWARNINGS", "ignore:::anyburl.base.polars_unstable")
 
+# Programs that tests start would compile all that they import, each of them, for half a second.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def small_models() -> Iterator[None]:
