@@ -1,4 +1,4 @@
-"""Compile the kernels of `learning`, or of `reasoning` and searching: python scripts/compile_kernels.py learning
+"""Compile the kernels of `learning`, or of `reasoning` and searching, or both: python scripts/compile_kernels.py learning
 
 Tests on two cores would compile everything twice; two of these, side by side, compile each half once.
 """
@@ -15,9 +15,9 @@ FEW_RELATIONS = 1
 
 
 def main() -> None:
-    if sys.argv[1:] == ["learning"]:
+    if "learning" in sys.argv[1:]:
         warm_up_learning(LearnOptions(threads=1), FEW_RELATIONS)
-    else:
+    if "reasoning" in sys.argv[1:]:
         warm_up_explorer(FEW_RELATIONS)
 
 

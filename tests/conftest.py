@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import polars as pl
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, Phase, settings
 
 from clock import TickingClock, install
@@ -26,10 +29,33 @@ settings.register_profile(
 settings.register_profile("unshrunk", settings.get_profile("anyburl"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("anyburl")
 
+SLOW_FILES = (
+    "learning/test_engines_contract.py",
+    "browser/test_browser_access.py",
+    "docs/test_examples.py",
+    "browser/test_browser_flows.py",
+    "ranking/test_backends_contract.py",
+    "docs/test_notebooks.py",
+    "cli/test_cli_signals.py",
+    "cli/test_cli_serve.py",
+    "cli/test_cli_files.py",
+)
+"""The files that take longest, most of it waiting for other processes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with slow files: a worker has a file to itself, and one that is begun last would be waited for."""
+    places = {Path(__file__).parent / name: place for place, name in enumerate(SLOW_FILES)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
 # Polars warns of what it may change; only `anyburl.base.polars_unstable` may use it (see pyproject.toml).
 # Polars keeps the setting in the environment, so that programs which tests start would print the warnings.
 pl.Config.warn_unstable(True)
 os.environ.setdefault("PYTHONWARNINGS", "ignore:::anyburl.base.polars_unstable")
+
+# Programs that tests start would compile all that they import, each of them, for half a second.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -41,6 +67,16 @@ def small_models() -> Iterator[None]:
         for module in ("model", "stored"):
             patch.setattr(f"anyburl.models.tuned.{module}.ROUNDS", 40)
             patch.setattr(f"anyburl.models.tuned.{module}.FEW_ROUNDS", 30)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_command_line() -> Iterator[None]:
+    """Build the commands from their signatures once: Typer's runner would do it for every call, in a twentieth of a
+    second.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
         yield
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,9 +39,10 @@ def is_command_line(name: str) -> bool:
     return name.startswith("cli/")
 
 
-def files() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text("utf-8"))
+@cache
+def files() -> list[tuple[str, ast.Module]]:
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return [(path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text("utf-8"))) for path in paths]
 
 
 def imported(tree: ast.AST) -> set[str]:

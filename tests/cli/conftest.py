@@ -72,7 +72,7 @@ def quick_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anyburl.models.tuned.train.MORE_QUESTIONS", 600)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def spawn() -> Spawn:
     """Return the function that starts a command as a process of its own, which runs the code `first` before."""
 

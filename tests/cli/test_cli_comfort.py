@@ -13,15 +13,24 @@ import pytest
 from anyburl.data import write_triples
 
 
-def complete(text: str, **variables: str) -> list[str]:
+def asked_by_bash(text: str) -> dict[str, str]:
+    """What bash puts into the environment to ask what may follow this text."""
+    place = len(text.split(" ")) - 1
+    return {"_ANYBURL_COMPLETE": "complete_bash", "COMP_WORDS": text, "COMP_CWORD": str(place)}
+
+
+def complete(run: Any, text: str, **variables: str) -> list[str]:
     """What bash offers after this text and a Tab."""
-    words = text.split(" ")
-    asked = {"_ANYBURL_COMPLETE": "complete_bash", "COMP_WORDS": text, "COMP_CWORD": str(len(words) - 1)}
-    program = [sys.executable, "-c", "from anyburl.cli.app import main; main()"]
-    environment = {**os.environ, **asked, **variables}
-    found = subprocess.run(program, env=environment, capture_output=True, text=True, check=True, encoding="utf-8")
+    found = run(env={**asked_by_bash(text), **variables})
     assert found.stderr == ""
-    return found.stdout.split()
+    return str(found.stdout).split()
+
+
+def test_the_program_answers_the_shell() -> None:
+    program = [sys.executable, "-c", "from anyburl.cli.app import main; main()"]
+    environment = {**os.environ, **asked_by_bash("anyburl ev")}
+    found = subprocess.run(program, env=environment, capture_output=True, text=True, check=True, encoding="utf-8")
+    assert (found.stdout.split(), found.stderr) == (["evaluate"], "")
 
 
 @pytest.mark.parametrize(
@@ -36,14 +45,14 @@ def complete(text: str, **variables: str) -> list[str]:
         ("anyburl learn ./ge", []),
     ],
 )
-def test_the_shell_completes_commands_options_and_choices(text: str, offered: list[str]) -> None:
-    assert complete(text) == offered
+def test_the_shell_completes_commands_options_and_choices(run: Any, text: str, offered: list[str]) -> None:
+    assert complete(run, text) == offered
 
 
-def test_the_shell_completes_data_sets_of_ones_own(tmp_path: Path) -> None:
+def test_the_shell_completes_data_sets_of_ones_own(run: Any, tmp_path: Path) -> None:
     (tmp_path / "UMLS").mkdir()
     write_triples([("ed", "speaks", "dutch")], tmp_path / "UMLS" / "train.txt")
-    assert complete("anyburl evaluate runs/x --data u", ANYBURL_DATA=str(tmp_path)) == ["umls"]
+    assert complete(run, "anyburl evaluate runs/x --data u", ANYBURL_DATA=str(tmp_path)) == ["umls"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,7 @@ def test_ctrl_c_keeps_what_was_found(spawn: Any, geo_run: Path, tmp_path: Path) 
     with spawn(*arguments, first=SLOWLY) as process:
         while len(list((tmp_path / "m.tsv.parts").glob("*.parquet"))) < 3:
             assert process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=60)
     assert (process.returncode, stderr) == (130, "error: interrupted\n")
@@ -114,6 +116,7 @@ def test_a_killed_process_leaves_whole_parts(spawn: Any, geo_run: Path, tmp_path
     with spawn("complete", geo_run, "--out", tmp_path / "m.tsv", "--min-score", 0, first=SLOWLY) as process:
         while len(list(parts.glob("*.parquet"))) < 3:
             assert process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
         process.kill()
         process.communicate(timeout=60)
     assert len(pl.read_parquet(parts / "*.parquet")) >= 3

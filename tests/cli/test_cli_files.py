@@ -9,8 +9,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -197,6 +199,24 @@ def test_folders_that_are_not_utf8_around_a_run_are_no_bug(spawn: Any, own_run: 
 # Pipes.
 
 
+@pytest.fixture
+def pipe(tmp_path: Path) -> Iterator[Path]:
+    """A named pipe, and two more with suffixes. What waits for one of them is let go after a minute, and then fails."""
+    pipes = [tmp_path / f"pipe{end}" for end in ("", ".tsv", ".ttl")]
+    for one in pipes:
+        os.mkfifo(one)
+
+    def let_go() -> None:
+        for one in pipes:
+            os.close(os.open(one, os.O_RDWR))
+
+    timer = Timer(60, let_go)
+    timer.start()
+    yield pipes[0]
+    timer.cancel()
+    timer.join()
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 @pytest.mark.parametrize(
     "command",
@@ -214,15 +234,12 @@ def test_folders_that_are_not_utf8_around_a_run_are_no_bug(spawn: Any, own_run: 
     ids=lambda command: f"{command[0]} {command[-2]}",
 )
 def test_a_pipe_in_place_of_a_file_is_refused(
-    spawn: Any, own_run: Path, tmp_path: Path, command: tuple[str, ...]
+    run: Any, own_run: Path, tmp_path: Path, pipe: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
-    pipe = tmp_path / "pipe"
-    for end in ("", ".tsv", ".ttl"):
-        os.mkfifo(f"{pipe}{end}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("anyburl.web.server.serve", lambda *given: pytest.fail("it is served"))
     (own_run / "facts.tsv").write_text("subject\trelation\tobject\tscore\na\tr\tb\t0.5\n")
-    process = spawn(*(part.format(run=own_run, pipe=pipe) for part in command))
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 2, errors
+    errors = run(*(part.format(run=own_run, pipe=pipe) for part in command), code=2).stderr
     last = errors.splitlines()[-1]
     assert "a device or a pipe" in last or "a folder or a device" in last or "not a regular file" in last, errors
 

@@ -27,6 +27,7 @@ serve.replace = partial(serve.replace, seconds_to_send={SECONDS})
 """
 HEAD = "HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 FORM = "Content-Type: application/x-www-form-urlencoded\r\n"
+POST_WITHOUT_END = f"POST /api/batch {HEAD}Content-Length: 999999\r\n\r\n"
 MEGABYTE = 1 << 20
 Server = tuple["subprocess.Popen[str]", Callable[[], socket.socket]]
 
@@ -70,21 +71,31 @@ def address_of(process: subprocess.Popen[str]) -> str:
     return str(json.loads(told)["address"])
 
 
-@pytest.fixture
-def impatient(spawn: Any, geo_run: Path, tmp_path: Path) -> Iterator[Server]:
-    """Return a server that needs a token and does not wait long, and what connects to it; it says nothing else."""
-    arguments = ("--port", 0, "--json", "--token", TOKEN, "--reviews", tmp_path / "reviews.jsonl")
-    process = spawn("serve", geo_run, *arguments, first=IMPATIENT)
+@pytest.fixture(scope="module")
+def impatient(spawn: Any, geo_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Return a server that needs a token and does not wait long, and what connects to it.
+
+    It serves until it is interrupted, and says nothing else.
+    """
+    reviews = tmp_path_factory.mktemp("serve") / "reviews.jsonl"
+    process = spawn("serve", geo_run, "--port", 0, "--json", "--token", TOKEN, "--reviews", reviews, first=IMPATIENT)
     try:
         port = urlsplit(address_of(process)).port
         yield process, lambda: socket.create_connection(("127.0.0.1", port), 60)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-        assert process.returncode == 130
-        assert "Traceback" not in errors
+        assert_ends_by(signal.SIGINT, process)
     finally:
         process.kill()
         process.communicate()
+
+
+def assert_ends_by(number: signal.Signals, process: subprocess.Popen[str]) -> None:
+    """Send a signal; the server ends as it should."""
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.endswith("stopped\n")
+    assert "error" not in errors
+    assert "Traceback" not in errors
 
 
 @contextmanager
@@ -92,6 +103,14 @@ def cut_off() -> Iterator[None]:
     """Let a connection be reset while something is sent."""
     with suppress(ConnectionError):
         yield
+
+
+def drips(connection: socket.socket) -> bool:
+    """Send a byte; return whether the server still takes it."""
+    with cut_off():
+        connection.sendall(b"a")
+        return True
+    return False
 
 
 def received(connection: socket.socket) -> bytes:
@@ -161,13 +180,14 @@ def test_requests_that_are_half_sent_are_closed_after_a_while(impatient: Server)
 def test_bytes_that_drip_in_gain_no_time(impatient: Server) -> None:
     _, connect = impatient
     began = time.monotonic()
-    for start in (f"GET /login {HEAD}X: ", f"POST /api/batch {HEAD}Content-Length: 999999\r\n\r\n"):
-        with connect() as connection, cut_off():
+    with ExitStack() as stack:
+        dripping = [stack.enter_context(connect()) for _ in range(2)]
+        for connection, start in zip(dripping, (f"GET /login {HEAD}X: ", POST_WITHOUT_END), strict=True):
             connection.sendall(start.encode())
-            while time.monotonic() - began < 300:
-                connection.sendall(b"a")
-                time.sleep(0.1)
-            pytest.fail("the server reads on")
+        while dripping:
+            assert time.monotonic() - began < 300, "the server reads on"
+            dripping = [connection for connection in dripping if drips(connection)]
+            time.sleep(0.05)
 
 
 def test_a_client_that_reads_nothing_is_left(impatient: Server) -> None:
@@ -191,21 +211,17 @@ def test_a_connection_is_kept_between_requests(impatient: Server) -> None:
     with connect() as connection:
         client = http.client.HTTPConnection("127.0.0.1")
         client.sock = connection
-        for _ in range(2):
+        for pause in (1.5 * SECONDS, 0):
             client.request("GET", "/login")
             with client.getresponse() as answered:
                 assert answered.status == 200
                 answered.read()
-            time.sleep(1.5 * SECONDS)
+            time.sleep(pause)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_it_is_interrupted(spawn: Any, geo_run: Path, tmp_path: Path, number: signal.Signals) -> None:
+def test_it_serves_until_it_is_terminated(spawn: Any, geo_run: Path, tmp_path: Path) -> None:
+    """An interrupt ends the server of the other tests."""
     process = spawn("serve", geo_run, "--port", 0, "--json", "--reviews", tmp_path / "reviews.jsonl")
     with urllib.request.urlopen(address_of(process), timeout=30) as answered:
         assert b"rules know about" in answered.read()
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert errors.endswith("stopped\n")
-    assert "error" not in errors
+    assert_ends_by(signal.SIGTERM, process)

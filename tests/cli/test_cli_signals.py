@@ -94,8 +94,9 @@ from anyburl.rules.frames import FrameWriter
 slices = FrameWriter.slices
 def slowly(self):
     for frame in slices(self):
-        Path({mark!r}).touch()
-        time.sleep(3)
+        Path({saving!r}).touch()
+        while not Path({go_on!r}).exists():
+            time.sleep(0.02)
         yield frame
 FrameWriter.slices = slowly
 """
@@ -105,10 +106,12 @@ FrameWriter.slices = slowly
 def test_an_interrupt_during_the_last_save_loses_no_rule(
     spawn: Any, geo_run: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
-    out, mark = tmp_path / "run", tmp_path / "saving"
-    with spawn("learn", "geo", "--paths", 2000, "--out", out, first=SLOW_SAVE.format(mark=str(mark))) as process:
-        wait_for(mark.exists, process)
+    out, saving, go_on = (tmp_path / name for name in ("run", "saving", "go on"))
+    slowly = SLOW_SAVE.format(saving=str(saving), go_on=str(go_on))
+    with spawn("learn", "geo", "--paths", 2000, "--out", out, first=slowly) as process:
+        wait_for(saving.exists, process)
         process.send_signal(number)
+        go_on.touch()
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted while saving" in stderr

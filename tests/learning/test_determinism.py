@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from learned import make_learner
+from numpy.typing import NDArray
 
 from anyburl import Dataset, RuleSet, learn
 from anyburl.learning.run import RunDirectory
@@ -32,10 +34,13 @@ def profile_counts(entry: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(entry[name] for name in ("profile", "cores", "paths", "new_bodies", "new_rules", "known_rules"))
 
 
-def columns_of(rules: RuleSet) -> list[list[Any]]:
-    body = rules.bodies[rules.body].tolist()
+def columns_of(rules: RuleSet) -> list[NDArray[Any]]:
     names = ("type", "head", "head_constant", "body_constant", "predictions", "support", "exact")
-    return [body, *(getattr(rules, name).tolist() for name in names)]
+    return [rules.bodies[rules.body], *(getattr(rules, name) for name in names)]
+
+
+def are_same(rules: RuleSet, others: RuleSet) -> bool:
+    return all(map(np.array_equal, columns_of(rules), columns_of(others)))
 
 
 def run_once(
@@ -52,12 +57,12 @@ def run_once(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_threads_do_not_change_the_rules_nor_a_second_run(tmp_path: Path, mode: str) -> None:
-    runs = [run_once(tmp_path / f"{number}", threads, **MODES[mode]) for number, threads in enumerate((1, 2, 3, 2))]
+    runs = [run_once(tmp_path / f"{number}", threads, **MODES[mode]) for number, threads in enumerate((1, 3, 2))]
     rules, file, trace = runs[0]
     assert len(rules) > 1000
     assert len(trace) > 1
     for other, other_file, other_trace in runs[1:]:
-        assert columns_of(other) == columns_of(rules)
+        assert are_same(other, rules)
         assert other_file == file
         assert other_trace == trace
 
@@ -65,7 +70,7 @@ def test_threads_do_not_change_the_rules_nor_a_second_run(tmp_path: Path, mode: 
 def test_another_seed_finds_other_rules_first(tmp_path: Path) -> None:
     options = {"heads": "sampled", "paths": 1, "graph": SPARSE, "min_support": 1}
     first, other = (run_once(tmp_path / f"{seed}", 1, seed=seed, **options)[0] for seed in (1, 2))
-    assert columns_of(first) != columns_of(other)
+    assert not are_same(first, other)
 
 
 def test_rules_of_a_path_run_are_in_an_order_that_depends_on_the_rules_alone() -> None:
@@ -76,5 +81,5 @@ def test_rules_of_a_path_run_are_in_an_order_that_depends_on_the_rules_alone() -
         learner = make_learner(small, seed=seed)
         list(learner.spans())
         assert learner.stopped_by == "complete"
-        ordered.append(columns_of(learner.rules()))
-    assert ordered[0] == ordered[1]
+        ordered.append(learner.rules())
+    assert are_same(*ordered)

@@ -40,6 +40,7 @@ from anyburl.learning.source import Handout
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.ranking.queries import make_queries
 from anyburl.ranking.ray import RayBackend
+from kept_workers import KeptRay
 from kernels import random_graph, table_of
 
 ENGINES = ("threads", "ray")
@@ -91,10 +92,23 @@ def nodes() -> Iterator[Nodes]:
     nodes.close()
 
 
+@pytest.fixture(scope="module")
+def kept_ray(nodes: Nodes) -> KeptRay:
+    import ray
+
+    return KeptRay(ray)
+
+
+@pytest.fixture
+def kept_workers(kept_ray: KeptRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let workers be kept for the next test: for tests that lose none."""
+    monkeypatch.setattr("anyburl.base.cluster.import_ray", lambda: kept_ray)
+
+
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
     if request.param == "ray":
-        request.getfixturevalue("nodes")
+        request.getfixturevalue("kept_workers")
     return str(request.param)
 
 
@@ -146,14 +160,14 @@ MODES: dict[str, tuple[TripleTable, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_path_budget_and_a_seed_give_the_same_rules_on_both_engines(nodes: Nodes, mode: str) -> None:
+def test_a_path_budget_and_a_seed_give_the_same_rules_on_both_engines(kept_workers: None, mode: str) -> None:
     table, options = MODES[mode]
     spans = assert_same(*(make(table, engine, seed=3, **options) for engine in ENGINES))
     assert len(spans) > 1
     assert spans[-1].n_rules > 100
 
 
-def test_a_resumed_run_gives_the_same_rules_on_both_engines(nodes: Nodes) -> None:
+def test_a_resumed_run_gives_the_same_rules_on_both_engines(kept_workers: None) -> None:
     begun = make(RANDOM, "threads", paths=30_000, seed=1)
     run(begun)
     resumed = [make(RANDOM, engine, begun.rules(), paths=90_000, seed=2) for engine in ENGINES]
@@ -162,7 +176,7 @@ def test_a_resumed_run_gives_the_same_rules_on_both_engines(nodes: Nodes) -> Non
 
 
 def test_a_path_run_stopped_on_one_engine_and_resumed_on_the_other_is_the_run_that_was_not_stopped(
-    nodes: Nodes, tmp_path: Path
+    kept_workers: None, tmp_path: Path
 ) -> None:
     dataset = Dataset.from_triples(BROAD, name="broad")
     options = {"max_cyclic": 2, "seed": 1}
@@ -227,7 +241,7 @@ def test_a_worker_lost_with_pieces_in_hand_or_joining_later_does_not_change_the_
     assert len(set(handed)) == 3
 
 
-def test_pieces_of_the_bodies_go_to_all_workers_of_a_path_budget(nodes: Nodes) -> None:
+def test_pieces_of_the_bodies_go_to_all_workers_of_a_path_budget(kept_workers: None) -> None:
     learner = make(WIDE, "ray", paths=100_000, seed=3)
     engine = learner.engine
     assert isinstance(engine, RayEngine)
@@ -289,31 +303,6 @@ def test_a_run_that_is_stopped_and_resumed_harvests_no_body_again(engine: str, t
     assert counted(learner.rules()) == counted(whole.rules())
 
 
-def test_a_node_that_dies_in_a_span_and_a_larger_one_that_joins_cost_nothing_that_was_reported(nodes: Nodes) -> None:
-    learner = Learner(WIDE, LearnOptions(engine="ray", seconds=600, span=0.5, max_cyclic=4))  # a worker on every core
-    notes: list[str] = []
-    all_there: list[int] = []
-
-    def watch(span: Span) -> None:
-        if span.number == 2:
-            threading.Timer(0.2, nodes.take_away).start()
-        if span.notes and not notes:
-            nodes.bring_back(cores=2)
-        notes.extend(span.notes)
-        all_there.extend([span.number] * any("3 in all" in note for note in span.notes))
-        if all_there and span.number > all_there[0] + 2:
-            learner.stop()
-
-    spans = run(learner, watch)
-    lost, *joined = notes
-    assert lost.startswith("lost 1 Ray worker in span")
-    assert lost.endswith("its share of the span is lost, 1 left")
-    assert joined[-1] in ("1 Ray worker joined, 3 in all", "2 Ray workers joined, 3 in all")
-    assert sum(entry.cores for entry in spans[-1].profiles) == 3
-    assert all(span.new_rules > 0 for span in spans[-2:])
-    assert len(counted(learner.rules())) == spans[-1].n_rules == sum(span.new_rules for span in spans)
-
-
 # Answering queries.
 
 
@@ -344,12 +333,40 @@ def test_queries_have_the_same_answers_on_both_engines_also_when_a_worker_is_los
     assert notes == ["lost 1 Ray worker: its questions are asked again, 1 left"]
 
 
-def test_metrics_are_the_same_on_both_engines(nodes: Nodes) -> None:
+def test_metrics_are_the_same_on_both_engines(kept_workers: None) -> None:
     dataset = load_dataset("geo")
     rules = learn(dataset, paths=1, max_cyclic=1, seed=1)
     threads, with_ray = (evaluate(rules, dataset, split="valid", threads=2, engine=engine) for engine in ENGINES)
     assert with_ray.metrics == threads.metrics
     assert with_ray.by_relation == threads.by_relation
+
+
+# After this, workers that were kept may be gone.
+
+
+def test_a_node_that_dies_in_a_span_and_a_larger_one_that_joins_cost_nothing_that_was_reported(nodes: Nodes) -> None:
+    learner = Learner(WIDE, LearnOptions(engine="ray", seconds=600, span=0.5, max_cyclic=4))  # a worker on every core
+    notes: list[str] = []
+    all_there: list[int] = []
+
+    def watch(span: Span) -> None:
+        if span.number == 2:
+            threading.Timer(0.2, nodes.take_away).start()
+        if span.notes and not notes:
+            nodes.bring_back(cores=2)
+        notes.extend(span.notes)
+        all_there.extend([span.number] * any("3 in all" in note for note in span.notes))
+        if all_there and span.number > all_there[0] + 2:
+            learner.stop()
+
+    spans = run(learner, watch)
+    lost, *joined = notes
+    assert lost.startswith("lost 1 Ray worker in span")
+    assert lost.endswith("its share of the span is lost, 1 left")
+    assert joined[-1] in ("1 Ray worker joined, 3 in all", "2 Ray workers joined, 3 in all")
+    assert sum(entry.cores for entry in spans[-1].profiles) == 3
+    assert all(span.new_rules > 0 for span in spans[-2:])
+    assert len(counted(learner.rules())) == spans[-1].n_rules == sum(span.new_rules for span in spans)
 
 
 # What is wrong is said.

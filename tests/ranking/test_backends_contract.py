@@ -17,7 +17,9 @@ from anyburl.ranking.backend import QUERIES_AT_A_TIME, AnswerRequest, Backend, L
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.reasoning.completion.facts import FactColumns
+from anyburl.reasoning.completion.kernel import find_facts
 from anyburl.reasoning.completion.search import make_search
+from kept_workers import KeptRay
 from kernels import random_graph
 from ranked import AGGREGATIONS, Case, Judge, Scored, all_queries, as_table, assert_answers, make_ranker, read_answers
 
@@ -55,9 +57,13 @@ def questions() -> QueryArrays:
 
 @pytest.fixture(scope="module")
 def ray_session() -> Iterator[None]:
+    """Two cores, whose workers are kept: there is one backend after the other."""
     ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 'anyburl[ray]'")
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
-    yield
+    kept = KeptRay(ray)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("anyburl.base.cluster.import_ray", lambda: kept)
+        yield
     ray.shutdown()
 
 
@@ -167,6 +173,18 @@ def test_facts_do_not_depend_on_the_backend(backend: Backend, plain: Backend, bl
     expected = facts.by(plain, N)
     assert len(expected) > 20
     assert facts.by(backend, 1) == facts.by(backend, 7) == expected
+
+
+def test_work_that_is_sent_to_workers_needs_no_other_kernels(ray_session: None) -> None:
+    """Arrays that come from the object store are read-only: kernels would be compiled for them once more."""
+    import ray
+
+    facts = Facts("max", block=False)
+    subjects = np.arange(N, dtype=np.int32)
+    facts.search(subjects)
+    before = list(find_facts.signatures)  # type: ignore[attr-defined]
+    ray.get(ray.put(facts.search))(subjects)
+    assert find_facts.signatures == before  # type: ignore[attr-defined]
 
 
 def test_parts_come_in_order_and_may_be_left(backend: Backend) -> None:

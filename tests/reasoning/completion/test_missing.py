@@ -246,7 +246,7 @@ FILTERS = ("min_score", "probability", "top", "relations", "subjects", "function
 
 
 @pytest.mark.parametrize("names", [*combinations(FILTERS, 2), FILTERS], ids="-".join)
-@settings(max_examples=examples(90, 30))
+@settings(max_examples=examples(45, 30))
 @given(case=typed_cases(), block=st.booleans(), aggregation=st.sampled_from(AGGREGATIONS), data=st.data())
 def test_every_pair_of_filters(
     names: tuple[str, ...], case: Case, block: bool, aggregation: str, data: st.DataObject

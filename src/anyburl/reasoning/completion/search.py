@@ -79,6 +79,10 @@ class Finder:
     longest_list: int = 0
     _spare: SimpleQueue[FindSpace] = field(default_factory=SimpleQueue, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        if not self.groups.flags.writeable:  # it was sent to a Ray worker, but kernels are compiled for one's own
+            object.__setattr__(self, "groups", self.groups.copy())
+
     def __call__(self, subjects: NDArray[np.int32]) -> tuple[FactArrays, ListArrays]:
         """Return the facts of some subjects, one after the other, and their lists."""
         ready, space = self.ready, self._take()
