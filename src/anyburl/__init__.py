@@ -67,7 +67,7 @@ _HOMES = {
     "AnyburlError": "base.errors",
     "Atom": "rules.rule",
     "Calibration": "models.calibration",
-    "CalibrationReport": "reasoning.promises",
+    "CalibrationReport": "reasoning.completion.promises",
     "CompleteOptions": "reasoning.completion.options",
     "DataError": "base.errors",
     "Dataset": "data.dataset",

@@ -1,4 +1,4 @@
-"""`anyburl calibrate`: which score means which precision."""
+"""`anyburl calibrate`: how likely proposed facts are to be true."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from anyburl.base.errors import DataError, RunError, counted
 from anyburl.cli.arguments import Run, Without
 from anyburl.cli.asking import AskingOptions
 from anyburl.cli.loading import require_run
-from anyburl.cli.notes import print_json, print_whole, result_console
+from anyburl.cli.notes import Slow, print_json, print_whole, result_console
+from anyburl.reasoning.completion.options import MISSING_HELP, check_missing, parse_missing
 
 if TYPE_CHECKING:
     from anyburl.data.names import Names
-    from anyburl.models.calibration.report import CalibrationReport
+    from anyburl.reasoning.completion.promises import CalibrationReport
 
 NAME = "calibrate"
 EXAMPLE = "Example:  anyburl calibrate runs/geo --plot geo.png"
@@ -27,28 +28,32 @@ EXAMPLE = "Example:  anyburl calibrate runs/geo --plot geo.png"
 def command(
     run: Run,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Plot the calibration to a .png, .svg or .pdf file.")
+        Path | None, typer.Option(metavar="FILE", help="Plot promises and what became of them to .png, .svg or .pdf.")
     ] = None,
     top: Annotated[
         int, typer.Option(min=0, help="Number of relations to show, those with the most new facts first.")
     ] = 10,
+    missing: Annotated[str | None, typer.Option(metavar="SHARE", help=MISSING_HELP)] = None,
     *,
     asked: Annotated[AskingOptions, Without("escaped", "with_scores")],
 ) -> None:
-    """Find out which score means which precision, and keep the result in the run folder.
+    """Find out how likely proposed facts are to be true, and keep the result in the run folder.
 
-    Scores are calibrated on the valid split, or on facts held out of train, and checked on the test split. Without a
-    test split, each half of the facts is checked with a map fitted to the other half.
+    The facts of the valid split, or some of train, are hidden, everything is proposed from the rest, and what comes
+    back tells. That is checked on the test split; without one, each half of the facts is checked by the other.
     """
     from anyburl.reasoning.prepared import can_prepare
 
     require_run(run)
     _check_plot(plot)
+    share = None if missing is None else check_missing("missing", parse_missing(missing))
     options, source = asked.ranking, asked.source(run, None)
     if not can_prepare(source.path):
         raise RunError(f"{run} is still learning, or was interrupted: continue it with --resume first")
-    with source.open(options, seed=asked.seed) as reasoner:
-        report = reasoner.calibrate(front=source.front())
+    with source.open(options, completing=True, seed=asked.seed) as reasoner:
+        total = len(reasoner.vocabulary.entities)
+        with Slow(source.notes, "proposing hidden facts", "proposed hidden facts", total=total) as bar:
+            report = reasoner.calibrate(missing=share, progress=bar.advance)
     if plot is not None:
         _draw(report, plot)
     if asked.json:
@@ -79,47 +84,45 @@ def _draw(report: CalibrationReport, path: Path) -> None:
 
 
 def _named(report: CalibrationReport, names: Names) -> dict[str, Any]:
-    told = report.to_json()
+    plain = report.to_json()
     if names:
-        told["by_relation"] = [{**row, "name": names.get(row["relation"])} for row in told["by_relation"]]
-    return told
+        plain["by_relation"] = [{**row, "name": names.get(row["relation"])} for row in plain["by_relation"]]
+    return plain
 
 
 def _print(report: CalibrationReport, top: int, names: Names) -> None:
     out = result_console()
-    print_whole(_thresholds_table(report))
+    print_whole(_promises_table(report))
     if top:
         print_whole(_relations_table(report, top, names))
-    fitted, checked = report.calibrated_on, report.checked_on
+    missing, hidden, checked = report.missing, report.calibrated_on, report.checked_on
+    out.say(f"if {missing['share']:.1%} of the true facts are missing ({missing['because']}): --missing sets it")
     out.say(
-        f"expected calibration error {_figure(report.expected_calibration_error)}, "
-        f"{_figure(report.uncalibrated_error)} without calibration"
+        f"hidden: {counted(hidden['facts'], 'fact')} of {hidden['split']}, of which {hidden['came_back']:,} came back; "
+        f"checked on {checked['split']}",
+        "dim",
     )
-    how = "each half with a map fitted to the other" if checked.get("cross_fitted") else _answers(checked)
-    out.say(f"calibrated on {_answers(fitted)}; checked on {how}", "dim")
 
 
-def _answers(held_out: dict[str, Any]) -> str:
-    return f"{counted(held_out['answers'], 'answer')} to the questions of {held_out['split']}"
-
-
-def _thresholds_table(report: CalibrationReport) -> Table:
-    table = _table("precision", "lowest score", "new facts", f"measured on {report.checked_on['split']}", "by chance")
-    for name, found in report.thresholds.items():
-        error = "" if found.sampling_error is None else f"± {found.sampling_error:.3f}"
-        table.add_row(name, _figure(found.score), _count(found.facts), _figure(found.precision), error)
+def _promises_table(report: CalibrationReport) -> Table:
+    table = _table("probability from", "new facts", "promised", "checked", "promised then", "came back", "by chance")
+    for name, promise in report.promises.items():
+        error = "" if promise.sampling_error is None else f"± {promise.sampling_error:.3f}"
+        shares = (_figure(share) for share in (promise.expected, promise.came_back))
+        table.add_row(name, f"{promise.facts:,}", _figure(promise.promised), f"{promise.checked:,}", *shares, error)
     return table
 
 
 def _relations_table(report: CalibrationReport, top: int, names: Names) -> Table:
-    promises = list(report.thresholds)
-    table = _table("relation", *(f"score for {name}" for name in promises), f"facts from {promises[0]}", "stated")
+    first, second = list(report.promises)[:2]
+    table = _table("relation", f"from {first}", "promised", "came back", f"from {second}", "promised", "came back")
     for row in report.by_relation[:top]:
+        cells = []
+        for name in (first, second):
+            promise = row["promises"][name]
+            cells += [f"{promise['facts']:,}", _figure(promise["promised"]), _figure(promise["came_back"])]
         label = names.get(row["relation"]) or row["relation"]
-        found = row["thresholds"]
-        scores = (_figure(found[name]["score"]) for name in promises)
-        facts = _count(found[promises[0]]["facts"])
-        table.add_row(Text(label, overflow="ellipsis", no_wrap=True), *scores, facts, f"{row['stated']:,}")
+        table.add_row(Text(label, overflow="ellipsis", no_wrap=True), *cells)
     if rest := report.by_relation[top:]:
         table.add_row(Text(counted(len(rest), "more relation"), "dim"))
     return table
@@ -134,8 +137,4 @@ def _table(first: str, *others: str) -> Table:
 
 
 def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
-
-
-def _count(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
+    return "-" if value is None else f"{value:.3f}"

@@ -33,7 +33,7 @@ LEAST_SLOPE = 0.02
 STEPS = 25  # of Newton's method; it ends long before
 LEAST, CERTAIN = 1e-6, 0.999  # no probability is higher: nothing that was counted could tell it from 1
 N_CONTEXTS = 2
-"""Whether another value of the subject stands before a fact: see `reasoning.promises.contexts_of`."""
+"""Whether another value of the subject stands before a fact: see `reasoning.completion.promises.contexts_of`."""
 WIDTH = 0.02  # of the narrow bins that facts are counted in, in units of -log(1 - score)
 N_NARROW = 750  # up to a score of 1 - 3e-7
 ROUNDING = 1e-9  # of a narrow bin: a score at which one starts belongs to it
@@ -93,7 +93,7 @@ def fit_shares(counts: ProposalCounts, starts: NDArray[np.int64]) -> Floats:
     whole = fit_whole(proposed.sum(axis=(0, 1)), back.sum(axis=(0, 1)))
     of_relations = fit_groups(proposed.sum(axis=1), back.sum(axis=1), np.broadcast_to(whole, proposed[:, 0].shape))
     shape = proposed.shape
-    flat = (column.reshape(-1, shape[2]) for column in (proposed, back))
+    flat = proposed.reshape(-1, shape[2]), back.reshape(-1, shape[2])
     return fit_groups(*flat, np.repeat(of_relations, N_CONTEXTS, axis=0)).reshape(shape)
 
 
@@ -200,7 +200,7 @@ class Calibration:
 
 
 def per_hidden(facts: Floats, hidden: Floats) -> Floats:
-    """Return how many facts of each relation there are for a hidden one; where those are few, rather as in the whole."""
+    """Return how many facts of each relation there are for a hidden one; where those are few, as in all relations."""
     overall = float(facts.sum() / max(hidden.sum(), 1))
     return (facts + FEW_HIDDEN * overall) / (hidden + FEW_HIDDEN)
 
@@ -218,7 +218,7 @@ def probability_table(shares: Floats, missing: Floats, elsewhere: Floats) -> Flo
 
 def least_scores(table: Floats, starts: NDArray[np.int64], probability: float) -> Floats:
     """Return, for each relation, a score below which no fact is that likely in any context; inf if none is."""
-    enough = (table >= probability).any(axis=1)
+    enough: NDArray[np.bool_] = np.any(table >= probability, axis=1)
     scores = 1 - np.exp(-WIDTH * np.maximum(starts - 2 * ROUNDING, 0))
     return np.where(enough.any(axis=1), scores[enough.argmax(axis=1)], np.inf)
 

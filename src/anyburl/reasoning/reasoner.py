@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
+import numpy as np
 import polars as pl
 
 from anyburl.base.checking import choose_options, flag, whole
@@ -26,6 +27,7 @@ from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.completion.complete import complete_graph, missing_by_id
 from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing
+from anyburl.reasoning.completion.promises import CalibrationReport, Judge, Verdict, calibrate_ranker, known_properties
 from anyburl.reasoning.evaluation import evaluate_split
 from anyburl.reasoning.explanation.explain import Explanation, explain_triple
 from anyburl.reasoning.explanation.record import Fact
@@ -42,7 +44,6 @@ from anyburl.reasoning.opening import (
     with_fallback,
 )
 from anyburl.reasoning.predicting import Answer, AnswerFrames, Answers, answer_columns
-from anyburl.reasoning.promises import CalibrationReport, Judge, calibrate_ranker, known_properties
 from anyburl.reasoning.queries import QueryIds, encode_queries, encode_query, make_query
 from anyburl.reasoning.ranking_files import ranking_frames, write_rankings
 from anyburl.rules.files.run_folder import described_run
@@ -258,7 +259,7 @@ class Reasoner:
         )
 
     def calibrate(
-        self, *, missing: float | Mapping[str, float] | None = None, front: Front | None = None
+        self, *, missing: float | Mapping[str, float] | None = None, progress: Progress | None = None
     ) -> CalibrationReport:
         """Find out how likely proposed facts are to be true, and return the report.
 
@@ -267,21 +268,20 @@ class Reasoner:
         states, overall or by relation. By default, as many facts are missing as the valid split has.
 
         From then on, facts have a `probability`. If the reasoner was opened from a run folder, the calibration is kept
-        there.
+        there. `progress` is called with the number of entities asked about.
         """
         shares = (
             None if missing is None else missing_by_id(check_missing("missing", missing), self.vocabulary, self.names)
         )
-        watch = (front or Front()).watch
-        with watch("proposing facts that were hidden", "proposed facts that were hidden"):
-            report = calibrate_ranker(
-                self.ranker,
-                self.dataset,
-                self._seed,
-                properties=self.judge.conflicts.properties,
-                missing=shares,
-                protocol=answering_options(self.ranker, self._seed),
-            )
+        report = calibrate_ranker(
+            self.ranker,
+            self.dataset,
+            self._seed,
+            properties=self.judge.conflicts.properties,
+            missing=shares,
+            protocol=answering_options(self.ranker, self._seed),
+            progress=progress,
+        )
         self.calibration = report.calibration
         if self._run is not None:
             key = key_of_calibration(self.ranker, self.dataset, self._seed, self._run)
@@ -292,6 +292,16 @@ class Reasoner:
     def judge(self) -> Judge:
         """What tells which facts contradict stated ones, and how likely the others are."""
         return Judge.of(self.ranker, self.dataset, known_properties(self.dataset))
+
+    def verdict(self, triple: Fact) -> Verdict:
+        """Return how likely a fact is, if that is known, and the stated fact that contradicts it, if there is one."""
+        vocabulary = self.vocabulary
+        ids = [
+            vocabulary.entity_id(triple[0]),
+            vocabulary.relation_id(triple[1]),
+            vocabulary.entity_id(triple[2]),
+        ]
+        return self.judge.verdicts(self.calibration, np.array([ids], np.int32))[0]
 
     def properties(self) -> pl.DataFrame:
         """Return what train and valid show about relations: whether they have one object or one subject, are

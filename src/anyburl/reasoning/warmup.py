@@ -14,6 +14,7 @@ from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.completion.complete import complete_graph
 from anyburl.reasoning.completion.options import CompleteOptions
+from anyburl.reasoning.completion.promises import Judge, known_properties
 from anyburl.reasoning.explanation.explain import explain_triple
 from anyburl.reasoning.predicting import answer_columns
 from anyburl.reasoning.queries import QueryIds
@@ -42,7 +43,8 @@ class TinyQuestion:
             for subject, object in (("b", "a"), ("a", "b")):  # the rule predicts one, and lacks a fact for the other
                 explain_triple(ranker, dataset, (subject, relation, object))
         if self.completing:
-            list(complete_graph(ranker, dataset, CompleteOptions(min_score=0, reasons=self.explaining)))
+            judge = Judge.of(ranker, dataset, known_properties(dataset))
+            list(complete_graph(judge, CompleteOptions(min_score=0, reasons=self.explaining)))
 
 
 def _one_rule(vocabulary: Vocabulary) -> RuleSet:

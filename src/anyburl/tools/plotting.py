@@ -28,12 +28,12 @@ from anyburl.base.writing import replacing
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.learning.progress import trace_table
 from anyburl.learning.run import RunDirectory
-from anyburl.models.calibration.report import CalibrationReport
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.index import to_confidences
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.queries import make_queries, take_queries
 from anyburl.ranking.ranker import Ranker
+from anyburl.reasoning.completion.promises import CalibrationReport
 from anyburl.reasoning.metrics import HITS, Metrics
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.shortcuts import evaluate
@@ -311,8 +311,8 @@ def plot_reliability(report: CalibrationReport, *, axes: Axes | None = None) -> 
     axes = ready_axes(
         axes,
         f"{report.protocol['data']}, {report.protocol['aggregation']}: before and after calibration",
-        "score or probability, with how many answers there are",
-        f"share stated by {report.checked_on['split']}",
+        "score or probability, with how many facts there are",
+        f"share true, by {report.checked_on['split']}",
     )
     axes.plot([0, 1], [0, 1], color="#999999", linestyle="--", linewidth=1)
     drawn = (
@@ -321,12 +321,12 @@ def plot_reliability(report: CalibrationReport, *, axes: Axes | None = None) -> 
     )
     for name, bins, error, colour, shift in drawn:
         label = name if error is None else f"{name}: expected calibration error {error:.4f}"
-        places, shares = [found.probability for found in bins], [found.share_stated for found in bins]
+        places, shares = [found.probability for found in bins], [found.came_back for found in bins]
         axes.plot(places, shares, color=colour, marker="o", markersize=5, label=label)
         for found in bins:
-            place = found.probability, found.share_stated
+            place = found.probability, found.came_back
             axes.annotate(
-                short(found.answers),
+                short(found.facts),
                 place,
                 (0, shift),
                 textcoords="offset points",

@@ -18,7 +18,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -38,7 +38,7 @@ from anyburl.data.files import write_triples
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.terms import rdf_term
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.reasoning.completion.facts import LEVELS, FactColumns, best_of_each
+from anyburl.reasoning.completion.facts import LEVELS, FactColumns
 from anyburl.reasoning.completion.search import missing_facts
 from anyburl.reasoning.reasoner import Reasoner
 
@@ -217,6 +217,8 @@ class ReviewLog:
 FEW_LEVELS = (0.5,)
 """Scores to begin with where only one relation is searched: to start a search takes as long as to go through it."""
 
+N_STEPS = 20  # of probabilities: facts in the same one are about equally likely
+
 Keys = NDArray[np.int64]
 
 
@@ -261,7 +263,8 @@ def review_queue(
     min_score: float = 0.3,
     seconds: float = 5.0,
 ) -> ReviewQueue:
-    """Return the `top` best facts that no split states and no standing verdict covers, of one relation or of all.
+    """Return the `top` best facts that no split states or contradicts and no standing verdict covers, of one relation
+    or of all, see `review_order`.
 
     High scores are searched first, and the search ends once there are enough facts, or after about this many seconds.
     """
@@ -287,16 +290,17 @@ class _Search:
         self._judged = _keys(reasoner.vocabulary, _encoded(reasoner.vocabulary, log))
 
     def above(self, level: float, relation: int | None) -> tuple[FactColumns, bool]:
-        """Return the best facts with at least the score `level`, and whether all of them were looked at."""
+        """Return the facts with at least the score `level` to look at first, and whether all of them were found."""
         reasoner, best = self._reasoner, FactColumns.empty()
         least = np.full(reasoner.vocabulary.n_relations, level if relation is None else np.inf)
         if relation is not None:
             least[relation] = level
         try:
             for facts in missing_facts(reasoner.ranker, reasoner.dataset, least, progress=self._watch):
-                waiting = facts.take(~np.isin(_keys(reasoner.vocabulary, facts.triples), self._judged))
-                joined = FactColumns.concat([best, waiting])
-                best = best_of_each(joined, np.zeros(len(joined), np.int64), self._top)
+                facts = replace(facts, contexts=reasoner.judge.contexts_of(facts))
+                waiting = ~np.isin(_keys(reasoner.vocabulary, facts.triples), self._judged)
+                joined = FactColumns.concat([best, facts.take(waiting & reasoner.judge.may_be_proposed(facts))])
+                best = joined.take(review_order(joined, likely(reasoner, joined))[: self._top])
         except _TimeIsUp:
             return best, False
         return best, True
@@ -319,14 +323,32 @@ def _keys(vocabulary: Vocabulary, triples: NDArray[np.int32]) -> Keys:
     return np.asarray((subjects * vocabulary.n_relations + relations) * vocabulary.n_entities + objects)
 
 
+def likely(reasoner: Reasoner, facts: FactColumns) -> NDArray[np.float64]:
+    """Return the probability of facts; nan where scores are not calibrated."""
+    if reasoner.calibration is None:
+        return np.full(len(facts), np.nan)
+    return reasoner.calibration.probabilities(facts.triples[:, 1], facts.contexts, facts.scores)
+
+
+def review_order(facts: FactColumns, probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return facts in the order in which they are worth a look: the likely ones first, and of facts that are about
+    equally likely, one of each relation, then a second one, and so on: a reader learns most from what is different.
+    """
+    subjects, relations, objects = facts.triples.T
+    sure = np.where(np.isnan(probabilities), facts.scores, probabilities)
+    steps = np.floor(sure * N_STEPS)
+    order = np.lexsort((objects, subjects, -facts.n_rules, -sure, relations, -steps))
+    starts = np.ones(len(order), np.bool_)
+    starts[1:] = (relations[order][1:] != relations[order][:-1]) | (steps[order][1:] != steps[order][:-1])
+    turns = np.empty(len(order), np.int64)
+    first = np.maximum.accumulate(np.where(starts, np.arange(len(order)), 0))
+    turns[order] = np.arange(len(order)) - first
+    return np.lexsort((objects, relations, subjects, -facts.n_rules, -sure, turns, -steps))
+
+
 def _facts(reasoner: Reasoner, best: FactColumns) -> tuple[QueuedFact, ...]:
-    """Return facts as objects, the best first."""
-    subjects, relations, objects = best.triples.T
-    order = np.lexsort((objects, relations, subjects, -best.n_rules, -best.scores))
-    sure = np.full(len(best), np.nan)
-    if reasoner.calibration is not None:
-        sure = reasoner.calibration.probabilities(relations, best.scores)
-    labels = reasoner.vocabulary
+    """Return facts as objects, in their order."""
+    sure, labels = likely(reasoner, best), reasoner.vocabulary
     return tuple(
         QueuedFact(
             labels.triple_labels(*best.triples[row].tolist()),
@@ -335,5 +357,5 @@ def _facts(reasoner: Reasoner, best: FactColumns) -> tuple[QueuedFact, ...]:
             rule=str(reasoner.rules.rule(int(best.rules[row]))),
             n_rules=int(best.n_rules[row]),
         )
-        for row in order.tolist()
+        for row in range(len(best))
     )

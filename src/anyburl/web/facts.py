@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from anyburl.data.dataset import SPLITS
 from anyburl.graph.lookup import known_answers, split_names
 from anyburl.ranking.options import parse_aggregation
+from anyburl.reasoning.completion.promises import Verdict
 from anyburl.reasoning.explanation.explain import Explanation
 from anyburl.reasoning.explanation.nearmiss import near_misses
 from anyburl.reasoning.explanation.record import Fact, NearMiss, Reason
@@ -125,6 +126,9 @@ class Paging:
         return max(1, -(-self.n_rows // self.size))
 
 
+STATED = Verdict(None, None)
+
+
 @dataclass(frozen=True)
 class Candidate:
     """One answer."""
@@ -134,6 +138,7 @@ class Candidate:
     triple: Fact
     score: float
     probability: float | None
+    conflict: Fact | None  # what is stated, and contradicts it
     known: tuple[str, ...]
     rule: int | None  # the row of the best; None if no rule predicts it
     n_rules: int
@@ -162,34 +167,22 @@ def answer_question(reasoner: Reasoner, query: Query, *, first: int = 0, top: in
 def candidates(reasoner: Reasoner, columns: AnswerColumns) -> list[Candidate]:
     """Return rows of answers as objects."""
     vocabulary = reasoner.vocabulary
-    probabilities = _probabilities(reasoner, columns.triples[:, 1], columns.scores)
+    new = columns.known == 0
+    verdicts = iter(reasoner.judge.verdicts(reasoner.calibration, columns.triples[new]))
+    of_rows = [next(verdicts) if is_new else STATED for is_new in new.tolist()]
     return [
         Candidate(
             rank=int(columns.ranks[row]),
             entity=vocabulary.entity_label(int(columns.entities[row])),
             triple=vocabulary.triple_labels(*triple),
             score=float(columns.scores[row]),
-            probability=probabilities[row],
+            **of_rows[row]._asdict(),
             known=split_names(int(columns.known[row])),
             rule=int(columns.rules[row]) if columns.rules[row] >= 0 else None,
             n_rules=int(columns.n_rules[row]),
         )
         for row, triple in enumerate(columns.triples.tolist())
     ]
-
-
-def _probabilities(
-    reasoner: Reasoner, relations: NDArray[np.int32], scores: NDArray[np.float64]
-) -> list[float] | list[None]:
-    if reasoner.calibration is None:
-        return [None] * len(scores)
-    return [float(value) for value in reasoner.calibration.probabilities(relations, scores)]
-
-
-def probability_of(reasoner: Reasoner, relation: str, score: float) -> float | None:
-    """Return the probability of one fact; None where scores are not calibrated."""
-    number = reasoner.vocabulary.relation_id(relation)
-    return _probabilities(reasoner, np.array([number], np.int32), np.array([score]))[0]
 
 
 def predicted_facts(reasoner: Reasoner, entity: str, *, top: int, per_question: int = 5) -> list[Candidate]:
@@ -240,6 +233,7 @@ class Why:
     explanation: Explanation
     score: float
     probability: float | None
+    conflict: Fact | None
     steps: tuple[Step, ...]
     examples: RuleExamples | None
     near_misses: tuple[NearMiss, ...]
@@ -253,7 +247,7 @@ def explain_for_page(reasoner: Reasoner, triple: Fact, *, top: int, groundings: 
     return Why(
         explanation,
         score,
-        probability_of(reasoner, triple[1], score) if explanation.n_reasons else None,
+        *reasoner.verdict(triple),
         _steps(explanation.reasons, explanation.aggregation),
         None
         if best is None

@@ -11,7 +11,6 @@ from anyburl.graph.lookup import known_answers
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.tools.review import VERDICTS
 from anyburl.web.explorer import Explorer
-from anyburl.web.facts import probability_of
 from anyburl.web.guard import form_token, int_or, read_form, set_form_token
 from anyburl.web.schemas import OptionalLabel
 from anyburl.web.site import HTML, Context, CurrentSite
@@ -94,7 +93,7 @@ def _card(explorer: Explorer, triple: Fact) -> Context:
         "fact": triple,
         "explanation": explanation,
         "score": score,
-        "probability": probability_of(explorer.reasoner, triple[1], score) if explanation.n_reasons else None,
+        **explorer.reasoner.verdict(triple)._asdict(),
         "verdict": explorer.reviews.standing().get(triple),
         **_stated(explorer, triple),
     }

@@ -87,13 +87,16 @@ class SearchResult(BaseModel):
 
 
 class Predicted(BaseModel):
-    """One answer. `rule` is the row of its best rule, see /api/rules/{row}; null if no rule predicts it."""
+    """One answer. `rule` is the row of its best rule, see /api/rules/{row}; null if no rule predicts it. `conflict`
+    is a stated fact that contradicts it.
+    """
 
     rank: int
     entity: str
     triple: Triple
     score: float
     probability: float | None
+    conflict: Triple | None
     known: list[str]
     rule: int | None
     rule_text: str | None

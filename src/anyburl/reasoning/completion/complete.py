@@ -16,6 +16,7 @@ from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.models.calibration import Calibration
 from anyburl.ranking.backend import Progress
+from anyburl.reasoning.completion.conflicts import NOTHING
 from anyburl.reasoning.completion.facts import (
     FactColumns,
     Find,
@@ -25,10 +26,9 @@ from anyburl.reasoning.completion.facts import (
     groups_of,
 )
 from anyburl.reasoning.completion.options import AUTO, CompleteOptions
+from anyburl.reasoning.completion.promises import Judge
 from anyburl.reasoning.completion.reasons import TRIPLES, reasons_of
 from anyburl.reasoning.completion.search import missing_facts
-from anyburl.reasoning.conflicts import NOTHING
-from anyburl.reasoning.promises import Judge
 from anyburl.rules.labels import RuleTexts
 
 Filter = Callable[[FactColumns], FactColumns]
@@ -162,10 +162,7 @@ def _finding(
         for facts in missing_facts(ranker, dataset, least, subjects=subjects, progress=progress):
             facts = facts if fits is None else fits(facts)
             facts = replace(facts, contexts=judge.contexts_of(facts))
-            kept = np.ones(len(facts), np.bool_)
-            if not options.conflicts:
-                later = judge.conflicts.properties.one_object[facts.triples[:, 1]] & (facts.contexts > 0)
-                kept = ~later & (judge.conflicts.find(facts.triples) == NOTHING)
+            kept = np.ones(len(facts), np.bool_) if options.conflicts else judge.may_be_proposed(facts)
             if calibration is not None and options.min_probability is not None:
                 kept &= _likely(calibration, facts) >= options.min_probability
             yield facts.take(kept)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -39,8 +38,7 @@ def check_missing(option: str, missing: Any) -> float | dict[str, float]:
     """Return the share of true facts that no split states, overall or by the label of a relation."""
     shares = missing if isinstance(missing, Mapping) else {"": missing}
     for label, share in shares.items():
-        number = isinstance(share, Real) and not isinstance(share, bool) and 0 <= share <= MOST_MISSING
-        if not isinstance(label, str) or not number:
+        if not isinstance(label, str) or not isinstance(share, int | float) or not 0 <= share <= MOST_MISSING:
             raise InvalidOptionError(option, MISSING, missing)
     return {label: float(share) for label, share in shares.items()} if isinstance(missing, Mapping) else float(missing)
 
@@ -70,7 +68,9 @@ def _parse_labels(flag: str, text: str) -> tuple[str, ...]:
 
 
 def _parse_functional(text: str) -> tuple[str, ...] | str:
-    return {AUTO: AUTO, NONE: ()}[text] if text in (AUTO, NONE) else _parse_labels("--functional", text)
+    if text == AUTO:
+        return AUTO
+    return () if text == NONE else _parse_labels("--functional", text)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -218,7 +218,6 @@ def _load(connection: Any, kind: str, facts: pl.DataFrame, folder: Path) -> str:
 TYPES: dict[str, type[pl.DataType]] = {
     "score": pl.Float64,
     "probability": pl.Float64,
-    "closed_world": pl.Float64,
     "rules": pl.Int64,
 }
 """The types of the columns that are no text. The facts behind a fact become JSON."""

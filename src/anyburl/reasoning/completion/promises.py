@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +33,10 @@ from anyburl.models.calibration import (
 )
 from anyburl.ranking.backend import Progress
 from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.reasoning.completion.conflicts import NOTHING, Conflicts, Properties, fact_keys, find_properties
 from anyburl.reasoning.completion.facts import FactColumns, collected
 from anyburl.reasoning.completion.options import MOST_MISSING
 from anyburl.reasoning.completion.search import missing_facts
-from anyburl.reasoning.conflicts import NOTHING, Conflicts, Properties, fact_keys, find_properties
 from anyburl.reasoning.predicting import answer_columns
 from anyburl.reasoning.queries import QueryIds
 
@@ -51,6 +51,7 @@ SHOWN = 0.1  # the lowest probability that errors and plots are about: nearly al
 N_WIDTHS = 10
 LISTED = 100  # answers to a question, among which a fact is looked up
 LEAST_MISSING = 0.01  # that is assumed
+SUREST = 0.1  # of the proposals that come back
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,6 +63,13 @@ def known_properties(dataset: Dataset) -> Properties:
     vocabulary = dataset.vocabulary
     facts = np.concatenate([dataset.train.triples, dataset.valid.triples])
     return find_properties(facts, vocabulary.n_entities, vocabulary.n_relations)
+
+
+class Verdict(NamedTuple):
+    """How likely a fact is, if that is known, and the stated fact that contradicts it, if there is one."""
+
+    probability: float | None
+    conflict: tuple[str, str, str] | None
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,13 @@ class Judge:
         contexts[rows[order[1:]]] = questions[order[1:]] == questions[order[:-1]]
         return contexts
 
+    def may_be_proposed(self, facts: FactColumns) -> NDArray[np.bool_]:
+        """Return which facts, with their contexts, no stated fact contradicts; of relations with one object, only the
+        best value stays.
+        """
+        later = self.conflicts.properties.one_object[facts.triples[:, 1]] & (facts.contexts > 0)
+        return np.asarray(~later & (self.conflicts.find(facts.triples) == NOTHING))
+
     def probabilities(self, calibration: Calibration | None, triples: Triples) -> tuple[Floats, Ints]:
         """Return how likely facts are, and the rows of stated facts that contradict them, see `Conflicts.find`.
 
@@ -105,6 +120,18 @@ class Judge:
         scores, contexts = self._looked_up(triples)
         likely = calibration.probabilities(triples[:, 1], contexts, scores)
         return np.where((conflicts == NOTHING) & (scores > 0), likely, np.nan), conflicts
+
+    def verdicts(self, calibration: Calibration | None, triples: Triples) -> list[Verdict]:
+        """Return what can be said of each fact."""
+        labels = self.dataset.vocabulary
+        likely, rows = self.probabilities(calibration, triples)
+        return [
+            Verdict(
+                None if np.isnan(probability) else float(probability),
+                None if row == NOTHING else labels.triple_labels(*self.conflicts.fact(row, triple)),
+            )
+            for probability, row, triple in zip(likely, rows.tolist(), triples.tolist(), strict=True)
+        ]
 
     def _looked_up(self, triples: Triples) -> tuple[Floats, Ints]:
         """Return the score of each fact as an answer to (subject, relation, ?), 0 if it is none, and its context."""
@@ -222,8 +249,8 @@ class Promise:
     """What holds for all facts that are at least as likely as some probability.
 
     `facts` that no split states are so likely, on average as likely as `promised`. To check that, other facts were
-    hidden: of `checked` facts that were so likely then, a share of `expected` should have been true, and `came_back` was.
-    By chance alone, the two differ by about `sampling_error`.
+    hidden: of `checked` facts that were so likely then, a share of `expected` should have been true, and a share of
+    `came_back` was. By chance alone, the two differ by about `sampling_error`.
     """
 
     facts: int
@@ -312,7 +339,7 @@ def calibrate_ranker(
             f"expected at least {FEWEST_BACK}"
         )
     stated = facts_by_relation(dataset)
-    share, reason = assumed_missing(dataset, properties)
+    share, reason = assumed_missing(dataset, properties, tally)
     starts = choose_bins(tally.counts)
     calibration = Calibration(
         starts=starts,
@@ -339,18 +366,44 @@ def facts_by_relation(dataset: Dataset) -> Floats:
     """Return how many facts of each relation all splits state."""
     n_relations = dataset.vocabulary.n_relations
     counts = [np.bincount(dataset.split(split).triples[:, 1], minlength=n_relations) for split in SPLITS]
-    return np.sum(counts, axis=0).astype(np.float64)
+    return np.asarray(np.sum(counts, axis=0), np.float64)
 
 
-def assumed_missing(dataset: Dataset, properties: Properties) -> tuple[float, str]:
+def assumed_missing(dataset: Dataset, properties: Properties, tally: Tally) -> tuple[float, str]:
     """Return the share of facts that is taken to be missing where nobody says it, and why."""
     stated = facts_by_relation(dataset)
-    if len(dataset.valid):
-        return len(dataset.valid) / (stated.sum() + len(dataset.valid)), "as many facts as the valid split has"
+    share, reason = HIDDEN_SHARE, "nothing in the data tells more"
     suggested = properties.missing(stated)
-    if suggested is not None:
-        return min(max(suggested, LEAST_MISSING), MOST_MISSING), "so many values of obligatory relations"
-    return HIDDEN_SHARE, "nothing in the data tells"
+    if len(dataset.valid):
+        share, reason = len(dataset.valid) / (stated.sum() + len(dataset.valid)), "as many as the valid split has"
+    elif suggested is not None:
+        share, reason = max(suggested, LEAST_MISSING), "so many values of obligatory relations are"
+    most = most_missing(tally) * tally.n_hidden.sum()
+    if most / (stated.sum() + most) < share:
+        share, reason = (
+            most / (stated.sum() + most),
+            "if there were more, fewer of the surest proposals would be hidden ones",
+        )
+    return float(min(share, MOST_MISSING)), reason
+
+
+def most_missing(tally: Tally) -> float:
+    """Return how many facts are missing, at most, for each hidden one.
+
+    Of the surest proposals, which are nearly all true, a share q comes back: the others are stated by the test split or
+    missing. Which are the surest is said by one half of the subjects, and their share is taken from the other.
+    """
+    back = proposed = 0.0
+    for own, other in (tally.halves, tally.halves[::-1]):
+        starts = choose_bins(other)
+        shares = spread(fit_shares(other, starts), starts).ravel()
+        order = np.argsort(-shares, kind="stable")
+        n_back = np.cumsum(own.back.ravel()[order])
+        enough = int(np.searchsorted(n_back, max(FEWEST_BACK, SUREST * n_back[-1]))) + 1
+        back += float(own.back.ravel()[order[:enough]].sum())
+        proposed += float(own.proposed.ravel()[order[:enough]].sum())
+    elsewhere = tally.n_test.sum() / tally.n_hidden.sum()
+    return max(proposed / max(back, 1) - 1 - float(elsewhere), 0.0)
 
 
 @dataclass(frozen=True)

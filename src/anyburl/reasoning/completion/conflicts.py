@@ -101,8 +101,10 @@ def find_properties(triples: Triples, n_entities: int, n_relations: int) -> Prop
     def share(mask: Bools) -> NDArray[np.float64]:
         return np.bincount(relations[mask], minlength=n_relations) / np.maximum(n_facts, 1)
 
-    def askers(ends: Ints) -> NDArray[np.float64]:
-        return np.bincount(np.unique(ends * n_relations + relations) % n_relations, minlength=n_relations)
+    def askers(ends: Ints) -> Ints:
+        return np.bincount(np.unique(ends * n_relations + relations) % n_relations, minlength=n_relations).astype(
+            np.int64
+        )
 
     both_ways = _both_ways(triples, n_relations)
     is_reversed = np.isin(fact_keys(triples[:, ::-1], n_entities, n_relations), keys) & (subjects != objects)
