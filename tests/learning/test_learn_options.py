@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
 from anyburl import LearnOptions, PathProfile
 from anyburl.base.errors import InvalidOptionError
-from anyburl.learning.options import POLICIES, LearnKeywords
+from anyburl.learning.options import POLICIES
 
 
 def test_the_defaults_are_the_papers() -> None:
@@ -108,14 +108,6 @@ def test_a_run_that_leaves_the_cluster_forgets_its_address() -> None:
 def test_lists_are_kept_as_tuples() -> None:
     options = LearnOptions(snapshots=[1, 2.5], relations=["borders"])  # type: ignore[arg-type]
     assert (options.snapshots, options.relations) == ((1, 2.5), ("borders",))
-
-
-def test_keyword_arguments_of_learn_are_the_options() -> None:
-    """`LearnKeywords` is what editors complete; it repeats `LearnOptions` field by field, type by type."""
-    keywords = get_type_hints(LearnKeywords)
-    assert keywords == get_type_hints(LearnOptions)
-    assert list(keywords) == [field.name for field in dataclasses.fields(LearnOptions)]
-    assert LearnKeywords.__required_keys__ == frozenset()
 
 
 def test_options_survive_json() -> None:

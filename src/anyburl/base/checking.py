@@ -51,6 +51,8 @@ class Option:
     parse: Callable[[Any], Any] | None = None
     """Turns the text of the flag, or the list of its texts if it may be `repeated`, into the value."""
     repeated: bool = False
+    flag_help: str = ""
+    """What the help of the flag says besides: how the value is written there."""
     metavar: str | None = None
     choices: Sequence[str] = ()
     """What a shell offers as values of the flag."""

@@ -197,7 +197,7 @@ def _flag(option: Option) -> Any:
     names = [option.flag] if option.flag else []
     complete = one_of(*option.choices) if option.choices else None
     about = {"metavar": option.metavar, "rich_help_panel": option.panel, "autocompletion": complete, **option.shown}
-    return typer.Option(*names, help=option.help, **about)
+    return typer.Option(*names, help=f"{option.help} {option.flag_help}".rstrip(), **about)
 
 
 def _written(default: Any) -> str | None:

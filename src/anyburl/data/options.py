@@ -114,7 +114,8 @@ class ReadOptions(Options):
         (),
         checking.texts,
         "a tuple of IRIs",
-        help="Read only this named RDF graph, or `default` for the unnamed one. May be repeated.",
+        help="Read only this named RDF graph, or `default` for the unnamed one.",
+        flag_help="May be repeated.",
         flag="--graph",
         parse=tuple,
         repeated=True,
@@ -131,8 +132,8 @@ class ReadOptions(Options):
     prefixes: Mapping[str, str] = _option(
         {},
         _prefixes,
-        help="Shorten IRIs that start with this, in addition to well-known prefixes and those of DATA. May be "
-        "repeated.",
+        help="Shorten IRIs that start with this, in addition to well-known prefixes and those of DATA.",
+        flag_help="May be repeated.",
         flag="--prefix",
         parse=parse_prefixes,
         repeated=True,

@@ -116,7 +116,8 @@ class LearnOptions(Options):
     relations: tuple[str, ...] | None = option(
         None,
         _relations,
-        help="Learn rules for these relations only. Separate them with commas, or repeat the option.",
+        help="Learn rules for these relations only.",
+        flag_help="Separate them with commas, or repeat the option.",
         parse=tuple,
         repeated=True,
         metavar="A,B",

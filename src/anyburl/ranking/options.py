@@ -173,7 +173,7 @@ def parse_weights(text: str) -> dict[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class RankOptions(Options):
-    """Options of ranking, checked on creation."""
+    """Options of ranking, checked on creation; `weights` are a mapping such as {"Ud": 0.1, "Z": 0.01}."""
 
     aggregation: str = option(
         "max",

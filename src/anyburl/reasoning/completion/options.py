@@ -113,7 +113,8 @@ class CompleteOptions(Options):
     subjects: Sequence[str] | None = option(
         None,
         _labels,
-        help="Only facts about these subjects: in FILE, one label per line.",
+        help="Only facts about these subjects.",
+        flag_help="One label per line.",
         parse=Path,
         metavar="FILE",
         panel=WANTED,
