@@ -195,7 +195,10 @@ def test_a_path_run_stopped_on_one_engine_and_resumed_on_the_other_is_the_run_th
     assert columns_of(learner.rules()) == columns_of(whole.rules())
 
 
-def test_a_lost_worker_does_not_change_the_rules_of_a_path_budget(nodes: Nodes) -> None:
+def test_workers_lost_or_joining_at_any_time_do_not_change_the_rules_of_a_path_budget(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is lost with pieces in hand, one joins later, and one is lost between two spans."""
     import ray
 
     lossy = make(RANDOM, "ray", paths=150_000, seed=3)
@@ -203,24 +206,6 @@ def test_a_lost_worker_does_not_change_the_rules_of_a_path_budget(nodes: Nodes) 
     assert isinstance(engine, RayEngine)
     for name, array in engine.graph._asdict().items():
         assert isinstance(array, int) or (not array.flags.owndata and not array.flags.writeable), name
-
-    def lose(span: Span) -> None:
-        if span.number in (1, 3):
-            ray.kill(next(iter(engine._crew.workers.values())))
-
-    spans = assert_same(make(RANDOM, "threads", paths=150_000, seed=3), lossy, lose)
-    assert any("lost 1 Ray worker in span 2" in note for note in spans[1].notes)
-    assert len(spans) > 4
-
-
-def test_a_worker_lost_with_pieces_in_hand_or_joining_later_does_not_change_the_rules_of_a_path_budget(
-    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import ray
-
-    lossy = make(RANDOM, "ray", paths=150_000, seed=3)
-    engine = lossy.engine
-    assert isinstance(engine, RayEngine)
     hand_out, handed = engine._hand_out, list[int]()
 
     def hand_out_and_lose(handout: Handout, number: int) -> NDArray[np.int64]:
@@ -229,16 +214,19 @@ def test_a_worker_lost_with_pieces_in_hand_or_joining_later_does_not_change_the_
             ray.kill(engine._crew.workers[number])
         return hand_out(handout, number)
 
-    def wait_for_another(span: Span) -> None:
+    def wait_for_another_then_lose_one(span: Span) -> None:
         while span.number == 2 and len(engine._crew.workers) < 2:
             time.sleep(0.1)
             engine._crew.refresh()
+        if span.number == 3:
+            assert len(set(handed)) == 3
+            ray.kill(next(iter(engine._crew.workers.values())))
 
     monkeypatch.setattr(engine, "_hand_out", hand_out_and_lose)
-    spans = assert_same(make(RANDOM, "threads", paths=150_000, seed=3), lossy, wait_for_another)
+    spans = assert_same(make(RANDOM, "threads", paths=150_000, seed=3), lossy, wait_for_another_then_lose_one)
     assert any("lost 1 Ray worker in span 1: its share of the span is done again" in note for note in spans[0].notes)
+    assert any("lost 1 Ray worker in span 4" in note for note in spans[3].notes)
     assert len(spans) > 4
-    assert len(set(handed)) == 3
 
 
 def test_pieces_of_the_bodies_go_to_all_workers_of_a_path_budget(kept_workers: None) -> None:

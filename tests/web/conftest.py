@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from jinja2 import BytecodeCache, Environment
+from jinja2.bccache import Bucket
 from web_world import write_world
 
 import anyburl
@@ -16,6 +19,29 @@ from anyburl.web.explorer import Explorer, warm_up_explorer
 from anyburl.web.options import ServeOptions
 
 Serve = Callable[..., TestClient]
+
+
+class CompiledTemplates(BytecodeCache):
+    """Keeps compiled templates in memory."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._kept:
+            bucket.bytecode_from_string(self._kept[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._kept[bucket.key] = bucket.bytecode_to_string()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_templates() -> Iterator[None]:
+    """Compile templates once: a page takes a tenth of a second to compile, and nearly every test makes an app."""
+    with pytest.MonkeyPatch.context() as patch:
+        environment = partial(Environment, bytecode_cache=CompiledTemplates())
+        patch.setattr("anyburl.web.templating.Environment", environment)
+        yield
 
 
 @pytest.fixture(scope="session")
