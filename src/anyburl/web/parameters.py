@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Depends, Query
 from pydantic import BeforeValidator, Field
 
 from anyburl.base.errors import UnknownLabelError
+from anyburl.rules.types import RuleType
 from anyburl.web.explorer import Explorer
 from anyburl.web.options import ServeOptions
 from anyburl.web.rule_list import Chosen, RuleChoice, Sort
@@ -44,7 +45,7 @@ Aggregation = Annotated[_Name | None, Blank, Query(description="max, noisy-or or
 Smoothing = Annotated[_Smoothing | None, Blank, Query()]
 Known = Annotated[bool, Query(description="whether answers that train states are among the answers")]
 
-RuleType = Annotated[Literal["B", "Uc", "Ud", "Z"] | None, Blank, Query()]
+OfType = Annotated[RuleType | None, Blank, Query()]
 Length = Annotated[_Length | None, Blank, Query()]
 MinConfidence = Annotated[_Share | None, Blank, Query()]
 MinSupport = Annotated[_Count | None, Blank, Query()]
@@ -53,7 +54,7 @@ Order = Annotated[Sort, Query(description="highest first; value is support times
 
 async def _choice(
     relation: OptionalLabel = None,
-    type: RuleType = None,
+    type: OfType = None,
     length: Length = None,
     min_confidence: MinConfidence = None,
     min_support: MinSupport = None,

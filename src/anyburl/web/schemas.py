@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import KINDS, RuleType
 from anyburl.tools.review import Review
 from anyburl.web.facts import Candidate
 from anyburl.web.parameters import LIMITS
@@ -125,7 +125,7 @@ class BatchResult(BaseModel):
 class RuleResult(BaseModel):
     row: int
     rule: str
-    type: Literal["B", "Uc", "Ud", "Z"]
+    type: RuleType
     predictions: int
     support: int
     confidence: float
@@ -194,7 +194,7 @@ def rule_json(rules: RuleSet, row: int) -> dict[str, Any]:
     return {
         "row": row,
         "rule": str(rules.rule(row)),
-        "type": str(list(RuleType)[int(one.type[0])]),
+        "type": KINDS[int(one.type[0])],
         "predictions": int(one.predictions[0]),
         "support": int(one.support[0]),
         "confidence": float(one.confidence()[0]),

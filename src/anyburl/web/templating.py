@@ -22,7 +22,7 @@ from anyburl.reasoning.explanation.record import Fact, OpenFact
 from anyburl.reasoning.explanation.render import contribution_text, no_rule_text
 from anyburl.rules.rule import Rule
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import KINDS
 from anyburl.web.explorer import Explorer
 from anyburl.web.wording import TYPES, AtomTerm, AtomWords, entity_name, relation_name, rule_words
 
@@ -137,7 +137,7 @@ def make_environment(explorer: Explorer) -> Environment:
         rule_row=fragments.rule_row,
         no_rule=no_rule_text(by_embedding=False),  # explorers do not rank by embeddings
         contribution=contribution_text,
-        type_of=lambda code: str(list(RuleType)[code]),
+        type_of=lambda code: str(KINDS[code]),
         rule_types=TYPES,
         title_of_run=explorer.title,
         has_run=explorer.run is not None,

@@ -6,13 +6,9 @@ from dataclasses import dataclass
 
 from anyburl.data.names import Names
 from anyburl.rules.rule import Atom, Constant, Rule, Term
+from anyburl.rules.types import KINDS
 
-TYPES = {
-    "B": "binary: how two entities are connected",
-    "Uc": "unary with a constant: what follows from a certain fact",
-    "Ud": "unary, dangling: what follows from any fact of a kind",
-    "Z": "without a body: true of many",
-}
+TYPES = {str(kind): f"{kind.form.title}: {kind.form.meaning}" for kind in KINDS}
 
 
 @dataclass(frozen=True)
