@@ -179,8 +179,8 @@ def test_whoever_keeps_the_numbers_of_segments_keeps_64_bits(graph: SmallGraph, 
     assert found.dtype == np.int64
     assert found.tolist() == same.tolist()
     indexed, alike = (build_rule_index(arrays, rule_set(graph, asked)) for arrays in (wide, narrow))
-    assert {indexed.pairs.bodies.dtype, indexed.pairs.head_bodies.dtype} == {np.dtype(np.int64)}
-    for field, expected in zip(indexed.pairs, alike.pairs, strict=True):
+    assert {indexed.short.bodies.dtype, indexed.short.head_bodies.dtype} == {np.dtype(np.int64)}
+    for field, expected in zip(indexed.short, alike.short, strict=True):
         np.testing.assert_array_equal(field, expected)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from anyburl.ranking.ranker import Ranker
+from anyburl.rules.types import KINDS
 from kernels import examples, random_graph, random_graphs
 from ranked import Case, Judge, Scored, all_queries, any_rules, cases, make_ranker, scores_of
 from reference.ranking import Query
@@ -48,6 +51,16 @@ def test_rules_fire_as_the_reference_says(case: Case, object_identity: bool) -> 
 @given(cases(random_graphs(7, [1, 2], 20)), st.booleans())
 def test_rules_fire_where_there_are_many_ways(case: Case, object_identity: bool) -> None:
     assert_firings(case, object_identity)
+
+
+@settings(max_examples=examples(100, 30))
+@given(cases(), st.booleans())
+def test_unary_rules_fire_without_an_index_by_body(case: Case, object_identity: bool) -> None:
+    """As those of a form that has none."""
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in KINDS:
+            patch.setattr(kind, "form", replace(kind.form, is_indexed_by_body=False))
+        assert_firings(case, object_identity)
 
 
 @settings(max_examples=examples(60, 15))

@@ -20,6 +20,7 @@ from anyburl.rules.types import MAX_LENGTH, RuleType
 BINARY = RuleType.BINARY.code
 CONSTANT = RuleType.UNARY_CONSTANT.code
 DANGLING = RuleType.UNARY_DANGLING.code
+ZERO = RuleType.ZERO.code  # of rules only
 GROUNDED = len(RuleType)
 
 ALL_HEADS = -1
@@ -231,6 +232,13 @@ class SeenArrays(NamedTuple):
 def types_of(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return the codes of the types of rules that bodies of these kinds have."""
     return np.where(kinds == GROUNDED, np.uint8(CONSTANT), kinds)
+
+
+def kinds_of(
+    types: NDArray[np.uint8], head_constants: NDArray[np.int32], body_constants: NDArray[np.int32]
+) -> NDArray[np.uint8]:
+    """Return the kinds of the bodies of rules with these types and constants."""
+    return np.where((types == CONSTANT) & (body_constants == head_constants), np.uint8(GROUNDED), types)
 
 
 def empty_harvest(room: int, *, pca: bool = False) -> HarvestArrays:

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from anyburl.base import checking
 from anyburl.base.machine import available_cores
 from anyburl.bodies.arrays import (
-    BINARY,
-    CONSTANT,
-    GROUNDED,
     NO_LIMIT,
     BodyArrays,
     HarvestArrays,
@@ -24,6 +21,7 @@ from anyburl.bodies.arrays import (
     empty_harvest,
     empty_scratch,
     head_arrays,
+    kinds_of,
     n_owners,
 )
 from anyburl.bodies.kernel import score
@@ -92,12 +90,11 @@ def rule_bodies(graph: GraphArrays, rules: RuleSet, length: int) -> BodyArrays:
     """
     relations = rules.bodies[rules.body][:, :length]
     heads = rules.head.copy()
-    binary = rules.type == BINARY
+    binary = rules.is_binary
     turned, flipped = canonical(graph, relations[binary])
     heads[binary] = np.where(flipped, inverses(heads[binary], graph.n_relations), heads[binary])
     relations[binary] = turned
-    kinds = rules.type.copy()
-    kinds[(rules.type == CONSTANT) & (rules.body_constant == rules.head_constant)] = GROUNDED
+    kinds = kinds_of(rules.type, rules.head_constant, rules.body_constant)
     keys = np.zeros(len(rules), np.uint64)
     relations = np.ascontiguousarray(relations)
     return BodyArrays(kinds, relations, rules.body_constant.copy(), heads, rules.head_constant.copy(), keys)

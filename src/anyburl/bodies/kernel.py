@@ -8,9 +8,6 @@ from numpy.typing import NDArray
 from anyburl.base.jit import inlined, kernel, merged, part, prefetch
 from anyburl.bodies.arrays import (
     BINARY,
-    CONSTANT,
-    DANGLING,
-    GROUNDED,
     Batch,
     BodyArrays,
     HarvestArrays,
@@ -21,7 +18,7 @@ from anyburl.bodies.arrays import (
 from anyburl.bodies.kernel_binary import ground_binary, orient
 from anyburl.bodies.kernel_ends import AHEAD, note_facts_of_ends, pca_of_members, pca_of_pairs
 from anyburl.bodies.kernel_sample import estimates, is_exact, margin_of, margin_of_members
-from anyburl.bodies.kernel_unary import counts_large, ground_constant, ground_dangling, unary_predictions
+from anyburl.bodies.kernel_unary import counts_large, ground_unary, is_given_elsewhere, predicts_all, unary_predictions
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import find_segment, inverse
 
@@ -81,35 +78,18 @@ def is_own_reversal(graph: GraphArrays, body: NDArray[np.int32], length: int) ->
 
 @merged
 def ground(graph: GraphArrays, batch: Batch, k: int, allowed: int, scratch: Scratch) -> tuple[bool, int]:
-    """Ground body `k`, or continue with it, until `allowed` is spent; return whether it is done, and the work."""
+    """Ground body `k`, or continue with it, until `allowed` is spent; return whether it is done, and the work.
+
+    B bodies lead to pairs of entities; all others to entities that satisfy them, the members.
+    """
     bodies, limits = batch.bodies, batch.limits
-    body, length, key = bodies.relations[k], bodies.relations.shape[1], bodies.keys[k]
-    kind = int(bodies.kinds[k])
+    if bodies.kinds[k] != BINARY:
+        return ground_unary(graph, bodies, k, limits, allowed, scratch)
+    length = bodies.relations.shape[1]
     if not scratch.grounding[0].under_way:
-        prepare(graph, batch.heads, body, length, kind, limits.first_look, scratch)
-    if kind == BINARY:
-        return ground_binary(graph, length, limits, allowed, key, scratch)
-    if kind == DANGLING:
-        return ground_dangling(graph, length, limits, allowed, key, scratch)
-    return ground_constant(graph, length, int(bodies.constants[k]), kind, limits, allowed, key, scratch)
-
-
-@part
-def prepare(
-    graph: GraphArrays,
-    heads: HeadArrays,
-    body: NDArray[np.int32],
-    length: int,
-    kind: int,
-    first_look: int,
-    scratch: Scratch,
-) -> None:
-    """Copy a body to `scratch.body` as it is walked: B from its better end, U_d from the front, U_c from the back."""
-    if kind == BINARY:
-        scratch.swapped[0] = orient(graph, heads, body, length, first_look, scratch)
-        return
-    for i in range(length):
-        scratch.body[i] = body[i] if kind == DANGLING else inverse(graph, int(body[length - 1 - i]))
+        body = bodies.relations[k]
+        scratch.swapped[0] = orient(graph, batch.heads, body, length, limits.first_look, scratch)
+    return ground_binary(graph, length, limits, allowed, bodies.keys[k], scratch)
 
 
 @part
@@ -158,9 +138,8 @@ def emit_unary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: 
     heads, bodies, limits = batch.heads, batch.bodies, batch.limits
     state = scratch.grounding[0]
     n_members, counted, total, clock = state.found, state.counted, state.starts, state.clock
-    kind, length, constant = int(bodies.kinds[k]), bodies.relations.shape[1], int(bodies.constants[k])
+    all_count = predicts_all(int(bodies.kinds[k]), limits.object_identity)
     only_head, only_constant = int(bodies.heads[k]), int(bodies.head_constants[k])
-    own_head = int(bodies.relations[k, 0]) if kind == GROUNDED and length == 1 else -1
     fewest = n_members - 1 - state.most_through  # of the predictions of any head
     is_large = counts_large(limits)
     for i in range(state.touched):
@@ -178,16 +157,16 @@ def emit_unary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: 
         head_constant = int(scratch.touched_constants[i])
         if head_constant == graph.n_entities and head >= graph.n_relations:
             continue  # h(self, Y) says the same as h(X, self): the forward reading is kept
-        if head == own_head or (kind == CONSTANT and head_constant == constant):
+        if is_given_elsewhere(bodies, k, head, head_constant):
             continue
         if only_head >= 0 and (head != only_head or head_constant != only_constant):
             continue
-        predictions = unary_predictions(n_members, head_constant, kind, limits.object_identity, clock, scratch)
-        before, identity = n_rows, limits.object_identity
+        predictions = unary_predictions(n_members, head_constant, all_count, clock, scratch)
+        before = n_rows
         margin = margin_of_members(support, predictions, scratch)
         n_rows = emit(out, n_rows, limits, k, head, head_constant, predictions, support, margin, counted, total)
         if limits.pca and n_rows > before:
-            judged = pca_of_members(graph, heads, head, head_constant, predictions, kind, identity, scratch)
+            judged = pca_of_members(graph, heads, head, head_constant, predictions, all_count, scratch)
             out.pca_predictions[before] = scaled(judged, counted, total)
     if limits.pca:
         scratch.pca.having[:] = 0
@@ -290,18 +269,18 @@ def score_unary(
 ) -> None:
     """Score the wanted heads of unary body `k`, which was grounded."""
     state, pca = scratch.grounding[0], batch.limits.pca
-    kind, identity = int(batch.bodies.kinds[k]), batch.limits.object_identity
+    all_count = predicts_all(int(batch.bodies.kinds[k]), batch.limits.object_identity)
     for row in range(offsets[k], offsets[k + 1]):
         head, head_constant = int(out.heads[row]), int(out.head_constants[row])
         segment = find_segment(graph, head_constant, inverse(graph, head))
         support = int(scratch.segment_counts[segment]) if segment >= 0 else 0
-        predictions = unary_predictions(state.found, head_constant, kind, identity, state.clock, scratch)
+        predictions = unary_predictions(state.found, head_constant, all_count, state.clock, scratch)
         out.predictions[row] = scaled(predictions, state.counted, state.starts)
         out.supports[row] = scaled(support, state.counted, state.starts)
         out.margins[row] = margin_of_members(support, predictions, scratch)
         out.exact[row] = is_exact(scratch)
         if pca:
-            judged = pca_of_members(graph, batch.heads, head, head_constant, predictions, kind, identity, scratch)
+            judged = pca_of_members(graph, batch.heads, head, head_constant, predictions, all_count, scratch)
             out.pca_predictions[row] = scaled(judged, state.counted, state.starts)
     for i in range(state.touched):
         scratch.segment_counts[scratch.touched[i]] = 0

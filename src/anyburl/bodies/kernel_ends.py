@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, merged, part
-from anyburl.bodies.arrays import GROUNDED, HASHED_PLACES, HeadArrays, Limits, PcaArrays, Scratch
+from anyburl.bodies.arrays import HASHED_PLACES, HeadArrays, Limits, PcaArrays, Scratch
 from anyburl.bodies.kernel_reach import reach
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import expect, expect_steps, expect_targets, find_segment, inverse, steps
@@ -240,11 +240,10 @@ def pca_of_members(
     head: int,
     head_constant: int,
     predictions: int,
-    kind: int,
-    object_identity: bool,
+    all_count: bool,
     scratch: Scratch,
 ) -> int:
-    """Return how many of the `predictions` of a unary head the assumption can judge.
+    """Return how many of the `predictions` of a unary head the assumption can judge; `all_count` as for those.
 
     All or none if the constant decides. In h(X, self), X is both subject and object.
     """
@@ -254,7 +253,7 @@ def pca_of_members(
         if head_constant < graph.n_entities:
             return predictions if find_segment(graph, head_constant, needed) >= 0 else 0
     n_having = int(scratch.pca.having[0, needed])
-    if kind == GROUNDED or not object_identity:
+    if all_count:
         return n_having
     if scratch.members[head_constant] == clock and find_segment(graph, head_constant, needed) >= 0:
         n_having -= 1

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, merged, part, prefetch
-from anyburl.bodies.arrays import GROUNDED, NO_LIMIT, LevelArrays, Limits, Scratch
+from anyburl.bodies.arrays import CONSTANT, DANGLING, GROUNDED, NO_LIMIT, BodyArrays, LevelArrays, Limits, Scratch
 from anyburl.bodies.kernel_binary import begin_grounding, end_grounding
 from anyburl.bodies.kernel_ends import AHEAD, note_facts, note_through
 from anyburl.bodies.kernel_reach import contains, reach, shared_by_ways
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, expect, expect_steps, steps
+from anyburl.graph.kernel import entity_rows, expect, expect_steps, inverse, steps
 
 
 @inlined
@@ -241,12 +241,47 @@ def count_own_heads(graph: GraphArrays, constant: int, n_members: int, pca: bool
     return end - start
 
 
+@part
+def copy_body(graph: GraphArrays, bodies: BodyArrays, k: int, scratch: Scratch) -> None:
+    """Copy a body to `scratch.body` as it is walked: U_d from the front, U_c from the back."""
+    body, length = bodies.relations[k], bodies.relations.shape[1]
+    for i in range(length):
+        scratch.body[i] = body[i] if bodies.kinds[k] == DANGLING else inverse(graph, int(body[length - 1 - i]))
+
+
+@merged
+def ground_unary(
+    graph: GraphArrays, bodies: BodyArrays, k: int, limits: Limits, allowed: int, scratch: Scratch
+) -> tuple[bool, int]:
+    """Ground the unary body `k`, as its kind is grounded; see `ground_dangling` for the results."""
+    kind, length, key = int(bodies.kinds[k]), bodies.relations.shape[1], bodies.keys[k]
+    if not scratch.grounding[0].under_way:
+        copy_body(graph, bodies, k, scratch)
+    if kind == DANGLING:
+        return ground_dangling(graph, length, limits, allowed, key, scratch)
+    return ground_constant(graph, length, int(bodies.constants[k]), kind, limits, allowed, key, scratch)
+
+
 @inlined
-def unary_predictions(
-    n_members: int, head_constant: int, kind: int, object_identity: bool, clock: int, scratch: Scratch
-) -> int:
-    """Return how many members a head with this constant predicts: not itself, nor those that need it on their way."""
-    if kind == GROUNDED or not object_identity:
+def is_given_elsewhere(bodies: BodyArrays, k: int, head: int, head_constant: int) -> bool:
+    """Whether body `k` with this head says nothing, as h(X, c) <= h(X, c), or is left to the other kind of U_c body."""
+    if bodies.kinds[k] == GROUNDED:
+        return bool(bodies.relations.shape[1] == 1 and bodies.relations[k, 0] == head)
+    return bool(bodies.kinds[k] == CONSTANT and bodies.constants[k] == head_constant)
+
+
+@inlined
+def predicts_all(kind: int, object_identity: bool) -> bool:
+    """Whether all members count for every head: the head's constant is a term of its own only if the body lacks it."""
+    return kind == GROUNDED or not object_identity
+
+
+@inlined
+def unary_predictions(n_members: int, head_constant: int, all_count: bool, clock: int, scratch: Scratch) -> int:
+    """Return how many members a head with this constant predicts: unless `all_count`, not itself, nor those that need
+    it on their way.
+    """
+    if all_count:
         return n_members
     if scratch.members[head_constant] == clock:
         n_members -= 1

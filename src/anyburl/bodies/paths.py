@@ -26,6 +26,9 @@ from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import frozen
 from anyburl.rules.types import PathProfile
 
+KINDS_OF_PATHS = {True: (BINARY, GROUNDED), False: (DANGLING, CONSTANT)}
+"""Whether paths are cyclic -> the kinds of bodies that they give: without and with a constant."""
+
 _KINDS_IN_ORDER = [BINARY, GROUNDED, CONSTANT, DANGLING]
 """Keys sort bodies of one length in this order: where bodies are as frequent as each other, it decides which comes
 first, and a run with a path budget depends on that."""

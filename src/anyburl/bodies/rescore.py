@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError, RuleError
-from anyburl.bodies.arrays import BINARY, head_arrays
+from anyburl.bodies.arrays import head_arrays
 from anyburl.bodies.counting import Progress, count_rules, counting_limits
 from anyburl.data.dataset import Dataset
 from anyburl.data.table import TripleTable
@@ -172,7 +172,7 @@ def _head_probability(graph: GraphArrays, rules: RuleColumns) -> NDArray[np.floa
     Two are drawn for a binary head h(X, Y), one for a unary head h(X, c); with `self` as the constant that is h(X, X).
     """
     n_entities = max(1, int(np.count_nonzero(np.diff(graph.segment_offsets[: graph.n_entities + 1]))))
-    binary = rules.type == BINARY
+    binary = rules.is_binary
     probabilities = np.empty(len(rules), np.float64)
     probabilities[binary] = _facts_by_relation(graph)[rules.head[binary]] / n_entities**2
     back = inverses(rules.head[~binary], graph.n_relations)

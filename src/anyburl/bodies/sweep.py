@@ -16,10 +16,10 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.bodies.arrays import BINARY, CONSTANT, DANGLING, GROUNDED, BodyArrays, SeenArrays
+from anyburl.bodies.arrays import BodyArrays, SeenArrays
 from anyburl.bodies.kernel_binary import visiting_order
 from anyburl.bodies.kernel_seen import enter_keys, mark_followers, move_keys, record_rules
-from anyburl.bodies.paths import canonical, make_bodies
+from anyburl.bodies.paths import KINDS_OF_PATHS, canonical, make_bodies
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import segment_entities
 from anyburl.rules.types import PathProfile
@@ -95,10 +95,11 @@ def sweep(
         return None
     rng = np.random.default_rng([seed, profile.rule_length, int(profile.cyclic)])
     order = free = rng.permutation(listed)
+    kind = KINDS_OF_PATHS[profile.cyclic][0]
     if profile.cyclic:
         ways = canonical(graph, order)[0]
-        free = ways[np.sort(np.unique(make_bodies(graph, BINARY, ways).keys, return_index=True)[1])]
-    without = _cut(graph, BINARY if profile.cyclic else DANGLING, free, None, batch)
+        free = ways[np.sort(np.unique(make_bodies(graph, kind, ways).keys, return_index=True)[1])]
+    without = _cut(graph, kind, free, None, batch)
     if profile.cyclic and not grounded:
         return Sweep(len(free), without)
     n_constants = _count_constants(graph, profile, order)
@@ -109,7 +110,7 @@ def _with_constants(
     graph: GraphArrays, profile: PathProfile, order: NDArray[np.int32], rng: np.random.Generator, batch: int
 ) -> Iterator[BodyArrays]:
     """Yield the bodies that end in a constant."""
-    kind = GROUNDED if profile.cyclic else CONSTANT
+    kind = KINDS_OF_PATHS[profile.cyclic][1]
     if profile.rule_length == 1:
         yield from _constant_bodies(graph, kind, rng, batch)
         return

@@ -25,6 +25,7 @@ from anyburl.cli.notes import PlainConsole, note_console, print_json, print_whol
 from anyburl.cli.session import Session, compile_kernels, run_session
 from anyburl.cli.tables import counts_table, results_table, rule_rows, rules_table, table_width
 from anyburl.learning.options import LearnOptions
+from anyburl.rules.types import KINDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,14 +119,12 @@ def pick_predictions(reasoner: Reasoner, k: int = N_PREDICTIONS) -> list[Fact]:
     """
     import numpy as np
 
-    from anyburl.rules.types import RuleType
-
     rules = reasoner.rules
     if not len(rules):
         return []
     vocabulary, triples = reasoner.vocabulary, reasoner.dataset.test.triples
     best = _first_by(reasoner)
-    two_steps = np.append((rules.type == RuleType.BINARY.code) & (rules.lengths == 2), False)[best]
+    two_steps = np.append(rules.is_binary & (rules.lengths == 2), False)[best]
     confidences = np.append(rules.confidence(reasoner.options.smoothing), 0.0)[best]
     chosen: dict[int, Fact] = {}
     for row in np.argsort(-confidences, kind="stable"):
@@ -176,11 +175,7 @@ EXAMPLE = "Example:  anyburl demo --seconds 10 --out runs/demo"
 DATA = "geo"
 N_SHOWN = 5
 N_LOOKED_AT = 5_000
-TYPES = {
-    "B": "how two entities are connected",
-    "Uc": "what follows from a certain fact",
-    "Ud": "what follows from any fact of a kind",
-}
+TYPES = {str(kind): kind.form.meaning for kind in KINDS if kind.form.is_learned}
 
 
 def command(

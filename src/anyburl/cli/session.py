@@ -17,6 +17,7 @@ from anyburl.cli.display import Display, make_display
 from anyburl.cli.events import MemoryWatch, tell, tell_progress
 from anyburl.cli.notes import PlainConsole, Slow, print_error
 from anyburl.cli.streams import Interrupts
+from anyburl.rules.types import RuleType
 
 if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
@@ -48,7 +49,7 @@ class Session:
             "run": str(self.recorder.run.path),
             "seconds": round(self.learner.elapsed, 3),
             "rules": len(self.rules),
-            "rules_by_type": {name: n for name, n in by_type.items() if n or name != "Z"},
+            "rules_by_type": {name: n for name, n in by_type.items() if n or RuleType(name).form.is_learned},
             "rules_by_length": self.rules.counts_by_length(),
             "paths": self.learner.n_paths,
             "bodies": self.learner.n_bodies,

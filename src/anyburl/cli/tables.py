@@ -14,6 +14,7 @@ from rich.text import Text
 
 from anyburl.base.errors import counted
 from anyburl.ranking.options import DIRECTIONS, FIGURES
+from anyburl.rules.types import KINDS
 
 if TYPE_CHECKING:
     from anyburl.data.names import Names
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from anyburl.rules.ruleset import RuleSet
 
 
-STYLES = {"B": "cyan", "Uc": "green", "Ud": "magenta", "Z": "dim"}
+STYLES = {str(kind): kind.form.style for kind in KINDS}
 WIDTH_BESIDE_RULE = 60
 WIDTH_OF_MEASURES = 40
 

@@ -17,11 +17,11 @@ from anyburl.graph.arrays import Ints
 from anyburl.rules.types import MAX_LENGTH
 
 
-class UnaryIndex(NamedTuple):
+class ShortIndex(NamedTuple):
     """Unary rules of length 1, twice; both times the rules of one directed head relation stand side by side.
 
-    The body b(X, c') of a U_c rule is the segment of c' for b read backward, the body b(X, A) of a U_d rule is the
-    directed relation b.
+    Bodies are numbered: b(X, A), of a U_d rule, is the directed relation b; after all relations, b(X, c'), of a U_c
+    rule, is the segment of c' for b read backward.
     """
 
     body_offsets: NDArray[np.int64]  # directed head relation -> its bodies
@@ -39,16 +39,17 @@ class UnaryIndex(NamedTuple):
 
 
 class LongIndex(NamedTuple):
-    """Unary rules with longer bodies, and rules without one: sorted by directed head relation, then constant."""
+    """All other unary rules, of any body: sorted by directed head relation, then constant."""
 
     head_offsets: NDArray[np.int64]  # directed head relation -> its heads
     head_constants: NDArray[np.int32]  # sorted
     head_rule_offsets: NDArray[np.int64]  # head -> its rules
+    types: NDArray[np.uint8]  # codes of `RuleType`: how a body is satisfied
     lengths: NDArray[np.int32]
     bodies: NDArray[np.int32]  # (n, longest), from the head's variable
-    body_constants: NDArray[np.int32]  # -1 for U_d
-    codes: NDArray[np.int32]
-    rows: NDArray[np.int32]  # sorted
+    body_constants: NDArray[np.int32]  # -1 where there is none
+    head_codes: NDArray[np.int32]
+    head_rows: NDArray[np.int32]  # sorted
 
 
 class TrieIndex(NamedTuple):
@@ -75,8 +76,7 @@ class RuleIndex(NamedTuple):
     `scores` and `best_below` depend on how confidences are smoothed and weighted, the rest on rules and graph only.
     """
 
-    pairs: UnaryIndex
-    dangling: UnaryIndex
+    short: ShortIndex
     long: LongIndex
     trie: TrieIndex
     edges: RelationEdges

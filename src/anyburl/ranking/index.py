@@ -16,11 +16,11 @@ from anyburl.base.errors import RuleError
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.arrays import Ints as AnyInts
 from anyburl.graph.lookup import lookup_segments
-from anyburl.ranking.arrays import LongIndex, RelationEdges, RuleIndex, TrieIndex, UnaryIndex, offsets_of
+from anyburl.ranking.arrays import LongIndex, RelationEdges, RuleIndex, ShortIndex, TrieIndex, offsets_of
 from anyburl.ranking.kernel_index import copy_steps, count_sort, count_steps, find_best_below, number_counts
 from anyburl.ranking.options import UNIT, RankOptions
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import MAX_LENGTH, RuleType
+from anyburl.rules.types import KINDS, MAX_LENGTH, RuleType
 
 Rows = NDArray[np.int64]
 Ints = NDArray[np.int32]
@@ -89,15 +89,11 @@ def build_rule_index(graph: GraphArrays, rules: RuleSet) -> RuleIndex:
         raise RuleError(f"rules of at most {MAX_LENGTH} body atoms can be applied, got one with {longest}")
     rules = _read_self_forward(rules)
     codes, counts = _number_counts(rules)
-    lengths = rules.lengths
-    is_type = {kind: rules.type == kind.code for kind in RuleType}
-    pairs = is_type[RuleType.UNARY_CONSTANT] & (lengths == 1)
-    dangling = is_type[RuleType.UNARY_DANGLING] & (lengths == 1)
-    binary = is_type[RuleType.BINARY]
+    binary, by_body = rules.is_binary, np.array([kind.form.is_indexed_by_body for kind in KINDS])
+    is_short = (rules.lengths == 1) & by_body[rules.type]
     index = RuleIndex(
-        _pairs(graph, rules, codes, np.flatnonzero(pairs)),
-        _dangling(graph, rules, codes, np.flatnonzero(dangling)),
-        _long(graph, rules, codes, np.flatnonzero(~(pairs | dangling | binary))),
+        _short(graph, rules, codes, np.flatnonzero(is_short)),
+        _long(graph, rules, codes, np.flatnonzero(~binary & ~is_short)),
         build_trie(rules, codes, np.flatnonzero(binary)),
         _edges(graph),
         counts,
@@ -180,17 +176,18 @@ def _runs(heads: Ints, keys: AnyInts, n_heads: int) -> tuple[NDArray[np.int64], 
     return offsets_of(heads[firsts], n_heads), keys[firsts], np.append(firsts, len(keys)).astype(np.int64)
 
 
-def _unary(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows, body: AnyInts, n_bodies: int) -> UnaryIndex:
-    """Index the rules at `rows`, whose bodies have the numbers `body`, by body and by head."""
+def _short(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> ShortIndex:
+    """Index the unary rules at `rows`, of length 1, by body and by head; U_c rules stand before U_d rules."""
     n_heads = 2 * graph.n_relations
+    rows, body = _numbered_bodies(graph, rules, rows)
     heads, constants = rules.head[rows], rules.head_constant[rows]
     codes, narrow = codes[rows], rows.astype(np.int32)
     by_constant = _sort(np.arange(len(rows), dtype=np.int32), constants, graph.n_entities + 1)
-    by_body = _sort(_sort(by_constant, body, n_bodies), heads, n_heads)
+    by_body = _sort(_sort(by_constant, body, n_heads + len(graph.segment_relations)), heads, n_heads)
     by_head = _sort(by_constant, heads, n_heads)
     body_offsets, bodies, rule_offsets = _runs(heads[by_body], body[by_body], n_heads)
     head_offsets, head_constants, head_rule_offsets = _runs(heads[by_head], constants[by_head], n_heads)
-    return UnaryIndex(
+    return ShortIndex(
         body_offsets=body_offsets,
         bodies=bodies,
         rule_offsets=rule_offsets,
@@ -206,20 +203,18 @@ def _unary(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows, body: An
     )
 
 
-def _first_relations(rules: RuleSet, rows: Rows) -> Ints:
-    """Return the first relation of each rule's body."""
-    first = rules.bodies[:, 0] if rules.bodies.shape[1] else np.empty(len(rules.bodies), np.int32)
-    return first[rules.body[rows]]
-
-
-def _pairs(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> UnaryIndex:
-    body = lookup_segments(graph, rules.body_constant[rows], inverses(_first_relations(rules, rows), graph.n_relations))
-    rows, body = rows[body >= 0], body[body >= 0]  # a body that nothing satisfies predicts nothing
-    return _unary(graph, rules, codes, rows, body, len(graph.segment_relations))
-
-
-def _dangling(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> UnaryIndex:
-    return _unary(graph, rules, codes, rows, _first_relations(rules, rows), 2 * graph.n_relations)
+def _numbered_bodies(graph: GraphArrays, rules: RuleSet, rows: Rows) -> tuple[Rows, AnyInts]:
+    """Return those of the rules whose body something satisfies, U_c rules first, and the numbers of the bodies."""
+    is_constant = rules.body_constant[rows] >= 0
+    constant, dangling = rows[is_constant], rows[~is_constant]
+    relations, n_relations = rules.bodies[:, 0], graph.n_relations
+    back = inverses(relations[rules.body[constant]], n_relations)
+    segments = lookup_segments(graph, rules.body_constant[constant], back)
+    found = segments >= 0
+    largest = np.min_scalar_type(-(2 * n_relations + len(graph.segment_relations)))
+    number = np.promote_types(segments.dtype, largest)
+    numbers = segments[found].astype(number) + number.type(2 * n_relations)
+    return np.append(constant[found], dangling), np.append(numbers, relations[rules.body[dangling]].astype(number))
 
 
 def _long(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> LongIndex:
@@ -233,11 +228,12 @@ def _long(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> LongIn
         head_offsets=head_offsets,
         head_constants=head_constants,
         head_rule_offsets=head_rule_offsets,
+        types=rules.type[rows],
         lengths=rules.lengths[rows].astype(np.int32),
         bodies=bodies,
         body_constants=rules.body_constant[rows],
-        codes=codes[rows],
-        rows=rows.astype(np.int32),
+        head_codes=codes[rows],
+        head_rows=rows.astype(np.int32),
     )
 
 

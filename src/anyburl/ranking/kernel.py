@@ -23,16 +23,7 @@ from anyburl.ranking.arrays import (
     RuleIndex,
     Workspace,
 )
-from anyburl.ranking.kernel_fire import (
-    fire_dangling,
-    fire_dangling_of_constant,
-    fire_long,
-    fire_long_of_constant,
-    fire_pairs,
-    fire_pairs_of_constant,
-    head_relation_at,
-    n_head_relations,
-)
+from anyburl.ranking.kernel_fire import fire_unary
 from anyburl.ranking.kernel_order import (
     UNDECIDED,
     best_rule,
@@ -96,26 +87,6 @@ def exclude(
                         candidates.excluded[target] = 0
                         n_excluded -= 1
     return n_excluded
-
-
-@part
-def fire_unary(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace) -> int:
-    """Fire every unary rule that answers (s, d, ?); return the number of firings, past the room there is if that is
-    too small.
-    """
-    scores, pairs, dangling, long, n = index.scores, index.pairs, index.dangling, index.long, 0
-    for turn in range(n_head_relations(graph, pairs.head_offsets, pairs.head_constants, asked.d)):
-        n = fire_pairs(graph, pairs, scores, head_relation_at(graph, asked.d, turn), asked, space, n)
-    for turn in range(n_head_relations(graph, dangling.head_offsets, dangling.head_constants, asked.d)):
-        n = fire_dangling(graph, dangling, scores, head_relation_at(graph, asked.d, turn), asked, space, n)
-    if len(long.rows) > 0:
-        for turn in range(n_head_relations(graph, long.head_offsets, long.head_constants, asked.d)):
-            n = fire_long(graph, long, scores, head_relation_at(graph, asked.d, turn), asked, space, n)
-    n = fire_pairs_of_constant(graph, pairs, scores, asked, space, n)
-    n = fire_dangling_of_constant(graph, index, asked, space, n)
-    if len(long.rows) > 0:
-        n = fire_long_of_constant(graph, long, scores, asked, space, n)
-    return n
 
 
 @inlined

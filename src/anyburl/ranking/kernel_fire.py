@@ -1,10 +1,11 @@
-"""Which unary rules of length 1 fire for a query, and what they predict.
+"""Which unary rules fire for a query, and what they predict.
 
 A query is (s, d, ?) with a directed relation d. A unary rule d(X, c) answers it with c if s satisfies its body; if d
 read backward is its head and c is s, it answers with every X that does. All under object identity, where that is on:
 the candidate is a term as well, so it occurs nowhere on the way.
 
-Unary rules with more than one body atom, and rules without a body.
+Rules of length 1 have an index of their own. For all others, `holds_for` tells how a body is satisfied that ends in a
+constant or in a variable, or is missing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, merged, part
-from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
+from anyburl.bodies.arrays import DANGLING, NO_LIMIT, ZERO, LevelArrays
 from anyburl.bodies.kernel_reach import contains, reach
 from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import entity_rows, inverse, lower_bound, steps
@@ -24,7 +25,6 @@ from anyburl.ranking.arrays import (
     QueryState,
     RuleIndex,
     TrieWalk,
-    UnaryIndex,
     Workspace,
 )
 
@@ -77,15 +77,7 @@ def head_relation_at(graph: GraphArrays, d: int, turn: int) -> int:
 
 @inlined
 def fire_body(
-    graph: GraphArrays,
-    index: UnaryIndex,
-    scores: NDArray[np.int64],
-    body: int,
-    head: int,
-    only: int,
-    asked: QueryState,
-    space: Workspace,
-    n: int,
+    graph: GraphArrays, index: RuleIndex, body: int, head: int, only: int, asked: QueryState, space: Workspace, n: int
 ) -> int:
     """Fire the rules with the head relation `head` and a body that s satisfies. Where `head` is not d, only those with
     the constant `self`.
@@ -93,57 +85,18 @@ def fire_body(
     Under object identity the head's constant is neither s nor `only`, the entity without which s would not satisfy
     the body (negative if there is none).
     """
-    place = find_value(index.body_offsets, index.bodies, head, body)
+    rules = index.short
+    place = find_value(rules.body_offsets, rules.bodies, head, body)
     if place < 0:
         return n
-    first, last = int(index.rule_offsets[place]), int(index.rule_offsets[place + 1])
+    first, last = int(rules.rule_offsets[place]), int(rules.rule_offsets[place + 1])
     if head != asked.d:  # `self` is the largest constant
-        first = lower_bound(index.constants, first, last, graph.n_entities)
+        first = lower_bound(rules.constants, first, last, graph.n_entities)
     for i in range(first, last):
-        constant = int(index.constants[i])
+        constant = int(rules.constants[i])
         if not asked.object_identity or (constant != asked.s and constant != only):
-            answer, score = as_entity(graph, asked.s, constant), int(scores[index.codes[i]])
-            n = fire(space.candidates, space.firings, n, asked.query, answer, score, int(index.rows[i]))
-    return n
-
-
-@merged
-def fire_pairs(
-    graph: GraphArrays,
-    index: UnaryIndex,
-    scores: NDArray[np.int64],
-    head: int,
-    asked: QueryState,
-    space: Workspace,
-    n: int,
-) -> int:
-    """U_c rules of length 1 whose body is an edge of s: under object identity s is not the head's constant."""
-    if index.body_offsets[head] == index.body_offsets[head + 1]:
-        return n
-    start, end = entity_rows(graph, asked.s)
-    for row in range(start, end):
-        n = fire_body(graph, index, scores, int(graph.partners[row]), head, -1, asked, space, n)
-    return n
-
-
-@merged
-def fire_pairs_of_constant(
-    graph: GraphArrays, index: UnaryIndex, scores: NDArray[np.int64], asked: QueryState, space: Workspace, n: int
-) -> int:
-    """U_c rules whose head is d read backward, with the constant s: all that satisfies the body, under object identity
-    but s.
-    """
-    place = find_value(index.head_offsets, index.head_constants, inverse(graph, asked.d), asked.s)
-    if place < 0:
-        return n
-    for i in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
-        body = index.head_bodies[i]
-        score, rule = int(scores[index.head_codes[i]]), int(index.head_rows[i])
-        for row in range(graph.segment_starts[body], graph.segment_starts[body + 1]):
-            x = int(graph.targets[row])
-            # c' itself may lead to `self`
-            if x < graph.n_entities and (x != asked.s or not asked.object_identity):
-                n = fire(space.candidates, space.firings, n, asked.query, x, score, rule)
+            answer, score = as_entity(graph, asked.s, constant), int(index.scores[rules.codes[i]])
+            n = fire(space.candidates, space.firings, n, asked.query, answer, score, int(rules.rows[i]))
     return n
 
 
@@ -157,36 +110,52 @@ def only_end(graph: GraphArrays, x: int, relation: int, object_identity: bool) -
 
 
 @merged
-def fire_dangling(
-    graph: GraphArrays,
-    index: UnaryIndex,
-    scores: NDArray[np.int64],
-    head: int,
-    asked: QueryState,
-    space: Workspace,
-    n: int,
-) -> int:
-    """U_d rules of length 1 whose body is a relation of s."""
-    if index.body_offsets[head] == index.body_offsets[head + 1]:
-        return n
-    for segment in range(graph.segment_offsets[asked.s], graph.segment_offsets[asked.s + 1]):
-        body = int(graph.segment_relations[segment])
-        only = only_end(graph, asked.s, body, asked.object_identity)
-        if only != -2:
-            n = fire_body(graph, index, scores, body, head, only, asked, space, n)
+def fire_short(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace, n: int) -> int:
+    """Fire the rules of length 1 for X = s: U_c rules whose body is an edge of s, U_d rules whose body is a relation of
+    s. Under object identity s is not the head's constant.
+    """
+    rules, n_directed = index.short, 2 * graph.n_relations
+    n_turns = n_head_relations(graph, rules.head_offsets, rules.head_constants, asked.d)
+    for turn in range(n_turns):
+        head = head_relation_at(graph, asked.d, turn)
+        end = rules.body_offsets[head + 1]
+        if end > rules.body_offsets[head] and rules.bodies[end - 1] >= n_directed:
+            start, stop = entity_rows(graph, asked.s)
+            for row in range(start, stop):
+                n = fire_body(graph, index, n_directed + int(graph.partners[row]), head, -1, asked, space, n)
+    for turn in range(n_turns):
+        head = head_relation_at(graph, asked.d, turn)
+        start = rules.body_offsets[head]
+        if rules.body_offsets[head + 1] > start and rules.bodies[start] < n_directed:
+            for segment in range(graph.segment_offsets[asked.s], graph.segment_offsets[asked.s + 1]):
+                body = int(graph.segment_relations[segment])
+                only = only_end(graph, asked.s, body, asked.object_identity)
+                if only != -2:
+                    n = fire_body(graph, index, body, head, only, asked, space, n)
     return n
 
 
 @merged
-def fire_dangling_of_constant(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace, n: int) -> int:
-    """U_d rules of length 1 whose head's constant is s: everything that has the relation, to another than s."""
-    rules, edges, s = index.dangling, index.edges, asked.s
+def fire_short_of_constant(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace, n: int) -> int:
+    """Fire the rules of length 1 whose head is d read backward, with the constant s: for all that satisfies the body.
+
+    Under object identity that is not s, and does not have the relation of a U_d body to s alone.
+    """
+    rules, edges, s, n_directed = index.short, index.edges, asked.s, 2 * graph.n_relations
     place = find_value(rules.head_offsets, rules.head_constants, inverse(graph, asked.d), s)
     if place < 0:
         return n
     for rule in range(rules.head_rule_offsets[place], rules.head_rule_offsets[place + 1]):
-        body = int(rules.head_bodies[rule])
+        body = int(np.int64(rules.head_bodies[rule]))
         score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
+        if body >= n_directed:
+            segment = body - n_directed
+            for i in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
+                x = int(graph.targets[i])
+                # c' itself may lead to `self`
+                if x < graph.n_entities and (x != s or not asked.object_identity):
+                    n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
+            continue
         for i in range(graph.domain_offsets[body], graph.domain_offsets[body + 1]):
             x = int(graph.domains[i])
             start = edges.starts[i]
@@ -255,12 +224,12 @@ def holds_for(
     graph: GraphArrays, index: LongIndex, rule: int, constant: int, asked: QueryState, walk: TrieWalk
 ) -> bool:
     """Whether a rule with this head constant fires for X = s."""
-    s, object_identity = asked.s, asked.object_identity
-    if index.lengths[rule] == 0:
+    s, object_identity, kind = asked.s, asked.object_identity, index.types[rule]
+    if kind == ZERO:
         return constant != s or not object_identity
     if constant == s and object_identity:
         return False
-    if index.body_constants[rule] < 0:
+    if kind == DANGLING:
         return dangling_holds(graph, index, rule, s, constant, object_identity, walk)
     side, _ = ends_of_constant(graph, index, rule, object_identity, walk)
     if walk.levels.stamps[side, s] != walk.clock[0]:
@@ -269,59 +238,61 @@ def holds_for(
 
 
 @merged
-def fire_long(
-    graph: GraphArrays,
-    index: LongIndex,
-    scores: NDArray[np.int64],
-    head: int,
-    asked: QueryState,
-    space: Workspace,
-    n: int,
-) -> int:
-    """Fire the rules with head relation `head` for X = s. Where `head` is not d, only those with the
-    constant `self`.
-    """
-    for place in range(index.head_offsets[head], index.head_offsets[head + 1]):
-        constant = int(index.head_constants[place])
-        if head != asked.d and constant != graph.n_entities:
-            continue
-        answer = as_entity(graph, asked.s, constant)
-        for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
-            if holds_for(graph, index, rule, constant, asked, space.walk):
-                score, row = int(scores[index.codes[rule]]), int(index.rows[rule])
-                n = fire(space.candidates, space.firings, n, asked.query, answer, score, row)
+def fire_long(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace, n: int) -> int:
+    """Fire the rules for X = s. Where their head relation is not d, only those with the constant `self`."""
+    rules = index.long
+    for turn in range(n_head_relations(graph, rules.head_offsets, rules.head_constants, asked.d)):
+        head = head_relation_at(graph, asked.d, turn)
+        for place in range(rules.head_offsets[head], rules.head_offsets[head + 1]):
+            constant = int(rules.head_constants[place])
+            if head != asked.d and constant != graph.n_entities:
+                continue
+            answer = as_entity(graph, asked.s, constant)
+            for rule in range(rules.head_rule_offsets[place], rules.head_rule_offsets[place + 1]):
+                if holds_for(graph, rules, rule, constant, asked, space.walk):
+                    score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
+                    n = fire(space.candidates, space.firings, n, asked.query, answer, score, row)
     return n
 
 
 @merged
-def fire_long_of_constant(
-    graph: GraphArrays, index: LongIndex, scores: NDArray[np.int64], asked: QueryState, space: Workspace, n: int
-) -> int:
-    """Fire the rules whose head is d read backward, with the constant s: everything that satisfies the body. A rule
+def fire_long_of_constant(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace, n: int) -> int:
+    """Fire the rules whose head is d read backward, with the constant s: for all that satisfies the body. A rule
     without a body ranks nothing.
     """
-    s, object_identity, walk = asked.s, asked.object_identity, space.walk
-    place = find_value(index.head_offsets, index.head_constants, inverse(graph, asked.d), s)
+    rules, s, object_identity, walk = index.long, asked.s, asked.object_identity, space.walk
+    place = find_value(rules.head_offsets, rules.head_constants, inverse(graph, asked.d), s)
     if place < 0:
         return n
-    for rule in range(index.head_rule_offsets[place], index.head_rule_offsets[place + 1]):
-        score, row = int(scores[index.codes[rule]]), int(index.rows[rule])
-        if index.lengths[rule] == 0:
+    for rule in range(rules.head_rule_offsets[place], rules.head_rule_offsets[place + 1]):
+        score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
+        if rules.types[rule] == ZERO:
             continue
-        if index.body_constants[rule] < 0:
-            relation = index.bodies[rule, 0]
+        if rules.types[rule] == DANGLING:
+            relation = rules.bodies[rule, 0]
             for i in range(graph.domain_offsets[relation], graph.domain_offsets[relation + 1]):
                 x = int(graph.domains[i])
                 if x == s and object_identity:
                     continue
-                if dangling_holds(graph, index, rule, x, s, object_identity, walk):
+                if dangling_holds(graph, rules, rule, x, s, object_identity, walk):
                     n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
             continue
-        side, n_ends = ends_of_constant(graph, index, rule, object_identity, walk)
+        side, n_ends = ends_of_constant(graph, rules, rule, object_identity, walk)
         for slot in range(n_ends):
             x = int(walk.levels.nodes[side, slot])
             if x == s and object_identity:
                 continue
-            if holds_at(walk.levels, side, slot, index, rule, s, object_identity):
+            if holds_at(walk.levels, side, slot, rules, rule, s, object_identity):
                 n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
     return n
+
+
+@part
+def fire_unary(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace) -> int:
+    """Fire every unary rule that answers (s, d, ?); return the number of firings, past the room there is if that is
+    too small.
+    """
+    n = fire_short(graph, index, asked, space, 0)
+    n = fire_long(graph, index, asked, space, n)
+    n = fire_short_of_constant(graph, index, asked, space, n)
+    return fire_long_of_constant(graph, index, asked, space, n)

@@ -36,7 +36,7 @@ from anyburl.reasoning.metrics import (
     summarise_random,
 )
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import KINDS
 
 N_NEGATIVES = 49
 AT_A_TIME = 1 << 22  # numbers held in memory
@@ -156,8 +156,8 @@ def evaluate_split(
 
 def _best_types(rules: RuleSet, best: NDArray[np.int32]) -> NDArray[np.str_]:
     """Return the type of the best rule behind each target, "none" where no rule predicts it."""
-    names = np.array([*(str(name) for name in RuleType), "none"])
-    codes = np.where(best >= 0, rules.type[np.maximum(best, 0)] if len(rules) else 0, len(RuleType))
+    names = np.array([*(str(kind) for kind in KINDS), "none"])
+    codes = np.where(best >= 0, rules.type[np.maximum(best, 0)] if len(rules) else 0, len(KINDS))
     return np.asarray(names[codes])
 
 

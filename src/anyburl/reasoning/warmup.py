@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+import polars as pl
 
 from anyburl.data.dataset import load_dataset
 from anyburl.data.table import TripleTable
@@ -18,8 +18,9 @@ from anyburl.reasoning.completion.promises import Judge, known_properties
 from anyburl.reasoning.explanation.explain import explain_triple
 from anyburl.reasoning.predicting import answer_columns
 from anyburl.reasoning.queries import QueryIds
+from anyburl.rules.files.labelled import encode_rules, label_rules
+from anyburl.rules.rule import Atom, Rule, X, Y
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import RuleType
 
 
 def warm_up_reasoning(n_relations: int, *, explaining: bool = False, completing: bool = False) -> None:
@@ -49,16 +50,7 @@ class TinyQuestion:
 
 def _one_rule(vocabulary: Vocabulary) -> RuleSet:
     """Return r(X,Y) <= r(Y,X)."""
-    one = np.ones(1, np.int32)
-    return RuleSet(
-        vocabulary=vocabulary,
-        bodies=np.full((1, 1), vocabulary.n_relations, np.int32),
-        type=np.full(1, RuleType.BINARY.code, np.uint8),
-        head=0 * one,
-        body=0 * one,
-        head_constant=-one,
-        body_constant=-one,
-        predictions=np.full(1, 2, np.int64),
-        support=one,
-        exact=np.ones(1, np.bool_),
-    )
+    relation = vocabulary.relation_label(0)
+    rule = Rule(Atom(relation, X, Y), (Atom(relation, Y, X),))
+    columns = encode_rules(label_rules([rule]), predictions=pl.Series([2]), support=pl.Series([1]))
+    return RuleSet.of(columns).with_vocabulary(vocabulary)

@@ -25,7 +25,7 @@ from anyburl.base.errors import RuleError
 from anyburl.data.table import can_change
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.rules.rule import MAX_BODY_ATOMS
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import KINDS, Form, types_that
 
 Counts = NDArray[np.int32] | NDArray[np.int64]
 
@@ -207,6 +207,11 @@ class RuleColumns:
         return {name: column for name in COLUMNS if (column := getattr(self, name)) is not None}
 
     @property
+    def is_binary(self) -> Mask:
+        """Which rules have two variables in the head; their bodies join the two."""
+        return self.head_constant < 0
+
+    @property
     def lengths(self) -> NDArray[np.int32]:
         """The number of body atoms of each rule."""
         lengths: NDArray[np.int32] = (self.bodies >= 0).sum(axis=1, dtype=np.int32)[self.body]
@@ -240,19 +245,19 @@ class RuleColumns:
 
     def counts_by_type(self) -> dict[str, int]:
         """Return the number of rules of each type."""
-        counts = np.bincount(self.type, minlength=len(RuleType))
-        return {str(name): int(counts[name.code]) for name in RuleType}
+        counts = np.bincount(self.type, minlength=len(KINDS))
+        return {str(kind): int(counts[kind.code]) for kind in KINDS}
 
     def counts_by_length(self) -> dict[str, int]:
         """Return the number of rules of each type and length that occurs: {"B 1": 11, "Uc 1": 35}."""
         width = self.bodies.shape[1] + 1
-        counts = np.bincount(self.type * np.int64(width) + self.lengths, minlength=len(RuleType) * width)
-        table = counts.reshape(len(RuleType), width)
+        counts = np.bincount(self.type * np.int64(width) + self.lengths, minlength=len(KINDS) * width)
+        table = counts.reshape(len(KINDS), width)
         return {
-            f"{name} {length}": int(table[name.code, length])
-            for name in RuleType
+            f"{kind} {length}": int(table[kind.code, length])
+            for kind in KINDS
             for length in range(width)
-            if table[name.code, length]
+            if table[kind.code, length]
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -339,7 +344,7 @@ def _check_ids(vocabulary: Vocabulary, bodies: NDArray[np.int32], columns: Mappi
     """Refuse ids that the vocabulary or the table of bodies does not have."""
     last_directed = 2 * vocabulary.n_relations - 1
     ranges = {
-        Holds.RULE_TYPE: (0, len(RuleType) - 1),
+        Holds.RULE_TYPE: (0, len(KINDS) - 1),
         Holds.DIRECTED_RELATION: (0, last_directed),
         Holds.BODY: (0, len(bodies) - 1),
         Holds.CONSTANT: (-1, vocabulary.self_id),
@@ -363,15 +368,24 @@ def _check_range(name: str, column: NDArray[Any], least: int, most: int) -> None
 
 def _check_types(vocabulary: Vocabulary, bodies: NDArray[np.int32], columns: Mapping[str, NDArray[Any]]) -> None:
     """Refuse rules whose type is not that of their head and body."""
-    types = columns["type"]
-    is_binary, is_constant = types == RuleType.BINARY.code, types == RuleType.UNARY_CONSTANT.code
-    _refuse(is_binary != (columns["head_constant"] < 0), "rules of type B, and no others, have no constant in the head")
-    _refuse(is_binary & (columns["head"] >= vocabulary.n_relations), "the head of a rule of type B is read forward")
+    types, is_binary = columns["type"], columns["head_constant"] < 0
+    _refuse(*misfits(types, is_binary, lambda form: not form.has_head_constant, "have no constant in the head"))
+    names = types_that(lambda form: not form.has_head_constant)
+    _refuse(
+        is_binary & (columns["head"] >= vocabulary.n_relations), f"the head of a rule of type {names} is read forward"
+    )
     has_constant = columns["body_constant"] >= 0
-    _refuse(is_constant != has_constant, "rules of type Uc, and no others, have a constant in the body")
+    _refuse(*misfits(types, has_constant, lambda form: form.has_body_constant, "have a constant in the body"))
     is_empty = bodies[:, 0] < 0
     has_no_body = is_empty[columns["body"]] if is_empty.any() else np.zeros_like(is_binary)
-    _refuse((types == RuleType.ZERO.code) != has_no_body, "rules of type Z, and no others, have an empty body")
+    _refuse(*misfits(types, has_no_body, lambda form: not form.has_body, "have an empty body"))
+
+
+def misfits(types: NDArray[np.uint8], found: Mask, expected: Callable[[Form], bool], said: str) -> tuple[Mask, str]:
+    """Mark the rules in which a property is found that their type does not have, or the other way round; say so."""
+    table = np.zeros(256, np.bool_)
+    table[: len(KINDS)] = [expected(kind.form) for kind in KINDS]
+    return table[types] != found, f"rules of type {types_that(expected)}, and no others, {said}"
 
 
 def _refuse(wrong: Mask, reason: str) -> None:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from anyburl.base.errors import DataError, RuleError
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.rules.bodytable import distinct_rows, pad_lists
-from anyburl.rules.columns import COLUMNS, Column, Holds, RuleColumns
+from anyburl.rules.columns import COLUMNS, Column, Holds, RuleColumns, misfits
 from anyburl.rules.labels import SELF_MARKER, FrameLabels, gather_labels, labels_for_people, labels_of_texts
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import KINDS
 
 Ids = NDArray[np.int32]
 
@@ -34,7 +34,7 @@ NEEDED = (
     *(name for name in SCORES if not COLUMNS[name].optional and COLUMNS[name].if_absent is None),
 )
 READ = tuple(dict.fromkeys([*NEEDED, *SCORES]))
-TYPES = pl.Enum([str(name) for name in RuleType])
+TYPES = pl.Enum([str(kind) for kind in KINDS])
 NO_TYPE = 255
 
 
@@ -221,15 +221,15 @@ def _faults(
 ) -> list[tuple[NDArray[np.bool_], str]]:
     """Return what is wrong with rules, as masks with reasons."""
     n_constants = (subject >= 0).astype(np.int8) + (object >= 0)
-    is_type = {name: types == name.code for name in RuleType}
-    is_binary = is_type[RuleType.BINARY]
+    binary = [kind for kind in KINDS if not kind.form.has_head_constant]
+    is_binary = np.isin(types, [kind.code for kind in binary])
     return [
-        (types == NO_TYPE, "expected a type B, Uc, Ud or Z"),
+        (types == NO_TYPE, f"expected a type {', '.join(KINDS[:-1])} or {KINDS[-1]}"),
         (head < 0, "expected a head, got a null"),
-        (is_binary & (n_constants > 0), "a rule of type B has no subject and no object"),
+        (is_binary & (n_constants > 0), f"a rule of type {' or '.join(binary)} has no subject and no object"),
         (~is_binary & (n_constants != 1), "a unary rule has either a subject or an object"),
-        (is_type[RuleType.UNARY_CONSTANT] != (constant >= 0), "rules of type Uc, and no others, have a constant"),
-        (is_type[RuleType.ZERO] != (lengths == 0), "rules of type Z, and no others, have an empty body"),
+        misfits(types, constant >= 0, lambda form: form.has_body_constant, "have a constant"),
+        misfits(types, lengths == 0, lambda form: not form.has_body, "have an empty body"),
         ((support < 0) | (support > predictions), "expected 0 <= support <= predictions"),
         (support > np.iinfo(np.int32).max, "the support is too large"),
     ]

@@ -23,7 +23,7 @@ from anyburl.data.vocabulary import SELF_TOKEN, Vocabulary
 from anyburl.rules.columns import RuleColumns
 from anyburl.rules.rule import BODY_VARIABLES, SELF, Atom, Constant, Rule, Term, Variable, X, Y
 from anyburl.rules.syntax import SUSPICIOUS, escape_label, unwritable_labels
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import KINDS
 
 Indexes = NDArray[np.int64]
 
@@ -39,8 +39,9 @@ _QUOTED_TOKEN = rf"^\\+{SELF_TOKEN}$"
 LETTERS = pl.Series([*BODY_VARIABLES, "X", "Y"])
 X_CODE, Y_CODE = len(BODY_VARIABLES), len(BODY_VARIABLES) + 1
 
-ENDS_IN_Y, ENDS_IN_VARIABLE, ENDS_IN_CONSTANT = 0, 2, 4  # how a body is written; + 1 if its path starts at Y
-N_FORMS = 6
+N_FORMS = 2 * len(KINDS)  # how a body is written: twice the code of the type; + 1 if its path starts at Y
+ENDS_IN_Y = np.repeat([not kind.form.has_head_constant for kind in KINDS], 2)
+ENDS_IN_CONSTANT = np.repeat([kind.form.has_body_constant for kind in KINDS], 2)
 
 
 class FrameLabels(NamedTuple):
@@ -87,7 +88,7 @@ def rule_object(rules: RuleColumns, row: int) -> Rule:
     """Return the rule at a row as an object."""
     path = [int(step) for step in rules.bodies[rules.body[row]] if step >= 0]
     head = int(rules.head[row])
-    is_binary = rules.type[row] == RuleType.BINARY.code
+    is_binary = rules.head_constant[row] < 0
     start, end = (X, Y) if head < rules.vocabulary.n_relations else (Y, X)
     far = end if is_binary else _constant(rules, int(rules.head_constant[row]))
     terms: list[Term] = [start, *map(Variable, BODY_VARIABLES[: len(path)])]
@@ -130,9 +131,9 @@ class RuleTexts:
     def _texts_at(self, rows: slice | NDArray[np.integer]) -> pl.Series:
         """Return the text of the rules at some rows."""
         rules = self.rules
-        is_binary = rules.type[rows] == RuleType.BINARY.code
+        is_binary = rules.head_constant[rows] < 0
         head = rules.head[rows] + np.where(is_binary, 2 * rules.vocabulary.n_relations, 0)
-        form = _forms(rules, rows)
+        form = 2 * rules.type[rows] + (rules.head[rows] >= rules.vocabulary.n_relations)
         combinations, numbers = np.unique(rules.body[rows] * np.int64(N_FORMS) + form, return_inverse=True)
         bodies = self._bodies(combinations // N_FORMS, combinations % N_FORMS)
         pieces = {
@@ -171,13 +172,13 @@ class RuleTexts:
         n_relations = max(1, self.rules.vocabulary.n_relations)
         is_last = lengths == position + 1
         here = np.where(forms % 2 == 1, Y_CODE, X_CODE) if position == 0 else np.full(len(steps), position - 1)
-        there = np.where(is_last & (forms == ENDS_IN_Y), Y_CODE, min(position, X_CODE - 1))
+        there = np.where(is_last & ENDS_IN_Y[forms], Y_CODE, min(position, X_CODE - 1))
         separator = "" if position == 0 else ", "
         return pl.DataFrame(
             {
                 "relation": self.relations.gather(np.where(steps < 0, 0, steps % n_relations)),
                 "forward": steps < n_relations,
-                "is_cut": is_last & (forms >= ENDS_IN_CONSTANT),
+                "is_cut": is_last & ENDS_IN_CONSTANT[forms],
                 "here": LETTERS.gather(here),
                 "there": LETTERS.gather(there),
             }
@@ -225,16 +226,6 @@ def _after_constant() -> pl.Expr:
     )
 
 
-def _forms(rules: RuleColumns, rows: slice | NDArray[np.integer]) -> Indexes:
-    """Return how each rule's body is to be written."""
-    types = rules.type[rows]
-    starts_at_y = rules.head[rows] >= rules.vocabulary.n_relations
-    ends = np.full(len(types), ENDS_IN_VARIABLE, dtype=np.int64)
-    ends[types == RuleType.BINARY.code] = ENDS_IN_Y
-    ends[types == RuleType.UNARY_CONSTANT.code] = ENDS_IN_CONSTANT
-    return ends + starts_at_y
-
-
 def _escape(labels: pl.Series, *, is_entity: bool) -> pl.Series:
     """Escape the labels that need it; look closely at those that may."""
     suspects = labels.str.contains(f"%|{SUSPICIOUS}")
@@ -269,7 +260,7 @@ def _constant(rules: RuleColumns, entity: int) -> Constant:
 
 
 def _type_names() -> pl.Series:
-    return pl.Series([str(name) for name in RuleType])
+    return pl.Series([str(kind) for kind in KINDS])
 
 
 def _with_self(entities: pl.Series, token: str) -> pl.Series:

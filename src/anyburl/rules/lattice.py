@@ -24,11 +24,8 @@ from numpy.typing import NDArray
 from anyburl.base import checking
 from anyburl.graph.arrays import inverses
 from anyburl.rules.columns import RuleColumns
-from anyburl.rules.types import RuleType
 
 Rows = NDArray[np.int64]
-
-BINARY, CONSTANT, DANGLING, ZERO = (kind.code for kind in RuleType)
 
 
 @dataclass(frozen=True)
@@ -52,14 +49,14 @@ class RuleLattice:
     def generalisations(self, row: int) -> Rows:
         """Return the rows of the rules that are more general than the one at `row`: longer bodies first, B last."""
         row, rules = self._checked(row), self.rules
-        if rules.type[row] == BINARY:
-            return np.empty(0, np.int64)
         head, constant, end = int(rules.head[row]), int(rules.head_constant[row]), int(rules.body_constant[row])
+        if constant < 0:
+            return np.empty(0, np.int64)
         found = self._with_head(head, constant)
-        found = found[(rules.type[found] == DANGLING) | (rules.type[found] == ZERO)]
+        found = found[rules.body_constant[found] < 0]
         path, paths = self._path(row), self._paths(found)
         lengths = (paths >= 0).sum(axis=1)
-        longest = len(path) if rules.type[row] == CONSTANT and end not in (constant, self._self) else len(path) - 1
+        longest = len(path) if end not in (-1, constant, self._self) else len(path) - 1
         fits = (lengths <= longest) & ((paths == _padded(path, paths.shape[1])) | (paths < 0)).all(axis=1)
         shorter = found[fits][np.argsort(-lengths[fits], kind="stable")]
         return np.concatenate([shorter, self._binary(row)])
@@ -71,9 +68,9 @@ class RuleLattice:
         """
         checking.whole("top", top, 1, checking.MOST_KEPT)
         row, rules = self._checked(row), self.rules
-        if rules.type[row] == BINARY:
+        if rules.head_constant[row] < 0:
             found = self._grounded(row)
-        elif rules.type[row] == CONSTANT:
+        elif rules.body_constant[row] >= 0:
             found = np.empty(0, np.int64)
         else:
             found = self._extended(row)
@@ -112,7 +109,7 @@ class RuleLattice:
     def _binary(self, row: int) -> Rows:
         """Return the B rule that the U_c rule at `row` grounds: its constants are the same."""
         rules, constant = self.rules, int(self.rules.head_constant[row])
-        if rules.type[row] != CONSTANT or rules.body_constant[row] != constant or constant == self._self:
+        if rules.body_constant[row] != constant or constant == self._self:
             return np.empty(0, np.int64)
         relation, path = self._forward(int(rules.head[row]), self._path(row))
         found = self._with_head(relation, -1)
@@ -139,12 +136,11 @@ class RuleLattice:
         rules, path = self.rules, self._path(row)
         constant = int(rules.head_constant[row])
         found = self._with_head(int(rules.head[row]), constant)
-        found = found[rules.type[found] != BINARY]
         paths = self._paths(found)
         found, paths = (column[(paths[:, : len(path)] == path).all(axis=1)] for column in (found, paths))
         lengths = (paths >= 0).sum(axis=1)
         ends = rules.body_constant[found]
-        is_grounded = (rules.type[found] == CONSTANT) & ~np.isin(ends, (constant, self._self))
+        is_grounded = ~np.isin(ends, (-1, constant, self._self))
         return np.asarray(found[(lengths > len(path)) | ((lengths == len(path)) & is_grounded)])
 
 

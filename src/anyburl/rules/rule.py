@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from anyburl.base.errors import RuleError, quoted
 from anyburl.data.vocabulary import SELF_TOKEN
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import TYPE_OF_END, End, RuleType
 
 BODY_VARIABLES = "ABCDEFGHIJKLMNOPQRSTUVWZ"
 """Names of the variables that occur in the body only, in order along the path."""
@@ -129,12 +129,11 @@ class Rule:
 def _type(head: Atom, body: tuple[Atom, ...]) -> RuleType:
     """Tell the type of a rule that is in order."""
     if isinstance(head.subject, Variable) and isinstance(head.object, Variable):
-        return RuleType.BINARY
+        return TYPE_OF_END[End.HEAD]
     if not body:
-        return RuleType.ZERO
-    ends = (body[-1].subject, body[-1].object)
-    grounded = any(isinstance(end, Constant) for end in ends)
-    return RuleType.UNARY_CONSTANT if grounded else RuleType.UNARY_DANGLING
+        return TYPE_OF_END[End.NOTHING]
+    is_grounded = any(isinstance(term, Constant) for term in (body[-1].subject, body[-1].object))
+    return TYPE_OF_END[End.CONSTANT if is_grounded else End.VARIABLE]
 
 
 def _arrange(head: Atom, body: tuple[Atom, ...]) -> tuple[Atom, tuple[Atom, ...]]:

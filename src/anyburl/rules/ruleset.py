@@ -28,7 +28,7 @@ from anyburl.rules.files.rule_file import ReadReport
 from anyburl.rules.frames import FrameReader, to_frame
 from anyburl.rules.labels import RuleTexts, rule_object
 from anyburl.rules.rule import Rule
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import KINDS, RuleType
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,8 +252,8 @@ class RuleSet(RuleColumns):
 
     def _first_rows(self) -> list[tuple[str, str, str, str]]:
         """Return the cells of the table of rules."""
-        few, names = self.slice(0, N_SHOWN), list(RuleType)
+        few = self.slice(0, N_SHOWN)
         counts = zip(few.support, few.predictions, few.exact, strict=True)
         scores = [f"{support}/{'' if exact else '~'}{predictions}" for support, predictions, exact in counts]
         columns = zip(few.type, few.confidence(), scores, few.texts(), strict=True)
-        return [(str(names[code]), f"{confidence:.4f}", score, text) for code, confidence, score, text in columns]
+        return [(str(KINDS[code]), f"{confidence:.4f}", score, text) for code, confidence, score, text in columns]

@@ -1,14 +1,68 @@
-"""The types of rules, and the one code that stands for each of them in columns and kernels.
+"""`KINDS`: a type of rules is one record, from which everything takes its code, shape, name, words and colours.
+
+Imports no NumPy, so the command line can take names from here. (Kernels depend on this file: they are compiled again
+after an edit.)
 
 Path profiles: the arms among which a policy divides the cores.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
+from typing import Self
 
 from anyburl.base import checking
+
+
+class End(Enum):
+    """Where the path of a body ends that starts at a variable of the head."""
+
+    HEAD = auto()  # at the head's other variable, so that the head has no constant
+    CONSTANT = auto()
+    VARIABLE = auto()  # one that occurs nowhere else
+    NOTHING = auto()  # there is no body
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """What distinguishes the rules of one type from others: their shape, and what they are called."""
+
+    name: str
+    """In files and tables."""
+    code: int
+    """In columns and kernels: 0, 1, 2, ... The folders of runs that did not end hold codes: a change makes these
+    unreadable."""
+    end: End
+    title: str
+    meaning: str
+    """What rules of the type say, for people."""
+    style: str
+    """Of the name in the terminal."""
+    colour: str
+    """In plots."""
+    ink: str
+    """In the charts of the explorer: the first letter of a class in its style sheet, which a length follows."""
+    is_learned: bool = True
+    """Whether anyburl learns such rules, or only reads and applies those of other tools."""
+    is_indexed_by_body: bool = False
+    """Whether queries find unary rules of one atom by their bodies (`ShortIndex`), or try them one by one."""
+    says_its_atoms: bool = True
+    """Whether a rule says just what its atoms say, so that other languages can. Others are not exported."""
+
+    @property
+    def has_head_constant(self) -> bool:
+        """Whether the head is h(X, c) or h(c, Y), not h(X, Y)."""
+        return self.end is not End.HEAD
+
+    @property
+    def has_body_constant(self) -> bool:
+        return self.end is End.CONSTANT
+
+    @property
+    def has_body(self) -> bool:
+        return self.end is not End.NOTHING
 
 
 class RuleType(StrEnum):
@@ -17,22 +71,76 @@ class RuleType(StrEnum):
     A type prints as its name ("B"); columns of rules hold its `code`.
     """
 
-    BINARY = "B"
-    UNARY_CONSTANT = "Uc"
-    UNARY_DANGLING = "Ud"
-    ZERO = "Z"
+    form: Form
+
+    def __new__(cls, form: Form) -> Self:
+        kind = str.__new__(cls, form.name)
+        kind._value_, kind.form = form.name, form
+        return kind
+
+    BINARY = Form(
+        name="B",
+        code=0,
+        end=End.HEAD,
+        title="binary",
+        meaning="how two entities are connected",
+        style="cyan",
+        colour="#0072b2",
+        ink="c",
+    )
+    UNARY_CONSTANT = Form(
+        name="Uc",
+        code=1,
+        end=End.CONSTANT,
+        title="unary with a constant",
+        meaning="what follows from a certain fact",
+        style="green",
+        colour="#009e73",
+        ink="a",
+        is_indexed_by_body=True,
+    )
+    UNARY_DANGLING = Form(
+        name="Ud",
+        code=2,
+        end=End.VARIABLE,
+        title="unary, dangling",
+        meaning="what follows from any fact of a kind",
+        style="magenta",
+        colour="#cc79a7",
+        ink="d",
+        is_indexed_by_body=True,
+    )
+    ZERO = Form(
+        name="Z",
+        code=3,
+        end=End.NOTHING,
+        title="without a body",
+        meaning="true of many",
+        style="dim",
+        colour="#777777",
+        ink="c",
+        is_learned=False,
+    )
 
     @property
     def code(self) -> int:
         """What stands for the type in `RuleSet.type`: 0, 1, 2, ... in the order of the types."""
-        return _CODES[self]
+        return self.form.code
+
+
+KINDS = tuple(sorted(RuleType, key=lambda kind: kind.code))
+"""The types of rules by their codes. Whoever distinguishes types looks up `KINDS[code].form`, or loops over them."""
+
+TYPE_OF_END = {kind.form.end: kind for kind in KINDS}
+
+
+def types_that(is_so: Callable[[Form], bool]) -> str:
+    """Name the types with a property, for messages: "B or Uc"."""
+    return " or ".join(kind for kind in KINDS if is_so(kind.form))
 
 
 MAX_LENGTH = 7
 """Of a body that rules are learned with or applied: the witnesses of a longer way would not fit into one integer."""
-
-# They are in the folders of runs that did not end: a change makes these unreadable.
-_CODES = {RuleType.BINARY: 0, RuleType.UNARY_CONSTANT: 1, RuleType.UNARY_DANGLING: 2, RuleType.ZERO: 3}
 
 
 @dataclass(frozen=True, order=True)

@@ -39,7 +39,7 @@ from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.shortcuts import evaluate
 from anyburl.rules.files.run_folder import snapshot_names
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,6 @@ SIZE = (6.4, 4.0)
 DOTS_PER_INCH = 150
 SUFFIXES = (".png", ".svg", ".pdf")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-TYPE_COLOURS = {"B": "#0072b2", "Uc": "#009e73", "Ud": "#cc79a7", "Z": "#777777"}
 TEXT, FAINT = "#333333", "#dddddd"
 
 
@@ -227,13 +226,13 @@ def plot_rules(rules: RuleSet, *, axes: Axes | None = None) -> Axes:
         say_nothing(axes, "no rules")
         return axes
     confidence, edges = rules.confidence(), np.linspace(0, 1, N_RULE_BINS + 1)
-    for name in RuleType:
-        of_type = confidence[rules.type == name.code]
+    for kind in KINDS:
+        of_type = confidence[rules.type == kind.code]
         if not len(of_type):
             continue
-        colour = TYPE_COLOURS[str(name)]
+        colour = kind.form.colour
         counts = np.histogram(of_type, edges)[0]
-        axes.stairs(counts, edges, color=colour, linewidth=1.8, label=f"{name}: {len(of_type):,}", baseline=None)
+        axes.stairs(counts, edges, color=colour, linewidth=1.8, label=f"{kind}: {len(of_type):,}", baseline=None)
         axes.stairs(counts, edges, color=colour, alpha=0.08, fill=True)
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.7)

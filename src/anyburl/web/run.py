@@ -16,6 +16,7 @@ from fastapi.responses import Response
 from anyburl.learning.progress import Progress, read_progress
 from anyburl.reasoning.metrics import read_metrics
 from anyburl.rules.files.run_folder import described_run
+from anyburl.rules.types import KINDS
 from anyburl.web.site import HTML, CurrentSite
 
 WIDTH, HEIGHT = 520.0, 220.0
@@ -140,16 +141,16 @@ def short_number(value: float) -> str:
     return f"{value:.3g}"
 
 
-KINDS = {"cyclic": "c", "acyclic": "a", "dangling": "d"}
+INKS = {"cyclic": "c", "acyclic": "a", **{str(kind): kind.form.ink for kind in KINDS}}
 
 
 def inks(names: Sequence[str]) -> Mapping[str, str]:
-    """Return a CSS class for each series, such as c2 for "cyclic 2": a colour for each kind, darker with length."""
+    """Return a class for each series, named by path profile or type and length: an ink for each, darker with length."""
     classes = {}
     for name in names:
         kind, _, length = name.partition(" ")
         number = min(int(length), 4) if length.isdecimal() else 1
-        classes[name] = f"{KINDS.get(kind, 'c')}{max(number, 1)}"
+        classes[name] = f"{INKS.get(kind, 'c')}{max(number, 1)}"
     return classes
 
 
@@ -213,13 +214,9 @@ def _rules_chart(progress: Progress, times: Sequence[float]) -> Chart:
     if len(progress.types):
         named = progress.types.with_columns(name=pl.concat_str("type", "length", separator=" "))
         rules, caption = _by_time(named, "name", "rules"), "Rules by type and length"
-        kinds = {"B": "cyclic", "Uc": "acyclic", "Ud": "dangling"}
-        shown = {name: f"{kinds.get(name.split()[0], 'cyclic')} {name.split()[1]}" for name in sorted(rules)}
     else:
         rules, caption = _by_time(progress.profiles, "profile", "rules"), "Rules by path profile"
-        shown = {name: name for name in sorted(rules)}
-    chosen = inks(list(shown.values()))
-    colours = {name: chosen[profile] for name, profile in shown.items()}
+    colours = inks(sorted(rules))
     return _chart(caption, stacked, times, _series(rules, colours, times, grows=True), colours)
 
 

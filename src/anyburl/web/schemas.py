@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import KINDS, RuleType
 from anyburl.tools.review import Review
 from anyburl.web.facts import Candidate, FactsOfRelation
 from anyburl.web.options import ServeOptions
@@ -25,7 +25,6 @@ Blank = BeforeValidator(lambda value: None if isinstance(value, str) and not val
 LabelText = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.longest_text)]
 NoteText = Annotated[str, StringConstraints(max_length=LIMITS.longest_text)]
 Triple = Annotated[list[str], Field(min_length=3, max_length=3)]
-TypeName = Literal["B", "Uc", "Ud", "Z"]
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 Label = Annotated[str, Query(min_length=1, max_length=LIMITS.longest_text, examples=["France"])]
@@ -44,7 +43,7 @@ RuleRow = Annotated[int, Path(ge=0, lt=1 << 31)]
 
 async def _rule_filters(
     relation: OptionalLabel = None,
-    type: Annotated[TypeName | None, Blank, Query()] = None,
+    type: Annotated[RuleType | None, Blank, Query()] = None,
     length: Annotated[Annotated[int, Field(ge=0, le=10)] | None, Blank, Query()] = None,
     min_confidence: Annotated[_Share | None, Blank, Query()] = None,
     min_support: Annotated[Annotated[int, Field(ge=0, lt=1 << 31)] | None, Blank, Query()] = None,
@@ -156,7 +155,7 @@ class BatchResult(BaseModel):
 class RuleResult(BaseModel):
     row: int
     rule: str
-    type: TypeName
+    type: RuleType
     predictions: int
     support: int
     confidence: float
@@ -215,7 +214,7 @@ def rule_json(rules: RuleSet, row: int) -> dict[str, Any]:
     return {
         "row": row,
         "rule": str(rules.rule(row)),
-        "type": str(list(RuleType)[int(one.type[0])]),
+        "type": KINDS[int(one.type[0])],
         "predictions": int(one.predictions[0]),
         "support": int(one.support[0]),
         "confidence": float(one.confidence()[0]),

@@ -17,18 +17,13 @@ from anyburl.reasoning.explanation.record import Fact, OpenFact
 from anyburl.reasoning.explanation.render import contribution_text, no_rule_text
 from anyburl.rules.rule import Atom, Constant, Rule, Term
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import KINDS
 
 if TYPE_CHECKING:
     from anyburl.web.explorer import Explorer
 
 FOLDER = Path(__file__).parent
-TYPES = {
-    "B": "binary: how two entities are connected",
-    "Uc": "unary with a constant: what follows from a certain fact",
-    "Ud": "unary, dangling: what follows from any fact of a kind",
-    "Z": "without a body: true of many",
-}
+TYPES = {str(kind): f"{kind.form.title}: {kind.form.meaning}" for kind in KINDS}
 MOST_CACHED = 1 << 14
 LONGEST_CACHED = 300
 BAR = 72
@@ -144,7 +139,7 @@ def make_environment(explorer: Explorer) -> Environment:
         rule_row=fragments.rule_row,
         no_rule=no_rule_text(by_embedding=False),  # explorers do not rank by embeddings
         contribution=contribution_text,
-        type_of=lambda code: str(list(RuleType)[code]),
+        type_of=lambda code: str(KINDS[code]),
         rule_types=TYPES,
         title_of_run=explorer.title,
         has_run=explorer.run is not None,

@@ -17,7 +17,8 @@ from anyburl.ranking.arrays import (
     RuleIndex,
     Workspace,
 )
-from anyburl.ranking.kernel import exclude_connected, fire_unary, next_query
+from anyburl.ranking.kernel import exclude_connected, next_query
+from anyburl.ranking.kernel_fire import fire_unary
 from anyburl.ranking.kernel_order import FEW, MOST_EVIDENCE, add_evidence, add_up, find_least_key, keep_best, sort_down
 from anyburl.ranking.kernel_trie import fire_trie
 from anyburl.reasoning.completion.arrays import BodyRules, FactArrays, FindSpace, ListArrays, ShelfArrays, Stopped

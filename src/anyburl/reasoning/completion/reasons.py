@@ -10,7 +10,7 @@ from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.completion.facts import FactColumns
 from anyburl.reasoning.explanation.arrays import empty_search
 from anyburl.reasoning.explanation.kernel import find_first_walks
-from anyburl.rules.types import RuleType
+from anyburl.reasoning.explanation.rule_examples import body_ends
 
 Ints = NDArray[np.int32]
 
@@ -39,13 +39,8 @@ def reasons_of(ranker: Ranker, facts: FactColumns) -> pl.Series:
 
 def _walks(ranker: Ranker, facts: FactColumns, bodies: Ints, lengths: Ints) -> Ints:
     """Return the entities along each body, from the head's variable on."""
-    rules = ranker.rules
     subjects, _, objects = facts.triples.T
-    is_binary = rules.type[facts.rules] == RuleType.BINARY.code
-    forward = rules.head[facts.rules] < ranker.graph.n_relations
-    starts = np.where(is_binary | forward, subjects, objects).astype(np.int32)
-    ends = np.where(is_binary, objects, rules.body_constant[facts.rules]).astype(np.int32)
-    avoided = np.where(is_binary, -1, rules.head_constant[facts.rules]).astype(np.int32)
+    starts, ends, avoided = body_ends(ranker.rules, facts.rules, subjects, objects)
     walks = np.full((len(facts), bodies.shape[1] + 1), -1, np.int32)
     search = empty_search(bodies.shape[1])
     identity = ranker.options.object_identity

@@ -55,7 +55,6 @@ from anyburl.reasoning.completion.arrays import (
 from anyburl.reasoning.completion.facts import FactColumns, merge_directions
 from anyburl.reasoning.completion.kernel import find_facts
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import RuleType
 
 ROOM = 1 << 16  # for firings, ends of bodies and facts; it grows where that is too little
 LISTS = 1 << 12
@@ -146,7 +145,7 @@ def _joined(parts: list[Any], like: Any) -> Any:
 
 def index_bodies(rules: RuleSet, index: RuleIndex, *, both_ways: bool) -> tuple[RuleIndex, BodyRules]:
     """Index the B rules by body, read forward only or both ways; return the index with a trie of all bodies."""
-    chosen = np.flatnonzero(rules.type == RuleType.BINARY.code)
+    chosen = np.flatnonzero(rules.is_binary)
     heads, bodies, rows = readings(rules, chosen)
     if not both_ways:
         heads, bodies, rows = heads[: len(chosen)], bodies[: len(chosen)], rows[: len(chosen)]
@@ -276,7 +275,7 @@ def _rows_that_matter(ranker: Ranker, least: Scores, *, by_best_rule: bool) -> N
         return np.flatnonzero(confidences >= least_of_rules - ROUNDING)
     kept = np.isfinite(least_of_rules)
     if least_binary:
-        kept &= (ranker.rules.type != RuleType.BINARY.code) | (to_scores(confidences) >= to_scores(least_binary))
+        kept &= ~ranker.rules.is_binary | (to_scores(confidences) >= to_scores(least_binary))
     return None if kept.all() else np.flatnonzero(kept)
 
 

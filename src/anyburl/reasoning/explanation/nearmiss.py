@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.graph.lookup import Ids, neighbours
-from anyburl.ranking.arrays import LongIndex, RuleIndex, UnaryIndex, empty_candidates
+from anyburl.ranking.arrays import LongIndex, RuleIndex, ShortIndex, empty_candidates
 from anyburl.ranking.index import to_confidences, to_scores
 from anyburl.ranking.kernel_order import rank_candidate
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.explanation.arrays import empty_search
 from anyburl.reasoning.explanation.kernel import first_near_miss
 from anyburl.reasoning.explanation.record import Fact, NearMiss, OpenFact
-from anyburl.reasoning.explanation.rule_examples import step_fact, triple_ids
-from anyburl.rules.types import RuleType
+from anyburl.reasoning.explanation.rule_examples import body_ends, step_fact, triple_ids
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.int64]
@@ -147,15 +146,12 @@ def near_misses(ranker: Ranker, triple: Fact, *, top: int = 5) -> tuple[NearMiss
 
 def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
     """Yield the rules among those at `rows`, none of which fires, that lack one fact, in their order."""
-    subject, _, object = triple
     rules = ranker.rules
-    bodies, heads, constants = rules.bodies[rules.body[rows]], rules.head[rows], rules.head_constant[rows]
+    bodies = rules.bodies[rules.body[rows]]
     lengths = (bodies >= 0).sum(axis=1, dtype=np.int32)
-    is_binary = rules.type[rows] == RuleType.BINARY.code
-    starts = np.where(is_binary | (heads < ranker.vocabulary.n_relations), subject, object).astype(np.int32)
-    ends = np.where(is_binary, object, rules.body_constant[rows]).astype(np.int32)
+    starts, ends, constants = body_ends(rules, rows, triple[0], triple[2])
     identity = ranker.options.object_identity
-    possible = (lengths > 0) & ~_says_itself(bodies, lengths, heads, constants, rules.body_constant[rows])
+    possible = (lengths > 0) & ~_says_itself(bodies, lengths, rules.head[rows], constants, rules.body_constant[rows])
     if identity:
         possible &= starts != ends
     rows, bodies, lengths, starts, ends, constants = (
@@ -236,8 +232,7 @@ def _scored_by_column(ranker: Ranker, triple: Ids) -> Scored:
     if subject == object:
         mask = (forward | backward) & (constants == self_id)
     else:
-        is_binary = rules.type == RuleType.BINARY.code
-        mask = forward & (is_binary | (constants == object)) | backward & (constants == subject)
+        mask = forward & (rules.is_binary | (constants == object)) | backward & (constants == subject)
     rows = np.flatnonzero(mask)
     return to_scores(ranker.confidences(rows)), rows.astype(np.int32)
 
@@ -253,14 +248,12 @@ def _scored_by_index(ranker: Ranker, triple: Ids) -> Iterator[Scored]:
         heads = [(relation, object), (backward, subject)]
         yield _trie_rules(index, relation)
     for head, constant in heads:
-        for part in (index.pairs, index.dangling):
+        for part in (index.short, index.long):
             places = _places(part, head, constant)
             yield index.scores[part.head_codes[places]], part.head_rows[places]
-        places = _places(index.long, head, constant)
-        yield index.scores[index.long.codes[places]], index.long.rows[places]
 
 
-def _places(part: UnaryIndex | LongIndex, head: int, constant: int) -> slice:
+def _places(part: ShortIndex | LongIndex, head: int, constant: int) -> slice:
     """Return where the rules with a head stand."""
     start, end = int(part.head_offsets[head]), int(part.head_offsets[head + 1])
     place = start + int(np.searchsorted(part.head_constants[start:end], constant))

@@ -30,14 +30,13 @@ from anyburl.reasoning.explanation.kernel import degree_along, find_walks
 from anyburl.reasoning.explanation.record import Fact, Grounding, OpenFact
 from anyburl.rules.rule import Rule
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import RuleType
 
 MOST_TRIED = 200_000
 """Once there is a grounding, others are looked for among this many entities."""
 
 
 class Task(NamedTuple):
-    """A body to be grounded: from the head's variable to an end (-1: anywhere), avoiding the head's constant."""
+    """A body to be grounded, see `body_ends`."""
 
     body: NDArray[np.int32]
     start: int
@@ -45,15 +44,23 @@ class Task(NamedTuple):
     avoided: int
 
 
+def body_ends(
+    rules: RuleSet, rows: NDArray[np.integer], subjects: NDArray[np.int32] | int, objects: NDArray[np.int32] | int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Return where the bodies of rules must start and end (-1: anywhere) to predict facts with these subjects and
+    objects, and the entity that they must avoid (-1: none): the head's constant.
+    """
+    constants = rules.head_constant[rows]
+    starts = np.where(rules.head[rows] < rules.vocabulary.n_relations, subjects, objects).astype(np.int32)
+    ends = np.where(constants < 0, objects, rules.body_constant[rows]).astype(np.int32)
+    return starts, ends, constants
+
+
 def make_task(rules: RuleSet, row: int, triple: Ids) -> Task:
     """Return what has to hold for the rule at `row` to predict `triple`."""
-    subject, _, object = triple
     body = rules.bodies[rules.body[row]]
-    body = body[body >= 0]
-    if rules.type[row] == RuleType.BINARY.code:
-        return Task(body, subject, object, -1)
-    start = subject if rules.head[row] < rules.vocabulary.n_relations else object
-    return Task(body, start, int(rules.body_constant[row]), int(rules.head_constant[row]))
+    start, end, avoided = (int(one[0]) for one in body_ends(rules, np.array([row]), triple[0], triple[2]))
+    return Task(body[body >= 0], start, end, avoided)
 
 
 def find_groundings(ranker: Ranker, row: int, triple: Ids, limit: int) -> tuple[Grounding, ...]:
@@ -161,7 +168,7 @@ class _Examiner:
         rules, graph = ranker.rules, ranker.graph
         self._graph, self._head = graph, int(rules.head[row])
         self._constant, self._end = int(rules.head_constant[row]), int(rules.body_constant[row])
-        self._is_binary = rules.type[row] == RuleType.BINARY.code
+        self._is_binary = self._constant < 0
         self._relation = self._head % graph.n_relations
         body = rules.bodies[rules.body[row]]
         self._body = np.ascontiguousarray(body[body >= 0])

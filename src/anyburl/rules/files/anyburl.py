@@ -30,7 +30,7 @@ from anyburl.rules.files.rule_file import PathLike, ReadReport, first_bytes_of_r
 from anyburl.rules.labels import SELF_MARKER, RuleTexts, check_writable, float_texts
 from anyburl.rules.rule import BODY_VARIABLES, Rule
 from anyburl.rules.syntax import parse_rule
-from anyburl.rules.types import RuleType
+from anyburl.rules.types import TYPE_OF_END, End
 
 LABEL = r"[^(),\s](?:[^(),]*[^(),\s])?"
 ATOM = rf"{LABEL}\({LABEL},{LABEL}\)"
@@ -111,11 +111,9 @@ def _last_terms(atoms: pl.DataFrame, forward: Mask, is_constant: Mask, lengths: 
 
 
 def _types(is_binary: Mask, lengths: Codes, constant: pl.Series) -> NDArray[np.uint8]:
-    dangles = constant.is_null().to_numpy()
-    types = np.where(dangles, RuleType.UNARY_DANGLING.code, RuleType.UNARY_CONSTANT.code)
-    types[lengths == 0] = RuleType.ZERO.code
-    types[is_binary] = RuleType.BINARY.code
-    return types.astype(np.uint8)
+    ends = {End.HEAD: is_binary, End.NOTHING: lengths == 0, End.CONSTANT: constant.is_not_null().to_numpy()}
+    codes = [TYPE_OF_END[end].code for end in ends]
+    return np.select(list(ends.values()), codes, TYPE_OF_END[End.VARIABLE].code).astype(np.uint8)
 
 
 def _constants(terms: pl.Series, where: Mask) -> pl.Series:

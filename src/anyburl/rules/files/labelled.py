@@ -15,7 +15,6 @@ from anyburl.rules.columns import RuleColumns
 from anyburl.rules.labels import SELF_MARKER
 from anyburl.rules.rule import Constant, Rule, Variable
 from anyburl.rules.syntax import unescape_label
-from anyburl.rules.types import RuleType
 
 
 class LabelledRules(NamedTuple):
@@ -112,9 +111,7 @@ def _head_constant(rule: Rule) -> str | None:
 
 
 def _body_constant(rule: Rule) -> str | None:
-    if rule.type != RuleType.UNARY_CONSTANT:
-        return None
-    return _label(rule.body[-1].subject) or _label(rule.body[-1].object)
+    return _label(rule.body[-1].subject) or _label(rule.body[-1].object) if rule.body else None
 
 
 def _label(term: object) -> str | None:

@@ -11,7 +11,7 @@ from anyburl.reasoning.explanation.arrays import GroundingSearch, Sought
 from anyburl.reasoning.explanation.kernel import find_walks
 from anyburl.tools.doctor.arrays import CheckedRules
 
-BINARY, FORWARD = 0, 1  # places in `groups`; the third is for heads h(c, Y)
+TWO_VARIABLES, FORWARD = 0, 1  # places in `groups`, of heads h(X, Y) and h(X, c); the third is for h(c, Y)
 
 
 @kernel
@@ -39,11 +39,11 @@ def find_support(
             if group < 0:
                 continue
             start = int(np.int64(triples[i, 0 if place <= FORWARD else 2]))
-            avoided = -1 if place == BINARY else int(np.int64(constants[i, place - 1]))
+            avoided = -1 if place == TWO_VARIABLES else int(np.int64(constants[i, place - 1]))
             for rule in range(rules.offsets[group], rules.offsets[group + 1]):
                 if rules.scores[rule] <= best:
                     break
-                end = int(np.int64(triples[i, 2] if place == BINARY else rules.ends[rule]))
+                end = int(np.int64(triples[i, 2] if place == TWO_VARIABLES else rules.ends[rule]))
                 if end == start and object_identity:
                     continue
                 sought = Sought(start, end, avoided, object_identity)

@@ -25,7 +25,7 @@ from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.explanation.arrays import empty_search
 from anyburl.rules.columns import confidence
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import MAX_LENGTH, RuleType
+from anyburl.rules.types import MAX_LENGTH
 from anyburl.tools.doctor.arrays import CheckedRules
 from anyburl.tools.doctor.findings import DatasetFacts, Triples
 from anyburl.tools.doctor.kernel import find_support
@@ -125,7 +125,7 @@ def _grouped(rules: RuleSet, width: int) -> tuple[Ints, CheckedRules]:
     keys = rules.head.astype(np.int64) * width + rules.head_constant + 1
     order = np.lexsort((rules.lengths, -rules.support * scores, keys))
     places = np.arange(len(order)) - np.searchsorted(keys[order], keys[order])
-    most = np.where(rules.type[order] == RuleType.BINARY.code, MOST_BINARY, MOST_UNARY)
+    most = np.where(rules.is_binary[order], MOST_BINARY, MOST_UNARY)
     order = order[places < most]
     order = order[np.lexsort((order, -scores[order], keys[order]))]
     different, numbers = np.unique(keys[order], return_inverse=True)

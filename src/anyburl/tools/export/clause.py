@@ -122,7 +122,8 @@ class Writer(ABC):
 
     def fault(self, clause: Clause) -> str | None:
         """Say why the language cannot say a rule, None if it can."""
-        return None
+        form = clause.rule.type.form
+        return None if form.says_its_atoms else f"is {form.title}, which is not what its atoms say"
 
     def remark(self, clause: Clause) -> str:
         """Return the text of a rule and its scores as a comment, which no label can end.

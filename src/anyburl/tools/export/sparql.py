@@ -21,7 +21,7 @@ class RdfWriter(Writer):
     def fault(self, clause: Clause) -> str | None:
         """No query can name a blank node: in a pattern it is a variable."""
         blank = any(map(is_blank_node, [*clause.constants, *clause.relations]))
-        return "names a blank node, which no query can" if blank else None
+        return "names a blank node, which no query can" if blank else super().fault(clause)
 
     def pattern(self, clause: Clause, indent: str = "  ") -> str:
         """Return the body: a line for each atom and a line for each inequality."""
