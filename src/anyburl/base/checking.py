@@ -71,7 +71,7 @@ def waiting(option: str, value: Any) -> float:
 
 
 def flag(option: str, value: Any) -> bool:
-    """Return True or False; nothing else is taken for one of them."""
+    """Return True or False; any other value is refused."""
     if not isinstance(value, bool):
         raise InvalidOptionError(option, "True or False", value)
     return value
@@ -85,17 +85,17 @@ def choice(option: str, value: Any, choices: Iterable[str]) -> str:
 
 
 def texts(option: str, values: Any, requirement: str) -> tuple[str, ...]:
-    """Return several texts; a single one would be taken letter by letter."""
+    """Return several texts; a single string is refused, since it would be read letter by letter."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InvalidOptionError(option, requirement, values)
-    found = tuple(values)
-    if not all(isinstance(value, str) for value in found):
-        raise InvalidOptionError(option, requirement, found)
-    return found
+    listed = tuple(values)
+    if not all(isinstance(value, str) for value in listed):
+        raise InvalidOptionError(option, requirement, listed)
+    return listed
 
 
 def callback(option: str, value: Any) -> None:
-    """Refuse what cannot be called, before the work that it would be told of."""
+    """Raise an error for a callback that cannot be called, before the work begins."""
     if value is not None and not callable(value):
         raise InvalidOptionError(option, "a function", value)
 
@@ -112,7 +112,7 @@ def choose_options(kind: type[Options], options: Options | None, keywords: Mappi
 
 
 def from_keywords(kind: type[Options], keywords: Mapping[str, Any]) -> Options:
-    """Return options made of keywords; one that there is not is refused, with one that is like it."""
+    """Return options made of keywords; the error for an unknown keyword suggests a similar one."""
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for name in keywords:
         if name not in known:
@@ -129,11 +129,11 @@ def _check_range(option: str, value: Any, least: float, most: float | None) -> N
 
 
 def no_effect_on(*results: str) -> Mapping[str, Any]:
-    """Mark the field of an options dataclass, in its `metadata`, as one that these kept results do not depend on."""
+    """Return `metadata` that marks a field of options as one that these cached results do not depend on."""
     return {"no_effect_on": results}
 
 
 def options_behind(result: str, options: Any) -> dict[str, Any]:
-    """Return the options that a kept result depends on: every field that is not marked by `no_effect_on`."""
+    """Return the options that a cached result depends on: the fields not marked by `no_effect_on`."""
     chosen = (field.name for field in fields(options) if result not in field.metadata.get("no_effect_on", ()))
     return {name: getattr(options, name) for name in chosen}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyburl.base.errors import DataError, InvalidOptionError, counted
-from anyburl.base.reading import at_home
+from anyburl.base.files import at_home
 from anyburl.cli.arguments import with_flags
 from anyburl.cli.loading import load_data_of_rules
 from anyburl.cli.notes import PlainConsole, Slow

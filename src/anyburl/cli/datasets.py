@@ -19,7 +19,7 @@ from anyburl.cli.notes import PlainConsole, note_console, print_json, print_whol
 from anyburl.cli.shell_completion import complete_data, one_of
 
 if TYPE_CHECKING:
-    from anyburl.data.entries import DatasetEntry
+    from anyburl.data.catalogue import DatasetEntry
 
 NAME = "datasets"
 EXAMPLE = "Example:  anyburl datasets get WN18RR\n\nYour own folder of data sets:  ANYBURL_DATA=~/data anyburl datasets"
@@ -75,8 +75,7 @@ def _list(*, json: bool, quiet: bool) -> None:
 
 def _entries() -> list[DatasetEntry]:
     """Return the data sets that have an entry, then the other ones in $ANYBURL_DATA."""
-    from anyburl.data.catalogue import data_home, has_train, plain_name, registry
-    from anyburl.data.entries import DatasetEntry
+    from anyburl.data.catalogue import DatasetEntry, data_home, has_train, plain_name, registry
 
     entries = list(registry().values())
     known, home = {plain_name(entry.name) for entry in entries}, data_home()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyburl.base.errors import OptionError, counted
-from anyburl.base.reading import at_home
+from anyburl.base.files import at_home
 from anyburl.cli.arguments import (
     OBJECT_IDENTITY,
     At,

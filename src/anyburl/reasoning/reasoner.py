@@ -17,8 +17,8 @@ import polars as pl
 
 from anyburl.base.checking import choose_options, flag, whole
 from anyburl.base.errors import DataError, OptionError, RunError
+from anyburl.base.files import at_home
 from anyburl.base.machine import check_not_forked
-from anyburl.base.reading import at_home
 from anyburl.data.dataset import Dataset, load_dataset, load_recorded
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
@@ -35,7 +35,7 @@ from anyburl.models.calibration.observations import (
     save_calibration,
 )
 from anyburl.models.calibration.report import PROMISES, CalibrationReport, Fitted, fit_and_check, make_report
-from anyburl.models.tuned.opinion import OtherModel
+from anyburl.models.tuned.listing import OtherModel
 from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Ranker
