@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.base.errors import AnyburlError, DataError, InvalidOptionError, RunError
-from anyburl.base.locks import alone
-from anyburl.base.reading import at_home, is_text, open_to_read
+from anyburl.base.files import alone, at_home, is_text, open_to_read
 from anyburl.base.writing import append_line, replacing
 from anyburl.data.files import write_triples
 from anyburl.data.formats.frames import COLUMNS

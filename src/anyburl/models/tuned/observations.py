@@ -1,9 +1,4 @@
-"""Scored answers to questions of a split, to compare scores with what the split states.
-
-The evidence for each of the best candidates of a query, as rows of features for a model.
-
-Reorders the best candidates of each query with a model; the rest keep their places.
-"""
+"""The best candidates of each query as rows of features, reordered by a model; scored answers compared with a split."""
 
 from __future__ import annotations
 
@@ -34,21 +29,21 @@ def rule_groups(rules: RuleSet) -> NDArray[np.uint8]:
 
 
 def evidence_row(scores: NDArray[np.int64], groups: NDArray[np.uint8], n_columns: int) -> Floats:
-    """Return the evidence that rules with these scores give, as the kernel `tell_evidence` tells it."""
+    """Return the evidence of rules with these scores, as the kernel `tell_evidence` writes it."""
     row = np.zeros(n_columns, np.float32)
     units = scores / UNIT
     row[: min(len(units), N_BEST)] = -np.sort(-units)[:N_BEST]
     for unit, group in zip(units.tolist(), groups.tolist(), strict=True):
-        place = N_BEST + PER_GROUP * group
-        row[place] = max(row[place], unit)
-        row[place + 1] += unit
-        row[place + 2] += 1
+        column = N_BEST + PER_GROUP * group
+        row[column] = max(row[column], unit)
+        row[column + 1] += unit
+        row[column + 2] += 1
     return row
 
 
 @dataclass(frozen=True)
 class Lists:
-    """The best candidates of some queries, query after query: `sizes` says how many each has."""
+    """The best candidates of some queries, query after query; each has `sizes`."""
 
     sizes: NDArray[np.int64]
     candidates: NDArray[np.int32]
@@ -60,8 +55,8 @@ class Lists:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     @property
-    def places(self) -> NDArray[np.int64]:
-        """The place of each candidate in its list."""
+    def positions(self) -> NDArray[np.int64]:
+        """The position of each candidate in its list."""
         starts = np.cumsum(self.sizes) - self.sizes
         return np.arange(len(self.candidates)) - np.repeat(starts, self.sizes)
 
@@ -94,7 +89,7 @@ def rows_of(
         sums,
         best[questions] - sums,
         n_rules,
-        np.log1p(lists.places),
+        np.log1p(lists.positions),
         np.log1p(counts),
         counts / np.maximum(edges, 1),
         np.log1p(degrees(graph, lists.candidates)),
@@ -108,7 +103,7 @@ def rows_of(
 
 
 def find_answers(lists: Lists, queries: QueryArrays) -> NDArray[np.int64]:
-    """Return for each candidate of the lists its place among the targets of its question, or -1 if it is none.
+    """Return the row of each candidate of the lists among the targets, or -1 if it is none.
 
     The targets of a question are sorted, and questions follow each other: question and entity make sorted keys.
     """
@@ -116,9 +111,9 @@ def find_answers(lists: Lists, queries: QueryArrays) -> NDArray[np.int64]:
         return np.full(len(lists.candidates), -1, np.int64)
     span = int(max(lists.candidates.max(initial=0), queries.targets.max(initial=0))) + 1
     keys = np.repeat(np.arange(len(lists.sizes)), np.diff(queries.target_offsets)) * span + queries.targets
-    wanted = lists.questions * span + lists.candidates
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[places] == wanted, places, -1)
+    candidates = lists.questions * span + lists.candidates
+    rows = np.minimum(np.searchsorted(keys, candidates), len(keys) - 1)
+    return np.where(keys[rows] == candidates, rows, -1)
 
 
 def rerank(
@@ -130,8 +125,8 @@ def rerank(
 ) -> None:
     """Overwrite in `answers` how many candidates rank before each target, and with it.
 
-    `targets` is what `find_answers` gave. Other targets are known answers: they do not count against each other. A
-    target that is not listed comes after all that are, also after those that it tied with.
+    `targets` come from `find_answers`. Other targets are known answers: they do not count against each other. A target
+    that is not listed ranks after all that are, also after those that it tied with.
     """
     rivals_listed = np.bincount(lists.questions[targets < 0], minlength=len(lists.sizes))
     before = np.repeat(rivals_listed, np.diff(queries.target_offsets)) - answers.better
@@ -140,7 +135,7 @@ def rerank(
     answers.equal[:] -= moved
     table = np.full((len(lists.sizes), int(lists.sizes.max(initial=0))), -np.inf)
     questions = lists.questions
-    table[questions, lists.places] = np.where(targets >= 0, -np.inf, scores)
+    table[questions, lists.positions] = np.where(targets >= 0, -np.inf, scores)
     rows = np.flatnonzero(targets >= 0)
     rivals, own = table[questions[rows]], scores[rows, None]
     answers.better[targets[rows]] = (rivals > own).sum(axis=1)
@@ -153,22 +148,22 @@ def logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def reorder(lists: Lists, scores: NDArray[np.float64], answers: AnswerArrays) -> None:
-    """Put the candidates in `answers.best` in the order of `scores`, and let `best_keys` tell it.
+    """Sort the candidates in `answers.best` by `scores`, and set their `best_keys`.
 
     Keys stand for the logistic of the model's score: an order from 0 to 1, not a probability. What comes after the
     lists stays below them.
     """
-    questions, places = lists.questions, lists.places
+    questions, positions = lists.questions, lists.positions
     order = np.lexsort((lists.candidates, -scores, questions))
     confidences = logistic(scores[order])
     for column in (answers.best, answers.best_rules, answers.best_counts):
-        column[questions, places] = column[questions, places][order]
+        column[questions, positions] = column[questions, positions][order]
     lowest = np.ones(len(lists.sizes))
     np.minimum.at(lowest, questions, confidences)
     later = np.arange(answers.best.shape[1])[None, :] >= lists.sizes[:, None]
     below = to_confidences(answers.best_keys) * lowest[:, None]
     answers.best_keys[later] = to_scores(below[later])
-    answers.best_keys[questions, places] = to_scores(confidences)
+    answers.best_keys[questions, positions] = to_scores(confidences)
 
 
 N_FOLDS = 10
@@ -178,7 +173,7 @@ N_FOLDS = 10
 class Observations:
     """One row per listed answer of each question.
 
-    `has_others` tells of a stated answer that the split states others to its question. All rows of one triple, which
+    `has_others` marks stated answers to a question that has other stated answers. All rows of one triple, which
     may answer two questions, have the same fold.
     """
 

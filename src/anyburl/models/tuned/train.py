@@ -1,30 +1,53 @@
-"""Chooses and trains an aggregation on held-out facts."""
+"""Chooses and trains an aggregation on held-out facts; and its file in a run folder.
+
+A model that was read is checked, since kernels walk its trees unchecked.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.base.writing import KeptKey, StoredValues, damaged, load_kept, save_kept
 from anyburl.data.dataset import Dataset
-from anyburl.models.tuned.listing import ENOUGH_QUESTIONS, HeldOutQuestions, Listing, held_out_questions, list_in_parts
-from anyburl.models.tuned.model import TunedModel, fit, require_lightgbm, share_of_others
+from anyburl.models.tuned.kernel import ForestArrays
+from anyburl.models.tuned.listing import (
+    ENOUGH_QUESTIONS,
+    HeldOutQuestions,
+    Listing,
+    OtherModel,
+    held_out_questions,
+    list_in_parts,
+)
+from anyburl.models.tuned.model import (
+    FEW_ROUNDS,
+    PARAMETERS,
+    ROUNDS,
+    SMALL,
+    TunedModel,
+    fit,
+    require_lightgbm,
+    share_of_others,
+)
 from anyburl.models.tuned.observations import Floats, Observations, join_observations, observe, reorder, rerank
-from anyburl.models.tuned.opinion import OtherModel
 from anyburl.ranking.arrays import QueryArrays
+from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import Ranks, take_queries, target_ranks
 from anyburl.ranking.ranker import Ranker
 
-MOST_QUESTIONS = 6_500  # that the model learns from
+MOST_QUESTIONS = 6_500  # to train on
 MORE_QUESTIONS = 15_000  # with another model to weigh, or where there is no valid split
 FEW_QUESTIONS = 500  # that the fixed aggregations are compared on, first
 N_FOLDS = 3  # of questions: with two, models learned from half as much as the last one, and scored otherwise
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
-LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # what a model puts in order
+LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # whose lists a model reorders
 FIXED = ("max", "noisy-or", *LISTERS)
 WEAK = 0.005  # confidence of B rules that may be passed over: on FB15k-237 they make half of all firings
 MUCH = 0.25  # of the firings have to be theirs
@@ -33,20 +56,20 @@ FEW_LOST = 0.02  # of the answers that rules predict: no more may be predicted b
 
 @dataclass(frozen=True)
 class Tuning:
-    """What came of tuning: a model, or None where no model was better than the best fixed aggregation."""
+    """The result of tuning: a model, or None where no model was better than the best fixed aggregation."""
 
     model: TunedModel | None
-    aggregation: str  # what makes the lists that the model puts in order; without a model, the best fixed one
+    aggregation: str  # makes the lists that the model reorders; without a model, the best fixed one
     validation: dict[str, float]  # MRR on held-out facts; that of "model" by models that have not seen the question
     questions: int
     seconds: float
     stored: bool = False  # whether it was trained before, and kept
     observations: Observations | None = None  # of the model, by models that have not seen the question
-    facts: int = 0  # that were asked for to make the observations
+    facts: int = 0  # behind the observations
     least_binary: float = 0.0  # confidence: B rules below it do not fire for the model
 
     def described(self) -> dict[str, object]:
-        """Return what was chosen, and why, as plain values."""
+        """Return the choice and the figures behind it as plain values."""
         chosen = self.aggregation if self.model is None else "model"
         return {
             "chosen": chosen,
@@ -61,11 +84,10 @@ def tune(
 ) -> Tuning:
     """Train a model on lists of the best noisy-or-top, and keep it or the best fixed aggregation: whichever is better.
 
-    `groups` are those of the rules, by which evidence is grouped. An `other` model adds candidates, and says what it
-    thinks of all of them.
+    `groups` are those of the rules, by which evidence is grouped. An `other` model adds candidates and scores.
 
-    Only train and valid are looked at, see `held_out_questions`. The model's own MRR comes from three folds of
-    questions, each ranked by a model trained on the others: the same question may be asked in test.
+    Only train and valid are used, see `held_out_questions`. The model's own MRR comes from three folds of questions,
+    each ranked by a model trained on the others.
     """
     started = time.perf_counter()
     require_lightgbm()
@@ -100,7 +122,7 @@ def _mean(parts: Sequence[Ranks]) -> float:
 
 
 def _least_binary(ranker: Ranker, queries: QueryArrays) -> float:
-    """Return the confidence below which B rules are passed over: much work, for answers that others predict, too."""
+    """Return the confidence below which B rules do not fire: 0, unless they make much work for little."""
     every, strong = (ranker.with_aggregation(LISTERS[0], least_binary=least).answer(queries) for least in (0.0, WEAK))
     is_much = strong.n_firings.sum() <= (1 - MUCH) * every.n_firings.sum()
     loses_few = strong.fired.sum() >= (1 - FEW_LOST) * every.fired.sum()
@@ -110,7 +132,7 @@ def _least_binary(ranker: Ranker, queries: QueryArrays) -> float:
 def _train(
     held_out: Sequence[HeldOutQuestions], lister: str, least_binary: float, seed: int, other: OtherModel | None
 ) -> Tuning:
-    """Train a model to put the candidates of `lister` in order; the first questions tell how well it does."""
+    """Train a model to reorder the candidates of `lister`; it is validated on the first questions."""
     threads = held_out[0].ranker.backend.threads
     listed = [
         list_in_parts(some.ranker.with_aggregation(lister, least_binary=least_binary), some.queries, some.groups, other)
@@ -130,7 +152,7 @@ def _train(
         scores[in_fold] = model.scores(examples.rows[in_fold])
     judged_parts = np.split(scores, np.cumsum([len(part.rows) for part in parts])[:-1])
     for part, judged in zip(own, judged_parts, strict=False):
-        rerank(part.lists, part.queries, part.found, judged, part.answers)
+        rerank(part.lists, part.queries, part.target_rows, judged, part.answers)
         reorder(part.lists, judged, part.answers)
     graph = held_out[0].ranker.graph
     validation["model"] = _mean([target_ranks(part.queries, part.answers, graph.n_entities) for part in own])
@@ -146,7 +168,7 @@ def _train(
 
 @dataclass(frozen=True)
 class Examples:
-    """What a model learns from: rows of candidates, list after list."""
+    """Training data: rows of candidates, list after list."""
 
     rows: Floats
     is_answer: NDArray[np.bool_]
@@ -158,7 +180,7 @@ class Examples:
         """Join the candidates of all parts."""
         return cls(
             np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.found >= 0 for part in parts]),
+            np.concatenate([part.target_rows >= 0 for part in parts]),
             np.concatenate([part.lists.sizes for part in parts]),
             small,
         )
@@ -173,8 +195,103 @@ class Examples:
         def train(chosen: NDArray[np.bool_]) -> TunedModel:
             kept, own_threads = self.of_questions(chosen), max(1, threads // len(parts))
             lists = self.rows[kept], self.is_answer[kept], self.sizes[chosen]
-            found = fit(*lists, seed, own_threads, share=share_of_others(len(self.sizes)), small=self.small)
-            return replace(found, threads=threads)
+            model = fit(*lists, seed, own_threads, share=share_of_others(len(self.sizes)), small=self.small)
+            return replace(model, threads=threads)
 
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(train, parts))
+
+
+_FOREST = (np.int32, np.int32, np.float64, np.int32, np.float64)
+_OBSERVED = {
+    "relations": np.int32,
+    "scores": np.float64,
+    "is_stated": np.bool_,
+    "has_others": np.bool_,
+    "folds": np.uint8,
+}
+
+
+def checked_forest(forest: ForestArrays) -> ForestArrays:
+    """Return trees in which every row reaches a leaf: children come after their parents, and leaves exist."""
+    arrays: tuple[NDArray[Any], ...] = tuple(forest)
+    if any(array.dtype != dtype or array.ndim != 1 for array, dtype in zip(arrays, _FOREST, strict=True)):
+        raise ValueError("its trees have unexpected types")
+    n_nodes = len(forest.columns)
+    if len(forest.thresholds) != n_nodes or len(forest.children) != 2 * n_nodes:
+        raise ValueError("its trees have missing nodes")
+    if forest.columns.min(initial=0) < 0:
+        raise ValueError("its trees ask for a column below 0")
+    parents = np.repeat(np.arange(n_nodes), 2)
+    _check_links(forest.roots, np.full(len(forest.roots), -1), forest)
+    _check_links(forest.children, parents, forest)
+    return forest
+
+
+def _check_links(links: NDArray[np.int32], after: NDArray[np.int64], forest: ForestArrays) -> None:
+    is_node = links >= 0
+    within = np.where(is_node, (links > after) & (links < len(forest.columns)), links >= -len(forest.leaves))
+    if not within.all():
+        raise ValueError("its trees lead nowhere")
+
+
+def checked_observations(observations: Observations) -> Observations:
+    """Return observations whose columns have the right types, and are equally long."""
+    for name, dtype in _OBSERVED.items():
+        column = getattr(observations, name)
+        if column.dtype != dtype or column.shape != (len(observations.scores),):
+            raise ValueError(f"its observations have unexpected {name}")
+    return observations
+
+
+TUNED = "tuned"  # the folder in a run folder
+FORMAT = 7
+COLUMNS = tuple(field.name for field in fields(Observations))
+
+
+def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
+    """Return the cache key of a model: the rules, the data, how rules are applied, and how it is trained."""
+    return KeptKey(
+        rules,
+        data,
+        options,
+        [FORMAT, ROUNDS, PARAMETERS, FEW_ROUNDS, SMALL, N_FOLDS, MOST_QUESTIONS, MORE_QUESTIONS, WEAK, MUCH, FEW_LOST],
+    )
+
+
+def save_tuning(run: Path, tuning: Tuning, key: KeptKey) -> Path:
+    """Write the result of tuning; return the file."""
+    about = {
+        "aggregation": tuning.aggregation,
+        "validation": tuning.validation,
+        "questions": tuning.questions,
+        "seconds": tuning.seconds,
+        "facts": tuning.facts,
+        "least_binary": tuning.least_binary,
+        "has_model": tuning.model is not None,
+    }
+    arrays = {} if tuning.model is None else tuning.model.forest._asdict()
+    if tuning.observations is not None:
+        arrays |= {name: getattr(tuning.observations, name) for name in COLUMNS}
+    return save_kept(run / TUNED, key, StoredValues(about, arrays))
+
+
+def load_tuning(run: Path, key: KeptKey, threads: int) -> Tuning | str:
+    """Return the stored result of tuning, or the reason why it cannot be used: "" if there is none."""
+    stored = load_kept(run / TUNED, key)
+    if isinstance(stored, str):
+        return stored
+    about, arrays = stored.about, stored.arrays
+    try:
+        model = observations = None
+        if about["has_model"]:
+            model = TunedModel(checked_forest(ForestArrays(*(arrays[name] for name in ForestArrays._fields))), threads)
+            observations = checked_observations(Observations(*(arrays[name] for name in COLUMNS)))
+        parse_aggregation(about["aggregation"])
+        chosen = about["aggregation"], dict(about["validation"]), int(about["questions"]), float(about["seconds"])
+        facts, least_binary = int(about["facts"]), float(about["least_binary"])
+        if not 0 <= least_binary < 1:
+            raise ValueError(f"a least confidence of {least_binary}")
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        return damaged(run / TUNED / key.name, error)
+    return Tuning(model, *chosen, stored=True, observations=observations, facts=facts, least_binary=least_binary)
