@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from anyburl.models.tuned.model import (
     require_lightgbm,
     share_of_others,
 )
-from anyburl.models.tuned.observations import Floats, Observations, join_observations, observe, reorder, rerank
+from anyburl.models.tuned.observations import N_FOLDS, Floats, question_folds, reorder, rerank
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import Ranks, take_queries, target_ranks
@@ -45,7 +45,6 @@ from anyburl.ranking.ranker import Ranker
 MOST_QUESTIONS = 6_500  # to train on
 MORE_QUESTIONS = 15_000  # with another model to weigh, or where there is no valid split
 FEW_QUESTIONS = 500  # that the fixed aggregations are compared on, first
-N_FOLDS = 3  # of questions: with two, models learned from half as much as the last one, and scored otherwise
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
 LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # whose lists a model reorders
 FIXED = ("max", "noisy-or", *LISTERS)
@@ -64,8 +63,7 @@ class Tuning:
     questions: int
     seconds: float
     stored: bool = False  # whether it was trained before, and kept
-    observations: Observations | None = None  # of the model, by models that have not seen the question
-    facts: int = 0  # behind the observations
+    by_fold: tuple[TunedModel, ...] = ()  # models that have not seen the questions of a fold, see `question_folds`
     least_binary: float = 0.0  # confidence: B rules below it do not fire for the model
 
     def described(self) -> dict[str, object]:
@@ -108,7 +106,7 @@ def tune(
             tuning.validation[name] = _mrr(first.ranker.with_aggregation(name), first.queries)
     best = max(tuning.validation, key=lambda name: tuning.validation[name])
     if best != "model":
-        tuning = replace(tuning, model=None, observations=None, facts=0, aggregation=best, least_binary=0.0)
+        tuning = replace(tuning, model=None, by_fold=(), aggregation=best, least_binary=0.0)
     return replace(tuning, seconds=time.perf_counter() - started)
 
 
@@ -144,7 +142,7 @@ def _train(
     nothing = Tuning(None, lister, validation, sum(len(some.queries.entities) for some in held_out), 0.0)
     if examples.is_answer.sum() < FEWEST_ANSWERS:
         return nothing
-    folds = np.random.default_rng(seed + 1).permutation(len(examples.sizes)) % N_FOLDS
+    folds = np.concatenate([question_folds(part.queries.entities, part.queries.relations) for part in parts])
     scores = np.zeros(len(examples.rows))
     last, *of_folds = examples.fit_all([folds >= 0, *(folds != fold for fold in range(N_FOLDS))], seed, threads)
     for fold, model in enumerate(of_folds):
@@ -156,12 +154,10 @@ def _train(
         reorder(part.lists, judged, part.answers)
     graph = held_out[0].ranker.graph
     validation["model"] = _mean([target_ranks(part.queries, part.answers, graph.n_entities) for part in own])
-    observations = [observe(part.queries, part.answers, graph.n_relations) for part in own]
     return replace(
         nothing,
         model=last,
-        observations=join_observations(observations),
-        facts=held_out[0].n_facts,
+        by_fold=tuple(of_folds),
         least_binary=least_binary,
     )
 
@@ -203,13 +199,6 @@ class Examples:
 
 
 _FOREST = (np.int32, np.int32, np.float64, np.int32, np.float64)
-_OBSERVED = {
-    "relations": np.int32,
-    "scores": np.float64,
-    "is_stated": np.bool_,
-    "has_others": np.bool_,
-    "folds": np.uint8,
-}
 
 
 def checked_forest(forest: ForestArrays) -> ForestArrays:
@@ -235,18 +224,8 @@ def _check_links(links: NDArray[np.int32], after: NDArray[np.int64], forest: For
         raise ValueError("its trees lead nowhere")
 
 
-def checked_observations(observations: Observations) -> Observations:
-    """Return observations whose columns have the right types, and are equally long."""
-    for name, dtype in _OBSERVED.items():
-        column = getattr(observations, name)
-        if column.dtype != dtype or column.shape != (len(observations.scores),):
-            raise ValueError(f"its observations have unexpected {name}")
-    return observations
-
-
 TUNED = "tuned"  # the folder in a run folder
-FORMAT = 7
-COLUMNS = tuple(field.name for field in fields(Observations))
+FORMAT = 8
 
 
 def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
@@ -261,18 +240,16 @@ def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
 
 def save_tuning(run: Path, tuning: Tuning, key: KeptKey) -> Path:
     """Write the result of tuning; return the file."""
+    models = [] if tuning.model is None else [tuning.model, *tuning.by_fold]
     about = {
         "aggregation": tuning.aggregation,
         "validation": tuning.validation,
         "questions": tuning.questions,
         "seconds": tuning.seconds,
-        "facts": tuning.facts,
         "least_binary": tuning.least_binary,
-        "has_model": tuning.model is not None,
+        "models": len(models),
     }
-    arrays = {} if tuning.model is None else tuning.model.forest._asdict()
-    if tuning.observations is not None:
-        arrays |= {name: getattr(tuning.observations, name) for name in COLUMNS}
+    arrays = {f"{name}_{n}": array for n, model in enumerate(models) for name, array in model.forest._asdict().items()}
     return save_kept(run / TUNED, key, StoredValues(about, arrays))
 
 
@@ -283,15 +260,19 @@ def load_tuning(run: Path, key: KeptKey, threads: int) -> Tuning | str:
         return stored
     about, arrays = stored.about, stored.arrays
     try:
-        model = observations = None
-        if about["has_model"]:
-            model = TunedModel(checked_forest(ForestArrays(*(arrays[name] for name in ForestArrays._fields))), threads)
-            observations = checked_observations(Observations(*(arrays[name] for name in COLUMNS)))
+        forests = [
+            checked_forest(ForestArrays(*(arrays[f"{name}_{n}"] for name in ForestArrays._fields)))
+            for n in range(int(about["models"]))
+        ]
+        if len(forests) not in (0, 1 + N_FOLDS):
+            raise ValueError(f"{len(forests)} models")
+        models = [TunedModel(forest, threads) for forest in forests]
         parse_aggregation(about["aggregation"])
         chosen = about["aggregation"], dict(about["validation"]), int(about["questions"]), float(about["seconds"])
-        facts, least_binary = int(about["facts"]), float(about["least_binary"])
+        least_binary = float(about["least_binary"])
         if not 0 <= least_binary < 1:
             raise ValueError(f"a least confidence of {least_binary}")
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         return damaged(run / TUNED / key.name, error)
-    return Tuning(model, *chosen, stored=True, observations=observations, facts=facts, least_binary=least_binary)
+    model = models[0] if models else None
+    return Tuning(model, *chosen, stored=True, by_fold=tuple(models[1:]), least_binary=least_binary)
