@@ -120,9 +120,9 @@ class Judge:
         conflicts = self.conflicts.find(triples)
         if calibration is None:
             return np.full(len(triples), np.nan), conflicts
-        scores, contexts = self._looked_up(triples)
-        likely = calibration.probabilities(triples[:, 1], contexts, scores)
-        return np.where((conflicts == NOTHING) & (scores > 0), likely, np.nan), conflicts
+        facts, _ = self.look_up(triples)
+        likely = calibration.probabilities(triples[:, 1], facts.contexts, facts.scores)
+        return np.where((conflicts == NOTHING) & (facts.scores > 0), likely, np.nan), conflicts
 
     def verdicts(self, calibration: Calibration | None, triples: Triples) -> list[Verdict]:
         """Return what can be said of each fact."""
@@ -136,23 +136,39 @@ class Judge:
             for probability, row, triple in zip(likely, rows.tolist(), triples.tolist(), strict=True)
         ]
 
-    def _looked_up(self, triples: Triples) -> tuple[Floats, Ints]:
-        """Return the score of each fact as an answer to (subject, relation, ?), 0 if it is none, and its context."""
-        scores, contexts = np.zeros(len(triples)), np.zeros(len(triples), np.int64)
-        n_entities, n_relations = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
-        wanted = fact_keys(triples, n_entities, n_relations)
+    def look_up(self, triples: Triples) -> tuple[FactColumns, Ints]:
+        """Return each fact as an answer to (subject, relation, ?), and the value that stands before it, -1 if none.
+
+        The score of what no rule predicts is 0, and its rule -1. Where a relation has one object, the best value stands
+        before all others.
+        """
+        n, n_entities, n_relations = len(triples), self.ranker.graph.n_entities, self.ranker.graph.n_relations
+        nothing = np.zeros(n, np.int64)
+        facts = FactColumns(triples, np.zeros(n), np.full(n, -1, np.int32), np.zeros(n, np.int32), nothing)
+        instead, wanted = np.full(n, -1, np.int64), fact_keys(triples, n_entities, n_relations)
         questions = np.unique(wanted // n_entities)
         asked = QueryIds((questions // n_relations).astype(np.int32), (questions % n_relations).astype(np.int32))
-        for columns in answer_columns(self.ranker, self.dataset, asked, top=LISTED, include_known=False):
-            keys = fact_keys(columns.triples, n_entities, n_relations)
+        one_object = self.conflicts.properties.one_object
+        for answers in answer_columns(self.ranker, self.dataset, asked, top=LISTED, include_known=False):
+            of_rules = answers.n_rules > 0
+            listed = FactColumns(answers.triples, answers.scores, answers.rules, answers.n_rules).take(of_rules)
+            keys, contexts = fact_keys(listed.triples, n_entities, n_relations), self.contexts_of(listed)
             if not len(keys):
                 continue
-            found = self.contexts_of(FactColumns(columns.triples, columns.scores, columns.rules, columns.n_rules))
             order = np.argsort(keys)
             at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-            here = (keys[at] == wanted) & (columns.n_rules[at] > 0)
-            scores[here], contexts[here] = columns.scores[at[here]], found[at[here]]
-        return scores, contexts
+            here = np.flatnonzero(keys[at] == wanted)
+            for name, column in (("scores", listed.scores), ("rules", listed.rules), ("n_rules", listed.n_rules)):
+                getattr(facts, name)[here] = column[at[here]]
+            facts.contexts[here] = contexts[at[here]]
+            best = np.flatnonzero((contexts == 0) & one_object[listed.triples[:, 1]])
+            of_best = keys[best] // n_entities
+            order = np.argsort(of_best)
+            if len(best):
+                at = order[np.minimum(np.searchsorted(of_best, wanted // n_entities, sorter=order), len(best) - 1)]
+                here = np.flatnonzero((of_best[at] == wanted // n_entities) & (keys[best[at]] != wanted))
+                instead[here] = listed.triples[best[at[here]], 2]
+        return facts, instead
 
 
 @dataclass(frozen=True)
