@@ -28,8 +28,6 @@ from reference.completion import Facts, Missing, best_by_level, keep_best, keep_
 from reference.graph import Triple
 from strategies import grounded_rules
 
-pytestmark = pytest.mark.kernel
-
 LEAST = st.sampled_from([0.0, 0.25, 0.3, 0.5, 2 / 3, 0.75, 0.9, 1.0, np.inf])
 
 
@@ -93,6 +91,7 @@ def all_keys(judge: Judge, aggregation: str) -> list[int]:
     return found
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(300, 40))
 @given(cases(), st.booleans(), st.booleans(), st.sampled_from(AGGREGATIONS), st.data())
 def test_exactly_what_asking_every_question_gives(
@@ -105,6 +104,7 @@ def test_exactly_what_asking_every_question_gives(
     assert facts == expected(judge, least, aggregation, block=block)
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 2))
 @given(cases(random_graphs(12, [2, 3], 30)), st.booleans(), st.sampled_from(AGGREGATIONS), LEAST)
 def test_in_larger_graphs(case: Case, block: bool, aggregation: str, score: float) -> None:
@@ -113,6 +113,7 @@ def test_in_larger_graphs(case: Case, block: bool, aggregation: str, score: floa
     assert facts == expected(Judge(case), least, aggregation, block=block)
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 2))
 @given(cases(random_graphs(12, [2, 3], 30)), st.sampled_from(AGGREGATIONS), st.booleans())
 def test_whatever_the_room(case: Case, aggregation: str, block: bool) -> None:
@@ -130,6 +131,7 @@ def test_whatever_the_room(case: Case, aggregation: str, block: bool) -> None:
     assert cramped == found(case, least, block=block, aggregation=aggregation)
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 3))
 @given(cases(), st.sampled_from(AGGREGATIONS), st.data())
 def test_some_subjects_only(case: Case, aggregation: str, data: st.DataObject) -> None:
@@ -141,6 +143,7 @@ def test_some_subjects_only(case: Case, aggregation: str, data: st.DataObject) -
     assert some == {fact: told for fact, told in every.items() if fact[0] in subjects}
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 3))
 @given(cases(), st.sampled_from(AGGREGATIONS))
 def test_facts_of_other_splits_may_be_kept(case: Case, aggregation: str) -> None:
