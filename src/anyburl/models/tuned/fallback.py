@@ -7,7 +7,6 @@ taken from the graph that is queried, so a model carries over to another graph.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -15,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.base.machine import map_in_threads
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.lookup import degrees
 from anyburl.models.tuned.kernel import (
@@ -43,12 +43,7 @@ def share_questions(
         for first in own:
             fill(first, min(first + QUESTIONS_AT_A_TIME, n_questions), space)
 
-    shares = [share for share in (starts[turn::threads] for turn in range(threads)) if share]
-    if len(shares) == 1:
-        fill_all(shares[0])
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill_all, shares))
+    map_in_threads(fill_all, [share for share in (starts[turn::threads] for turn in range(threads)) if share], threads)
 
 
 STEPS = 3
