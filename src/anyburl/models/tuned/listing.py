@@ -18,7 +18,7 @@ from anyburl.base.polars_unstable import UNREADABLE
 from anyburl.base.sealed import scan_parquet
 from anyburl.bodies.rescore import rescore
 from anyburl.data.dataset import Dataset
-from anyburl.data.table import TripleTable
+from anyburl.data.table import Ids, TripleTable
 from anyburl.graph.lookup import neighbours
 from anyburl.graph.stored import graph_of
 from anyburl.models.tuned.fallback import Fallback
@@ -153,8 +153,6 @@ COLUMNS = ("entity", "relation", "asked", "candidate", "score")
 ASKED = ("object", "subject")
 UNSCORED = np.float32(10.0)  # how far a candidate without a score is below the lowest of its question
 
-Ints = NDArray[np.int32]
-
 
 @dataclass(frozen=True, eq=False)
 class ScoredAnswers:
@@ -164,7 +162,7 @@ class ScoredAnswers:
     n_directed: int
     keys: NDArray[np.int64]  # of the questions, sorted
     offsets: NDArray[np.int64]
-    candidates: Ints
+    candidates: Ids
     values: Floats
 
     @classmethod
@@ -209,7 +207,7 @@ class ScoredAnswers:
             digest.update(array.tobytes())
         return digest.hexdigest()
 
-    def scores(self, entities: Ints, relations: Ints) -> Floats:
+    def scores(self, entities: Ids, relations: Ids) -> Floats:
         """Return a score for each question and entity: a low one for those without, zeros for questions without any."""
         scores = np.zeros((len(entities), self.n_entities), np.float32)
         keys = entities.astype(np.int64) * self.n_directed + relations
@@ -230,7 +228,7 @@ def _numbers(table: pl.DataFrame, source: str) -> Floats:
     return numbers.to_numpy().copy()
 
 
-def _ids(encode: Callable[[pl.Series], Ints], table: pl.DataFrame, name: str, source: str) -> Ints:
+def _ids(encode: Callable[[pl.Series], Ids], table: pl.DataFrame, name: str, source: str) -> Ids:
     labels = _texts(table, name, source)
     ids = encode(labels)
     if (ids < 0).any():
