@@ -86,7 +86,8 @@ class Opinion:
             ranks[first:last] = self.scores.shape[1] - np.searchsorted(self._ordered[row], own[first:last], "right")
         with np.errstate(invalid="ignore"):
             columns = [own - totals[questions], -np.log1p(ranks), own - best[questions, 0]]
-        return np.nan_to_num(np.maximum(np.column_stack(columns), LEAST), nan=float(LEAST)).astype(np.float32)
+        clipped = np.nan_to_num(np.maximum(np.column_stack(columns), LEAST), nan=float(LEAST))
+        return np.asarray(clipped, np.float32)
 
     def add_candidates(self, answers: AnswerArrays, lists: Lists) -> tuple[AnswerArrays, Lists]:
         """Return answers and lists with the best entities of the model after those that rules predict."""
