@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError
-from anyburl.base.machine import available_cores
+from anyburl.base.machine import available_cores, map_in_threads
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays, Ints, inverses
@@ -67,7 +67,7 @@ def build_graph(table: TripleTable, room: Room | None = None, *, most_keys: int 
     """
     if table.vocabulary.n_entities >= 2**31 - 1:
         raise DataError(f"a graph has at most 2^31 - 2 entities, got {table.vocabulary.n_entities}")
-    room = room or _in_memory
+    room = room or (lambda name, length, kind: np.empty(length, kind))
     edges = _Edges(table, most_keys)
     relation_type = np.int16 if edges.n_relations < MANY_RELATIONS else np.int32
     # This array first holds the relations of the segments, then those of the neighbours.
@@ -84,10 +84,6 @@ def build_graph(table: TripleTable, room: Room | None = None, *, most_keys: int 
     _pair(graph, partners)
     partners.setflags(write=False)
     return graph
-
-
-def _in_memory(name: str, length: int, kind: Any) -> NDArray[Any]:
-    return np.empty(length, kind)
 
 
 class _Edges:
@@ -156,8 +152,8 @@ def _domains(
 def _pair(graph: GraphArrays, partners: Ints) -> None:
     """Find the reverse of every edge, on all cores, since each lookup is a cache miss."""
     bounds = np.linspace(0, len(graph.segment_relations), 8 * available_cores() + 1).astype(np.int64)
-    with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(lambda first, last: pair_segments(graph, first, last, partners), bounds[:-1], bounds[1:]))
+    ranges = list(pairwise(bounds))
+    map_in_threads(lambda rows: pair_segments(graph, *rows, partners), ranges, available_cores())
 
 
 def _freeze(graph: GraphArrays) -> GraphArrays:
