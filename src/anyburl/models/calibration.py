@@ -282,10 +282,11 @@ def _checked(calibration: Calibration, n_relations: int) -> Calibration:
     numbers = calibration.hidden, calibration.stated, calibration.elsewhere, calibration.missing, calibration.floors
     if starts.dtype != np.int64 or any(array.dtype != np.float64 for array in (shares, *numbers)):
         raise ValueError("its tables have unexpected types")
-    if shares.shape != (n_relations, N_CONTEXTS, len(starts)) or any(len(part) != n_relations for part in numbers):
+    if shares.shape != (n_relations, N_CONTEXTS, len(starts)) or any(part.shape != (n_relations,) for part in numbers):
         raise ValueError("its tables have unexpected sizes")
     if not len(starts) or starts[0] != 0 or not (np.diff(starts) > 0).all():
         raise ValueError("its bins are not in order")
-    if not all(np.isfinite(array).all() for array in (shares, *numbers)) or not (calibration.missing < 1).all():
+    counts, of_all = np.concatenate(numbers[:3]), np.append(shares, calibration.missing)
+    if not ((counts >= 0) & (counts < np.inf)).all() or not ((of_all >= 0) & (of_all < 1)).all():
         raise ValueError("its tables have values that are no shares")
     return calibration
