@@ -62,9 +62,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 def small_models() -> Iterator[None]:
     """Tune by two folds and small forests: more take several times as long, and are only a little better."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("train", "stored"):
-            patch.setattr(f"anyburl.models.tuned.{module}.N_FOLDS", 2)
-        for module in ("model", "stored"):
+        patch.setattr("anyburl.models.tuned.train.N_FOLDS", 2)
+        for module in ("model", "train"):
             patch.setattr(f"anyburl.models.tuned.{module}.ROUNDS", 40)
             patch.setattr(f"anyburl.models.tuned.{module}.FEW_ROUNDS", 30)
         yield

@@ -18,12 +18,11 @@ from anyburl.data.files import read_triples
 from anyburl.models.calibration.fit import Calibration
 from anyburl.models.calibration.observations import calibration_key, load_calibration, save_calibration
 from anyburl.models.embedding.model import FILE, load_embedding, write_arrays
-from anyburl.models.tuned.kernel_gradients import ForestArrays
+from anyburl.models.tuned.kernel import ForestArrays
+from anyburl.models.tuned.listing import COLUMNS, ScoredAnswers
 from anyburl.models.tuned.model import TunedModel
 from anyburl.models.tuned.observations import Observations
-from anyburl.models.tuned.opinion import COLUMNS, ScoredAnswers
-from anyburl.models.tuned.stored import load_tuning, save_tuning, tuning_key
-from anyburl.models.tuned.train import Tuning
+from anyburl.models.tuned.train import Tuning, load_tuning, save_tuning, tuning_key
 from anyburl.tools.publishing.publish import read_facts
 from fuzz.target import Target, damaged, parquet, written
 

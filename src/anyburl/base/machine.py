@@ -1,9 +1,4 @@
-"""How much memory is left on this machine, and whether huge pages are available.
-
-The number of cores to use.
-
-Detects a process forked from one that has used Polars: its threads are gone, and it would wait for them forever.
-"""
+"""What this process may use: memory, huge pages and cores; and whether it was forked from one that used Polars."""
 
 from __future__ import annotations
 
@@ -20,20 +15,20 @@ HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 def memory_left() -> tuple[int, int] | None:
-    """Return how many bytes are left, and of how many: of the machine, or of the cgroup if that has fewer left."""
-    found = [pair for pair in (_of_the_machine(), *map(_of_the_cgroup, CGROUPS)) if pair]
-    return min(found, default=None)
+    """Return free and total bytes of the machine, or of the cgroup if that has fewer free; None if unknown."""
+    limits = [pair for pair in (_of_the_machine(), *map(_of_the_cgroup, CGROUPS)) if pair]
+    return min(limits, default=None)
 
 
 def _of_the_machine() -> tuple[int, int] | None:
     with suppress(OSError, ValueError, KeyError, IndexError):
-        told = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in MEMORY.read_text().splitlines()}
-        return told["MemAvailable"], told["MemTotal"]
+        sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in MEMORY.read_text().splitlines()}
+        return sizes["MemAvailable"], sizes["MemTotal"]
     return None
 
 
 def _of_the_cgroup(names: tuple[str, str]) -> tuple[int, int] | None:
-    """A group without a limit says "max", or a number beyond any memory."""
+    """Return free and total bytes; a group without a limit has "max", or a number beyond any memory."""
     with suppress(OSError, ValueError):
         limit, used = (int((CGROUP / name).read_text()) for name in names)
         return max(limit - used, 0), limit
@@ -41,7 +36,7 @@ def _of_the_cgroup(names: tuple[str, str]) -> tuple[int, int] | None:
 
 
 def has_huge_pages() -> bool:
-    """Whether NumPy gets huge pages for large arrays: the processor then finds far more of them without a look-up."""
+    """Whether NumPy gets huge pages for large arrays, which need far fewer address translations."""
     with suppress(OSError):
         return "[never]" not in HUGE_PAGES.read_text()
     return False
@@ -58,7 +53,7 @@ _first_user: int | None = None  # the process that used Polars first
 
 
 def check_not_forked() -> None:
-    """Refuse to work in a forked process instead of waiting forever; called where data and rules are read."""
+    """Raise an error in a process forked after Polars was used: it would wait forever for threads that are gone."""
     global _first_user
     if _first_user is None:
         _first_user = os.getpid()

@@ -21,7 +21,7 @@ from typer.core import TyperGroup
 
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, InvalidOptionError, OptionError, quoted
-from anyburl.base.reading import is_text
+from anyburl.base.files import is_text
 from anyburl.cli import (
     calibrate,
     complete,

@@ -30,7 +30,7 @@ from anyburl.ranking.options import RankOptions, parse_aggregation
 if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
     from anyburl.data.names import Names
-    from anyburl.models.tuned.opinion import OtherModel
+    from anyburl.models.tuned.listing import OtherModel
     from anyburl.reasoning.opening import Front
     from anyburl.reasoning.reasoner import Reasoner
 
@@ -118,7 +118,7 @@ class RulesAndData:
             return None
         if not parse_aggregation(options.aggregation).needs_embedding:
             raise OptionError(f"--with-scores needs --aggregation hybrid, got {options.aggregation}")
-        from anyburl.models.tuned.opinion import ScoredAnswers
+        from anyburl.models.tuned.listing import ScoredAnswers
 
         return ScoredAnswers.read(self._scores, self.dataset)
 

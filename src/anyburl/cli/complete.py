@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from anyburl.base.errors import DataError, OptionError, counted
-from anyburl.base.reading import lines_of
+from anyburl.base.files import lines_of
 from anyburl.cli.arguments import Address, Data, Engine, Rules, Without, one_of
 from anyburl.cli.asking import AskingOptions
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console

@@ -23,7 +23,7 @@ from anyburl.base.errors import (
     UnknownDataError,
     counted,
 )
-from anyburl.base.reading import at_home
+from anyburl.base.files import at_home
 from anyburl.cli.notes import PlainConsole, Slow, SlowDownload
 from anyburl.data.options import ReadOptions
 

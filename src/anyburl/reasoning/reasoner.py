@@ -14,14 +14,14 @@ import polars as pl
 
 from anyburl.base.checking import choose_options, flag, whole
 from anyburl.base.errors import DataError, OptionError, RunError
+from anyburl.base.files import at_home
 from anyburl.base.machine import check_not_forked
-from anyburl.base.reading import at_home
 from anyburl.data.dataset import Dataset, load_dataset, load_recorded
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.lookup import split_names
 from anyburl.models.calibration import Calibration, save_calibration
-from anyburl.models.tuned.opinion import OtherModel
+from anyburl.models.tuned.listing import OtherModel
 from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Ranker

@@ -73,7 +73,8 @@ class RuleType(StrEnum):
 
     form: Form
 
-    def __new__(cls, form: Form) -> Self:
+    def __new__(cls, form: Form | str) -> Self:  # a text is the value of a type that there is already
+        assert isinstance(form, Form)
         kind = str.__new__(cls, form.name)
         kind._value_, kind.form = form.name, form
         return kind

@@ -31,15 +31,14 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.base.errors import AnyburlError, DataError, InvalidOptionError, RunError
-from anyburl.base.locks import alone
-from anyburl.base.reading import at_home, is_text, open_to_read
+from anyburl.base.files import alone, at_home, is_text, open_to_read
 from anyburl.base.writing import append_line, replacing
 from anyburl.data.files import write_triples
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.terms import rdf_term
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.reasoning.completion.facts import LEVELS, FactColumns
-from anyburl.reasoning.completion.search import missing_facts
+from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.reasoning.reasoner import Reasoner
 
 VERDICTS = ("accepted", "rejected", "withdrawn")
@@ -296,7 +295,9 @@ class _Search:
         if relation is not None:
             least[relation] = level
         try:
-            for facts in missing_facts(reasoner.ranker, reasoner.dataset, least, progress=self._watch):
+            narrowed = Narrowed(reasoner.judge.conflicts.properties.one_object, np.zeros(len(least)))
+            proposals = missing_facts(reasoner.ranker, reasoner.dataset, least, narrowed=narrowed, progress=self._watch)
+            for facts in proposals:
                 facts = replace(facts, contexts=reasoner.judge.contexts_of(facts))
                 waiting = ~np.isin(_keys(reasoner.vocabulary, facts.triples), self._judged)
                 joined = FactColumns.concat([best, facts.take(waiting & reasoner.judge.may_be_proposed(facts))])

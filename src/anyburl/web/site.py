@@ -133,7 +133,10 @@ class Site:
         self.explorer, self.options = explorer, options
         self.quick = Lane("quick", available_cores() + 2, options.most_waiting, options.seconds)
         self.slow = Lane("slow", available_cores() + 1, max(1, options.most_waiting // 4), options.seconds)
-        self._cache, self._environment = PageCache(), make_environment(explorer)
+        self._cache = PageCache()
+        self._environment = make_environment(
+            explorer.reasoner.rules, explorer.names, title=explorer.title, has_run=explorer.run is not None
+        )
 
     def render(self, template: str, context: Context) -> bytes:
         """Return a page."""

@@ -28,8 +28,7 @@ from typing import IO, Any, Self
 import polars as pl
 
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError
-from anyburl.base.locks import Lock
-from anyburl.base.reading import at_home
+from anyburl.base.files import Lock, at_home
 from anyburl.base.sealed import seal
 from anyburl.base.writing import make_inner_folder, replacing
 from anyburl.data.formats.frames import COLUMNS

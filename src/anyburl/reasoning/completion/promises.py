@@ -25,6 +25,8 @@ from anyburl.models.calibration import (
     Calibration,
     ProposalCounts,
     choose_bins,
+    corrected,
+    fit_correction,
     fit_shares,
     least_scores,
     per_hidden,
@@ -36,7 +38,7 @@ from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.reasoning.completion.conflicts import NOTHING, Conflicts, Properties, fact_keys, find_properties
 from anyburl.reasoning.completion.facts import FactColumns, collected
 from anyburl.reasoning.completion.options import MOST_MISSING
-from anyburl.reasoning.completion.search import missing_facts
+from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.reasoning.predicting import answer_columns
 from anyburl.reasoning.queries import QueryIds
 
@@ -51,6 +53,7 @@ SHOWN = 0.1  # the lowest probability that errors and plots are about: nearly al
 N_WIDTHS = 10
 LISTED = 100  # answers to a question, among which a fact is looked up
 LEAST_MISSING = 0.01  # that is assumed
+LOST = 0.02  # of the likely facts may be lost where rules say too little for a model to be asked
 SUREST = 0.1  # of the proposals that come back
 
 Floats = NDArray[np.float64]
@@ -191,6 +194,7 @@ class Tally:
         self._hidden, self._test = (np.sort(fact_keys(part, *self._sizes)) for part in (hidden, test))
         self.halves = [ProposalCounts.empty(vocabulary.n_relations) for _ in range(2)]
         self.test = ProposalCounts.empty(vocabulary.n_relations)
+        self.floors = np.zeros(vocabulary.n_relations)  # see `listed_floors`
         self.n_hidden, self.n_test = (
             np.bincount(part[:, 1], minlength=vocabulary.n_relations).astype(np.float64) for part in (hidden, test)
         )
@@ -199,6 +203,15 @@ class Tally:
     def counts(self) -> ProposalCounts:
         """The counts of all subjects."""
         return self.halves[0] + self.halves[1]
+
+    def correction(self) -> tuple[float, float]:
+        """Return how far shares that were fitted to one half of the subjects are off in the other."""
+        expected = []
+        for other in self.halves[::-1]:
+            starts = choose_bins(other)
+            expected.append(spread(fit_shares(other, starts), starts))
+        own = (np.concatenate([getattr(half, name) for half in self.halves]) for name in ("proposed", "back"))
+        return fit_correction(ProposalCounts(*own), np.concatenate(expected))
 
     def add(self, facts: FactColumns) -> None:
         """Count proposals, with their contexts; those that contradict what is stated or hidden would not be made."""
@@ -222,7 +235,8 @@ def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress |
     """
     n_relations, n_entities = hiding.dataset.vocabulary.n_relations, hiding.dataset.vocabulary.n_entities
     judge, tally = Judge.of(hiding.ranker, hiding.dataset, properties, ("train",)), Tally(hiding, properties)
-    in_sample = np.random.default_rng(seed).random(n_entities) < MANY_HIDDEN / max(len(hiding.dataset.valid), 1)
+    n_hidden, floors, sample = max(len(hiding.dataset.valid), 1), np.zeros(n_relations), list[FactColumns]()
+    in_sample = np.random.default_rng(seed).random(n_entities) < MANY_HIDDEN / n_hidden
     least = np.full(n_relations, LEAST_SCORE)
     for subjects in (np.flatnonzero(in_sample), np.flatnonzero(~in_sample)):
         if not len(subjects):
@@ -233,15 +247,44 @@ def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress |
             least,
             stated=("train",),
             subjects=subjects.astype(np.int32),
+            narrowed=Narrowed(properties.one_object, floors, unseen=True),
             progress=progress,
         )
         for facts in collected(proposals, COUNTED_AT_A_TIME):
             tally.add(replace(facts, contexts=judge.contexts_of(facts)))
+            if len(facts.listed) and not floors.any():
+                sample.append(facts)
         counts = tally.counts
         starts = choose_bins(counts)
         table = probability_table(fit_shares(counts, starts), np.ones(n_relations), np.zeros(n_relations))
         least = np.maximum(least_scores(table, starts, LEAST_PROBABILITY), LEAST_SCORE)
+        if sample:
+            tally.floors = floors = listed_floors(FactColumns.concat(sample), least)
+            sample = []
     return tally
+
+
+def fitted_shares(tally: Tally) -> tuple[Ints, Floats]:
+    """Return the bins of scores, and the share of proposals that come back by relation, context and bin.
+
+    What is fitted to all facts errs half as much (in variance) as what is fitted to half of them.
+    """
+    counts, (a, b) = tally.counts, tally.correction()
+    starts = choose_bins(counts)
+    return starts, corrected(fit_shares(counts, starts), (a / 2, (1 + b) / 2))
+
+
+def listed_floors(facts: FactColumns, least: Floats) -> Floats:
+    """Return, for each relation, the score by rules that nearly all facts reach to which a model gives the `least`
+    score; 0 where there are too few to tell.
+    """
+    floors, relations = np.zeros(len(least)), facts.triples[:, 1]
+    likely = facts.scores >= least[relations]
+    for relation in np.unique(relations[likely]):
+        listed = facts.listed[likely & (relations == relation)]
+        if len(listed) >= FEWEST_BACK:
+            floors[relation] = np.quantile(listed, LOST)
+    return floors
 
 
 @dataclass(frozen=True)
@@ -340,14 +383,15 @@ def calibrate_ranker(
         )
     stated = facts_by_relation(dataset)
     share, reason = assumed_missing(dataset, properties, tally)
-    starts = choose_bins(tally.counts)
+    starts, shares = fitted_shares(tally)
     calibration = Calibration(
         starts=starts,
-        shares=fit_shares(tally.counts, starts),
+        shares=shares,
         hidden=tally.n_hidden,
         stated=stated,
         elsewhere=tally.n_test,
         missing=np.full_like(stated, share),
+        floors=tally.floors,
     )
     if missing is not None:
         calibration, reason = calibration.with_missing(missing), "given"
@@ -377,14 +421,14 @@ def assumed_missing(dataset: Dataset, properties: Properties, tally: Tally) -> t
     if len(dataset.valid):
         share, reason = len(dataset.valid) / (stated.sum() + len(dataset.valid)), "as many as the valid split has"
     elif suggested is not None:
-        share, reason = max(suggested, LEAST_MISSING), "so many values of obligatory relations are"
+        share, reason = suggested, "so many values of obligatory relations are"
     most = most_missing(tally) * tally.n_hidden.sum()
     if most / (stated.sum() + most) < share:
         share, reason = (
             most / (stated.sum() + most),
             "if there were more, fewer of the surest proposals would be hidden ones",
         )
-    return float(min(share, MOST_MISSING)), reason
+    return float(min(max(share, LEAST_MISSING), MOST_MISSING)), reason
 
 
 def most_missing(tally: Tally) -> float:
@@ -432,13 +476,13 @@ def check_promises(tally: Tally) -> Checked:
     """
     nothing = np.zeros_like(tally.n_hidden)
     if tally.n_test.any():
-        starts, ratio = choose_bins(tally.counts), per_hidden(tally.n_test, tally.n_hidden)
-        table = probability_table(fit_shares(tally.counts, starts), ratio, nothing)
+        (starts, shares), ratio = fitted_shares(tally), per_hidden(tally.n_test, tally.n_hidden)
+        table = probability_table(shares, ratio, nothing)
         return Checked(tally.test.proposed, spread(table, starts), tally.test.back)
-    parts = []
+    parts, line = [], tally.correction()
     for own, other in (tally.halves, tally.halves[::-1]):
         starts = choose_bins(other)
-        table = probability_table(fit_shares(other, starts), nothing + 1, nothing)
+        table = probability_table(corrected(fit_shares(other, starts), line), nothing + 1, nothing)
         parts.append(Checked(own.proposed - own.back, spread(table, starts), own.back))
     proposed = np.concatenate([part.proposed for part in parts], axis=1)
     promised, true = (np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("promised", "true"))

@@ -1,58 +1,179 @@
-"""The SPARQL protocol: one request, retried after a pause if that may help, with a complete response or none.
-
-Rows of SPARQL results, from JSON to labels.
-"""
+"""Requests over HTTP: resumed downloads, and the SPARQL protocol; retried after a pause, limited in time and size."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import socket
+import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
 from functools import partial
 from http import HTTPStatus
-from http.client import HTTPException, HTTPResponse, IncompleteRead
+from http.client import HTTPException, HTTPResponse, IncompleteRead, InvalidURL
 from io import BufferedReader, BytesIO, RawIOBase
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
-from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener, urlopen
 
-from anyburl.base.errors import CredentialsError, DataError, UnauthorizedError
-from anyburl.base.reading import is_text
-from anyburl.base.redacting import redacted_address
+from anyburl.base.errors import CredentialsError, DataError, UnauthorizedError, redacted_address
+from anyburl.base.files import is_text
 from anyburl.data.remote.addresses import ENDPOINT, FROM_ENVIRONMENT, Address, authorization, note_asking
-from anyburl.data.remote.fetching import RETRIES, may_pass, pause_after, reason_of
+
+Received = Callable[[int, int | None], None]
+"""Called with the bytes of a file received so far, and its size if known."""
+
+RETRIES = 3
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds; each pause is twice as long as the one before
+SECONDS_TO_WAIT = 30.0  # for a connection, and for the next bytes
+BYTES_AT_A_TIME = 1 << 16
+RETRIED_CODES = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+def fetch(url: str, partial: Path, received: Received) -> None:
+    """Download a file to `partial`, resuming from what is there; it is kept also if the download fails."""
+    for n_failures in range(RETRIES + 1):
+        try:
+            _fetch_once(url, partial, received)
+            return
+        except (OSError, HTTPException) as error:
+            if n_failures == RETRIES or not is_temporary(error):
+                raise DataError(_failure(url, partial, error)) from error
+            time.sleep(pause_after(n_failures, error))
+
+
+def _fetch_once(url: str, partial: Path, received: Received) -> None:
+    n_there = partial.stat().st_size if partial.exists() else 0
+    headers = {"Accept-Encoding": "identity", "User-Agent": "anyburl"}
+    if n_there:
+        headers["Range"] = f"bytes={n_there}-"
+    try:
+        response: HTTPResponse = urlopen(Request(url, headers=headers), timeout=SECONDS_TO_WAIT)
+    except HTTPError as error:
+        error.close()
+        if n_there and error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return  # nothing is missing; the checksum is verified later
+        raise
+    with response:
+        start = n_there if _goes_on(response, n_there) else 0
+        with _writing(partial):
+            stream = partial.open("ab" if start else "wb", buffering=0)
+        with stream:
+            for block, n_there, total in _blocks(response, start):
+                with _writing(partial):
+                    _write(stream, block)
+                received(n_there, total)
+
+
+def _goes_on(response: HTTPResponse, n_there: int) -> bool:
+    """Return whether the server sends the rest only; some always send everything."""
+    if response.status != HTTPStatus.PARTIAL_CONTENT:
+        return False
+    if not response.headers.get("Content-Range", "").startswith(f"bytes {n_there}-"):
+        raise HTTPException("the server sent a different range than requested")
+    return True
+
+
+def _blocks(response: HTTPResponse, start: int) -> Iterator[tuple[bytes, int, int | None]]:
+    """Yield blocks, each with the bytes of the file received so far, and its size if known."""
+    length = response.headers.get("Content-Length")
+    n_there, total = start, start + int(length) if length else None
+    while block := response.read1(BYTES_AT_A_TIME):
+        n_there += len(block)
+        yield block, n_there, total
+    if total is not None and n_there < total:
+        raise HTTPException(f"the connection broke after {n_there:,} of {total:,} bytes")
+
+
+def _write(stream: io.FileIO, block: bytes) -> None:
+    rest = memoryview(block)
+    while rest:
+        rest = rest[stream.write(rest) :]
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Raise `DataError` if the disk fails, which another attempt would not help, unlike the network."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{path}: the file cannot be written ({error.strerror or error})") from error
+
+
+def is_temporary(error: OSError | HTTPException) -> bool:
+    """Return whether the same request may succeed a little later."""
+    if isinstance(error, HTTPError):
+        return error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in RETRIED_CODES
+    reason = error.reason if isinstance(error, URLError) else error
+    return not isinstance(reason, socket.gaierror | ssl.SSLCertVerificationError | InvalidURL)
+
+
+def pause_after(n_failures: int, error: OSError | HTTPException) -> float:
+    """Return how many seconds to wait: as long as the server demands, or twice as long as the last time."""
+    demanded = _retry_after(error.headers.get("Retry-After") or "") if isinstance(error, HTTPError) else None
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 2**n_failures if demanded is None else demanded)
+
+
+def _retry_after(text: str) -> float | None:
+    """Return the seconds of a Retry-After header, which has seconds or a date."""
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def _failure(url: str, partial: Path, error: OSError | HTTPException) -> str:
+    if isinstance(error, HTTPError):
+        return f"{url} cannot be downloaded: the server responded with {error.code} ({error.reason})"
+    n_there = partial.stat().st_size if partial.exists() else 0
+    kept = f"; {n_there:,} bytes are kept, and the next attempt resumes there" if n_there else ""
+    return f"{url} cannot be downloaded: {reason_of(error, SECONDS_TO_WAIT)}{kept}"
+
+
+def reason_of(error: OSError | HTTPException, seconds: float) -> str:
+    """Return why there was no answer, after waiting for `seconds` at most."""
+    reason = error.reason if isinstance(error, URLError) else error
+    if isinstance(reason, TimeoutError):
+        return f"the server did not respond for {seconds:g} seconds"
+    return str(getattr(reason, "strerror", None) or reason) or type(reason).__name__
+
 
 RESULTS = "application/sparql-results+json"
-MOST_TOLD = 300  # bytes of what a server says
+MOST_TOLD = 300  # bytes of the body of an error
 MOST_BYTES = 1 << 30  # of one response
-MOST_TIMEOUTS = 10  # that one response may take altogether, however it trickles in
+MOST_TIMEOUTS = 10  # that one response may take altogether
 PIECE = 1 << 16  # bytes read at a time
 
 T = TypeVar("T")
 
 
 class ServerResponse(NamedTuple):
-    """What a server has sent, all of it."""
+    """A complete response."""
 
     content_type: str
     content: bytes
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Leaves a redirection to us: credentials and updates must not go elsewhere."""
+    """Does not follow redirections: credentials and updates must not go elsewhere."""
 
     def redirect_request(self, *request: Any) -> None:
         return None
 
 
 class _EndlessError(Exception):
-    """A response takes too long altogether, or is too large; the message says which."""
+    """A response takes too long altogether, or is too large."""
 
 
 class _Paced(RawIOBase):
-    """What a socket receives, until a moment: a server that sends a byte now and then is never silent for long."""
+    """Reads from a socket until a deadline, since a server may send a byte now and then without ever timing out."""
 
     def __init__(self, source: Any, sock: Any, seconds: float) -> None:
         self._source, self._sock = source, sock
@@ -79,7 +200,7 @@ class _Paced(RawIOBase):
 
 
 class _PacedResponse(HTTPResponse):
-    """A response, headers and all, that may take `seconds` altogether."""
+    """A response that may take `seconds` altogether, headers included."""
 
     def __init__(self, sock: Any, *arguments: Any, seconds: float, **named: Any) -> None:
         super().__init__(sock, *arguments, **named)
@@ -103,11 +224,10 @@ class _PacedSecureHandler(_PacedHandler, HTTPSHandler):
 
 
 def send(address: Address, field: str, text: str, *, timeout: float, read: Callable[[ServerResponse], T]) -> T:
-    """Send a query or an update, as `field` says; return what `read` makes of the answer.
+    """Send a query or an update (`field`); return the result of `read` on the response.
 
-    `timeout` is how many seconds the server may be silent; a response may take `MOST_TIMEOUTS` times that. What may
-    pass is tried again, also an answer for which `read` raises an `HTTPException`. Credentials are sent only to a
-    server that asks for them.
+    `timeout` is how many seconds the server may be silent; a response may take `MOST_TIMEOUTS` times that. Temporary
+    failures are retried, also when `read` raises an `HTTPException`. Credentials are sent only on demand.
     """
     credentials = authorization(address.place)
     n_failures = 0
@@ -115,15 +235,16 @@ def send(address: Address, field: str, text: str, *, timeout: float, read: Calla
         try:
             return read(_send_once(address, field, text, timeout, credentials))
         except _EndlessError as error:
-            told = f"the response {error}: ask for less with --page-size or --query"
-            raise DataError(f"{address.shown}: {told}") from error
+            raise DataError(
+                f"{address.shown}: the response {error}: ask for less with --page-size or --query"
+            ) from error
         except (OSError, HTTPException) as error:
-            if _wants_credentials(error) and credentials is None:
+            if _is_unauthorized(error) and credentials is None:
                 note_asking(address.place)
                 credentials = authorization(address.place)
                 if credentials is not None:
                     continue
-            if n_failures == RETRIES or not may_pass(error):
+            if n_failures == RETRIES or not is_temporary(error):
                 raise _refusal(address, error, timeout, tried=credentials is not None) from error
             time.sleep(pause_after(n_failures, error))
             n_failures += 1
@@ -140,15 +261,15 @@ def _send_once(address: Address, field: str, text: str, timeout: float, credenti
             return ServerResponse(response.headers.get_content_type(), _content(response))
     except HTTPError as error:
         with error:
-            said = error.read(MOST_TOLD)
-        raise HTTPError(address.place, error.code, error.reason, error.headers, BytesIO(said)) from None
+            body = error.read(MOST_TOLD)
+        raise HTTPError(address.place, error.code, error.reason, error.headers, BytesIO(body)) from None
     except ValueError as error:  # of Python's client, which cannot encode the host or the path
         reason = address.hide(str(error))
         raise DataError(f"{address.shown} cannot be used as an address, write it in ASCII ({reason})") from error
 
 
 def _content(response: HTTPResponse) -> bytes:
-    """Return all that a server sends; one that never ends is refused."""
+    """Return the body of a response, up to a limit."""
     pieces, n_bytes = [], 0
     while piece := response.read1(PIECE):
         pieces.append(piece)
@@ -156,17 +277,17 @@ def _content(response: HTTPResponse) -> bytes:
         if n_bytes > MOST_BYTES:
             raise _EndlessError(f"has more than {MOST_BYTES:,} bytes")
     content = b"".join(pieces)
-    if response.length:  # that the server has promised, and not sent
+    if response.length:  # bytes that were announced and not sent
         raise IncompleteRead(content, response.length)
     return content
 
 
-def _wants_credentials(error: OSError | HTTPException) -> bool:
+def _is_unauthorized(error: OSError | HTTPException) -> bool:
     return isinstance(error, HTTPError) and error.code == HTTPStatus.UNAUTHORIZED
 
 
 def _refusal(address: Address, error: OSError | HTTPException, timeout: float, *, tried: bool) -> DataError:
-    """Return the sentence that says why there is no answer."""
+    """Return the error that says why there is no response."""
     url = address.shown
     if isinstance(error, IncompleteRead):
         return DataError(f"{url}: the connection broke after {len(error.partial):,} bytes of the response")
@@ -179,12 +300,12 @@ def _refusal(address: Address, error: OSError | HTTPException, timeout: float, *
     if error.code in (301, 302, 303, 307, 308):
         location = address.hide(redacted_address(error.headers.get("Location") or ""))
         return DataError(f"{url} has moved: the server points to {location!r}")
-    said = address.hide(f"({error.reason}){_said(error)}")
-    return DataError(f"{url} responded with {error.code} {said}")
+    reason = address.hide(f"({error.reason}){_body(error)}")
+    return DataError(f"{url} responded with {error.code} {reason}")
 
 
-def _said(error: HTTPError) -> str:
-    """Return the beginning of what a server says, on one line; pages for browsers say nothing."""
+def _body(error: HTTPError) -> str:
+    """Return the beginning of the body of an error, on one line; HTML is left out."""
     text = error.read().decode("utf-8", "replace").strip()
     return f": {' '.join(text.split())}" if text and not text.startswith("<") else ""
 
@@ -203,13 +324,15 @@ def select(address: Address, query: str, names: Sequence[str], *, timeout: float
     rows = send(address, "query", query, timeout=timeout, read=lambda answer: _rows(address, answer))
     for name in names:
         if any(name not in row for row in rows):
-            wanted = ", ".join(f"?{name}" for name in names)
-            raise DataError(f"{address.shown}: expected {wanted} in every row of the results, got one without ?{name}")
+            expected = ", ".join(f"?{name}" for name in names)
+            raise DataError(
+                f"{address.shown}: expected {expected} in every row of the results, got one without ?{name}"
+            )
     return rows
 
 
 def _rows(address: Address, answer: ServerResponse) -> list[Row]:
-    """Return the rows of an answer; one that was cut short is worth another try, one of another kind is not."""
+    """Return the rows of a response; a truncated one is retried, one of another type is not."""
     if "json" not in answer.content_type:
         start = address.hide(" ".join(answer.content[:80].decode("utf-8", "replace").split()))
         raise DataError(
@@ -238,13 +361,13 @@ class LiteralTerm(NamedTuple):
 
     @classmethod
     def of(cls, term: Mapping[str, Any]) -> LiteralTerm:
-        """Return the literal that a term of results is."""
+        """Return a term of results as a literal."""
         language = term.get("xml:lang")
         return cls(term["value"], language.lower() if language else None, term.get("datatype", XSD_STRING))
 
 
 def is_literal(term: Mapping[str, Any]) -> bool:
-    """Whether a term is a literal; older servers say so in another word if it has a type."""
+    """Whether a term is a literal; older servers have another word for those with a type."""
     return term.get("type") in ("literal", "typed-literal")
 
 
@@ -264,5 +387,5 @@ def label(term: Mapping[str, Any]) -> str:
     return quoted if literal.datatype == XSD_STRING else f"{quoted}^^<{literal.datatype}>"
 
 
-def _escape(found: re.Match[str]) -> str:
-    return ESCAPES.get(found[0], f"\\u{ord(found[0]):04X}")
+def _escape(match: re.Match[str]) -> str:
+    return ESCAPES.get(match[0], f"\\u{ord(match[0]):04X}")
