@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pytest
+from anyburl.models.calibration.fit import Calibration
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,6 @@ import anyburl.reasoning.completion.facts
 import anyburl.reasoning.completion.search
 from anyburl.data.dataset import Dataset
 from anyburl.data.table import TripleTable
-from anyburl.models.calibration.fit import Calibration
 from anyburl.ranking.index import to_confidences
 from anyburl.reasoning.completion.complete import complete_graph
 from anyburl.reasoning.completion.facts import LEVELS, FactColumns
