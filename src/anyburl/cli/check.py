@@ -68,6 +68,7 @@ def command(
     given = _read(facts)
     source = asked.source(run, data)
     with source.open(asked.ranking, explaining=True, completing=True, seed=asked.seed) as reasoner:
+        source.apply_reviews(reasoner)
         if reasoner.calibration is None and not asked.quiet:
             source.notes.say(f"scores are not calibrated: run `anyburl calibrate {run}` for probabilities", "yellow")
         with Slow(source.notes, "checking facts", "checked facts", total=len(given)) as bar:

@@ -77,6 +77,7 @@ def command(
                 "options"
             )
         _check_subjects(given.get("subjects"), about, reasoner)
+        source.apply_reviews(reasoner)
         found, target.prefixes = _Found(reasoner, out), reasoner.names.prefixes
         total = len(reasoner.vocabulary.entities) if wanted.top is None or wanted.per != "relation" else None
         with target, Slow(source.notes, "finding missing facts", "found missing facts", total=total) as bar:

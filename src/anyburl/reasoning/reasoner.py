@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +12,7 @@ from typing import Any, Self, Unpack, overload
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from anyburl.base.checking import callback, choose_options, flag, share, whole
 from anyburl.base.errors import DataError, OptionError, RunError
@@ -329,6 +331,29 @@ class Reasoner:
             vocabulary.entity_id(triple[2]),
         ]
         return self.judge.verdicts(self.calibration, np.array([ids], np.int32))[0]
+
+    def apply_verdicts(self, accepted: Sequence[Fact], rejected: Sequence[Fact]) -> None:
+        """Take what people found true as stated, propose nothing they judged, and correct probabilities accordingly.
+
+        Facts with labels that are not in the data are left out. What was applied before is replaced.
+        """
+        triples = [self._ids_of(facts) for facts in (accepted, rejected)]
+        judge = Judge.of(self.ranker, self.dataset, self.judge.conflicts.properties)
+        self.__dict__["judge"] = judge.with_verdicts(*triples)
+        if self.calibration is None:
+            return
+        both = np.concatenate(triples)
+        calibration = replace(self.calibration, shift=np.zeros_like(self.calibration.shift))
+        likely, _ = judge.probabilities(calibration, both)
+        is_true = np.arange(len(both)) < len(triples[0])
+        known = ~np.isnan(likely)
+        self.calibration = calibration.with_verdicts(both[known, 1], likely[known], is_true[known])
+
+    def _ids_of(self, facts: Sequence[Fact]) -> NDArray[np.int32]:
+        """Return the ids of facts, without those that have labels of other data."""
+        labels = pl.DataFrame(list(facts), schema=dict.fromkeys(CHECKED, pl.String), orient="row")
+        triples = np.column_stack(self.vocabulary.encode_triples(labels)).astype(np.int32)
+        return triples[(triples >= 0).all(axis=1)]
 
     def properties(self) -> pl.DataFrame:
         """Return what train and valid show about relations: whether they have one object or one subject, are

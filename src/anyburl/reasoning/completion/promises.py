@@ -7,7 +7,7 @@ proposed (`Judge`): both look at the same facts in the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,12 +82,21 @@ class Judge:
     ranker: Ranker
     dataset: Dataset
     conflicts: Conflicts
+    judged: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # sorted keys of facts with a verdict
 
     @classmethod
     def of(cls, ranker: Ranker, dataset: Dataset, properties: Properties, splits: Iterable[str] = SPLITS) -> Judge:
         """Return what judges proposals, by what some splits state."""
         stated = np.concatenate([dataset.split(split).triples for split in splits])
         return cls(ranker, dataset, Conflicts.of(stated, properties, dataset.vocabulary.n_entities))
+
+    def with_verdicts(self, accepted: Triples, rejected: Triples) -> Judge:
+        """Return a judge that takes accepted facts as stated, and proposes neither them nor the rejected ones."""
+        stated = np.concatenate([self.conflicts.stated, accepted])
+        sizes = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
+        conflicts = Conflicts.of(stated, self.conflicts.properties, sizes[0])
+        judged = np.sort(fact_keys(np.concatenate([accepted, rejected]), *sizes))
+        return replace(self, conflicts=conflicts, judged=judged)
 
     def contexts_of(self, facts: FactColumns) -> Ints:
         """Return whether another value stands before each fact (1) or not (0).
@@ -106,11 +115,13 @@ class Judge:
         return contexts
 
     def may_be_proposed(self, facts: FactColumns) -> NDArray[np.bool_]:
-        """Return which facts, with their contexts, no stated fact contradicts; of relations with one object, only the
-        best value stays.
+        """Return which facts, with their contexts, no stated fact contradicts and nobody has judged; of relations with
+        one object, only the best value stays.
         """
+        sizes = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
+        is_judged = np.isin(fact_keys(facts.triples, *sizes), self.judged)
         later = self.conflicts.properties.one_object[facts.triples[:, 1]] & (facts.contexts > 0)
-        return np.asarray(~later & (self.conflicts.find(facts.triples) == NOTHING))
+        return np.asarray(~later & ~is_judged & (self.conflicts.find(facts.triples) == NOTHING))
 
     def probabilities(self, calibration: Calibration | None, triples: Triples) -> tuple[Floats, Ints]:
         """Return how likely facts are, and the rows of stated facts that contradict them, see `Conflicts.find`.
@@ -408,6 +419,7 @@ def calibrate_ranker(
         elsewhere=tally.n_test,
         missing=np.full_like(stated, share),
         floors=tally.floors,
+        shift=np.zeros_like(stated),
     )
     if missing is not None:
         calibration, reason = calibration.with_missing(missing), "given"
