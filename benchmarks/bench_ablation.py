@@ -18,7 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 import anyburl
-from anyburl.models.tuned import kernel_likeness, listing, train
+from anyburl.models.tuned import kernel, listing, train
 from anyburl.models.tuned import model as lessons
 from anyburl.models.tuned.fallback import STEPS
 from anyburl.models.tuned.model import Lessons
@@ -27,7 +27,7 @@ from anyburl.models.tuned.train import tune
 from anyburl.ranking.kernel_order import N_BEST
 from common import HERE, save
 
-LIKENESS = kernel_likeness.N_COLUMNS
+LIKENESS = kernel.N_COLUMNS
 NEARNESS = LIKENESS + 3 + STEPS
 OTHERS = NEARNESS + 12  # columns that tell of lists, relations and degrees
 SUMS = OTHERS - 4  # the first of them: over all groups of rules, and the place in the list

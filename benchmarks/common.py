@@ -55,10 +55,13 @@ def peak_memory_mb() -> float:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
 
 
-def save(name: str, results: Any, command: str | None = None) -> None:
-    """Print the results and keep them in benchmarks/results/NAME.json; `command` is what to write down as such."""
+def save(name: str, results: Any, command: str | None = None, *, quiet: bool = False) -> None:
+    """Print the results, unless `quiet`, and keep them in benchmarks/results/NAME.json; `command` is what to write
+    down as such.
+    """
     text = json.dumps({"command": command or " ".join(sys.argv), "machine": machine(), "results": results}, indent=2)
-    print(text)
+    if not quiet:
+        print(text)
     (HERE / "results" / f"{name}.json").write_text(text + "\n", "utf-8")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -43,6 +44,16 @@ SLOW_FILES = (
 """The files that take longest, most of it waiting for other processes."""
 
 
+# What is collected stays: to look for garbage among it takes seconds.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make."""
+    gc.enable()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with slow files: a worker has a file to itself, and one that is begun last would be waited for."""
     places = {Path(__file__).parent / name: place for place, name in enumerate(SLOW_FILES)}
@@ -57,14 +68,16 @@ os.environ.setdefault("PYTHONWARNINGS", "ignore:::anyburl.base.polars_unstable")
 # Programs that tests start would compile all that they import, each of them, for half a second.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Threads that train trees wait for each other: while they do, other processes may use the core.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def small_models() -> Iterator[None]:
     """Tune by two folds and small forests: more take several times as long, and are only a little better."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("train", "stored"):
-            patch.setattr(f"anyburl.models.tuned.{module}.N_FOLDS", 2)
-        for module in ("model", "stored"):
+        patch.setattr("anyburl.models.tuned.train.N_FOLDS", 2)
+        for module in ("model", "train"):
             patch.setattr(f"anyburl.models.tuned.{module}.ROUNDS", 40)
             patch.setattr(f"anyburl.models.tuned.{module}.FEW_ROUNDS", 30)
         yield

@@ -15,15 +15,13 @@ import polars as pl
 
 from anyburl import Dataset, RuleSet
 from anyburl.data.files import read_triples
-from anyburl.models.calibration.fit import Calibration
-from anyburl.models.calibration.observations import calibration_key, load_calibration, save_calibration
+from anyburl.models.calibration import N_CONTEXTS, Calibration, calibration_key, load_calibration, save_calibration
 from anyburl.models.embedding.model import FILE, load_embedding, write_arrays
-from anyburl.models.tuned.kernel_gradients import ForestArrays
+from anyburl.models.tuned.kernel import ForestArrays
+from anyburl.models.tuned.listing import COLUMNS, ScoredAnswers
 from anyburl.models.tuned.model import TunedModel
-from anyburl.models.tuned.observations import Observations
-from anyburl.models.tuned.opinion import COLUMNS, ScoredAnswers
-from anyburl.models.tuned.stored import load_tuning, save_tuning, tuning_key
-from anyburl.models.tuned.train import Tuning
+from anyburl.models.tuned.observations import N_FOLDS
+from anyburl.models.tuned.train import Tuning, load_tuning, save_tuning, tuning_key
 from anyburl.tools.publishing.publish import read_facts
 from fuzz.target import Target, damaged, parquet, written
 
@@ -169,8 +167,7 @@ def tuned(folder: Path, data: bytes) -> None:
     else:
         stored = load_calibration(folder, calibration_key("rules", "data", {}), DATA.vocabulary.n_relations)
         if isinstance(stored, Calibration):
-            stored.probabilities(np.array([0, 2], np.int32), np.array([0.1, 0.9]))
-            stored.closed_world(np.array([0, 2], np.int32), np.array([0.1, 0.9]))
+            stored.probabilities(np.array([0, 2], np.int32), np.array([0, 1], np.int32), np.array([0.1, 0.9]))
             stored.least_scores(0.5)
 
 
@@ -195,11 +192,13 @@ def _files(archive: bytes) -> tuple[list[str], list[bytes]]:
 def _kept(folder: Path) -> tuple[tuple[Path, bytes, bool], tuple[Path, bytes, bool]]:
     ints, reals = (lambda *values: np.array(values, np.int32)), (lambda *values: np.array(values, np.float64))
     forest = ForestArrays(ints(0, -4), ints(0, 1), reals(0.5, 0.2), ints(1, -1, -2, -3), reals(0.1, 0.2, 0.3, 0.4))
-    seen = Observations(ints(0), reals(0.5), np.array([True]), np.array([False]), np.array([1], np.uint8))
-    tuning = Tuning(TunedModel(forest, 1), "noisy-or-top:5", {"model": 0.5}, 10, 1.0, observations=seen, facts=5)
+    trees = TunedModel(forest, 1)
+    tuning = Tuning(trees, "noisy-or-top:5", {"model": 0.5}, 10, 1.0, by_fold=(trees,) * N_FOLDS)
     model = save_tuning(folder, tuning, tuning_key("rules", "data", {}))
     n_relations = DATA.vocabulary.n_relations
-    fitted = Calibration(reals(0.2, 0.5), np.full((n_relations, 3), 0.5), np.full((n_relations, 3), np.nan))
+    counts = {name: np.full(n_relations, 9.0) for name in ("hidden", "stated", "elsewhere")}
+    counts |= {"missing": np.full(n_relations, 0.1), "floors": np.zeros(n_relations)}
+    fitted = Calibration(np.array([0, 10, 40]), np.full((n_relations, N_CONTEXTS, 3), 0.5), **counts)
     calibration = save_calibration(folder, fitted, {}, calibration_key("rules", "data", {}))
     return (model, model.read_bytes(), True), (calibration, calibration.read_bytes(), False)
 

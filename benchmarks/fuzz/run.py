@@ -155,7 +155,7 @@ def counts(log: str) -> dict[str, Any]:
 
 def recheck(name: str) -> list[str]:
     """Forget timeouts of inputs that take little of a processor: the process was stopped. Return those that stay."""
-    from anyburl.base.locks import alone
+    from anyburl.base.files import alone
 
     inputs = sorted((WORK / name / "found").glob("timeout-*"))
     with tempfile.TemporaryDirectory() as folder:
@@ -185,7 +185,7 @@ def _store(stored: dict[str, dict[str, Any]]) -> None:
 
 def keep(name: str, run: dict[str, Any]) -> dict[str, Any]:
     """Add a run to the results of its target; return all of them."""
-    from anyburl.base.locks import alone
+    from anyburl.base.files import alone
 
     with alone(WORK / ".lock"):
         stored = stored_results()

@@ -16,7 +16,7 @@ from anyburl.data.names import Names, read_names
 from anyburl.data.options import Gathered, ReadOptions
 from anyburl.data.remote.addresses import find_address
 from anyburl.data.remote.endpoint import GraphQueries, Statements
-from anyburl.data.remote.protocol import ServerResponse, _rows
+from anyburl.data.remote.http import ServerResponse, _rows
 from anyburl.data.vocabulary import Vocabulary
 from fuzz.target import Target, chosen, text, written
 

@@ -13,8 +13,8 @@ import pytest
 from numba.core import caching
 from numba.core.registry import CPUDispatcher
 
+from anyburl.base import jit
 from anyburl.base import jit as _jit
-from anyburl.base import jit as _kept_kernels
 from anyburl.base.jit import keep_compiled, why_not_kept
 from kernels import INTERPRETED
 
@@ -44,7 +44,7 @@ def hits(function: Any) -> int:
 
 @pytest.fixture(autouse=True)
 def no_failures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_kept_kernels, "_failures", [])
+    monkeypatch.setattr(jit, "_failures", [])
 
 
 def test_what_was_compiled_is_loaded(tmp_path: Path) -> None:

@@ -16,11 +16,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anyburl.base import locks, writing
+from anyburl.base import files, writing
 from anyburl.base.errors import DataError, RuleError, RunError
-from anyburl.base.locks import Lock
+from anyburl.base.files import Lock, open_to_read
 from anyburl.base.polars_unstable import sink_frames
-from anyburl.base.reading import open_to_read
 from anyburl.base.writing import (
     append_line,
     put_in_free_place,
@@ -364,8 +363,8 @@ def test_on_windows_a_byte_is_locked_that_nobody_reads_or_writes(
 ) -> None:
     windows = Windows(locked={}, tries=20)
     monkeypatch.setitem(sys.modules, "msvcrt", windows)
-    monkeypatch.setattr(locks, "_lock_file", locks._lock_far_byte)
-    monkeypatch.setattr(locks, "SECONDS_BETWEEN_TRIES", 0.0)
+    monkeypatch.setattr(files, "_lock_file", files._lock_far_byte)
+    monkeypatch.setattr(files, "SECONDS_BETWEEN_TRIES", 0.0)
     with Lock(tmp_path / "lock") as lock, Lock(tmp_path / "lock") as other:
         lock.take()
         [(_, place)] = windows.locked
@@ -381,7 +380,7 @@ def test_on_windows_a_byte_is_locked_that_nobody_reads_or_writes(
 FORKED = """
 import os, sys, time
 from pathlib import Path
-from anyburl.base.locks import Lock
+from anyburl.base.files import Lock
 from anyburl.base.writing import replacing, temporary_folder, unfinished_folder
 
 place = Path(sys.argv[1])

@@ -25,7 +25,7 @@ EX = "http://example.org/"
 @pytest.fixture(autouse=True)
 def no_surprises(monkeypatch: pytest.MonkeyPatch) -> None:
     stay_on_this_machine(monkeypatch)
-    monkeypatch.setattr("anyburl.data.remote.fetching.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("anyburl.data.remote.http.FIRST_PAUSE", 0.0)
     monkeypatch.setattr(credentials, "_given", {})
     monkeypatch.setattr(credentials, "_asking", set())
     for name in ("USER", "PASSWORD", "TOKEN"):

@@ -18,6 +18,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from anyburl.base.jit import kernel_sources
+from anyburl.cli.serve import KERNELS
+
 TOKEN = "correct horse battery"
 SECONDS = 2.0
 IMPATIENT = f"""
@@ -30,6 +33,13 @@ FORM = "Content-Type: application/x-www-form-urlencoded\r\n"
 POST_WITHOUT_END = f"POST /api/batch {HEAD}Content-Length: 999999\r\n\r\n"
 MEGABYTE = 1 << 20
 Server = tuple["subprocess.Popen[str]", Callable[[], socket.socket]]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_kernels_that_serve_looks_for_exist(name: str) -> None:
+    module, _, function = name.partition(".")
+    files = [path.read_text() for path in kernel_sources() if path.stem == module]
+    assert any(f"def {function}(" in text for text in files)
 
 
 def test_a_port_in_use_is_refused_in_one_sentence(run: Any, geo_run: Path) -> None:

@@ -28,6 +28,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
     """Return a server; nobody pauses before another attempt."""
-    monkeypatch.setattr("anyburl.data.remote.fetching.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("anyburl.data.remote.http.FIRST_PAUSE", 0.0)
     with serving() as started:
         yield started

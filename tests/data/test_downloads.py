@@ -223,8 +223,8 @@ def test_a_built_in_address_is_asked_for_when_its_name_is_used(home: Path, monke
     def refuse(request: Request, timeout: float) -> None:
         raise URLError(ConnectionRefusedError(111, "Connection refused"))
 
-    monkeypatch.setattr("anyburl.data.remote.fetching.RETRIES", 0)
-    monkeypatch.setattr("anyburl.data.remote.fetching.urlopen", refuse)
+    monkeypatch.setattr("anyburl.data.remote.http.RETRIES", 0)
+    monkeypatch.setattr("anyburl.data.remote.http.urlopen", refuse)
     assert re.fullmatch(
         r"https://raw\.githubusercontent\.com/.*/FB15k-237/train\.txt cannot be downloaded: Connection refused",
         refusal("fb15k-237"),

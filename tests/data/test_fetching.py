@@ -12,8 +12,8 @@ from urllib.error import HTTPError, URLError
 import pytest
 
 from anyburl.base.errors import DataError
-from anyburl.data.remote import fetching
-from anyburl.data.remote.fetching import fetch
+from anyburl.data.remote import http
+from anyburl.data.remote.http import fetch
 from serving import FileServer
 
 CONTENT = bytes(range(256)) * 100
@@ -68,14 +68,14 @@ def test_another_part_than_the_one_asked_for_is_not_taken(
     partial.write_bytes(CONTENT[:HALF])
     asked = "bytes=9-"
     monkeypatch.setattr(
-        fetching, "Request", lambda url, headers, make=fetching.Request: make(url, headers=headers | {"Range": asked})
+        http, "Request", lambda url, headers, make=http.Request: make(url, headers=headers | {"Range": asked})
     )
     assert "the server sent a different range than requested" in refusal(server, partial)
     assert partial.read_bytes() == CONTENT[:HALF]
 
 
 def test_what_arrived_is_kept_when_there_are_no_attempts_left(server: FileServer, partial: Path) -> None:
-    server.n_breaks = fetching.RETRIES + 1
+    server.n_breaks = http.RETRIES + 1
     sentence = refusal(server, partial)
     n_there = partial.stat().st_size
     assert f": the connection broke after {n_there:,} of {len(CONTENT):,} bytes" in sentence
@@ -102,8 +102,8 @@ def test_what_arrived_is_kept_when_the_user_interrupts(server: FileServer, parti
 def test_a_server_that_falls_silent_is_given_up(
     server: FileServer, partial: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "SECONDS_TO_WAIT", 0.2)
-    monkeypatch.setattr(fetching, "RETRIES", 1)
+    monkeypatch.setattr(http, "SECONDS_TO_WAIT", 0.2)
+    monkeypatch.setattr(http, "RETRIES", 1)
     server.pause = 60
     sentence = refusal(server, partial)
     assert sentence.startswith(" cannot be downloaded: the server did not respond for 0.2 seconds; ")
@@ -119,9 +119,9 @@ def test_a_file_that_is_not_there_is_asked_for_once(server: FileServer, partial:
 
 @pytest.mark.parametrize("code", [429, 500, 503])
 def test_a_server_in_trouble_is_asked_again(server: FileServer, partial: Path, code: int) -> None:
-    server.refusals = [code] * fetching.RETRIES
+    server.refusals = [code] * http.RETRIES
     assert fetched(server, partial) == CONTENT
-    server.refusals = [code] * (fetching.RETRIES + 1)
+    server.refusals = [code] * (http.RETRIES + 1)
     partial.unlink()
     assert f"the server responded with {code}" in refusal(server, partial)
 
@@ -136,7 +136,7 @@ def test_a_name_that_no_machine_has_is_not_asked_for_again(
         n_calls += 1
         raise URLError(socket.gaierror(-2, "Name or service not known"))
 
-    monkeypatch.setattr(fetching, "urlopen", urlopen)
+    monkeypatch.setattr(http, "urlopen", urlopen)
     assert refusal(server, partial) == " cannot be downloaded: Name or service not known"
     assert n_calls == 1
 
@@ -149,16 +149,16 @@ def test_what_the_disk_refuses_is_said_at_once(server: FileServer, partial: Path
 
 
 def test_pauses_grow_unless_the_server_says_how_long() -> None:
-    assert [fetching.pause_after(n, OSError()) for n in range(3)] == [1, 2, 4]
+    assert [http.pause_after(n, OSError()) for n in range(3)] == [1, 2, 4]
     headers = Message()
     headers["Retry-After"] = "7"
     asked = HTTPError("", 429, "", headers, None)
-    assert fetching.pause_after(0, asked) == 7
+    assert http.pause_after(0, asked) == 7
     headers.replace_header("Retry-After", "3600")
-    assert fetching.pause_after(0, asked) == fetching.LONGEST_PAUSE
+    assert http.pause_after(0, asked) == http.LONGEST_PAUSE
     headers.replace_header("Retry-After", formatdate(time.time() + 30, usegmt=True))
-    assert 25 < fetching.pause_after(0, asked) <= 30
+    assert 25 < http.pause_after(0, asked) <= 30
     headers.replace_header("Retry-After", formatdate(0, usegmt=True))
-    assert fetching.pause_after(0, asked) == 0
+    assert http.pause_after(0, asked) == 0
     headers.replace_header("Retry-After", "soon")
-    assert fetching.pause_after(1, asked) == 2
+    assert http.pause_after(1, asked) == 2

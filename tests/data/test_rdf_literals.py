@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from anyburl import DataError, ReadOptions, load_dataset
 from anyburl.data.files import read_batches, read_triples
-from anyburl.data.formats import rdf_reader as ranges
-from anyburl.data.formats.rdf_reader import DATE, N_RANGES, NUMBER, Values
+from anyburl.data.formats import rdf as ranges
+from anyburl.data.formats.rdf import DATE, N_RANGES, NUMBER, Values
 from anyburl.data.names import read_names
 from anyburl.data.options import Gathered
 

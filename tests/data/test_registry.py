@@ -11,8 +11,7 @@ import pytest
 
 from anyburl.base.errors import DataError
 from anyburl.data import Dataset, load_dataset, write_triples
-from anyburl.data.catalogue import find_entry, plain_name, registry
-from anyburl.data.entries import SPLITS
+from anyburl.data.catalogue import SPLITS, find_entry, plain_name, registry
 from serving import blob_id
 
 PINNED = r"https://raw\.githubusercontent\.com/[\w-]+/[\w-]+/[0-9a-f]{40}/[\w./-]+\.txt"

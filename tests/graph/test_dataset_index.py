@@ -15,10 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anyburl import DataError, Dataset, build_index, load_dataset
-from anyburl.data import SPLITS, building, sources, stored, write_triples
-from anyburl.data import building as label_runs
-from anyburl.data import building as sorting
-from anyburl.data import table as fingerprint
+from anyburl.data import SPLITS, sources, stored, table, write_triples
 from anyburl.data.files import read_batches
 from anyburl.graph import stored as dataset_index
 from anyburl.graph.build import build_graph
@@ -100,12 +97,12 @@ def test_any_data_in_pieces_is_the_same(
     for split, triples in zip(SPLITS, splits, strict=True):
         if triples:
             write_triples(triples, folder / f"{split}.txt")
-    for module in (building, sorting, fingerprint, dataset_index):
+    for module in (stored, table, dataset_index):
         monkeypatch.setattr(module, "PIECE", piece)
-    monkeypatch.setattr(label_runs, "MOST_LABELS", most_labels)
-    monkeypatch.setattr(label_runs, "LEAST_SLICE", slice_size)
-    monkeypatch.setattr(sorting, "MOST_KEYS", most_keys)
-    monkeypatch.setattr(sorting, "LARGEST", largest)
+    monkeypatch.setattr(stored, "MOST_LABELS", most_labels)
+    monkeypatch.setattr(stored, "LEAST_SLICE", slice_size)
+    monkeypatch.setattr(stored, "MOST_KEYS", most_keys)
+    monkeypatch.setattr(stored, "LARGEST", largest)
     monkeypatch.setattr(sources, "read_batches", lambda path, *rest: read_batches(path, *rest, size=piece))
     built = build_index(folder, folder / folder.name)
     assert_same(built, load_dataset(folder))
@@ -122,7 +119,7 @@ def test_many_labels_are_the_same_if_they_are_mapped(
     else:
         monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setattr(stored, "LARGE", 0)
-    monkeypatch.setattr(label_runs, "MOST_LABELS", 1000)
+    monkeypatch.setattr(stored, "MOST_LABELS", 1000)
     assert_same(build_index("geo", tmp_path / "geo.index"), load_dataset("geo"))
 
 
@@ -148,7 +145,7 @@ def test_an_empty_folder_may_be_filled_and_others_are_left_alone(file: Path, tmp
 def test_an_interrupted_build_leaves_nothing(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    monkeypatch.setattr(label_runs, "MOST_LABELS", 1)
+    monkeypatch.setattr(stored, "MOST_LABELS", 1)
 
     def interrupt(doing: str, n: int) -> None:
         if doing.startswith(step):

@@ -155,7 +155,7 @@ def waiting(option: str, value: Any) -> float:
 
 
 def flag(option: str, value: Any) -> bool:
-    """Return True or False; nothing else is taken for one of them."""
+    """Return True or False; any other value is refused."""
     if not isinstance(value, bool):
         raise InvalidOptionError(option, "True or False", value)
     return value
@@ -176,13 +176,13 @@ def text(option: str, value: Any, requirement: str, pattern: str = "") -> str:
 
 
 def texts(option: str, values: Any, requirement: str) -> tuple[str, ...]:
-    """Return several texts; a single one would be taken letter by letter."""
+    """Return several texts; a single string is refused, since it would be read letter by letter."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InvalidOptionError(option, requirement, values)
-    found = tuple(values)
-    if not all(isinstance(value, str) for value in found):
-        raise InvalidOptionError(option, requirement, found)
-    return found
+    listed = tuple(values)
+    if not all(isinstance(value, str) for value in listed):
+        raise InvalidOptionError(option, requirement, listed)
+    return listed
 
 
 def parse_numbers(option: str, requirement: str) -> Callable[[str], tuple[float, ...]]:
@@ -203,7 +203,7 @@ def parse_texts(written: str) -> tuple[str, ...]:
 
 
 def callback(option: str, value: Any) -> None:
-    """Refuse what cannot be called, before the work that it would be told of."""
+    """Raise an error for a callback that cannot be called, before the work begins."""
     if value is not None and not callable(value):
         raise InvalidOptionError(option, "a function", value)
 
@@ -220,7 +220,7 @@ def choose_options(kind: type[Kind], options: Kind | None, keywords: Mapping[str
 
 
 def from_keywords(kind: type[Kind], keywords: Mapping[str, Any]) -> Kind:
-    """Return options made of keywords; one that there is not is refused, with one that is like it."""
+    """Return options made of keywords; the error for an unknown keyword suggests a similar one."""
     known = [option.name for option in fields(kind)]  # type: ignore[arg-type]
     for name in keywords:
         if name not in known:

@@ -1,4 +1,4 @@
-"""Ray: a session, and workers that may come and go. The only file that imports Ray."""
+"""Ray: a session, and workers that may fail or join later. The only file that imports Ray."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from anyburl.base.errors import MissingExtraError, OptionError, RunError
 from anyburl.base.machine import available_cores
 
 SECONDS_TO_ANSWER = 10.0  # for the head of a cluster
-SECONDS_TO_START = 300.0  # until the first worker is there; machines may have to be started for it
-SECONDS_TO_FOLLOW = 60.0  # after the first, until a run begins with those that are there
-STARTS = 3  # of each worker, after which it is given up if none has ever started
-POLL = 0.1  # seconds between two looks at what workers do
+SECONDS_TO_START = 300.0  # for the first worker; machines may have to be started
+SECONDS_TO_FOLLOW = 60.0  # after the first worker, for the others
+STARTS = 3  # of each worker, before giving up if none has ever started
+POLL = 0.1  # seconds between two polls of the workers
 
 
 def import_ray() -> Any:
-    """Return Ray, which sends no statistics about its use, or say what to install."""
+    """Return Ray with its usage statistics turned off; raise an error that says what to install."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -31,7 +31,7 @@ def import_ray() -> Any:
 
 
 def silence() -> None:
-    """Let Ray print nothing of its own, where it was not imported yet: for programs whose output is not Ray's."""
+    """Turn off Ray's own output; has to be called before Ray is imported."""
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 
 
@@ -57,7 +57,7 @@ def _open_session(ray: Any, address: str | None, cores: int | None) -> bool:
 
 
 def _check_answers(address: str) -> None:
-    """Refuse a host and port where nobody listens: Ray would try for minutes."""
+    """Raise an error if nothing listens at a host and port, which Ray would retry for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not port.isdecimal() or host in ("", "localhost", "127.0.0.1"):
         return  # such as `auto`; Ray takes this machine's own names for its address in the network
@@ -71,8 +71,8 @@ def _check_answers(address: str) -> None:
 class Crew:
     """One worker per core of a Ray cluster: objects of a class in processes of their own.
 
-    `size` is how many there should be; by default as many as the cluster has cores, also those that join later.
-    `workers` are those that can be given work, by number; no number is given twice.
+    `size` is their number; by default as many as the cluster has cores, also those that join later. `workers` are those
+    ready for work, by number; no number is used twice.
     """
 
     def __init__(self, address: str | None, size: int | None) -> None:
@@ -100,9 +100,9 @@ class Crew:
         self.wait_for_workers()
 
     def wait_for_workers(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Wait until all workers are there that the cluster has cores for, but not for long after the first."""
+        """Wait for as many workers as the cluster has cores, but not for long after the first."""
         self.refresh()
-        expected, n_before = min(self._wanted(), self._n_cores()), self._n_made
+        expected, n_before = min(self._target_size(), self._n_cores()), self._n_made
         started, first = time.monotonic(), None
         while (len(self.workers) < expected or not self.workers) and not stopped():
             now = time.monotonic()
@@ -119,9 +119,9 @@ class Crew:
             self.refresh()
 
     def refresh(self) -> int:
-        """Start workers on free cores; return how many of those started before have come to be ready."""
+        """Start workers on free cores; return how many workers have become ready."""
         assert self._make is not None
-        for _ in range(self._wanted() - len(self.workers) - len(self._starting)):
+        for _ in range(self._target_size() - len(self.workers) - len(self._starting)):
             worker = self._make()
             self._starting[self._n_made] = worker, worker.ready.remote()
             self._n_made += 1
@@ -140,10 +140,8 @@ class Crew:
         return True
 
     def collect(self, calls: dict[Any, int], results: dict[int, Any], at_least: int | None = None) -> None:
-        """Wait a moment for `calls` (reference to worker), for all or `at_least` this many, and move those that
-        ended to `results` (by worker).
-
-        A worker that was lost gives no result, and is no longer among `workers`.
+        """Wait a moment for `calls` (reference to worker), for all or `at_least` this many, and move those that ended
+        to `results` (by worker); lost workers are removed from `workers`.
         """
         done, _ = self._ray.wait(list(calls), num_returns=at_least or len(calls), timeout=POLL)
         for reference in done:
@@ -155,9 +153,7 @@ class Crew:
             del calls[reference]
 
     def _result(self, reference: Any) -> Any:
-        """Return what a call gave, or None if its worker or its node was lost; errors of the worker's own are
-        raised.
-        """
+        """Return the result of a call, or None if its worker or node was lost; raise the worker's own errors."""
         try:
             return self._ray.get(reference)
         except self._ray.exceptions.RayTaskError:
@@ -169,11 +165,11 @@ class Crew:
     def _n_cores(self) -> int:
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def _wanted(self) -> int:
+    def _target_size(self) -> int:
         return self._size or self._n_cores()
 
     def close(self) -> None:
-        """End the workers, and the session if it was begun here."""
+        """End the workers, and the session if it was started here."""
         for worker in [*self.workers.values(), *(worker for worker, _ in self._starting.values())]:
             self._ray.kill(worker)
         self.workers, self._starting = {}, {}

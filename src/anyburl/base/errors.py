@@ -14,15 +14,14 @@ AnyburlError
 └── MissingExtraError    a library that an optional part needs
 
 Every message says what was wrong, what was given and what would do. The command line prints it as one
-sentence and exits with code 2.
+sentence and exits with code 2. Secrets in addresses are not repeated.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-
-from anyburl.base.redacting import redacted
+from urllib.parse import unquote, unquote_plus
 
 MOST_QUOTED = 200  # characters of a value in a message
 
@@ -54,7 +53,7 @@ class UnknownLabelError(DataError):
 
 
 class UnknownDataError(DataError):
-    """No data set, folder or file has the given name; `suggestions` are the names of data sets that are like it."""
+    """No data set, folder or file has the given name; `suggestions` are similar names of data sets."""
 
     def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -98,7 +97,7 @@ class InvalidOptionError(OptionError):
 
     def worded(self, name: Callable[[str], str]) -> str:
         """Return the sentence, with `name` turning options into the words of a front end."""
-        requirement = re.sub(r"\{(\w+)\}", lambda found: name(found[1]), self.requirement)
+        requirement = re.sub(r"\{(\w+)\}", lambda match: name(match[1]), self.requirement)
         return f"{name(self.option)} must be {requirement}, got {quoted(self.value)}"
 
 
@@ -114,15 +113,15 @@ class MissingExtraError(AnyburlError):
 
 
 def printable(text: str) -> str:
-    """Return text with everything that is not printed, such as line breaks, written as Python writes it."""
+    """Return text with line breaks and other unprintable characters escaped as in Python."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def quoted(value: object) -> str:
-    """Return a value as messages quote it: short, in one line, whatever it is."""
+    """Return the repr of a value, shortened to one line."""
     try:
         text = repr(value)
-    except Exception:  # Python does not print whole numbers of more than 4300 digits; others may fail as they like
+    except Exception:  # such as integers of more than 4300 digits
         return f"a value of type {type(value).__name__} that cannot be printed"
     text = " ".join(text.split()) if "\n" in text else text
     return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}..."
@@ -131,3 +130,81 @@ def quoted(value: object) -> str:
 def counted(n: int, noun: str, plural: str = "") -> str:
     """Return a number of things in words: 1 rule, 2,000 rules."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+# Secrets: a password before an @, and parameters whose names say so (`pwd`, `access_token`), are secrets for certain.
+# Any other parameter of an address may be one, unless its name is known (`PLAIN`): it is not shown and not kept.
+
+MASK = "***"
+SECRET = re.compile(
+    r"pass|pwd|pw$|secret|token|key$|auth(?!ors?$)|sig$|signature|credential|session|sid$|jwt|bearer|otp$|cookie"
+)
+PLAIN = re.compile(
+    # the SPARQL protocol and common servers
+    r"(default|named|using|using-named)-graph-uri|graph|context|format|output|results|timeout|limit|infer(ence)?"
+    r"|reasoning|repo(sitory)?|dataset|database|db|catalog|namespace|version|lang|charset"
+    # libpq
+    r"|host(addr)?|port|dbname|user|passfile|require_auth|channel_binding|connect_timeout|client_encoding|options"
+    r"|(fallback_)?application_name|keepalives(_idle|_interval|_count)?|tcp_user_timeout|replication|gssencmode|requiressl"
+    r"|ssl(mode|negotiation|compression|cert|key|certmode|rootcert|crl|crldir|sni)|requirepeer|krbsrvname|gsslib"
+    r"|(ssl_)?(min|max)_protocol_version|gssdelegation|service|target_session_attrs|load_balance_hosts"
+)
+"""The names of parameters that hold no secret."""
+
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"']+")
+LOGIN = re.compile(r"//([^/?\s]*)@")
+AFTER_PORT = re.compile(r"//[^/?#@]*:[^/?#@]*/[^?#]*@")  # a password with a slash in it looks like a port and a path
+PARAMETER = re.compile(r"([?&;#\s:,])([^=&;#?\s:,/@]+)=([^&;#\s]*)")
+UNNAMED = re.compile(r"([?&])([^=&;#\s]+)(?=[&;#\s]|$)")
+LEAST_HIDDEN = 4  # characters: shorter values are not masked in messages
+
+
+def has_secret(address: str) -> bool:
+    """Whether an address has a password before an @, or a parameter whose name says that it is a secret."""
+    logins = LOGIN.findall(address) + LOGIN.findall(unquote(address.partition("?")[2]))
+    if any(":" in unquote(login) for login in logins) or AFTER_PORT.search(address):
+        return True
+    return any(_is_secret(name) for _, name, _ in PARAMETER.findall(address))
+
+
+def redacted(text: str) -> str:
+    """Return a text whose addresses have their certain secrets masked."""
+    if "@" not in text and "=" not in text:
+        return text
+    return URL.sub(lambda match: _masked(match[0], _is_secret), text)
+
+
+def redacted_address(address: str) -> str:
+    """Return an address with everything masked that may be a secret."""
+    return UNNAMED.sub(rf"\1{MASK}", _masked(address, _may_be_secret))
+
+
+def without_values(text: str, address: str) -> str:
+    """Return a message about an address with everything masked that may be a secret in the address."""
+    given = [value for _, name, value in PARAMETER.findall(address) if _may_be_secret(name)]
+    given += [value for _, value in UNNAMED.findall(address)]
+    hidden = {form for value in given for form in (value, unquote_plus(value)) if len(form) >= LEAST_HIDDEN}
+    for value in sorted(hidden, key=len, reverse=True):
+        text = text.replace(value, MASK)
+    return redacted(text)
+
+
+def _masked(address: str, is_hidden: Callable[[str], bool]) -> str:
+    on_the_web = re.match(r"(sparql:)?https?:", address, re.IGNORECASE)
+    address = AFTER_PORT.sub(f"//{MASK}@", address)
+    address = LOGIN.sub(lambda match: f"//{MASK}@" if on_the_web or ":" in unquote(match[1]) else match[0], address)
+
+    def masked(match: re.Match[str]) -> str:
+        start, name, value = match.groups()
+        return f"{start}{name}={MASK}" if is_hidden(name) or LOGIN.search(unquote(value)) else match[0]
+
+    return PARAMETER.sub(masked, address)
+
+
+def _is_secret(name: str) -> bool:
+    plain = unquote_plus(name).lower()
+    return not PLAIN.fullmatch(plain) and SECRET.search(re.sub("[^a-z]", "", plain)) is not None
+
+
+def _may_be_secret(name: str) -> bool:
+    return PLAIN.fullmatch(unquote_plus(name).lower()) is None

@@ -1,14 +1,9 @@
-"""The decorators `kernel`, `part`, `inlined` and `merged`: with `_kept_kernels`, the only file that imports Numba.
+"""The decorators `kernel`, `part`, `inlined` and `merged`, and the cache of kernels; the only file that imports Numba.
 
 Numba's own cache watches a kernel's own file only: after an edit to a function that the kernel calls, or to a
 NamedTuple that it reads, stale machine code would run. So the cache folder's name holds a digest of every source file
-that kernels are made of.
-
-Keeps compiled kernels in one folder, whatever becomes of that folder.
-
-Numba by itself would fall back to folders beside the sources, where a kernel may outlive a change of what it calls. It
-would fail at a damaged file, as a power cut leaves it. And of two processes that compile a kernel at the same time for
-different types of arguments, one could be given the code of the other.
+that kernels are made of. Numba's cache also falls back to folders beside the sources, fails at a damaged file, and may
+mix up two processes that compile a kernel for different types of arguments; the cache here does not.
 """
 
 from __future__ import annotations
@@ -27,38 +22,38 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 from platformdirs import user_cache_path
 
-from anyburl.base.locks import alone
+from anyburl.base.files import alone
 
 LOCK = "lock"
 _failures: list[OSError] = []
 
 
 def keep_compiled(dispatcher: Any, folder: Path) -> None:
-    """Let `dispatcher` load from `folder` what was compiled before, and keep there what it compiles."""
+    """Make `dispatcher` use the cache in `folder`."""
     dispatcher._cache = _KeptKernel(dispatcher.py_func, folder)
 
 
 def why_not_kept() -> OSError | None:
-    """Return why this process could not keep a kernel that it compiled, if that has happened."""
+    """Return why a compiled kernel could not be written to the cache, if that has happened."""
     return _failures[0] if _failures else None
 
 
 class _KeptKernel(caching.FunctionCache):  # type: ignore[misc]
-    """The files of one kernel. What cannot be read is compiled again; what cannot be written is used all the same."""
+    """The cache files of one kernel. Damaged ones are compiled again; failures to write are only noted."""
 
     def __init__(self, function: Callable[..., Any], folder: Path) -> None:
         self._impl_class = lambda function: _Files(function, folder)
         super().__init__(function)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the kernel for some types of arguments, None if it is not there."""
+        """Return the kernel for some types of arguments, None if it is not cached."""
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # damaged pickles have no one kind of error
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the kernel for some types of arguments."""
+        """Cache the kernel for some types of arguments."""
         folder = Path(self.cache_path)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -78,7 +73,7 @@ class _KeptKernel(caching.FunctionCache):  # type: ignore[misc]
 
 
 class _Files(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    """What a kernel's files are called and hold."""
+    """The names and contents of a kernel's cache files."""
 
     def __init__(self, function: Callable[..., Any], folder: Path) -> None:
         self._locator_classes = [_Locators(folder)]
@@ -86,18 +81,18 @@ class _Files(caching.CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class _Locators:
-    """Stands for a class of locators that all point to one folder."""
+    """Takes the role of a class of locators, all of which point to one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def from_function(self, function: Callable[..., Any], file: str) -> _Locator:
-        """Return where a function is kept."""
+        """Return the locator of a function."""
         return _Locator(function, file, self._folder)
 
 
 class _Locator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):  # type: ignore[misc]
-    """Where a function is kept: unlike Numba's own locators, it writes nothing to find out whether it could."""
+    """The cache folder of a function; unlike Numba's own locators, it writes nothing to test whether it can."""
 
     def __init__(self, function: Callable[..., Any], file: str, folder: Path) -> None:
         self._py_file = file
@@ -109,7 +104,7 @@ class _Locator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):  #
         return self._path
 
     def ensure_cache_path(self) -> None:
-        """The folder is made before anything is kept."""
+        """Do nothing: `save_overload` creates the folder."""
 
 
 P = ParamSpec("P")
@@ -119,13 +114,13 @@ KERNEL_SOURCES = ("kernel*.py", "arrays.py", "rng.py", "rules/types.py")
 
 
 def kernel_sources() -> list[Path]:
-    """Return the files that kernels, and the NamedTuples that they read, must stand in."""
+    """Return the files that may define kernels and the NamedTuples that they read."""
     package = Path(__file__).parents[1]
     return sorted({path for pattern in KERNEL_SOURCES for path in package.rglob(pattern)})
 
 
 def _digest() -> str:
-    """Name what the kernels' machine code depends on."""
+    """Return a digest of everything that the machine code of kernels depends on."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256(numba.__version__.encode())
     for path in (Path(__file__), *kernel_sources()):
@@ -139,12 +134,12 @@ _cache_dir = Path(os.environ.get("ANYBURL_CACHE") or user_cache_path("anyburl"))
 
 
 def is_compiled(name: str = "") -> bool:
-    """Whether kernels of this version, or the one of that name ("kernel.answer"), were compiled here before."""
+    """Whether kernels of this version, or the one of that name ("kernel.answer"), are in the cache."""
     return any(_cache_dir.rglob(f"{name}*.nbi"))
 
 
 def not_kept() -> str | None:
-    """Return a sentence about kernels that were compiled but could not be kept, if there were any."""
+    """Return a sentence if compiled kernels could not be written to the cache."""
     error = why_not_kept()
     if error is None:
         return None
@@ -155,19 +150,19 @@ def not_kept() -> str | None:
 
 
 def compiling(work: Callable[[], object], say: Callable[[str], None]) -> None:
-    """Do `work`; whenever that compiles a kernel, `say` is called with the stage it belongs to: "graph", "bodies"."""
+    """Do `work`, and call `say` with each room whose kernels are compiled meanwhile: "graph", "bodies"."""
     with event.install_listener("numba:compile", _Stages(say)):
         work()
 
 
 class _Stages(event.Listener):  # type: ignore[misc]
-    """Hears of every function that is compiled."""
+    """Is called for every function that is compiled."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say, self._stage = say, ""
 
     def on_start(self, event: Any) -> None:
-        """Name the stage, where another one begins."""
+        """Say the room, if it is another one than before."""
         package, _, module = event.data["dispatcher"].py_func.__module__.partition(".")
         stage = module.partition(".")[0]
         if package == "anyburl" and stage != self._stage:
@@ -175,7 +170,7 @@ class _Stages(event.Listener):  # type: ignore[misc]
             self._say(stage)
 
     def on_end(self, event: Any) -> None:
-        """Numba asks for this."""
+        """Do nothing; Numba requires the method."""
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -215,7 +210,7 @@ def merged(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _prefetch(typing: Any, array: Any, index: Any) -> Any:
-    """Have the cache line of `array[index]` loaded, without waiting for it."""
+    """Prefetch the cache line of `array[index]`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         elements = make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -223,16 +218,15 @@ def _prefetch(typing: Any, array: Any, index: Any) -> Any:
         code = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [address.type, code, code, code])
         intrinsic = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
-        builder.call(
-            intrinsic, [address, *(ir.Constant(code, number) for number in (0, 3, 1))]
-        )  # to read, to keep, data
+        read_keep_data = [ir.Constant(code, number) for number in (0, 3, 1)]
+        builder.call(intrinsic, [address, *read_keep_data])
         return context.get_dummy_value()
 
     return numba.types.void(array, numba.types.int64), generate
 
 
 def _nothing(array: Any, index: int) -> None:
-    """What `prefetch` does where nothing is compiled."""
+    """Do nothing: `prefetch` where nothing is compiled."""
 
 
 prefetch: Callable[[Any, int], None] = _nothing if _config["DISABLE_JIT"] else intrinsic(_prefetch)
@@ -246,7 +240,7 @@ class _Part(CPUDispatcher):  # type: ignore[misc]
     """
 
     def get_call_template(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-        """Tell Numba what the call of a kernel runs, compiling it if need be."""
+        """Return the compiled function for a call by a kernel."""
         return super().get_call_template(tuple(map(_widened, args)), kws)
 
     def __call__(self, *args: Any, **kws: Any) -> Any:

@@ -18,7 +18,7 @@ UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 def stream_frames(schema: pl.Schema, frames: Callable[[], Iterator[pl.DataFrame]]) -> pl.LazyFrame:
-    """Return a lazy frame that asks for its parts one after the other, so that a sink writes more than fits memory."""
+    """Return a lazy frame whose parts are made one after the other, so that a sink can write more than fits memory."""
 
     def source(
         columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
@@ -31,7 +31,7 @@ def stream_frames(schema: pl.Schema, frames: Callable[[], Iterator[pl.DataFrame]
 def sink_frames(
     schema: pl.Schema, frames: Callable[[], Iterator[pl.DataFrame]], write: Callable[[pl.LazyFrame], object]
 ) -> None:
-    """Write what `stream_frames` gives, in another thread: an interrupt inside a part would be Polars' error.
+    """Write the frames in another thread, since Polars would turn an interrupt while a part is made into its own error.
 
     After an interrupt, no more parts are written; it is raised when the writer has ended.
     """

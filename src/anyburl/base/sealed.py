@@ -1,12 +1,8 @@
-"""Sealed files: a checksum in the file itself tells damage before anything is made of what it holds.
+"""Files with a checksum, verified before parsing; and NamedTuples of arrays in a folder, one memory-mapped file each.
 
-The seal is a tag and a CRC-32 of everything else. It stands at the end, or before the footer of a Parquet file: a
-Parquet reader goes by the places in the footer, and never sees it. Files from elsewhere have no seal. Polars ends the
-process at some damaged Parquet files, so one without a seal is first read in a process of its own.
-
-Records of arrays in a folder: one memory-mapped .npy file per array.
-
-A record is a NamedTuple of arrays, whole numbers and other records; these have folders of their own.
+The seal is a tag and a CRC-32 of everything else, at the end of a file or before the footer of Parquet, where readers
+of Parquet never look. Files from elsewhere have none: since some damaged Parquet files make Polars end the process,
+those are first read in another process.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.base.reading import open_regular, open_to_read
+from anyburl.base.files import open_regular, open_to_read
 
 PARQUET = b"PAR1"
 TAG = b"anyburl:"
@@ -49,36 +45,36 @@ class DamagedFileError(OSError):
 def seal(path: Path) -> None:
     """Add a seal to a file that has just been written."""
     with open(path, "r+b") as file:
-        place = _place(file)
-        file.seek(place)
+        start = _seal_end(file)
+        file.seek(start)
         footer = file.read()
-        file.seek(place)
+        file.seek(start)
         file.write(TAG + bytes(4) + footer)
-        checksum = _checksum(file, place)
-        file.seek(place + len(TAG))
+        checksum = _checksum(file, start)
+        file.seek(start + len(TAG))
         file.write(checksum)
 
 
 def is_sealed(path: Path) -> bool:
-    """Return whether a file has a seal; raise `DamagedFileError` if its contents are not those that were sealed."""
-    found = read_seal(path)
-    if not found:
+    """Return whether a file has a seal; raise `DamagedFileError` if its checksum is wrong."""
+    expected = read_seal(path)
+    if not expected:
         return False
     with open_to_read(path) as file:
-        if found != TAG + _checksum(file, _place(file) - N_SEAL):
+        if expected != TAG + _checksum(file, _seal_end(file) - N_SEAL):
             raise DamagedFileError("its contents do not match its checksum")
     return True
 
 
 def read_seal(path: Path) -> bytes:
-    """Return the seal of a file, without looking at its contents; nothing if it has none."""
+    """Return the seal of a file without verifying it; nothing if it has none."""
     with open_to_read(path) as file:
-        place = _place(file) - N_SEAL
-        if place < 0:
+        start = _seal_end(file) - N_SEAL
+        if start < 0:
             return b""
-        file.seek(place)
-        found = file.read(N_SEAL)
-    return found if found.startswith(TAG) else b""
+        file.seek(start)
+        read = file.read(N_SEAL)
+    return read if read.startswith(TAG) else b""
 
 
 def scan_parquet(path: str | os.PathLike[str]) -> pl.LazyFrame:
@@ -89,8 +85,8 @@ def scan_parquet(path: str | os.PathLike[str]) -> pl.LazyFrame:
     return pl.scan_parquet(file, glob=False)
 
 
-def _place(file: BinaryIO) -> int:
-    """Return where the seal of a file ends, or is to be put: at its end, or before the footer of Parquet."""
+def _seal_end(file: BinaryIO) -> int:
+    """Return the offset where the seal of a file ends, or belongs: at its end, or before the footer of Parquet."""
     size = file.seek(0, os.SEEK_END)
     if size < 12:
         return size
@@ -100,24 +96,24 @@ def _place(file: BinaryIO) -> int:
     return size - footer if magic == PARQUET and footer <= size else size
 
 
-def _checksum(file: BinaryIO, place: int) -> bytes:
-    """Return the checksum of a file whose seal stands at a place."""
+def _checksum(file: BinaryIO, start: int) -> bytes:
+    """Return the checksum of a file whose seal starts at an offset."""
     file.seek(0)
-    checksum, left = 0, place
+    checksum, left = 0, start
     while left > 0 and (block := file.read(min(BLOCK, left))):
         checksum, left = zlib.crc32(block, checksum), left - len(block)
-    file.seek(place + N_SEAL)
+    file.seek(start + N_SEAL)
     while block := file.read(BLOCK):
         checksum = zlib.crc32(block, checksum)
     return checksum.to_bytes(4, "little")
 
 
 def _try_reading(path: Path) -> None:
-    """Read a Parquet file in another process; refuse it if that one does not survive."""
+    """Read a Parquet file in another process; raise `DamagedFileError` if that process is killed."""
     try:
         command = [sys.executable or "", "-P", "-c", TRIAL, os.fspath(path)]
         tried = subprocess.run(command, capture_output=True, check=False)
-    except OSError:  # no interpreter of its own, or no process to be had
+    except OSError:  # no interpreter, or no process can be started
         return
     if tried.returncode < 0:
         name = signal.Signals(-tried.returncode).name
@@ -130,7 +126,7 @@ SIZES = "sizes.json"  # the numbers among the fields
 
 
 def save_record(record: Any, folder: Path) -> None:
-    """Write a record into a folder, which is made."""
+    """Write a NamedTuple of arrays, integers and such NamedTuples into a folder, which is created."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, value in record._asdict().items():
         if isinstance(value, tuple):
@@ -148,14 +144,14 @@ def save_sizes(record: Any, folder: Path) -> None:
 
 
 def open_array(path: Path) -> NDArray[Any]:
-    """Map one array, read-only; a plain array, since Numba takes a memmap for another type."""
+    """Map one array, read-only; as a plain array, since a memmap is another type to Numba."""
     with _named(path):
         os.close(open_regular(path))
         return np.asarray(np.lib.format.open_memmap(path, "r"))
 
 
 def read_array(path: Path) -> NDArray[Any]:
-    """Read one array into memory; it is frozen, as a mapped one is."""
+    """Read one array into memory, read-only like a mapped one."""
     with _named(path), open_to_read(path) as file:
         array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
     array.setflags(write=False)
@@ -164,7 +160,7 @@ def read_array(path: Path) -> NDArray[Any]:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """NumPy has no one kind of error for a header that it cannot read."""
+    """Raise ValueError for a header that NumPy cannot read, for which it has several errors."""
     try:
         yield
     except OSError:
@@ -174,10 +170,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def open_record(kind: type[Record], folder: Path, open_one: Callable[[Path], Any] = open_array) -> Record:
-    """Map a record; nothing is read before it is used. What is missing or damaged raises OSError or ValueError.
-
-    With another `open_one`, its arrays are what that returns for their files.
-    """
+    """Open a record, each array by `open_one`. Missing or damaged files raise OSError or ValueError."""
     sizes = folder / SIZES
     fields: dict[str, Any] = dict(json.loads(sizes.read_text("utf-8"))) if sizes.is_file() else {}
     for name, hint in get_type_hints(kind).items():

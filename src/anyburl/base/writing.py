@@ -1,9 +1,6 @@
-"""Atomic writing: unfinished files have another name and replace the old ones in one step.
+"""Writes files and folders completely or not at all: unfinished ones have another name and then replace the old ones.
 
-If a process is killed, the next one that writes to the same place removes what it left, provided its lock is free and
-it has not been touched for a minute.
-
-Results kept in a run folder: small files of arrays that record what they were computed from.
+What a killed process leaves unfinished is removed by the next writer, if its lock is free and it is a minute old.
 """
 
 from __future__ import annotations
@@ -30,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import AnyburlError, DataError, RunError
-from anyburl.base.locks import Lock
-from anyburl.base.reading import check_utf8, open_regular
+from anyburl.base.files import Lock, check_utf8, open_regular
 
 SECONDS_UNTIL_STALE = 60.0
 
@@ -40,9 +36,9 @@ _of_the_system = re.compile(r"([^:(]+) \(os error \d+\)")  # as Polars words it
 
 @contextmanager
 def replacing(path: Path, error: type[AnyburlError] = DataError) -> Iterator[Path]:
-    """Give a temporary path beside `path`, which replaces it if all goes well and vanishes if not.
+    """Yield a temporary path beside `path`; at the end it is synced and replaces `path`, or is removed after an error.
 
-    It is on the disk before it takes its place. What the system refuses is raised as `error`.
+    Failures of the system to write are raised as `error`.
     """
     unfinished = _beside(check_utf8(path, error))
     process = os.getpid()
@@ -66,9 +62,9 @@ def replacing(path: Path, error: type[AnyburlError] = DataError) -> Iterator[Pat
 
 @contextmanager
 def replacing_folder(path: Path, error: type[AnyburlError] = DataError) -> Iterator[Path]:
-    """Give an empty folder beside `path`, which replaces it if all goes well and vanishes if not.
+    """Yield an empty folder beside `path`, which replaces it at the end or, after an exception, is removed.
 
-    Whoever has files of the old folder open, or mapped, keeps them. Of a link, only the link itself is replaced.
+    Processes that have files of the old folder open or mapped keep them. Of a link, only the link itself is replaced.
     """
     try:
         with unfinished_folder(check_utf8(path, error)) as unfinished:
@@ -82,11 +78,11 @@ def replacing_folder(path: Path, error: type[AnyburlError] = DataError) -> Itera
 
 
 @contextmanager
-def unfinished_folder(place: Path) -> Iterator[Path]:
-    """Make an empty folder beside `place`; what is left of it at the end is removed, but not by a forked process."""
-    _bring_back(place)
-    remove_leftovers(place)
-    unfinished = _beside(place)
+def unfinished_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder beside `path`, which is removed at the end, but not by a forked process."""
+    _undo_half_replacement(path)
+    remove_leftovers(path)
+    unfinished = _beside(path)
     unfinished.mkdir(parents=True)
     process = os.getpid()
     try:
@@ -99,7 +95,7 @@ def unfinished_folder(place: Path) -> Iterator[Path]:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Make an empty folder for temporary files, removed at the end, but not by a process that was forked meanwhile."""
+    """Yield an empty folder for temporary files, which is removed at the end, but not by a forked process."""
     folder, process = Path(mkdtemp(prefix="anyburl-")), os.getpid()
     try:
         yield folder
@@ -108,28 +104,28 @@ def temporary_folder() -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def replace_folder(place: Path, finished: Path) -> None:
-    """Put a finished folder, beside `place`, in its place; its files are on the disk before.
+def replace_folder(path: Path, finished: Path) -> None:
+    """Sync the files of a finished folder beside `path` and rename it to `path`.
 
-    A folder or a link at `place` is removed, but never what a link leads to.
+    A folder or a link at `path` is removed, but never the target of a link.
     """
     for folder, _, files in os.walk(finished):
         for name in files:
             _sync(Path(folder, name))
-    if not place.is_dir() and not place.is_symlink():
-        finished.rename(place)
-    elif _exchange(place, finished):
+    if not path.is_dir() and not path.is_symlink():
+        finished.rename(path)
+    elif _exchange(path, finished):
         _remove(finished)
     else:
-        old = place.with_name(f".{place.name}.old{secrets.token_hex(6)}")
-        place.rename(old)
-        finished.rename(place)
+        old = path.with_name(f".{path.name}.old{secrets.token_hex(6)}")
+        path.rename(old)
+        finished.rename(path)
         _remove(old)
-    _sync_folder(place.parent)
+    _sync_folder(path.parent)
 
 
 def make_inner_folder(folder: Path, error: type[AnyburlError] = DataError) -> None:
-    """Make a folder inside one that anyburl writes, if it is not there; a link is refused, since it leads elsewhere."""
+    """Create a folder inside one that anyburl writes, if it is missing; a link is refused, since it leads elsewhere."""
     if folder.is_symlink():
         raise error(f"{folder} is a symbolic link, and nothing is written through one: remove it")
     try:
@@ -139,18 +135,18 @@ def make_inner_folder(folder: Path, error: type[AnyburlError] = DataError) -> No
 
 
 def _remove(path: Path) -> None:
-    """Remove a folder with what it holds, or a link without what it leads to."""
+    """Remove a folder with its contents, or a link without its target."""
     if path.is_symlink():
         path.unlink()
     else:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _bring_back(place: Path) -> None:
-    """Undo half a replacement: a process was killed when the old folder was gone and the new one not yet there."""
-    left = sorted(place.parent.glob(f".{glob.escape(place.name)}.old*"))
-    if left and not os.path.lexists(place):
-        left[-1].rename(place)
+def _undo_half_replacement(path: Path) -> None:
+    """Rename the old folder back if a process was killed before it put the new one there."""
+    left = sorted(path.parent.glob(f".{glob.escape(path.name)}.old*"))
+    if left and not os.path.lexists(path):
+        left[-1].rename(path)
 
 
 def replace_text(path: Path, text: str, error: type[AnyburlError] = DataError) -> None:
@@ -160,14 +156,14 @@ def replace_text(path: Path, text: str, error: type[AnyburlError] = DataError) -
 
 
 def put_in_place(finished: Path, path: Path) -> None:
-    """Give a finished file its name; its contents are on the disk before."""
+    """Sync a finished file and rename it."""
     _sync(finished)
     os.replace(finished, path)
     _sync_folder(path.parent)
 
 
 def put_in_free_place(finished: Path, path: Path) -> bool:
-    """Give a finished file its name, unless something else has that name already; tell whether it has it now."""
+    """Sync a finished file and rename it, unless that name is taken; return whether it was renamed."""
     _sync(finished)
     try:
         os.link(finished, path)  # unlike a renamed file, a link replaces nothing
@@ -182,9 +178,9 @@ def put_in_free_place(finished: Path, path: Path) -> bool:
 
 
 def append_line(path: Path, line: bytes, *, synced: bool = False) -> None:
-    """Append a line in one piece, so that those of two processes do not mix; one that was cut short is ended first.
+    """Append a line in one write, so that lines of two processes do not mix; an incomplete last line is ended first.
 
-    Raises OSError if the disk does not take all of it, and where the file is a link, which leads elsewhere, or a pipe.
+    Raises OSError if the line does not fit on the disk, or if the file is a link, which leads elsewhere, or a pipe.
     """
     descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, follow_link=False)
     try:
@@ -200,7 +196,7 @@ def append_line(path: Path, line: bytes, *, synced: bool = False) -> None:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what processes that were killed have left unfinished beside `path`."""
+    """Remove unfinished files and folders that killed processes left beside `path`."""
     name = re.compile(rf"\.{re.escape(path.name)}\.(part|old)(\d+|[0-9a-f]{{12}})")
     with suppress(OSError):
         for entry in os.scandir(path.parent):
@@ -222,7 +218,7 @@ def _remove_if_free(leftover: Path) -> None:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Let two folders change places in one step; tell whether the system can (Linux)."""
+    """Exchange two folders in one step; return whether the system can (Linux)."""
     try:
         renameat2 = ctypes.CDLL(None).renameat2
     except (OSError, AttributeError, TypeError):
@@ -233,7 +229,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 @contextmanager
 def _locked(unfinished: Path) -> Iterator[None]:
-    """Tell others that somebody is at work; a file is made by that. Where there are no locks, do without."""
+    """Hold the lock of a path, which creates the file; where there are no locks, do without."""
     with Lock(unfinished) as lock:
         with suppress(OSError):
             lock.take()
@@ -241,7 +237,7 @@ def _locked(unfinished: Path) -> Iterator[None]:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file is on the disk: a rename must not come before its contents."""
+    """Sync a file, since its contents must reach the disk before its new name."""
     descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         os.fsync(descriptor)
@@ -250,7 +246,7 @@ def _sync(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Wait until renames in a folder are on the disk, where the system can tell."""
+    """Sync the renames in a folder, where the system can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -260,18 +256,18 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _reason(refusal: Exception, folder: Path) -> str | None:
-    """Return why the system refused to write; None if it was something else."""
+    """Return why the system could not write; None for other exceptions."""
     if isinstance(refusal, AnyburlError):
         return None
-    if found := _of_the_system.search(str(refusal)):
-        return found[1].strip()
+    if match := _of_the_system.search(str(refusal)):
+        return match[1].strip()
     if not isinstance(refusal, OSError):
         return None
     return refusal.strerror or ("No space left on device" if _is_full(folder) else str(refusal))
 
 
 def _is_full(folder: Path) -> bool:
-    """Return whether there is next to no room: NumPy says how many bytes it wrote, but not why they are too few."""
+    """Whether the disk is full: NumPy says how many bytes it wrote, but not why they are too few."""
     try:
         return shutil.disk_usage(folder).free < 1 << 20
     except OSError:
@@ -284,7 +280,7 @@ def _beside(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class KeptKey:
-    """What a file depends on: the rules, the data, the options, and the `recipe` that made it."""
+    """The cache key of a result in a run folder: rules, data, options, and the `recipe` that made it."""
 
     rules: str
     data: str
@@ -300,14 +296,14 @@ class KeptKey:
 
 @dataclass(frozen=True)
 class StoredValues:
-    """What a file holds: plain values and arrays."""
+    """A result: plain values and arrays."""
 
     about: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
 
 
 def save_kept(folder: Path, key: KeptKey, kept: StoredValues) -> Path:
-    """Write a file into a folder of the run, which is made if need be; return the file."""
+    """Write a result into a folder of the run, which is created if missing; return the file."""
     path = folder / key.name
     make_inner_folder(folder, RunError)
     about = {"rules": key.rules, "data": key.data, "options": key.options, **kept.about}
@@ -317,7 +313,7 @@ def save_kept(folder: Path, key: KeptKey, kept: StoredValues) -> Path:
 
 
 def load_kept(folder: Path, key: KeptKey) -> StoredValues | str:
-    """Return what was kept, or why that cannot be used: "" if there is nothing."""
+    """Return a result, or the reason why it cannot be used: "" if there is none."""
     path = folder / key.name
     if not path.is_file():
         return ""
@@ -337,6 +333,6 @@ def load_kept(folder: Path, key: KeptKey) -> StoredValues | str:
 
 
 def damaged(path: Path, error: Exception) -> str:
-    """Report that a file cannot be understood, or not even read."""
+    """Return the sentence that a file is damaged or cannot be read."""
     fault = "cannot be read" if isinstance(error, OSError) else "is damaged"
     return f"{path.name} {fault} ({' '.join(str(error).split())[:100]})"

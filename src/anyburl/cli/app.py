@@ -21,9 +21,10 @@ from typer.core import TyperGroup
 
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, InvalidOptionError, OptionError, quoted
-from anyburl.base.reading import is_text
+from anyburl.base.files import is_text
 from anyburl.cli import (
     calibrate,
+    check,
     complete,
     convert,
     datasets,
@@ -147,6 +148,7 @@ MODULES = (
     tune,
     embed,
     calibrate,
+    check,
     rescore,
     diff,
     convert,

@@ -30,7 +30,7 @@ from anyburl.ranking.options import RankOptions, parse_aggregation
 if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
     from anyburl.data.names import Names
-    from anyburl.models.tuned.opinion import OtherModel
+    from anyburl.models.tuned.listing import OtherModel
     from anyburl.reasoning.opening import Front
     from anyburl.reasoning.reasoner import Reasoner
 
@@ -118,9 +118,19 @@ class RulesAndData:
             return None
         if not parse_aggregation(options.aggregation).needs_embedding:
             raise OptionError(f"--with-scores needs --aggregation hybrid, got {options.aggregation}")
-        from anyburl.models.tuned.opinion import ScoredAnswers
+        from anyburl.models.tuned.listing import ScoredAnswers
 
         return ScoredAnswers.read(self._scores, self.dataset)
+
+    def apply_reviews(self, reasoner: Reasoner) -> None:
+        """Let the verdicts of the run folder count, and say so."""
+        from anyburl.tools.review import FILE, ReviewLog
+
+        if (self.path / FILE).is_file():
+            log = ReviewLog.of_run(self.path)
+            log.apply_to(reasoner)
+            counts = log.counts()
+            self.notes.say(f"{counts['accepted']} accepted and {counts['rejected']} rejected facts count", "dim")
 
     def front(self) -> Front:
         """Return where the library's remarks go: to the notes."""

@@ -13,7 +13,7 @@ import typer
 
 from anyburl.base.checking import Options, choice, option
 from anyburl.base.errors import DataError, counted
-from anyburl.base.reading import at_home
+from anyburl.base.files import at_home
 from anyburl.cli.loading import load_data_of_rules
 from anyburl.cli.notes import PlainConsole, Slow
 from anyburl.cli.session import compile_kernels

@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from anyburl.base.errors import DataError, OptionError, counted
-from anyburl.base.reading import lines_of
+from anyburl.base.files import lines_of
 from anyburl.cli.arguments import Address, Data, Engine, Rules, Without, one_of
 from anyburl.cli.asking import AskingOptions
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
@@ -77,6 +77,7 @@ def command(
                 "options"
             )
         _check_subjects(given.get("subjects"), about, reasoner)
+        source.apply_reviews(reasoner)
         found, target.prefixes = _Found(reasoner, out), reasoner.names.prefixes
         total = len(reasoner.vocabulary.entities) if wanted.top is None or wanted.per != "relation" else None
         with target, Slow(source.notes, "finding missing facts", "found missing facts", total=total) as bar:

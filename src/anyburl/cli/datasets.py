@@ -18,7 +18,7 @@ from anyburl.cli.loading import load_data_argument
 from anyburl.cli.notes import PlainConsole, note_console, print_json, print_whole, result_console
 
 if TYPE_CHECKING:
-    from anyburl.data.entries import DatasetEntry
+    from anyburl.data.catalogue import DatasetEntry
 
 NAME = "datasets"
 EXAMPLE = "Example:  anyburl datasets get WN18RR\n\nYour own folder of data sets:  ANYBURL_DATA=~/data anyburl datasets"
@@ -74,8 +74,7 @@ def _list(*, json: bool, quiet: bool) -> None:
 
 def _entries() -> list[DatasetEntry]:
     """Return the data sets that have an entry, then the other ones in $ANYBURL_DATA."""
-    from anyburl.data.catalogue import data_home, has_train, plain_name, registry
-    from anyburl.data.entries import DatasetEntry
+    from anyburl.data.catalogue import DatasetEntry, data_home, has_train, plain_name, registry
 
     entries = list(registry().values())
     known, home = {plain_name(entry.name) for entry in entries}, data_home()

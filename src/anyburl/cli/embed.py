@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from anyburl.base.errors import OptionError
-from anyburl.base.reading import at_home
+from anyburl.base.files import at_home
 from anyburl.cli.arguments import Json, Quiet, complete_data
 from anyburl.cli.events import tell
 from anyburl.cli.loading import load_data_argument, recorded_data
@@ -19,7 +19,7 @@ from anyburl.models.embedding.options import EmbedOptions
 
 if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
-    from anyburl.models.embedding.training import Epoch
+    from anyburl.models.embedding.model import Epoch
 
 NAME = "embed"
 EXAMPLE = "Example:  anyburl embed --out runs/geo, then anyburl evaluate runs/geo --aggregation hybrid"
@@ -68,7 +68,7 @@ def _dataset(data: str | None, out: Path, notes: PlainConsole) -> Dataset:
 
 
 def _train(dataset: Dataset, out: Path, options: EmbedOptions, resume: bool, notes: PlainConsole) -> dict[str, Any]:
-    from anyburl.models.embedding.training import train_embedding
+    from anyburl.models.embedding.model import train_embedding
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError, counted
-from anyburl.base.reading import at_home
+from anyburl.base.files import at_home
 from anyburl.cli.arguments import Address, Data, Engine, Rules, flag_of
 from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console

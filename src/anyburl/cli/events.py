@@ -31,8 +31,8 @@ import typer
 
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, OptionError
+from anyburl.base.files import at_home
 from anyburl.base.machine import memory_left
-from anyburl.base.reading import at_home
 from anyburl.cli.arguments import with_parameters
 from anyburl.cli.early import NO_MEMORY, lacks_memory
 

@@ -9,7 +9,7 @@ import typer
 
 from anyburl.base.checking import OBJECT_IDENTITY
 from anyburl.base.errors import OptionError, counted
-from anyburl.base.reading import at_home
+from anyburl.base.files import at_home
 from anyburl.cli.arguments import (
     At,
     Data,

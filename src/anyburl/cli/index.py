@@ -10,7 +10,7 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from anyburl.base.errors import counted
-from anyburl.base.reading import at_home
+from anyburl.base.files import at_home
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads, complete_data
 from anyburl.cli.events import tell_progress
 from anyburl.cli.loading import download_data_argument, remark_left_out, unlock

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anyburl.base.errors import InvalidOptionError, MissingExtraError, OptionError, counted
-from anyburl.base.reading import at_home
+from anyburl.base.files import at_home
 from anyburl.cli.arguments import Data, Rules, Without
 from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import print_json
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 NAME = "serve"
 EXAMPLE = "Example:  anyburl serve runs/geo --port 8080"
 INTERRUPTED = 130
+KERNELS = ("kernel.find_facts", "kernel.find_walks", "kernel_search.near_blocks")  # compiled last, of each page
 
 Reviews = Annotated[
     Path | None,
@@ -87,7 +88,7 @@ def _compile(source: RulesAndData) -> None:
     """Compile the kernels of all pages, if this machine has not yet."""
     from anyburl.base.jit import is_compiled
 
-    if not all(map(is_compiled, ("kernel.find_facts", "kernel.find_walks", "kernel_match.near_blocks"))):
+    if not all(map(is_compiled, KERNELS)):
         from anyburl.web.explorer import warm_up_explorer
 
         n_relations = source.dataset.vocabulary.n_relations

@@ -1,9 +1,4 @@
-"""Data sets: train, valid and test over one vocabulary.
-
-Splits a graph into train, valid and test.
-
-The types of entities, as a relation such as rdf:type states them, and the classes above these.
-"""
+"""`Dataset`: train, valid and test over one vocabulary; how to load, split and type it."""
 
 from __future__ import annotations
 
@@ -21,7 +16,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError, InvalidOptionError, quoted
 from anyburl.base.machine import check_not_forked
-from anyburl.data.entries import SPLITS as SPLITS
+from anyburl.data.files import SPLITS as SPLITS
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, is_rdflib, label_frame, write_rdflib
 from anyburl.data.names import Names
 from anyburl.data.options import Gathered, ReadOptions
@@ -48,11 +43,10 @@ def split_table(table: TripleTable, shares: Sequence[float], seed: int) -> list[
 
 
 def split_rows(triples: Ids, order: NDArray[np.int64], shares: Sequence[float]) -> NDArray[np.int8]:
-    """Return where each triple belongs: 0 is train, 1 valid, 2 test.
+    """Return the split of each triple: 0 for train, 1 for valid, 2 for test.
 
     The first triple in `order` of every entity and every relation stays in train, so that none is only in valid or
-    test. The others are taken for test and then for valid in that order; where they do not suffice, test and valid get
-    their parts of them.
+    test. The others go to test and then to valid in that order; where they do not suffice, in proportion.
     """
     parts = np.zeros(len(triples), np.int8)
     is_first = np.zeros(len(triples), np.bool_)
@@ -60,20 +54,20 @@ def split_rows(triples: Ids, order: NDArray[np.int64], shares: Sequence[float]) 
     is_first[_first_rows(drawn[:, [0, 2]].ravel()) // 2] = True
     is_first[_first_rows(drawn[:, 1])] = True
     free = order[~is_first]
-    n_valid, n_test = wanted_sizes(len(triples), len(free), shares)
+    n_valid, n_test = split_sizes(len(triples), len(free), shares)
     parts[free[:n_test]] = 2
     parts[free[n_test : n_test + n_valid]] = 1
     return parts
 
 
 def _first_rows(ids: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return where each id occurs first."""
+    """Return the positions where ids occur first."""
     first = np.full(int(ids.max(initial=-1)) + 1, -1, np.int64)
-    first[ids[::-1]] = np.arange(len(ids))[::-1]  # of several, the last that is written stays
+    first[ids[::-1]] = np.arange(len(ids))[::-1]  # of several writes to one id, the last counts
     return first[first >= 0]
 
 
-def wanted_sizes(n_triples: int, n_free: int, shares: Sequence[float]) -> tuple[int, int]:
+def split_sizes(n_triples: int, n_free: int, shares: Sequence[float]) -> tuple[int, int]:
     """Return how many triples valid and test get, if `n_free` may leave train."""
     n_valid, n_test = (round(n_triples * share) for share in shares[1:])
     if n_valid + n_test <= n_free:
@@ -201,11 +195,11 @@ def load_recorded(data: Mapping[str, Any]) -> Dataset:
 
 
 def _from_rdflib(graph: Any, options: ReadOptions, progress: Read) -> Dataset:
-    """Read a graph of RDFLib as the file that it would be, with its prefixes."""
+    """Write a graph of RDFLib to a temporary file and read that, with the prefixes of the graph."""
     with TemporaryDirectory() as folder:
-        found = _located(write_rdflib(graph, Path(folder)), options, progress)
+        dataset = _located(write_rdflib(graph, Path(folder)), options, progress)
     prefixes = {prefix: str(iri) for prefix, iri in graph.namespaces()}
-    return replace(found, source=None, names=Names(found.names, {**prefixes, **found.names.prefixes}))
+    return replace(dataset, source=None, names=Names(dataset.names, {**prefixes, **dataset.names.prefixes}))
 
 
 def _train_only(train: TripleTable) -> Dataset:
@@ -231,9 +225,16 @@ def _located(data: str | os.PathLike[str], options: ReadOptions, progress: Read)
                 names=stored.names,
                 left_out=stored.card.left_out,
             )
-        gathered = Gathered()
-        watched = _Watched(progress)
-        tables = tables_of([watched(source.batches(split, options, gathered)) for split in SPLITS])
+        gathered, n_read = Gathered(), 0
+
+        def reported(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+            nonlocal n_read
+            for batch in batches:
+                n_read += batch.height
+                progress(n_read)
+                yield batch
+
+        tables = tables_of([reported(source.batches(split, options, gathered)) for split in SPLITS])
     train, valid, test = _split(tables, options)
     names = Names(gathered.names, {**gathered.prefixes, **options.prefixes})
     return Dataset(
@@ -245,30 +246,13 @@ def _split(tables: list[TripleTable], options: ReadOptions) -> list[TripleTable]
     return split_table(tables[0], options.split, options.split_seed) if options.split else tables
 
 
-class _Watched:
-    """Tells how many triples have been read, while batches go by."""
-
-    def __init__(self, progress: Read) -> None:
-        self._progress, self._n_read = progress, 0
-
-    def __call__(self, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        for batch in batches:
-            self._n_read += batch.height
-            self._progress(self._n_read)
-            yield batch
-
-
 def _labels(split: str, triples: TripleTable | TriplesLike | None, options: ReadOptions) -> pl.DataFrame:
     if triples is None:
-        return _no_triples()
+        return pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
     try:
         return triples.to_polars() if isinstance(triples, TripleTable) else label_frame(triples, options.columns)
     except DataError as error:
         raise DataError(f"{split}: {error}") from error
-
-
-def _no_triples() -> pl.DataFrame:
-    return pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
 
 
 HIERARCHIES = {RDF_TYPE: SUBCLASS, f"{WELL_KNOWN['wdt']}P31": f"{WELL_KNOWN['wdt']}P279"}
@@ -283,15 +267,15 @@ def default_types(dataset: Dataset) -> str | None:
 def stated_types(dataset: Dataset, relation: int) -> pl.DataFrame:
     """Return the types that train states by a relation: columns entity and type, distinct."""
     train = dataset.train.triples
-    found = train[train[:, 1] == relation]
-    return pl.DataFrame({"entity": found[:, 0], "type": found[:, 2]})
+    stated = train[train[:, 1] == relation]
+    return pl.DataFrame({"entity": stated[:, 0], "type": stated[:, 2]})
 
 
 def all_types(dataset: Dataset, relation: int) -> pl.DataFrame:
-    """Return the types that train states by a relation, and the classes above them, if there is a relation for these.
+    """Return the types that train states by a relation, and their superclasses, if there is a relation for these.
 
-    A class above the stated ones says where an entity may stand; it does not say what stands at a place, for the
-    highest class stands everywhere.
+    Superclasses tell where an entity may occur, but not what occurs at one end of a relation: the highest class does
+    everywhere.
     """
     vocabulary, known = dataset.vocabulary, stated_types(dataset, relation)
     ordering = HIERARCHIES.get(vocabulary.relation_label(relation))

@@ -1,7 +1,4 @@
-"""Triple files: three labels per line, separated by tabs or spaces.
-
-Parquet files with three columns of labels.
-"""
+"""Reads and writes files of triples; each format has a module in `data/formats`."""
 
 from __future__ import annotations
 
@@ -14,20 +11,31 @@ from typing import Literal
 import polars as pl
 
 from anyburl.base.errors import DataError
+from anyburl.base.files import first_bytes
 from anyburl.base.polars_unstable import UNREADABLE, frame_batches
-from anyburl.base.reading import first_bytes
 from anyburl.base.sealed import scan_parquet, seal
 from anyburl.base.writing import replacing
-from anyburl.data.formats.delimited import BLOCK, GZIP, ZSTD, LineParser, is_csv, read_blocks, read_delimited
+from anyburl.data.formats.delimited import (
+    BLOCK,
+    CSV_SUFFIXES,
+    GZIP,
+    ZSTD,
+    LineParser,
+    is_csv,
+    read_blocks,
+    read_delimited,
+)
 from anyburl.data.formats.dumps import read_dump
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, label_frame
-from anyburl.data.formats.kgx import is_kgx, read_kgx
-from anyburl.data.formats.rdf import is_rdf, rdf_lines
-from anyburl.data.formats.rdf_reader import read_rdf
+from anyburl.data.formats.layouts import is_kgx, read_kgx
+from anyburl.data.formats.rdf import RDF_SUFFIXES, is_rdf, rdf_lines, read_rdf
 from anyburl.data.options import Gathered, ReadOptions, choose_columns
 from anyburl.data.table import TripleTable
 
 PARQUET = ".parquet"
+TEXT_SUFFIXES = tuple(kind + packed for kind in (".txt", ".tsv") for packed in ("", ".gz", ".zst"))
+SUFFIXES = (*TEXT_SUFFIXES, *CSV_SUFFIXES, PARQUET, *RDF_SUFFIXES)
+SPLITS = ("train", "valid", "test")
 
 
 def is_parquet(path: Path) -> bool:
@@ -41,7 +49,7 @@ def read_parquet(path: Path, options: ReadOptions, rows: int) -> Iterator[pl.Dat
     try:
         table = scan_parquet(path)
         names = table.collect_schema().names()
-        chosen = table.select(names[place] for place in choose_columns(names, options.columns, path))
+        chosen = table.select(names[i] for i in choose_columns(names, options.columns, path))
         for batch in frame_batches(chosen, rows):
             if batch.height:
                 yield _labels(batch, path, n_read)
@@ -83,21 +91,16 @@ def read_batches(
     gathered: Gathered | None = None,
     size: int = BLOCK,
 ) -> Iterator[pl.DataFrame]:
-    """Yield what `read_triples` returns in pieces of about `size` bytes of text: no more is in memory at a time.
-
-    What a file holds besides triples goes to `gathered`.
-    """
+    """Yield what `read_triples` returns in pieces of about `size` bytes of text; names and counts go to `gathered`."""
     path = Path(path)
     start = first_bytes(path, "triples", DataError)
     options, gathered = options or ReadOptions(), gathered or Gathered()
     if options.dump is not None:
         yield from read_dump(path, start, size, options, gathered)
         return
-    if is_rdf(path):
-        yield from read_rdf(path, max(1, size // 64), options, gathered)
-        return
-    if is_parquet(path):
-        yield from read_parquet(path, options, max(1, size // 64))
+    if is_rdf(path) or is_parquet(path):
+        rows = max(1, size // 64)
+        yield from read_rdf(path, rows, options, gathered) if is_rdf(path) else read_parquet(path, options, rows)
         return
     if path.suffix.lower() in PICKLED:
         raise DataError(
@@ -127,9 +130,9 @@ def _read_lines(path: Path, start: bytes, size: int) -> Iterator[pl.DataFrame]:
 
 
 def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[str]) -> None:
-    """Write labels as the path says: .parquet; .csv with a header and quotes; RDF (.nt, .ttl, .nq, .trig); else tabs.
+    """Write labels by the suffix: .parquet; .csv with a header and quotes; RDF (.nt, .ttl, .nq, .trig); else tabs.
 
-    Text may have .gz or .zst. Labels that are no terms of RDF become IRIs, and reading makes them labels again.
+    Text may have .gz or .zst. In RDF, labels that are no terms become IRIs, which reading turns back into labels.
     """
     path = Path(path)
     frame = triples.to_polars() if isinstance(triples, TripleTable) else label_frame(triples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from typing import Any
 import polars as pl
 
 from anyburl.base.errors import DataError, UnknownLabelError
+from anyburl.base.files import check_regular
 from anyburl.base.polars_unstable import numbered_lines
-from anyburl.base.reading import check_regular
 from anyburl.data.formats.rdf import is_rdf, read_labels
 from anyburl.data.terms import RDF_TYPE, Prefixes
 from anyburl.data.vocabulary import MOST_COMPARED, Vocabulary
@@ -24,10 +24,7 @@ MOST_SHOWN = 10
 
 
 class Names(Mapping[str, str]):
-    """Names by label; what `get` returns for a label without a name is the label itself, shortened if it is an IRI.
-
-    `prefixes` shorten IRIs, besides the well-known ones.
-    """
+    """Names by label; `prefixes` shorten IRIs without a name, besides the well-known prefixes."""
 
     def __init__(self, names: Mapping[str, str] | None = None, prefixes: Mapping[str, str] | None = None) -> None:
         self._names = dict(names or {})
@@ -38,7 +35,7 @@ class Names(Mapping[str, str]):
         return self._names[label]
 
     def get(self, label: str, default: Any = None) -> Any:
-        """Return the name of a label or, if it has none, `default`, by default the label, shortened if it is an IRI."""
+        """Return the name of a label or, without one, `default`, or else the label, shortened if it is an IRI."""
         name = self._names.get(label, default)
         return self._shortening.shorten(label) if name is None else name
 
@@ -48,41 +45,40 @@ class Names(Mapping[str, str]):
         return labels.replace_strict(known, [self.get(label) for label in known], return_dtype=pl.String)
 
     def label_of(self, text: str, known: pl.Series, kind: str) -> str:
-        """Return the label that someone means: `text` itself if it is among the `known` ones, the IRI that it stands
-        for with a prefix or in <>, or the label of that name.
+        """Return the `known` label given by label, by prefixed or bracketed IRI, or by name in any case; else `text`.
 
-        A name, in upper or lower case, that several labels have is refused with the list of them.
+        A name of several labels raises an error that lists them.
         """
         for label in (text, self._shortening.expand(text), RDF_TYPE if text == "a" else text):
             if _contains(known, label):
                 return label
-        found = [label for label in self._by_name.get(text.casefold(), ()) if _contains(known, label)]
-        exact = [label for label in found if self._names[label] == text]
-        meant = exact if len(exact) == 1 else found
-        if len(meant) > 1:
-            shown = ", ".join(sorted(meant)[:MOST_SHOWN]) + (", ..." if len(meant) > MOST_SHOWN else "")
+        labels = [label for label in self._by_name.get(text.casefold(), ()) if _contains(known, label)]
+        exact = [label for label in labels if self._names[label] == text]
+        labels = exact if len(exact) == 1 else labels
+        if len(labels) > 1:
+            shown = ", ".join(sorted(labels)[:MOST_SHOWN]) + (", ..." if len(labels) > MOST_SHOWN else "")
             raise DataError(f"the {kind} {text!r} is ambiguous; it could be {shown}")
-        return meant[0] if meant else text
+        return labels[0] if labels else text
 
     def entity_id(self, text: str, vocabulary: Vocabulary) -> int:
-        """Return the id of the entity that someone means; if there is none, the error suggests names like it."""
-        label = self.label_of(_text(text, "entity"), vocabulary.entities, "entity")
-        try:
-            return vocabulary.entity_id(label)
-        except UnknownLabelError as error:
-            raise self._unknown(error, "entity", text, vocabulary.entities) from error
+        """Return the id of an entity given by label or name; if it is unknown, the error suggests similar names."""
+        return self._id("entity", text, vocabulary.entities, vocabulary.entity_id)
 
     def relation_id(self, text: str, vocabulary: Vocabulary) -> int:
-        """Return the id of the relation that someone means; if there is none, the error suggests names like it."""
-        label = self.label_of(_text(text, "relation"), vocabulary.relations, "relation")
-        try:
-            return vocabulary.relation_id(label)
-        except UnknownLabelError as error:
-            raise self._unknown(error, "relation", text, vocabulary.relations) from error
+        """Return the id of a relation given by label or name; if it is unknown, the error suggests similar names."""
+        return self._id("relation", text, vocabulary.relations, vocabulary.relation_id)
 
-    def _unknown(self, error: UnknownLabelError, kind: str, text: str, known: pl.Series) -> UnknownLabelError:
-        if error.suggestions or not self:
-            return error
+    def _id(self, kind: str, text: str, known: pl.Series, id_of: Callable[[str], int]) -> int:
+        if not isinstance(text, str):
+            raise DataError(f"expected the label of one {kind}, got {text!r}")
+        try:
+            return id_of(self.label_of(text, known, kind))
+        except UnknownLabelError as error:
+            if error.suggestions or not self:
+                raise
+            raise self._unknown(kind, text, known) from error
+
+    def _unknown(self, kind: str, text: str, known: pl.Series) -> UnknownLabelError:
         shown = self.series(known.head(MOST_COMPARED)).to_list()
         beside = [name for name in self._names.values() if name.startswith(text[:1])] if len(known) > len(shown) else []
         near = difflib.get_close_matches(text, [*shown, *beside[:MOST_COMPARED]], n=3, cutoff=0.6)
@@ -90,10 +86,10 @@ class Names(Mapping[str, str]):
 
     @cached_property
     def _by_name(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        labels: dict[str, list[str]] = {}
         for label, name in self._names.items():
-            found.setdefault(name.casefold(), []).append(label)
-        return found
+            labels.setdefault(name.casefold(), []).append(label)
+        return labels
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -107,10 +103,10 @@ class Names(Mapping[str, str]):
 
     def among(self, *labels: pl.Series) -> Names:
         """Return the names of some labels only; the prefixes stay."""
-        wanted = pl.concat([pl.Series(series, dtype=pl.String) for series in labels])
+        chosen = pl.concat([pl.Series(series, dtype=pl.String) for series in labels])
         named = pl.Series(list(self._names), dtype=pl.String)
-        found = named.filter(named.is_in(wanted.implode())).to_list()
-        return Names({label: self._names[label] for label in found}, self.prefixes)
+        kept = named.filter(named.is_in(chosen.implode())).to_list()
+        return Names({label: self._names[label] for label in kept}, self.prefixes)
 
     def __repr__(self) -> str:
         return f"Names({len(self)} names)"
@@ -130,8 +126,8 @@ def read_names(path: str | os.PathLike[str]) -> Names:
     path = Path(path)
     check_regular(path, "labels and names", DataError)
     if is_rdf(path):
-        found = read_labels(path)
-        return Names(found.names, found.prefixes)
+        gathered = read_labels(path)
+        return Names(gathered.names, gathered.prefixes)
     fields = _lines(path).filter(pl.col("line").str.strip_chars() != "")
     split = fields.with_columns(pl.col("line").str.split("\t").alias("fields"))
     wrong = split.filter((pl.col("fields").list.len() < 2) | (pl.col("fields").list.first() == ""))
@@ -155,9 +151,3 @@ def _lines(path: Path) -> pl.DataFrame:
     text = pl.col("line").str.strip_suffix("\r")
     first = pl.col("number") == 1
     return lines.with_columns(pl.when(first).then(text.str.strip_prefix(BYTE_ORDER_MARK)).otherwise(text).alias("line"))
-
-
-def _text(text: object, kind: str) -> str:
-    if not isinstance(text, str):
-        raise DataError(f"expected the label of one {kind}, got {text!r}")
-    return text

@@ -1,7 +1,4 @@
-"""Finds DATA: the files or the index behind a name or a path.
-
-Reads whatever an address refers to, as labels.
-"""
+"""Finds DATA: the files, the index or the address behind a name or a path, and reads its labels."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from typing import NoReturn
 import polars as pl
 
 from anyburl.base.errors import DataError, UnknownDataError
-from anyburl.base.reading import at_home
+from anyburl.base.files import at_home
 from anyburl.data.catalogue import (
     Progress,
     data_home,
@@ -26,29 +23,20 @@ from anyburl.data.catalogue import (
     find_entry,
     find_folder,
     is_index,
-    names_like,
     quiet,
+    similar_names,
 )
-from anyburl.data.entries import SPLITS, SUFFIXES
-from anyburl.data.files import read_batches
-from anyburl.data.formats.kgx import find_edges
-from anyburl.data.formats.ogb import is_ogb, read_ogb
+from anyburl.data.files import SPLITS, SUFFIXES, read_batches
+from anyburl.data.formats.layouts import find_edges, is_ogb, read_ogb
 from anyburl.data.options import Gathered, ReadOptions
 from anyburl.data.remote.addresses import ENDPOINT, Address, find_address, shown_argument
 from anyburl.data.remote.database import connected, read_database
 from anyburl.data.remote.endpoint import read_endpoint
-from anyburl.data.remote.protocol import send
-
-
-def read_remote(address: Address, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
-    """Yield the triples behind an address as labels, a piece at a time; what else is found goes to `gathered`."""
-    if address.kind == ENDPOINT:
-        return read_endpoint(address, options, gathered)
-    return read_database(address, options)
+from anyburl.data.remote.http import send
 
 
 def check_access(address: Address, timeout: float, *, writing: bool = False) -> None:
-    """Refuse what a server refuses; `UnauthorizedError` if it asks for credentials. Nothing is changed."""
+    """Raise an error if a server refuses access, `UnauthorizedError` if it asks for credentials; change nothing."""
     if address.kind == ENDPOINT:
         field, text = ("update", "INSERT DATA {}") if writing else ("query", "ASK {}")
         send(address, field, text, timeout=timeout, read=lambda answer: None)
@@ -60,15 +48,13 @@ def check_access(address: Address, timeout: float, *, writing: bool = False) -> 
 FOLDER_HOLDS = (
     "a folder contains train and, optionally, valid and test, each .txt, .tsv or .csv, also .gz or .zst, or .parquet"
 )
-RUN = "options.json"  # what tells the folder of a run, which holds train.parquet
+RUN = "options.json"  # marks the folder of a run, which also has a train.parquet
 
 
 @dataclass(frozen=True)
 class DataLocation:
-    """Where a data set is: a file of each split (None for a split without triples), or the folder of an index.
-
-    The file of train may be a folder of OGB. Or an `address`: a database or an endpoint, all of which is train. Its
-    file, if it is in one, is listed as well.
+    """Where a data set is: a file of each split (None for a split without triples; train may be a folder of OGB), the
+    folder of an index, or the `address` of a database or endpoint, all of which is train.
     """
 
     name: str
@@ -78,34 +64,36 @@ class DataLocation:
     address: Address | None = None
 
     def batches(self, split: str, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
-        """Yield the labels of a split, a piece at a time; what is found besides them goes to `gathered`."""
-        if self.address is not None:
-            return read_remote(self.address, options, gathered) if split == "train" else iter(())
+        """Yield the labels of a split, a piece at a time; names, prefixes and counts go to `gathered`."""
+        if self.address is not None and split == "train":
+            if self.address.kind == ENDPOINT:
+                return read_endpoint(self.address, options, gathered)
+            return read_database(self.address, options)
         file = self.files.get(split)
         if file is None:
             return iter(())
         return read_ogb(file, gathered) if is_ogb(file) else read_batches(file, options, gathered)
 
     def check_split(self, options: ReadOptions) -> None:
-        """Refuse to divide what is divided already."""
+        """Raise an error if `options` split data that has splits already."""
         if options.split is None:
             return
         if self.index is not None:
             raise DataError(f"{self.source} is an index, which has its splits: pass --split to `anyburl index`")
-        found = [file.name for split in ("valid", "test") if (file := self.files.get(split))]
-        if found:
-            raise DataError(f"{self.source} already has splits ({', '.join(found)}): drop --split")
+        splits = [file.name for split in ("valid", "test") if (file := self.files.get(split))]
+        if splits:
+            raise DataError(f"{self.source} already has splits ({', '.join(splits)}): drop --split")
 
 
 def fetch_dataset(data: str | os.PathLike[str], progress: Progress = quiet) -> None:
-    """Download what `load_dataset` would download, so that nothing of it is left to do."""
+    """Download what `load_dataset` would download."""
     with located(data, progress):
         pass
 
 
 @contextmanager
 def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterator[DataLocation]:
-    """Find a data set, as `load_dataset` does; its files are there as long as the context lasts."""
+    """Find a data set as `load_dataset` does; its files exist as long as the context lasts."""
     built_in = _built_in()
     if isinstance(data, str) and data in built_in:
         with resources.as_file(built_in[data]) as folder:
@@ -121,7 +109,7 @@ def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterato
     home = data_home()
     if not path.exists() and home and (home / path).exists():
         path = home / path
-    if not path.exists() and path.parent in (Path(), download_folder()):  # a run remembers where its data was kept
+    if not path.exists() and path.parent in (Path(), download_folder()):  # where a run had its data
         path = find_dataset(path.name, progress) or path
     if not path.exists():
         _refuse_missing(os.fspath(data))
@@ -132,7 +120,7 @@ def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterato
 
 
 def find_dataset(name: str, progress: Progress = quiet) -> Path | None:
-    """Return the folder of a data set that is known by name, downloaded if need be; None if nothing has that name."""
+    """Return the folder of a data set by name, downloaded if necessary; None if nothing has that name."""
     entry = find_entry(name)
     if entry and entry.files:
         return find_folder(name, downloaded=False) or download(entry, progress)
@@ -159,23 +147,23 @@ def _built_in() -> dict[str, Traversable]:
 def _in_folder(folder: Path, name: str, source: str) -> DataLocation:
     if (folder / RUN).is_file():
         raise DataError(f"{folder} is a run folder, which contains rules: pass the data they were learned from")
-    found = sorted(entry.name for entry in folder.iterdir())
-    files = {split: _split_file(folder, split, found) for split in SPLITS}
+    names = sorted(entry.name for entry in folder.iterdir())
+    files = {split: _split_file(folder, split, names) for split in SPLITS}
     if files["train"] is None and is_index(folder):
         return DataLocation(name, source, {}, folder)
     if files["train"] is None:
         files["train"] = folder if is_ogb(folder) else find_edges(folder)
     if files["train"] is None:
-        listed = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "") if found else "an empty folder"
+        listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "") if names else "an empty folder"
         raise DataError(f"{folder}: no train file, got {listed}; {FOLDER_HOLDS}")
     return DataLocation(name, source, files)
 
 
 def _split_file(folder: Path, split: str, names: Sequence[str]) -> Path | None:
-    found = [split + suffix for suffix in SUFFIXES if split + suffix in names]
-    if len(found) > 1:
-        raise DataError(f"{folder}: expected one {split} file, got {' and '.join(found)}; keep one of them")
-    return folder / found[0] if found else None
+    files = [split + suffix for suffix in SUFFIXES if split + suffix in names]
+    if len(files) > 1:
+        raise DataError(f"{folder}: expected one {split} file, got {' and '.join(files)}; keep one of them")
+    return folder / files[0] if files else None
 
 
 def _stem(path: Path) -> str:
@@ -189,8 +177,8 @@ def _stem(path: Path) -> str:
 def _refuse_missing(data: str) -> NoReturn:
     home = data_home()
     also = f" (nor is it in ANYBURL_DATA, {home})" if home else ""
-    like = names_like(data)
+    similar = similar_names(data)
     known = f": `anyburl datasets` lists the names that are known; {FOLDER_HOLDS}"
-    hint = f"; did you mean {' or '.join(like)}?" if like else known
+    hint = f"; did you mean {' or '.join(similar)}?" if similar else known
     shown = shown_argument(data)
-    raise UnknownDataError(f"no data set, folder or file {shown!r}{also}{hint}", like)
+    raise UnknownDataError(f"no data set, folder or file {shown!r}{also}{hint}", similar)

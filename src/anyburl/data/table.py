@@ -1,9 +1,4 @@
-"""A table of triples: integers, and the vocabulary that gives them meaning.
-
-Turns labels into ids, batch by batch: besides the distinct labels, only one batch is in memory.
-
-The fingerprint that identifies a data set.
-"""
+"""`TripleTable`: triples as integers over a vocabulary, made from labels batch by batch; and their fingerprint."""
 
 from __future__ import annotations
 
@@ -25,7 +20,7 @@ Codes = NDArray[np.uint32]
 
 
 class LabelCoder:
-    """Gives every label a code, in the order of their coming, and in the end the ids that belong to the codes.
+    """Gives labels codes in order of appearance, batch by batch and, at the end, the ids that belong to the codes.
 
     Polars' categories collect the labels and encode them in one pass; only the distinct ones are then sorted.
     """
@@ -42,19 +37,16 @@ class LabelCoder:
         return [coded[name].to_physical().to_numpy() for name in COLUMNS]
 
     def finish(self) -> tuple[Vocabulary, list[NDArray[np.int32]]]:
-        """Return all labels and, for each of the three columns, the array that turns a code into an id.
-
-        The coder is empty then: what it holds besides the labels is no longer needed.
-        """
-        found = [self._types[name].categories.to_series() for name in ("subject", "relation")]
+        """Return all labels and the arrays that turn codes of the three columns into ids; empty the coder."""
+        labels = [self._types[name].categories.to_series() for name in ("subject", "relation")]
         self._kept.clear()
-        entities, entity_ids = _sorted_labels(found[0], "entity")
-        relations, relation_ids = _sorted_labels(found[1], "relation")
+        entities, entity_ids = _sorted_labels(labels[0], "entity")
+        relations, relation_ids = _sorted_labels(labels[1], "relation")
         return Vocabulary(entities, relations), [entity_ids, relation_ids, entity_ids]
 
 
 def _sorted_labels(labels: pl.Series, kind: str) -> tuple[pl.Series, NDArray[np.int32]]:
-    """Return labels in order, and the place of each among them."""
+    """Return labels in order, and the position of each among them."""
     order = labels.arg_sort()
     ids = np.empty(len(labels), np.int32)
     ids[order.to_numpy()] = np.arange(len(labels), dtype=np.int32)
@@ -68,10 +60,9 @@ Ids = NDArray[np.int32]
 class TripleTable:
     """Distinct triples, sorted by their ids.
 
-    `triples` has the columns subject, relation and object, and is read-only; `n_duplicates` says how many
-    repetitions were dropped. A triple with the same subject and object stays as it is. Made by the class
-    methods; the constructor takes ids that are sorted and distinct already, and checks them. `folder` is where the
-    table's index is, if it was opened from one.
+    `triples` has the columns subject, relation and object, and is read-only; `n_duplicates` repetitions were dropped;
+    `folder` is that of the table's index, if it was opened from one. Use the class methods: the constructor requires
+    ids that are sorted and distinct, and checks them.
     """
 
     vocabulary: Vocabulary
@@ -137,11 +128,9 @@ class TripleTable:
     def checked_before(
         cls, vocabulary: Vocabulary, triples: Ids, n_duplicates: int = 0, folder: Path | None = None
     ) -> TripleTable:
-        """Make a table of triples that are known to be in range, in order and nobody else's: they are not read."""
+        """Make a table without checks, of triples that are known to be in range, in order and not shared."""
         made = cls.__new__(cls)
-        made.__setstate__(
-            {"vocabulary": vocabulary, "triples": triples, "n_duplicates": n_duplicates, "folder": folder}
-        )
+        made.__setstate__(dict(vocabulary=vocabulary, triples=triples, n_duplicates=n_duplicates, folder=folder))
         return made
 
     def __post_init__(self) -> None:
@@ -153,7 +142,7 @@ class TripleTable:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.triples.setflags(write=False)  # an array forgets it when it is copied to another process
+        self.triples.setflags(write=False)  # the flag is lost when an array is pickled
 
     def __len__(self) -> int:
         return len(self.triples)
@@ -167,7 +156,7 @@ class TripleTable:
 
 
 def can_change(array: NDArray[Any]) -> bool:
-    """Whether an array, or one that it is a view of, can be written to: pandas gives read-only views of its columns."""
+    """Whether an array can be written to, be it through the array that it is a view of, as columns of pandas are."""
     owner: object = array
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable:
@@ -191,7 +180,7 @@ def tables_of(frames: Sequence[Iterable[pl.DataFrame]]) -> list[TripleTable]:
 
 
 def _checked_ids(ids: ArrayLike, vocabulary: Vocabulary) -> Ids:
-    """Return ids as an (n, 3) array; what is none, or not in the vocabulary, is refused: kernels do not look."""
+    """Return ids as an (n, 3) array; raise an error for ids out of range, which kernels do not check."""
     check_vocabulary(vocabulary)
     array = np.asarray(ids)
     if not array.size:
@@ -227,7 +216,7 @@ def sorted_unique(columns: Sequence[Ids], n_entities: int, n_relations: int) -> 
 
 
 def fits_one_number(n_entities: int, n_relations: int) -> bool:
-    """Return whether a triple can be packed into 64 bits: one number sorts several times as fast as three."""
+    """Whether a triple can be packed into 64 bits: one number sorts several times as fast as three."""
     return n_entities * n_relations * n_entities < 2**63
 
 

@@ -1,9 +1,6 @@
-"""Labels as terms of RDF, as they stand in N-Triples, Turtle and SPARQL, and back.
+"""Labels as terms of RDF, as N-Triples, Turtle and SPARQL write them, and back; prefixes of IRIs.
 
-IRIs, blank nodes and literals are labels as `data/formats/rdf_reader.py` reads them; any other label becomes an IRI of
-our own, which is that label again when it is read.
-
-Prefixes of IRIs: `wdt:P530` for people, the IRI itself in files.
+A label that is no IRI, blank node or literal becomes an IRI below `OWN`, and is that label again when it is read.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
 
 OWN = "urn:anyburl:"
-"""How the IRIs of labels start that are none. In what follows, a label has its colons escaped, our vocabulary not."""
+"""The start of IRIs made of labels that are none; such a label has its colons escaped, our own vocabulary has not."""
 
 _FORBIDDEN = r"\x00-\x20\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U000e0000-\U0010ffff<>\"{}|^`\\%\[\]#"
 _HOST_CHARACTER = rf"(?:[^{_FORBIDDEN}/?:@]|%[0-9A-Fa-f]{{2}})"
@@ -48,7 +45,7 @@ def is_blank_node(label: str) -> bool:
 
 
 def rdf_term(label: str, *, is_object: bool, is_relation: bool = False, base: str = OWN) -> str:
-    """Return a label as a term that may stand at its place in a statement.
+    """Return a label as a term of a statement.
 
     Literals are objects only, blank nodes are no relations, and what is no term becomes an IRI below `base`.
     """
@@ -59,12 +56,12 @@ def rdf_term(label: str, *, is_object: bool, is_relation: bool = False, base: st
 
 
 def literal_text(escaped: str) -> str:
-    """Return the text of a literal that stands between quotes with its escapes."""
-    return _ONE_ESCAPE.sub(lambda found: _NAMED_ESCAPES.get(found[1]) or _character(found[1]), escaped)
+    """Return the text of a literal without its escapes."""
+    return _ONE_ESCAPE.sub(lambda match: _NAMED_ESCAPES.get(match[1]) or _character(match[1]), escaped)
 
 
 def _character(escape: str) -> str:
-    """Return the character of an escape; what is no character is the one that stands for such."""
+    """Return the character of an escape, U+FFFD for an invalid one."""
     if len(escape) == 1:
         return escape
     code = int(escape[1:], 16)
@@ -81,9 +78,9 @@ def own_label(iri: str) -> str:
 
 
 def own_labels(iris: pl.Series) -> pl.Series:
-    """Return what `own_label` makes of many IRIs."""
-    found = iris.filter(iris.str.starts_with(OWN)).unique()
-    return iris.replace(found, [own_label(iri) for iri in found.to_list()]) if len(found) else iris
+    """Return the labels of many IRIs by `own_label`."""
+    own = iris.filter(iris.str.starts_with(OWN)).unique()
+    return iris.replace(own, [own_label(iri) for iri in own.to_list()]) if len(own) else iris
 
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -124,7 +121,7 @@ WELL_KNOWN: Mapping[str, str] = MappingProxyType(
 
 
 class Prefixes:
-    """Shortens IRIs and writes them out again: with the prefixes `given`, and the well-known ones."""
+    """Shortens and expands IRIs with the `given` and the well-known prefixes."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._iris = {**WELL_KNOWN, **{prefix: iri for prefix, iri in given.items() if iri}}
@@ -132,7 +129,7 @@ class Prefixes:
         self._by_length = sorted(by_iri.items(), key=lambda item: (-len(item[0]), item[1]))
 
     def shorten(self, label: str) -> str:
-        """Return a label with its longest prefix; what is no IRI, or has none of the prefixes, as it is."""
+        """Return an IRI with its longest prefix; any other label as it is."""
         if ":" not in label:
             return label
         for iri, prefix in self._by_length:

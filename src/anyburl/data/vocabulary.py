@@ -21,10 +21,10 @@ MOST_COMPARED = 5000
 """At most this many labels are compared with an unknown one to find similar names."""
 
 FEW = 2
-"""Labels are searched for if there are this many times as many known ones: building a dictionary takes longer."""
+"""Labels are looked up by binary search if there are this many times as many known ones: an Enum takes longer."""
 
 _TOKEN = pl.Series([SELF_TOKEN], dtype=pl.String)
-_NOWHERE = pl.Series([-1], dtype=pl.Int32)
+_UNKNOWN = pl.Series([-1], dtype=pl.Int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ class Vocabulary:
 
 
 def check_vocabulary(vocabulary: object) -> None:
-    """Refuse what is no vocabulary."""
+    """Raise an error unless this is a `Vocabulary`."""
     if not isinstance(vocabulary, Vocabulary):
         raise DataError(f"expected a Vocabulary, such as that of a data set, got {type(vocabulary).__name__}")
 
@@ -177,20 +177,20 @@ def _sorted_labels(labels: Iterable[object] | pl.Series, kind: str) -> pl.Series
     return check_labels(labels.cast(pl.String).unique().sort().rename(""), kind)
 
 
-def check_labels(found: pl.Series, kind: str) -> pl.Series:
-    """Return sorted labels; what is no label is refused."""
-    if found.null_count():
+def check_labels(labels: pl.Series, kind: str) -> pl.Series:
+    """Return sorted labels; raise an error for a missing, empty or blank one, or one with a NUL."""
+    if labels.null_count():
         raise DataError(f"expected {kind} labels, got a missing one (null)")
-    if len(found) and found[0] == "":
+    if len(labels) and labels[0] == "":
         raise DataError(f"expected {kind} labels, got an empty one")
-    blank = found.filter(found.str.strip_chars() == "")
+    blank = labels.filter(labels.str.strip_chars() == "")
     if len(blank):
         raise DataError(f"expected {kind} labels, got one of spaces only: {blank[0]!r}")
-    with_nul = found.filter(found.str.contains("\0", literal=True))
+    with_nul = labels.filter(labels.str.contains("\0", literal=True))
     if len(with_nul):
         # Joined labels (fingerprints, rule files) rely on it, and text does not hold any.
         raise DataError(f"expected {kind} labels, got one with a NUL character: {with_nul[0]!r}")
-    return found
+    return labels
 
 
 def _as_series(labels: pl.Series | Sequence[str]) -> pl.Series:
@@ -198,10 +198,10 @@ def _as_series(labels: pl.Series | Sequence[str]) -> pl.Series:
 
 
 def _search(labels: pl.Series, known: pl.Series) -> NDArray[np.int32]:
-    """Return the places of labels among sorted ones, -1 where there is none."""
+    """Return the positions of labels among sorted ones, -1 where there is none."""
     rows = known.search_sorted(labels)
-    found = known.gather(rows.set(rows == len(known), None)) == labels
-    return rows.cast(pl.Int32).zip_with(found.fill_null(False), _NOWHERE).to_numpy()
+    is_known = known.gather(rows.set(rows == len(known), None)) == labels
+    return rows.cast(pl.Int32).zip_with(is_known.fill_null(False), _UNKNOWN).to_numpy()
 
 
 def _find(labels: pl.Series, kind: str, label: str) -> int:
@@ -213,7 +213,7 @@ def _find(labels: pl.Series, kind: str, label: str) -> int:
 
 
 def _suggestions(labels: pl.Series, unknown: str) -> list[str]:
-    """Find up to three labels like `unknown`: first those that differ by upper and lower case only."""
+    """Return up to three similar labels: first those that differ by upper and lower case only."""
     lower = labels.str.to_lowercase()
     same = labels.filter(lower == unknown.lower()).to_list()
     if len(labels) > MOST_COMPARED:
@@ -237,6 +237,6 @@ def _checked_ids(ids: ArrayLike, largest: int, kind: str) -> NDArray[np.int64]:
 
 
 def _decode(rows: NDArray[np.int64], labels: pl.Series) -> pl.Series:
-    """Return labels by their places, null where there is none."""
-    places = pl.Series(rows)
-    return labels.gather(places.set((places < 0) | (places >= len(labels)), None)).rename("")
+    """Return labels by their positions, null for positions out of range."""
+    ids = pl.Series(rows)
+    return labels.gather(ids.set((ids < 0) | (ids >= len(labels)), None)).rename("")

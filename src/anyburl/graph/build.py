@@ -1,27 +1,21 @@
-"""From a table of triples to the index that every kernel reads.
-
-Compile kernels before they are needed: each stage does a tiny piece of its work, once in a process.
-
-A stage writes the work as a function of a table and calls it by `on_tiny_table`; whoever wants to show what is being
-compiled does that within `anyburl.base.jit.compiling`.
-"""
+"""Builds the index that every kernel reads from a table of triples; `on_tiny_table` compiles kernels in advance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError
-from anyburl.base.machine import available_cores
+from anyburl.base.machine import available_cores, map_in_threads
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays, Ints, inverses
-from anyburl.graph.kernel_build import (
+from anyburl.graph.kernel import (
     count_domains,
     count_edges,
     count_segments,
@@ -73,7 +67,7 @@ def build_graph(table: TripleTable, room: Room | None = None, *, most_keys: int 
     """
     if table.vocabulary.n_entities >= 2**31 - 1:
         raise DataError(f"a graph has at most 2^31 - 2 entities, got {table.vocabulary.n_entities}")
-    room = room or _in_memory
+    room = room or (lambda name, length, kind: np.empty(length, kind))
     edges = _Edges(table, most_keys)
     relation_type = np.int16 if edges.n_relations < MANY_RELATIONS else np.int32
     # This array first holds the relations of the segments, then those of the neighbours.
@@ -90,10 +84,6 @@ def build_graph(table: TripleTable, room: Room | None = None, *, most_keys: int 
     _pair(graph, partners)
     partners.setflags(write=False)
     return graph
-
-
-def _in_memory(name: str, length: int, kind: Any) -> NDArray[Any]:
-    return np.empty(length, kind)
 
 
 class _Edges:
@@ -160,14 +150,14 @@ def _domains(
 
 
 def _pair(graph: GraphArrays, partners: Ints) -> None:
-    """Find the way back along every edge, on all cores: each lookup is at another place in memory."""
+    """Find the reverse of every edge, on all cores, since each lookup is a cache miss."""
     bounds = np.linspace(0, len(graph.segment_relations), 8 * available_cores() + 1).astype(np.int64)
-    with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(lambda first, last: pair_segments(graph, first, last, partners), bounds[:-1], bounds[1:]))
+    ranges = list(pairwise(bounds))
+    map_in_threads(lambda rows: pair_segments(graph, *rows, partners), ranges, available_cores())
 
 
 def _freeze(graph: GraphArrays) -> GraphArrays:
-    """Make every array read-only, as memory maps and object stores provide them: Numba types them differently."""
+    """Make every array read-only, as memory maps and object stores have them: to Numba, that is another type."""
     fields: list[Any] = [frozen(field) if isinstance(field, np.ndarray) else field for field in graph]
     return GraphArrays(*fields)
 
@@ -190,8 +180,8 @@ def with_loops(graph: GraphArrays) -> GraphArrays:
     segments = np.searchsorted(graph.segment_starts, rows, side="right") - 1
     entities, relations = segment_entities(graph, segments), graph.segment_relations[segments]
     starts = graph.segment_starts[segments].astype(np.int64)
-    places = starts + _n_below(targets, starts, rows, entities)
-    if not len(rows) or targets[places[0]] == entities[0]:
+    positions = starts + _n_below(targets, starts, rows, entities)
+    if not len(rows) or targets[positions[0]] == entities[0]:
         return graph
     n_directed = 2 * graph.n_relations
     keys = entities.astype(np.int64) * n_directed + relations  # sorted, as segments are
@@ -199,13 +189,13 @@ def with_loops(graph: GraphArrays) -> GraphArrays:
     firsts, lasts = (graph.segment_starts[graph.segment_offsets[entities + i]].astype(np.int64) for i in (0, 1))
     near = firsts + _n_below(graph.neighbours, firsts, lasts, entities)
     moved = np.cumsum(np.bincount(segments + 1, minlength=len(graph.segment_starts)))
-    new = np.flatnonzero(starts == rows)  # `self` was all that the relation led to
+    new = np.flatnonzero(starts == rows)  # `self` was the only target
     new = new[np.argsort(relations[new], kind="stable")]
     return _freeze(
         graph._replace(
             segment_starts=(graph.segment_starts + moved).astype(_int_type(len(targets) + len(rows))),
-            targets=np.insert(targets, places, entities),
-            partners=np.insert(graph.partners, places, back),
+            targets=np.insert(targets, positions, entities),
+            partners=np.insert(graph.partners, positions, back),
             neighbours=np.insert(graph.neighbours, near, entities),
             neighbour_relations=np.insert(graph.neighbour_relations, near, relations),
             domain_offsets=graph.domain_offsets
@@ -229,11 +219,11 @@ def _n_below(values: Ints, starts: NDArray[np.int64], ends: NDArray[np.int64], b
 
 def _n_below_in_domains(graph: GraphArrays, relations: Ints, entities: Ints) -> NDArray[np.int64]:
     """Return how many entities of each relation's domain are below the entity beside it."""
-    found: NDArray[np.int64] = np.zeros(len(relations), np.int64)
+    counts: NDArray[np.int64] = np.zeros(len(relations), np.int64)
     for relation in np.unique(relations):
         domain = graph.domains[graph.domain_offsets[relation] : graph.domain_offsets[relation + 1]]
-        found[relations == relation] = np.searchsorted(domain, entities[relations == relation])
-    return found
+        counts[relations == relation] = np.searchsorted(domain, entities[relations == relation])
+    return counts
 
 
 def segment_entities(graph: GraphArrays, segments: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -242,7 +232,7 @@ def segment_entities(graph: GraphArrays, segments: NDArray[np.int64]) -> NDArray
 
 
 def owners(graph: GraphArrays, relation: int) -> NDArray[np.int32]:
-    """Return the entities that have a directed relation, if only to themselves."""
+    """Return the entities that have a directed relation, be it only to themselves."""
     entities = segment_entities(graph, np.flatnonzero(graph.segment_relations == relation))
     return entities[entities < graph.n_entities]
 
@@ -252,6 +242,6 @@ def find_segments(graph: GraphArrays, entities: NDArray[np.int32], relations: ND
     n_directed = 2 * graph.n_relations
     owners = segment_entities(graph, np.arange(len(graph.segment_relations)))
     keys = owners.astype(np.int64) * n_directed + graph.segment_relations
-    wanted = entities.astype(np.int64) * n_directed + relations
-    places = np.searchsorted(keys, wanted)
-    return np.where(np.append(keys, -1)[places] == wanted, places, -1)
+    queried = entities.astype(np.int64) * n_directed + relations
+    segments = np.searchsorted(keys, queried)
+    return np.where(np.append(keys, -1)[segments] == queried, segments, -1)

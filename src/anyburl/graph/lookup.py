@@ -25,31 +25,30 @@ def lookup_segment(graph: GraphArrays, entity: int, relation: int) -> int:
 def lookup_segments(graph: GraphArrays, entities: Ints, relations: Ints) -> Segments:
     """Return the segments of many entities, each for its directed relation."""
     segments = np.empty(len(entities), graph.segment_offsets.dtype)
-    fill_segments(graph, entities.copy(), relations.copy(), segments)  # copies: kernels are compiled for those
+    fill_segments(graph, entities.copy(), relations.copy(), segments)  # kernels are compiled for writable arrays
     return segments
 
 
 def neighbours(graph: GraphArrays, entity: int) -> Ints:
-    """Return what any fact joins with `entity`; a reflexive fact joins it with itself."""
+    """Return the neighbours of an entity along any relation; a reflexive fact makes it its own neighbour."""
     first, last = (int(graph.segment_starts[graph.segment_offsets[entity + i]]) for i in (0, 1))
-    return _spell_out_self(graph, entity, graph.neighbours[first:last])
+    return _without_self(graph, entity, graph.neighbours[first:last])
 
 
 def known_answers(graph: GraphArrays, entity: int, relation: int) -> Ints:
-    """Return what a directed relation leads to, `self` being the entity."""
+    """Return the answers to (entity, directed relation, ?) in the graph, with `self` replaced by the entity."""
     segment = lookup_segment(graph, entity, relation)
     if segment < 0:
         return np.empty(0, np.int32)
-    found = graph.targets[graph.segment_starts[segment] : graph.segment_starts[segment + 1]]
-    return _spell_out_self(graph, entity, found)
+    return _without_self(graph, entity, graph.targets[slice(*graph.segment_starts[segment : segment + 2])])
 
 
 def all_known_answers(graph: GraphArrays, entities: Ints, relations: Ints) -> tuple[NDArray[np.int64], Ints]:
-    """Return what directed relations lead to from many entities: where the answers of each start, and the answers."""
+    """Return the answers to many queries (entity, directed relation, ?): offsets of each query, and the answers."""
     starts, sizes = _segment_rows(graph, lookup_segments(graph, entities, relations))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
-    return offsets, _spell_out_self(graph, np.repeat(entities, sizes), graph.targets[rows])
+    return offsets, _without_self(graph, np.repeat(entities, sizes), graph.targets[rows])
 
 
 def answer_counts(graph: GraphArrays, entities: Ints, relations: Ints) -> NDArray[np.int64]:
@@ -58,7 +57,7 @@ def answer_counts(graph: GraphArrays, entities: Ints, relations: Ints) -> NDArra
 
 
 def _segment_rows(graph: GraphArrays, segments: Segments) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where the targets of each segment start, and how many there are; the segment -1 has none."""
+    """Return the first row and the number of rows of each segment; the segment -1 has none."""
     starts = graph.segment_starts[segments].astype(np.int64)
     return starts, np.where(segments >= 0, graph.segment_starts[segments + 1] - starts, 0)
 
@@ -74,7 +73,7 @@ def relation_counts(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return for each directed relation its edges, the entities that it leads to, and those that it starts from.
 
-    `edge_starts` says where the edges of each place in `domains` start, `self` left out.
+    `edge_starts` are the first edges of each entry of `domains`, without `self`.
     """
     n_starts = np.diff(graph.domain_offsets)
     n_ends = n_starts[inverses(np.arange(len(n_starts), dtype=np.int32), graph.n_relations)]
@@ -84,7 +83,7 @@ def relation_counts(
 def other_answers(dataset: Dataset, graph: GraphArrays, triple: Ids) -> tuple[Ints, Ints]:
     """Return the known objects of (s, r, ?) and the known subjects of (?, r, o), without the triple's own.
 
-    Those of train come from its `graph`: to look through all of train would take longer than the rest.
+    Those of train come from its `graph`, which is faster than a scan of the table.
     """
     subject, relation, object = triple
     tables = (dataset.valid.triples, dataset.test.triples)
@@ -97,17 +96,18 @@ def other_answers(dataset: Dataset, graph: GraphArrays, triple: Ids) -> tuple[In
 
 def held_by(dataset: Dataset, triples: Ints) -> NDArray[np.uint8]:
     """Return which splits hold each of the triples (rows of ids), as bits: 1 for train, 2 for valid, 4 for test."""
-    wanted, bits = np.array(triples, np.int32, order="C").reshape(-1, 3), np.zeros(len(triples), np.uint8)
-    for place, split in enumerate(SPLITS):
-        held = np.empty(len(wanted), np.bool_)
-        fill_held(_in_one_piece(dataset.split(split).triples), wanted, held)
-        bits |= held.astype(np.uint8) << place
+    rows, bits = np.array(triples, np.int32, order="C").reshape(-1, 3), np.zeros(len(triples), np.uint8)
+    for bit, split in enumerate(SPLITS):
+        held = np.empty(len(rows), np.bool_)
+        table = np.ascontiguousarray(dataset.split(split).triples, np.int32)
+        fill_held(frozen(table), rows, held)  # read-only, whatever table it is: one compilation serves all
+        bits |= held.astype(np.uint8) << bit
     return bits
 
 
 def split_names(bits: int) -> tuple[str, ...]:
     """Return the names of the splits behind the bits of `held_by`."""
-    return tuple(split for place, split in enumerate(SPLITS) if bits >> place & 1)
+    return tuple(split for bit, split in enumerate(SPLITS) if bits >> bit & 1)
 
 
 def holding_splits(dataset: Dataset, triple: Ids) -> tuple[str, ...]:
@@ -115,10 +115,5 @@ def holding_splits(dataset: Dataset, triple: Ids) -> tuple[str, ...]:
     return split_names(int(held_by(dataset, np.array([triple], np.int32))[0]))
 
 
-def _in_one_piece(triples: Ints) -> Ints:
-    """Return the triples read-only and in one piece, whatever table they are of: one compilation serves all."""
-    return frozen(np.ascontiguousarray(triples, np.int32))
-
-
-def _spell_out_self(graph: GraphArrays, entity: int | Ints, found: Ints) -> Ints:
-    return np.where(found == graph.n_entities, entity, found).astype(np.int32)
+def _without_self(graph: GraphArrays, entity: int | Ints, answers: Ints) -> Ints:
+    return np.where(answers == graph.n_entities, entity, answers).astype(np.int32)

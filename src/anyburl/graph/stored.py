@@ -1,7 +1,4 @@
-"""The index of a graph in a folder: one memory-mapped .npy file per array.
-
-Builds the index of a data set in a folder that opens at once.
-"""
+"""The index of a data set in a folder: its tables and its graph, one memory-mapped .npy file per array."""
 
 from __future__ import annotations
 
@@ -15,17 +12,25 @@ from numpy.typing import NDArray
 
 from anyburl.base.checking import callback
 from anyburl.base.errors import DataError
+from anyburl.base.files import at_home
 from anyburl.base.machine import has_huge_pages, memory_left
-from anyburl.base.reading import at_home
 from anyburl.base.sealed import open_array, open_record, read_array, save_record, save_sizes
 from anyburl.base.writing import replacing_folder
-from anyburl.data.building import Progress, write_tables
 from anyburl.data.catalogue import is_index
 from anyburl.data.dataset import SPLITS, Dataset, load_dataset, split_table
 from anyburl.data.names import Names
 from anyburl.data.options import Gathered, ReadOptions
 from anyburl.data.sources import DataLocation, located
-from anyburl.data.stored import LABEL_FILES, IndexCard, label_slices, map_triples, write_labels, write_names
+from anyburl.data.stored import (
+    LABEL_FILES,
+    IndexCard,
+    Progress,
+    label_slices,
+    map_triples,
+    write_labels,
+    write_names,
+    write_tables,
+)
 from anyburl.data.table import PIECE, TripleTable, fingerprint_of
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
@@ -40,8 +45,8 @@ def graph_of(table: TripleTable) -> GraphArrays:
 
 
 def graph_to_walk(table: TripleTable) -> GraphArrays:
-    """Return the graph of a table for those who will walk all over it: a stored one is read into huge pages, if the
-    system has them and twice the memory that it takes is left.
+    """Return the graph of a table for random access: a stored one is read into huge pages, if the system has them and
+    twice its size is free.
     """
     folder = None if table.folder is None else table.folder / GRAPH
     if folder is None or not has_huge_pages() or not _fits(folder):
@@ -72,7 +77,7 @@ def store_graph(table: TripleTable, folder: Path) -> GraphArrays:
 
 
 def open_graph(folder: Path, table: TripleTable, open_one: Callable[[Path], NDArray[Any]] = open_array) -> GraphArrays:
-    """Map the arrays of a stored graph; they are read as they are used. Only their sizes are looked at."""
+    """Map the arrays of a stored graph, and check their sizes."""
     try:
         return _checked(open_record(GraphArrays, folder, open_one), table)
     except (OSError, ValueError, TypeError, RecursionError) as error:
@@ -80,7 +85,7 @@ def open_graph(folder: Path, table: TripleTable, open_one: Callable[[Path], NDAr
 
 
 def _checked(graph: GraphArrays, table: TripleTable) -> GraphArrays:
-    """Refuse arrays that are not as long as those of a graph with these labels."""
+    """Raise ValueError for arrays with other sizes than those of a graph with these labels."""
     words, arrays = table.vocabulary, {name: value for name, value in graph._asdict().items() if name[:2] != "n_"}
     if (graph.n_entities, graph.n_relations) != (words.n_entities, words.n_relations):
         raise ValueError("its labels do not match")
@@ -122,8 +127,8 @@ def write_index(
     progress: Progress | None = None,
     options: ReadOptions | None = None,
 ) -> IndexCard:
-    """Build an index and return what it says of itself; unlike in `build_index`, labels need not fit into memory."""
-    target = at_home(out).resolve()  # whoever names a link means the folder that it leads to
+    """Build an index and return its card; unlike in `build_index`, labels need not fit into memory."""
+    target = at_home(out).resolve()  # of a link, its target is written
     callback("progress", progress)
     check_index_output(target)
     with located(data) as source, replacing_folder(target) as folder:
@@ -134,7 +139,7 @@ def write_index(
 
 
 def check_index_output(out: Path) -> None:
-    """Refuse a place that is not free."""
+    """Raise an error if the folder is not free."""
     if out.is_dir() and is_index(out):
         raise DataError(f"{out} already contains an index: choose another folder, or remove this one")
     if out.is_dir() and any(out.iterdir()):
@@ -177,7 +182,7 @@ def _open_tables(folder: Path, vocabulary: Vocabulary, splits: Mapping[str, int]
 
 
 def _write_split(folder: Path, table: TripleTable, options: ReadOptions) -> tuple[list[TripleTable], dict[str, int]]:
-    """Divide the triples of a folder, and return its tables and how many triples each of them has."""
+    """Split the triples of a folder; return its tables and their sizes."""
     assert options.split is not None
     tables = split_table(table, options.split, options.split_seed)
     for split, part in zip(SPLITS, tables, strict=True):

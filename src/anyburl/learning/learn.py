@@ -9,7 +9,7 @@ from typing import Unpack
 
 from anyburl.base.checking import callback, from_keywords
 from anyburl.base.errors import RunError
-from anyburl.base.locks import Lock
+from anyburl.base.files import Lock
 from anyburl.data.dataset import DataLike, Dataset, load_dataset
 from anyburl.learning.known import is_same_search
 from anyburl.learning.learner import Learner, Span

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from anyburl.base.checking import MOST
-from anyburl.base.reading import is_text
+from anyburl.base.files import is_text
 from anyburl.learning.policy import ProfileSpan, SpanRecord
 from anyburl.rules.files.run_folder import RULES, described_run, part_files, read_trace
 from anyburl.rules.types import PathProfile

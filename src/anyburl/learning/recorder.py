@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from anyburl.base.errors import InvalidOptionError, RunError
-from anyburl.base.locks import Lock
+from anyburl.base.files import Lock
 from anyburl.base.machine import check_not_forked
 from anyburl.base.writing import replace_folder, unfinished_folder
 from anyburl.data.dataset import Dataset

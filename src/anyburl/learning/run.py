@@ -20,8 +20,7 @@ from typing import Any
 
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, OptionError, RunError
-from anyburl.base.locks import Lock
-from anyburl.base.reading import at_home, open_to_read
+from anyburl.base.files import Lock, at_home, open_to_read
 from anyburl.base.writing import append_line, make_inner_folder, replace_text
 from anyburl.data.dataset import Dataset, load_recorded
 from anyburl.data.table import TripleTable

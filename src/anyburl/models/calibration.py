@@ -32,6 +32,7 @@ SPREAD, SLOPE_SPREAD = 1.0, 0.5  # standard deviations of a and b
 LEAST_SLOPE = 0.02
 STEPS = 25  # of Newton's method; it ends long before
 LEAST, CERTAIN = 1e-6, 0.999  # no probability is higher: nothing that was counted could tell it from 1
+LEAST_CORRECTED = 0.05  # share; lower ones are not corrected, see `fit_correction`
 N_CONTEXTS = 2
 """Whether another value of the subject stands before a fact: see `reasoning.completion.promises.contexts_of`."""
 WIDTH = 0.02  # of the narrow bins that facts are counted in, in units of -log(1 - score)
@@ -97,6 +98,25 @@ def fit_shares(counts: ProposalCounts, starts: NDArray[np.int64]) -> Floats:
     return fit_groups(*flat, np.repeat(of_relations, N_CONTEXTS, axis=0)).reshape(shape)
 
 
+def fit_correction(counts: ProposalCounts, expected: Floats) -> tuple[float, float]:
+    """Return a and b of the line logit q = a + b logit `expected` that what came back follows, by narrow bins.
+
+    `expected` was fitted to other facts: where these are few, its highest shares are too high. Facts that hardly ever
+    come back do not count, since they are nearly all facts.
+    """
+    chosen = (expected >= LEAST_CORRECTED) & (counts.proposed > 0)
+    proposed, back, base = (column[chosen][None] for column in (counts.proposed, counts.back, expected))
+    a, b = line_parameters(proposed, back, base)
+    return float(a[0, 0]), float(np.clip(b[0, 0], LEAST_SLOPE, 1))
+
+
+def corrected(shares: Floats, line: tuple[float, float]) -> Floats:
+    """Return shares on a line that `fit_correction` found; the low ones stay."""
+    a, b = line
+    moved = _logistic(a + b * np.log(shares / (1 - shares)))
+    return np.where(shares >= LEAST_CORRECTED, np.clip(moved, LEAST_CORRECTED, CERTAIN), shares)
+
+
 def fit_whole(proposed: Floats, back: Floats) -> Floats:
     """Return the share in each bin, all relations taken together."""
     blocks = np.cumsum(np.diff(isotonic(back, proposed), prepend=-1.0) != 0) - 1
@@ -117,6 +137,12 @@ def fit_groups(proposed: Floats, back: Floats, base: Floats, prior: float = PRIO
 
 def fit_lines(proposed: Floats, back: Floats, base: Floats) -> Floats:
     """Return the share in each bin for every group: a line through the logit of its base."""
+    a, b = line_parameters(proposed, back, base)
+    return _logistic(a + np.maximum(b, LEAST_SLOPE) * np.log(base / (1 - base)))
+
+
+def line_parameters(proposed: Floats, back: Floats, base: Floats) -> tuple[Floats, Floats]:
+    """Return a and b of each group, for the most likely line logit q = a + b logit base."""
     x = np.log(base / (1 - base))
     a, b = np.zeros((len(back), 1)), np.ones((len(back), 1))
     for _ in range(STEPS):
@@ -129,7 +155,7 @@ def fit_lines(proposed: Floats, back: Floats, base: Floats) -> Floats:
         determinant = aa * bb - ab * ab
         a += np.clip((bb * toward_a - ab * toward_b) / determinant, -1, 1)
         b += np.clip((aa * toward_b - ab * toward_a) / determinant, -1, 1)
-    return _logistic(a + np.maximum(b, LEAST_SLOPE) * x)
+    return a, b
 
 
 def _total(rows: Floats) -> Floats:
@@ -168,6 +194,8 @@ class Calibration:
     stated: Floats
     elsewhere: Floats
     missing: Floats
+    floors: Floats  # where a model scores facts: the score by rules below which hardly any fact is likely
+    shift: Floats  # of logits: what reviewers' verdicts say about each relation
 
     def probabilities(self, relations: Ids, contexts: Ids, scores: Floats) -> Floats:
         """Return the probability of facts that no split states."""
@@ -193,10 +221,29 @@ class Calibration:
             shares[relation] = share
         return replace(self, missing=shares)
 
+    def with_verdicts(self, relations: Ids, probabilities: Floats, is_true: NDArray[np.bool_]) -> Calibration:
+        """Return the calibration corrected by facts that somebody judged, which had these probabilities.
+
+        The logits of a relation are shifted so that verdicts become most likely, with a normal prior around 0.
+        """
+        shift, judged = np.zeros(len(self.missing)), np.clip(probabilities, LEAST, CERTAIN)
+        logits = np.log(judged / (1 - judged))
+        for _ in range(STEPS):
+            expected = _logistic(logits + shift[relations])
+            surplus, weights = is_true - expected, expected * (1 - expected)
+            totals = (np.bincount(relations, column, len(shift)) for column in (surplus, weights))
+            toward, curvature = totals
+            shift += np.clip((toward - shift / SPREAD**2) / (curvature + SPREAD**-2), -1, 1)
+        return replace(self, shift=shift)
+
     def _table(self) -> Floats:
         """Return the probability by relation, context and bin."""
         missing = per_hidden(self.stated, self.hidden) * self.missing / (1 - self.missing)
-        return probability_table(self.shares, missing, per_hidden(self.elsewhere, self.hidden))
+        table = probability_table(self.shares, missing, per_hidden(self.elsewhere, self.hidden))
+        if not self.shift.any():
+            return table
+        likely = np.clip(table, LEAST, CERTAIN)
+        return np.minimum(_logistic(np.log(likely / (1 - likely)) + self.shift[:, None, None]), CERTAIN)
 
 
 def per_hidden(facts: Floats, hidden: Floats) -> Floats:
@@ -252,14 +299,22 @@ def load_calibration(run: Path, key: KeptKey, n_relations: int) -> Calibration |
 
 def _checked(calibration: Calibration, n_relations: int) -> Calibration:
     starts, shares = calibration.starts, calibration.shares
-    numbers = calibration.hidden, calibration.stated, calibration.elsewhere, calibration.missing
+    numbers = (
+        calibration.hidden,
+        calibration.stated,
+        calibration.elsewhere,
+        calibration.missing,
+        calibration.floors,
+        calibration.shift,
+    )
     if starts.dtype != np.int64 or any(array.dtype != np.float64 for array in (shares, *numbers)):
         raise ValueError("its tables have unexpected types")
     if shares.shape != (n_relations, N_CONTEXTS, len(starts)) or any(part.shape != (n_relations,) for part in numbers):
         raise ValueError("its tables have unexpected sizes")
     if not len(starts) or starts[0] != 0 or not (np.diff(starts) > 0).all():
         raise ValueError("its bins are not in order")
-    counts, of_all = np.concatenate(numbers[:3]), np.append(shares, calibration.missing)
-    if not ((counts >= 0) & (counts < np.inf)).all() or not ((of_all >= 0) & (of_all < 1)).all():
+    counts, of_all = np.concatenate([*numbers[:3], calibration.floors]), np.append(shares, calibration.missing)
+    counted = ((counts >= 0) & (counts < np.inf)).all() and np.isfinite(calibration.shift).all()
+    if not counted or not ((of_all >= 0) & (of_all < 1)).all():
         raise ValueError("its tables have values that are no shares")
     return calibration

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base import checking
-from anyburl.base.reading import open_to_read
+from anyburl.base.files import open_to_read
 from anyburl.base.writing import append_line
 from anyburl.ranking.options import DIRECTIONS, FIGURES
 from anyburl.ranking.queries import Ranks

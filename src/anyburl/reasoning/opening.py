@@ -23,12 +23,10 @@ from anyburl.learning.options import ENGINES
 from anyburl.models.calibration import CALIBRATION, Calibration, calibration_key, load_calibration
 from anyburl.models.embedding.model import load_embedding
 from anyburl.models.tuned.fallback import Fallback
-from anyburl.models.tuned.listing import take_groups
+from anyburl.models.tuned.listing import OtherModel, take_groups
 from anyburl.models.tuned.observations import rule_groups
-from anyburl.models.tuned.opinion import OtherModel
 from anyburl.models.tuned.reranker import FilledReranker, TunedReranker
-from anyburl.models.tuned.stored import load_tuning, save_tuning, tuning_key
-from anyburl.models.tuned.train import Tuning, tune
+from anyburl.models.tuned.train import Tuning, load_tuning, save_tuning, tune, tuning_key
 from anyburl.ranking.backend import Backend, LocalBackend, ReadyRules
 from anyburl.ranking.index import build_rule_index
 from anyburl.ranking.options import MODEL, SCORES, RankOptions, parse_aggregation

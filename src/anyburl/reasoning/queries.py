@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError, OptionError, QueryError
-from anyburl.base.reading import lines_of
+from anyburl.base.files import lines_of
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.base.errors import DataError
+from anyburl.base.files import at_home
 from anyburl.base.polars_unstable import sink_frames
-from anyburl.base.reading import at_home
 from anyburl.base.writing import replacing
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays

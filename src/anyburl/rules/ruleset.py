@@ -17,8 +17,8 @@ from rich.text import Text
 
 from anyburl.base import checking
 from anyburl.base.errors import MissingExtraError, RuleError
+from anyburl.base.files import at_home
 from anyburl.base.machine import check_not_forked
-from anyburl.base.reading import at_home
 from anyburl.data.vocabulary import Vocabulary, check_vocabulary
 from anyburl.rules import selection
 from anyburl.rules.columns import RuleColumns

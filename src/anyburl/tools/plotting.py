@@ -1,15 +1,4 @@
-"""The style of plots: colours that most people can tell apart, few lines, page-sized figures.
-
-Anytime curves: how good a run's rules are over the seconds of learning.
-
-The bandit's view: reward and cores of each path profile over time.
-
-Rules by type and confidence.
-
-Calibration: whether predictions with a confidence of 0.8 are true eight times in ten.
-
-Reliability: probabilities and observed shares, before and after calibration.
-"""
+"""Plots of a run: quality over time, path profiles, rules, calibration and reliability."""
 
 from __future__ import annotations
 
@@ -63,7 +52,7 @@ def new_figure(width: float = SIZE[0], height: float = SIZE[1]) -> Figure:
 
 
 def ready_axes(axes: Axes | None, title: str, x: str, y: str) -> Axes:
-    """Return axes with their words; without `axes`, those of a new figure."""
+    """Return axes with title and labels; without `axes`, those of a new figure."""
     ready: Any = new_figure().add_subplot() if axes is None else axes
     ready.set_title(title, loc="left", fontsize=11, color=TEXT)
     ready.set_xlabel(x, color=TEXT)
@@ -77,14 +66,14 @@ def ready_axes(axes: Axes | None, title: str, x: str, y: str) -> Axes:
 
 
 def say_nothing(axes: Axes, why: str) -> None:
-    """Say in the plot why there is nothing to see."""
+    """Write into an empty plot why it is empty."""
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=TEXT)
     axes.set_xticks([])
     axes.set_yticks([])
 
 
 def short(n: int) -> str:
-    """Return a count as it fits into a picture: 930, 16k, 2.3M."""
+    """Return a short count: 930, 16k, 2.3M."""
     for unit, name in ((10**6, "M"), (10**3, "k")):
         if n >= unit:
             return f"{n / unit:.{0 if n >= 10 * unit else 1}f}{name}"
@@ -92,7 +81,7 @@ def short(n: int) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure to a file whose suffix says how."""
+    """Write a figure to a file in the format of its suffix."""
     if path.suffix.lower() not in SUFFIXES:
         raise DataError(f"{path}: expected a file that ends in one of {', '.join(SUFFIXES)}")
     with replacing(path) as unfinished:
@@ -264,8 +253,8 @@ def calibration_table(
     parts = [_predictions(ranker, queries, number) for number in range(len(queries.entities))]
     confidences = np.concatenate([confidence for confidence, _ in parts])
     truths = np.concatenate([truth for _, truth in parts])
-    places = np.minimum((confidences * N_BINS).astype(np.int64), N_BINS - 1)
-    frame = pl.DataFrame({"bin": places, "confidence": confidences, "true": truths})
+    bins = np.minimum((confidences * N_BINS).astype(np.int64), N_BINS - 1)
+    frame = pl.DataFrame({"bin": bins, "confidence": confidences, "true": truths})
     return (
         frame.group_by("bin")
         .agg(pl.len().alias("predictions"), pl.col("confidence").mean(), pl.col("true").mean().alias("share_true"))
@@ -320,19 +309,11 @@ def plot_reliability(report: CalibrationReport, *, axes: Axes | None = None) -> 
     )
     for name, bins, error, colour, shift in drawn:
         label = name if error is None else f"{name}: expected calibration error {error:.4f}"
-        places, shares = [found.probability for found in bins], [found.came_back for found in bins]
-        axes.plot(places, shares, color=colour, marker="o", markersize=5, label=label)
-        for found in bins:
-            place = found.probability, found.came_back
-            axes.annotate(
-                short(found.facts),
-                place,
-                (0, shift),
-                textcoords="offset points",
-                ha="center",
-                fontsize=7,
-                color=colour,
-            )
+        points = [(one.probability, one.came_back) for one in bins]
+        axes.plot([x for x, _ in points], [y for _, y in points], color=colour, marker="o", markersize=5, label=label)
+        style = {"textcoords": "offset points", "ha": "center", "fontsize": 7, "color": colour}
+        for one, point in zip(bins, points, strict=True):
+            axes.annotate(short(one.facts), point, (0, shift), **style)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.05, 1.08)
     axes.legend(loc="upper left", fontsize=8, frameon=False)

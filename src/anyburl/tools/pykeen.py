@@ -1,13 +1,4 @@
-"""`compare`: our rules and PyKEEN's models on the same split, in one table.
-
-Data sets from PyKEEN's triples factories, and back.
-
-A PyKEEN model for `aggregation="hybrid"`.
-
-The scores of rules for a query as one number per entity, as in embedding models.
-
-`evaluate_with_pykeen`: our scores in PyKEEN's evaluator.
-"""
+"""PyKEEN: its data sets, its models in `aggregation="hybrid"`, and our rules in its evaluator and beside its models."""
 
 from __future__ import annotations
 
@@ -41,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def import_pykeen(what: str, module: str = "pykeen.triples") -> Any:
-    """Import one of PyKEEN's modules; say which extra `what` needs where there is none."""
+    """Import a module; the error says which extra `what` needs."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -134,7 +125,9 @@ def _model_row(
 
 def _train(model: str, data: Dataset, epochs: int, seed: int, pipeline: dict[str, Any]) -> Any:
     training, validation, testing = triples_factories(data)
-    few = testing.clone_and_exchange_triples(training.mapped_triples[:1])  # it evaluates at the end: not its turn yet
+    few = testing.clone_and_exchange_triples(
+        training.mapped_triples[:1]
+    )  # the pipeline evaluates at the end, which we do later
     chosen = {
         "training": training,
         "validation": validation if validation.num_triples else None,
@@ -151,22 +144,26 @@ def _train(model: str, data: Dataset, epochs: int, seed: int, pipeline: dict[str
 
 
 def _check_ids(model: Any, data: Dataset) -> None:
-    words = data.vocabulary
-    if (model.num_entities, model.num_real_relations) != (words.n_entities, words.n_relations):
+    words, n_relations = data.vocabulary, getattr(model, "num_real_relations", model.num_relations)
+    if (model.num_entities, n_relations) != (words.n_entities, words.n_relations):
         raise DataError(
             f"expected a model with {words.n_entities} entities and {words.n_relations} relations, as in {data.name}, "
-            f"got {model.num_entities} and {model.num_real_relations}: train it on triples_factories(data)"
+            f"got {model.num_entities} and {n_relations}: train it on triples_factories(data)"
         )
 
 
 def _evaluate(model: Any, data: Dataset, split: str) -> dict[str, float]:
     evaluator = import_pykeen("compare", "pykeen.evaluation").RankBasedEvaluator(filtered=True)
     known = [mapped_triples(data, name) for name in SPLITS]
-    asked = mapped_triples(data, split)
-    found = evaluator.evaluate(
-        model, asked, batch_size=BATCH_SIZE, additional_filter_triples=known, use_tqdm=False, device=model.device
+    results = evaluator.evaluate(
+        model,
+        mapped_triples(data, split),
+        batch_size=BATCH_SIZE,
+        additional_filter_triples=known,
+        use_tqdm=False,
+        device=model.device,
     )
-    return {name: float(found.get_metric(f"both.realistic.{key}")) for name, key in FIGURES.items()}
+    return {name: float(results.get_metric(f"both.realistic.{key}")) for name, key in FIGURES.items()}
 
 
 class PyKEENModel:
@@ -178,49 +175,42 @@ class PyKEENModel:
     def __init__(self, model: Model, data: Dataset) -> None:
         self._torch = import_pykeen("PyKEENModel", "torch")
         self._model, self._n_relations = model, data.vocabulary.n_relations
-        expected = data.vocabulary.n_entities, data.vocabulary.n_relations
-        found = model.num_entities, getattr(model, "num_real_relations", model.num_relations)
-        if found != expected:
-            raise DataError(f"expected a model of {expected} entities and relations, as {data.name} has, got {found}")
+        _check_ids(model, data)
 
     @cached_property
     def digest(self) -> str:
-        """What tells one model from another: its parameters."""
-        told = hashlib.blake2b(digest_size=16)
+        """A digest of the model's parameters."""
+        digest = hashlib.blake2b(digest_size=16)
         for name, values in sorted(self._model.state_dict().items()):
-            told.update(name.encode() + values.detach().cpu().numpy().tobytes())
-        return told.hexdigest()
+            digest.update(name.encode() + values.detach().cpu().numpy().tobytes())
+        return digest.hexdigest()
 
     def scores(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return a score for each question (entity, directed relation, ?) and entity."""
-        found = np.empty((len(entities), self._model.num_entities), np.float32)
+        scores = np.empty((len(entities), self._model.num_entities), np.float32)
         is_backward = relations >= self._n_relations
         for chosen, first, second, predict in (
             (~is_backward, entities, relations, self._model.predict_t),
             (is_backward, relations - self._n_relations, entities, self._model.predict_h),
         ):
             if chosen.any():
-                asked = np.column_stack([first[chosen], second[chosen]]).astype(np.int64)
-                found[chosen] = self._numbers(predict(self._torch.from_numpy(asked)))
-        return found
-
-    def _numbers(self, scores: Any) -> NDArray[np.float32]:
-        numbers: NDArray[np.float32] = scores.detach().cpu().numpy().astype(np.float32)
-        return numbers
+                pairs = np.column_stack([first[chosen], second[chosen]]).astype(np.int64)
+                scores[chosen] = predict(self._torch.from_numpy(pairs)).detach().cpu().numpy()
+        return scores
 
 
 def query_scores(ranker: Ranker, entity: int, relation: int) -> NDArray[np.float32]:
     """Score every entity as the answer of (entity, directed relation, ?); known answers are scored like others.
 
-    A score is a place: 0 for what no rule gives, 1 for the weakest candidates, and so on; candidates that tie have the
-    same. Places say all that there is to rank by (`max` compares whole lists of rules, which no probability would
-    tell), but mean nothing across queries. What is blocked, because it is connected, is not a number.
+    A score is a position from below: 0 for entities that no rule predicts, 1 for the weakest candidates, and so on;
+    ties have the same. It ranks like the aggregation (`max` compares whole lists of rules, which no probability
+    reflects), but means nothing across queries. Blocked entities, which are connected, have NaN.
     """
     firings = ranker.fire(entity, relation)
     scores = np.zeros(ranker.graph.n_entities, np.float32)
     lister = ranker.lister()
     if lister.aggregation.breaks_ties:
-        _enter_places_of_lists(firings, scores)
+        _rank_lists(firings, scores)
     else:
         n = len(firings.candidates)
         candidates = empty_candidates(ranker.graph.n_entities)
@@ -232,20 +222,20 @@ def query_scores(ranker: Ranker, entity: int, relation: int) -> NDArray[np.float
     return scores
 
 
-def _enter_places_of_lists(firings: FiringArrays, places: NDArray[np.float32]) -> None:
-    """Compare lists of scores one by one, the longer of equals wins: as strings of bytes, the highest first, do."""
+def _rank_lists(firings: FiringArrays, ranks: NDArray[np.float32]) -> None:
+    """Write the ranks of candidates by their lists of scores, highest first, compared like strings of bytes."""
     order = np.lexsort((-firings.scores, firings.candidates))
     candidates, firsts = np.unique(firings.candidates[order], return_index=True)
     width = firings.scores.itemsize
     text = firings.scores[order].astype(">i8").tobytes()
-    ends = np.append(firsts, len(order))[1:]  # none where nothing fires
+    ends = np.append(firsts, len(order))[1:]
     lists = [text[first * width : end * width] for first, end in zip(firsts.tolist(), ends.tolist(), strict=True)]
-    numbers = {one: place for place, one in enumerate(sorted(set(lists)), 1)}
-    places[candidates] = [numbers[one] for one in lists]
+    numbers = {one: number for number, one in enumerate(sorted(set(lists)), 1)}
+    ranks[candidates] = [numbers[one] for one in lists]
 
 
 TARGETS = {"tail": 2, "head": 0}
-"""What PyKEEN calls objects and subjects, and their columns."""
+"""PyKEEN's names of objects and subjects, and their columns."""
 
 TRIPLES_AT_A_TIME = 256
 
@@ -271,7 +261,7 @@ def evaluate_with_pykeen(
             f"evaluate_with_pykeen takes max, noisy-or or noisy-or-top:H, got aggregation {chosen.aggregation}"
         )
     if evaluator is not None and evaluator.requires_positive_mask:
-        kind = type(evaluator).__name__  # it would compare scores of different queries, which are only places here
+        kind = type(evaluator).__name__  # it would compare scores of different queries
         raise OptionError(f"evaluate_with_pykeen: expected a rank-based evaluator, got {kind}")
     if not len(data.split(split)):
         raise DataError(f"{data.name} has no triples in its {split} split")
@@ -285,19 +275,16 @@ def evaluate_with_pykeen(
 
 
 def _judge(judge: Any, ranker: Ranker, batch: Any, target: str, known: Any) -> None:
-    """Give the evaluator the scores of some triples, as PyKEEN's own evaluation does."""
+    """Pass the scores of some triples to the evaluator, as PyKEEN's own evaluation does."""
     torch, inner = import_pykeen("", "torch"), import_pykeen("", "pykeen.evaluation.evaluator")
     column, rows = TARGETS[target], torch.arange(len(batch))
-    scores = torch.as_tensor(_dense_scores(ranker, batch.numpy(), column))
-    # A blocked answer that is asked for counts as one that no rule gives.
+    backward = ranker.graph.n_relations if column == 0 else 0
+    queries = [(int(triple[2 - column]), int(triple[1]) + backward) for triple in batch.numpy()]
+    scores = torch.as_tensor(np.array([query_scores(ranker, *query) for query in queries]))
+    # A blocked target counts as one that no rule predicts.
     true_scores = torch.nan_to_num(scores[rows, batch[:, column]], nan=0.0)
     positive, _ = inner.create_sparse_positive_filter_(batch, known, filter_col=column)
     if judge.filtered:
         scores = inner.filter_scores_(scores, positive)
     scores[rows, batch[:, column]] = true_scores
     judge.process_scores_(hrt_batch=batch, target=target, scores=scores, true_scores=true_scores.unsqueeze(-1))
-
-
-def _dense_scores(ranker: Ranker, triples: Any, column: int) -> Any:
-    backward = ranker.graph.n_relations if column == 0 else 0
-    return np.array([query_scores(ranker, int(t[2 - column]), int(t[1]) + backward) for t in triples])

@@ -31,15 +31,14 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.base.errors import AnyburlError, DataError, InvalidOptionError, RunError
-from anyburl.base.locks import alone
-from anyburl.base.reading import at_home, is_text, open_to_read
+from anyburl.base.files import alone, at_home, is_text, open_to_read
 from anyburl.base.writing import append_line, replacing
 from anyburl.data.files import write_triples
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.terms import rdf_term
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.reasoning.completion.facts import LEVELS, FactColumns
-from anyburl.reasoning.completion.search import missing_facts
+from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.reasoning.reasoner import Reasoner
 
 VERDICTS = ("accepted", "rejected", "withdrawn")
@@ -172,6 +171,26 @@ class ReviewLog:
             self._read_new()
             return self._n_skipped
 
+    def apply_to(self, reasoner: Reasoner) -> None:
+        """Let verdicts count: accepted facts are stated, nothing judged is proposed, and probabilities are corrected."""
+        standing = self.standing().items()
+        accepted, rejected = ([fact for fact, one in standing if one.verdict == verdict] for verdict in VERDICTS[:2])
+        reasoner.apply_verdicts(accepted, rejected)
+
+    def by_rule(self, reasoner: Reasoner) -> dict[int, tuple[int, int]]:
+        """Return, by the row of a rule, how many of its predictions were accepted, and how many were judged."""
+        standing = self.standing()
+        triples = _encoded(reasoner.vocabulary, list(standing))
+        words = reasoner.vocabulary
+        facts, _ = reasoner.judge.look_up(triples)
+        counts: dict[int, tuple[int, int]] = {}
+        for row, triple in zip(facts.rules.tolist(), triples.tolist(), strict=True):
+            if row >= 0:
+                accepted, judged = counts.get(row, (0, 0))
+                verdict = standing[words.triple_labels(*triple)].verdict
+                counts[row] = accepted + (verdict == "accepted"), judged + 1
+        return counts
+
     def export_triples(self, path: str | os.PathLike[str]) -> int:
         """Write the accepted facts, tab-separated (.gz, .zst: compressed) or as RDF (.nt, .ttl); return how many."""
         accepted = [triple for triple, review in self.standing().items() if review.verdict == "accepted"]
@@ -218,8 +237,6 @@ FEW_LEVELS = (0.5,)
 """Scores to begin with where only one relation is searched: to start a search takes as long as to go through it."""
 
 N_STEPS = 20  # of probabilities: facts in the same one are about equally likely
-
-Keys = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -287,7 +304,7 @@ class _Search:
 
     def __init__(self, reasoner: Reasoner, log: ReviewLog, top: int, end: float) -> None:
         self._reasoner, self._top, self._end = reasoner, top, end
-        self._judged = _keys(reasoner.vocabulary, _encoded(reasoner.vocabulary, log))
+        log.apply_to(reasoner)
 
     def above(self, level: float, relation: int | None) -> tuple[FactColumns, bool]:
         """Return the facts with at least the score `level` to look at first, and whether all of them were found."""
@@ -296,10 +313,11 @@ class _Search:
         if relation is not None:
             least[relation] = level
         try:
-            for facts in missing_facts(reasoner.ranker, reasoner.dataset, least, progress=self._watch):
+            narrowed = Narrowed(reasoner.judge.conflicts.properties.one_object, np.zeros(len(least)))
+            proposals = missing_facts(reasoner.ranker, reasoner.dataset, least, narrowed=narrowed, progress=self._watch)
+            for facts in proposals:
                 facts = replace(facts, contexts=reasoner.judge.contexts_of(facts))
-                waiting = ~np.isin(_keys(reasoner.vocabulary, facts.triples), self._judged)
-                joined = FactColumns.concat([best, facts.take(waiting & reasoner.judge.may_be_proposed(facts))])
+                joined = FactColumns.concat([best, facts.take(reasoner.judge.may_be_proposed(facts))])
                 best = joined.take(review_order(joined, likely(reasoner, joined))[: self._top])
         except _TimeIsUp:
             return best, False
@@ -310,17 +328,11 @@ class _Search:
             raise _TimeIsUp
 
 
-def _encoded(vocabulary: Vocabulary, log: ReviewLog) -> NDArray[np.int32]:
-    """Return the ids of the facts with a verdict; those with labels of other data are left out."""
-    labels = pl.DataFrame(list(log.standing()), schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+def _encoded(vocabulary: Vocabulary, facts: Sequence[Fact]) -> NDArray[np.int32]:
+    """Return the ids of facts; those with labels of other data are left out."""
+    labels = pl.DataFrame(list(facts), schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
     triples = np.column_stack(vocabulary.encode_triples(labels))
     return triples[(triples >= 0).all(axis=1)]
-
-
-def _keys(vocabulary: Vocabulary, triples: NDArray[np.int32]) -> Keys:
-    """Return one number for each triple."""
-    subjects, relations, objects = triples.astype(np.int64).T
-    return np.asarray((subjects * vocabulary.n_relations + relations) * vocabulary.n_entities + objects)
 
 
 def likely(reasoner: Reasoner, facts: FactColumns) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, ExceptionHandler
 
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, UnknownLabelError, printable
-from anyburl.reasoning.search.search import Match
+from anyburl.reasoning.search import Match
 from anyburl.web import api, ask, browse, review, run
 from anyburl.web.explorer import BusyError, Explorer
 from anyburl.web.guard import Guard, path_of

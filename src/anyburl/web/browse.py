@@ -9,9 +9,9 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from markupsafe import Markup
 
-from anyburl.reasoning.drawing.neighbourhood import neighbourhood
-from anyburl.reasoning.drawing.svg import Drawing, Node, to_svg
+from anyburl.reasoning.drawing import Drawing, Node, to_svg
 from anyburl.reasoning.explanation.rule_examples import examine_rule
+from anyburl.reasoning.neighbourhood import neighbourhood
 from anyburl.web.explorer import Explorer
 from anyburl.web.facts import EntityFacts, Paging, predicted_facts, relation_facts
 from anyburl.web.guard import OPEN_PATH, TOKEN_COOKIE, form_token, inside, read_form, set_form_token, token_digest
@@ -189,6 +189,7 @@ async def rule_page(request: Request, site: CurrentSite, row: RuleRow) -> Respon
             "generalisations": lattice.generalisations(row).tolist(),
             "specialisations": special.tolist(),
             "n_special": n_special,
+            "reviewed": site.explorer.reviews.by_rule(reasoner).get(row),
         }
 
     return await site.page(request, "rule.html", make, site.slow)

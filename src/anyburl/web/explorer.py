@@ -22,7 +22,7 @@ from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.opening import Opened, with_fallback
 from anyburl.reasoning.queries import Query, decode_query, make_query
 from anyburl.reasoning.reasoner import Reasoner
-from anyburl.reasoning.search.search import LabelSearch
+from anyburl.reasoning.search import LabelSearch
 from anyburl.reasoning.warmup import warm_up_reasoning
 from anyburl.tools.review import QueuedFact, ReviewLog, ReviewQueue, review_queue
 from anyburl.web.rule_list import Chosen, RuleChoice, RuleList

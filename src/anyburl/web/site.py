@@ -115,6 +115,11 @@ class PageCache:
             task.add_done_callback(lambda done: self._store(key, done))
         return await asyncio.shield(self._under_way[key])
 
+    def clear(self) -> None:
+        """Forget all responses."""
+        self._kept.clear()
+        self._bytes = 0
+
     def _store(self, key: str, done: asyncio.Future[CachedResponse]) -> None:
         self._under_way.pop(key, None)
         if done.cancelled() or done.exception() is not None:
@@ -133,7 +138,10 @@ class Site:
         self.explorer, self.options = explorer, options
         self.quick = Lane("quick", available_cores() + 2, options.most_waiting, options.seconds)
         self.slow = Lane("slow", available_cores() + 1, max(1, options.most_waiting // 4), options.seconds)
-        self._cache, self._environment = PageCache(), make_environment(explorer)
+        self._cache = PageCache()
+        self._environment = make_environment(
+            explorer.reasoner.rules, explorer.names, title=explorer.title, has_run=explorer.run is not None
+        )
 
     def render(self, template: str, context: Context) -> bytes:
         """Return a page."""
@@ -164,6 +172,10 @@ class Site:
     async def _cached(self, request: Request, compute: Callable[[], CachedResponse], lane: Lane | None) -> Response:
         cached = await self._cache.get(address_of(request), lambda: (lane or self.quick).run(compute))
         return cached.response(request)
+
+    def forget_pages(self) -> None:
+        """Compute pages anew: a verdict changes what they show."""
+        self._cache.clear()
 
     def close(self) -> None:
         """End the threads."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -18,9 +18,6 @@ from anyburl.reasoning.explanation.render import contribution_text, no_rule_text
 from anyburl.rules.rule import Atom, Constant, Rule, Term
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS
-
-if TYPE_CHECKING:
-    from anyburl.web.explorer import Explorer
 
 FOLDER = Path(__file__).parent
 TYPES = {str(kind): f"{kind.form.title}: {kind.form.meaning}" for kind in KINDS}
@@ -110,9 +107,9 @@ class Fragments:
         )
 
 
-def make_environment(explorer: Explorer) -> Environment:
+def make_environment(rules: RuleSet, names: Names, *, title: str, has_run: bool) -> Environment:
     """Return the templates with the filters and functions that they use."""
-    names, fragments = explorer.names, Fragments(explorer.reasoner.rules, explorer.names)
+    fragments = Fragments(rules, names)
     environment = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
@@ -141,8 +138,8 @@ def make_environment(explorer: Explorer) -> Environment:
         contribution=contribution_text,
         type_of=lambda code: str(KINDS[code]),
         rule_types=TYPES,
-        title_of_run=explorer.title,
-        has_run=explorer.run is not None,
+        title_of_run=title,
+        has_run=has_run,
         version=__version__,
     )
     return environment

@@ -38,7 +38,7 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[SparqlServer]:
     """Return an endpoint; nobody pauses before another attempt."""
-    monkeypatch.setattr("anyburl.data.remote.fetching.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("anyburl.data.remote.http.FIRST_PAUSE", 0.0)
     with sparql_server() as server:
         yield server
 

@@ -13,7 +13,7 @@ import pytest
 from anyburl.base.errors import DataError
 from anyburl.data.dataset import load_dataset
 from anyburl.data.options import ReadOptions
-from anyburl.data.remote import protocol
+from anyburl.data.remote import http
 from serving import running
 from sparql_server import JSON, SparqlServer
 
@@ -110,7 +110,7 @@ def test_what_does_not_pass_is_told(endpoint: SparqlServer) -> None:
 
 def test_a_server_says_how_long_to_wait(endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
     paused: list[float] = []
-    monkeypatch.setattr("anyburl.data.remote.protocol.time.sleep", paused.append)
+    monkeypatch.setattr("anyburl.data.remote.http.time.sleep", paused.append)
     endpoint.fill(triples(3))
     endpoint.refusals, endpoint.retry_after = [429], "7"
     assert read(endpoint) == labels(triples(3))
@@ -268,7 +268,7 @@ class Drip(BaseRequestHandler):
 def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, first: bytes
 ) -> None:
-    monkeypatch.setattr(protocol, "MOST_TIMEOUTS", 0.01)
+    monkeypatch.setattr(http, "MOST_TIMEOUTS", 0.01)
     with DripServer(first) as server, running(server):
         url = f"http://127.0.0.1:{server.server_address[1]}/sparql"
         with pytest.raises(DataError) as caught:
@@ -278,7 +278,7 @@ def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for(
 
 
 def test_a_response_without_an_end_is_refused(endpoint: SparqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(http, "MOST_BYTES", 100_000)
     endpoint.wrong = [("application/json", b" " * 300_000)]
     assert "the response has more than 100,000 bytes" in refusal(endpoint)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl.base.errors import DataError
-from anyburl.data.remote.protocol import label
+from anyburl.data.remote.http import label
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
 LANGUAGES = st.sampled_from(["en", "de-AT", "EN-us", "zh-Hant"])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import anyburl
 from anyburl.graph.build import build_graph
-from anyburl.models.tuned.fallback import N_FALLBACK_COLUMNS, Fallback, make_place
-from anyburl.models.tuned.kernel_likeness import WalkArrays, fill_walks
+from anyburl.models.tuned.fallback import N_FALLBACK_COLUMNS, Fallback, make_relation_end
+from anyburl.models.tuned.kernel import WalkArrays, fill_walks
 from kernels import arrays_of
 from reference.walks import walk_shares
 from strategies import SmallGraph, graphs
@@ -45,7 +45,7 @@ def test_shares_and_scores_are_finite_and_the_best_place_is_zero(drawn: SmallGra
     n_entities, n_relations, triples = drawn
     graph = arrays_of(drawn)
     for relation in range(n_relations):
-        place = make_place(graph, relation)
+        place = make_relation_end(graph, relation)
         n_facts = sum(r == relation for _, r, _ in triples)
         counts = [sum(r == relation and s == entity for s, r, _ in triples) for entity in range(n_entities)]
         assert place.shares.tolist() == pytest.approx([count / max(1, n_facts) for count in counts])
@@ -73,7 +73,7 @@ def test_an_entity_fits_where_entities_like_it_stand() -> None:
     facts += [(f"person{i}", "lives_in", f"town{i % 3}") for i in range(8)]
     data = anyburl.load_dataset(facts)
     graph, vocabulary = build_graph(data.train), data.vocabulary
-    fit = make_place(graph, vocabulary.relations.to_list().index("speaks")).fit
+    fit = make_relation_end(graph, vocabulary.relations.to_list().index("speaks")).fit
     labels = vocabulary.entities.to_list()
     assert fit[labels.index("person7")] > max(fit[labels.index("town0")], fit[labels.index("language0")])
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from anyburl.models.tuned import model
-from anyburl.models.tuned.kernel_gradients import ForestArrays
+from anyburl.models.tuned.kernel import ForestArrays
 from anyburl.models.tuned.model import PARAMETERS, TunedModel, fit, join_forests, to_forest
 from kernels import examples
 

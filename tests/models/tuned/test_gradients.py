@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl.models.tuned import model as lessons
-from anyburl.models.tuned.kernel_gradients import LEAST_HESSIAN, fill_choice, fill_pairs
+from anyburl.models.tuned.kernel import LEAST_HESSIAN, fill_choice, fill_pairs
 from anyburl.models.tuned.model import Lessons
 from reference.gradients import choice_loss, pair_gradients
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import anyburl
 from anyburl.graph.build import build_graph
-from anyburl.models.tuned import fallback as likeness
-from anyburl.models.tuned.fallback import LEAST_LENGTH, Likeness
+from anyburl.models.tuned import fallback
+from anyburl.models.tuned.fallback import LEAST_LENGTH, Similarity
 from kernels import arrays_of
 from reference.likeness import ReferenceLikeness
 from strategies import SmallGraph, graphs
@@ -31,9 +31,9 @@ def test_columns_are_those_of_the_reference(drawn: SmallGraph, most: int, thread
     candidates = np.tile(np.arange(n_entities, dtype=np.int32), len(entities))
     offsets = np.arange(len(entities) + 1) * n_entities
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(likeness, "MOST_TOLD", most)
+        patch.setattr(fallback, "MOST_SHARED", most)
         patch.setattr("anyburl.models.tuned.fallback.QUESTIONS_AT_A_TIME", 3)
-        told = Likeness(arrays_of(drawn), threads).columns(entities, relations, offsets, candidates)
+        told = Similarity(arrays_of(drawn), threads).columns(entities, relations, offsets, candidates)
     for row, question in enumerate(questions):
         relation, backward = int(relations[question]) % n_relations, bool(relations[question] >= n_relations)
         expected = reference.columns(int(entities[question]), relation, backward, int(candidates[row]))
@@ -49,5 +49,5 @@ def test_who_shares_rare_facts_is_more_alike() -> None:
     ids = {label: i for i, label in enumerate(vocabulary.entities.to_list())}
     asked = np.array([ids["person0"]], np.int32), np.array([vocabulary.relations.to_list().index("speaks")], np.int32)
     listed = np.array([ids["Latin"], ids["Greek"]], np.int32)
-    told = Likeness(graph).columns(*asked, np.array([0, 2]), listed)
+    told = Similarity(graph).columns(*asked, np.array([0, 2]), listed)
     assert told[0, 0] > 2 * told[1, 0] > 0  # who speaks Latin plays the same instrument

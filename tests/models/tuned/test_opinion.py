@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
+from anyburl.models.tuned.listing import Opinion
 from anyburl.models.tuned.observations import Lists, find_answers, reorder, rerank
-from anyburl.models.tuned.opinion import Opinion
 from anyburl.ranking.arrays import QueryArrays, empty_answers
 
 N_ENTITIES, N_QUERIES = 7, 3
@@ -38,7 +38,7 @@ def listed(candidates: list[list[int]], n_targets: int) -> tuple[Lists, object]:
     lists = lists_with(candidates)
     answers = empty_answers(N_QUERIES, n_targets, 5)
     answers.n_best[:] = lists.sizes
-    answers.best[lists.questions, lists.places] = lists.candidates
+    answers.best[lists.questions, lists.positions] = lists.candidates
     return lists, answers
 
 
@@ -73,7 +73,7 @@ def test_every_entity_that_may_be_ranked_is_a_candidate_once(
         assert found[: len(candidates[query])] == candidates[query]
         assert sorted(found) == sorted({*candidates[query], *np.flatnonzero(np.isfinite(scores[query])).tolist()})
         assert wide.best[query, : wide.n_best[query]].tolist() == found
-    assert not longer.evidence[longer.places >= np.repeat(lists.sizes, longer.sizes)].any()
+    assert not longer.evidence[longer.positions >= np.repeat(lists.sizes, longer.sizes)].any()
 
 
 @given(score_tables, entity_sets, entity_sets, st.randoms(use_true_random=False))

@@ -11,7 +11,7 @@ import pytest
 
 import anyburl
 from anyburl import DataError, Dataset
-from anyburl.models.tuned.opinion import UNSCORED, ScoredAnswers
+from anyburl.models.tuned.listing import UNSCORED, ScoredAnswers
 
 FACTS = [("France", "capital", "Paris"), ("Spain", "capital", "Madrid"), ("Paris", "lies_in", "France")]
 ROWS = [

@@ -12,7 +12,7 @@ import pytest
 import anyburl
 from anyburl import Dataset, Reasoner
 from anyburl.models.tuned import fallback, listing
-from anyburl.models.tuned.kernel_gradients import ForestArrays
+from anyburl.models.tuned.kernel import ForestArrays
 from anyburl.models.tuned.model import TunedModel
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.models.tuned.reranker import TunedReranker

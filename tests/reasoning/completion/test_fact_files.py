@@ -50,6 +50,14 @@ def test_tab_separated(tmp_path: Path, name: str) -> None:
     assert [json.loads(line[-1]) for line in lines[1:]] == FACTS["facts"].to_list()
 
 
+def test_conflicts_are_written_as_json_where_there_are_some(tmp_path: Path) -> None:
+    conflicts = pl.Series([None, ["lisa", "speaks", 'a "b"\tc'], None], dtype=pl.List(pl.String))
+    path = write(tmp_path / "m.tsv", FACTS.with_columns(conflict=conflicts))
+    told = [line.split("\t")[-1] for line in path.read_text().splitlines()]
+    assert told[0] == "conflict"
+    assert [json.loads(text) if text else None for text in told[1:]] == conflicts.to_list()
+
+
 def test_json_lines(tmp_path: Path) -> None:
     lines = write(tmp_path / "m.jsonl", FACTS[:2], FACTS[2:]).read_text().splitlines()
     assert [json.loads(line) for line in lines] == FACTS.to_dicts()

@@ -46,8 +46,6 @@ from reference.completion import (
 from reference.graph import Triple
 from strategies import grounded_rules
 
-pytestmark = pytest.mark.kernel
-
 LEAST = st.sampled_from([0.0, 0.25, 0.3, 0.5, 2 / 3, 0.75, 0.9, 1.0, np.inf])
 
 
@@ -111,6 +109,7 @@ def all_keys(judge: Judge, aggregation: str) -> list[int]:
     return found
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(300, 40))
 @given(cases(), st.booleans(), st.booleans(), st.sampled_from(AGGREGATIONS), st.data())
 def test_exactly_what_asking_every_question_gives(
@@ -123,6 +122,7 @@ def test_exactly_what_asking_every_question_gives(
     assert facts == expected(judge, least, aggregation, block=block)
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 2))
 @given(cases(random_graphs(12, [2, 3], 30)), st.booleans(), st.sampled_from(AGGREGATIONS), LEAST)
 def test_in_larger_graphs(case: Case, block: bool, aggregation: str, score: float) -> None:
@@ -131,6 +131,7 @@ def test_in_larger_graphs(case: Case, block: bool, aggregation: str, score: floa
     assert facts == expected(Judge(case), least, aggregation, block=block)
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 2))
 @given(cases(random_graphs(12, [2, 3], 30)), st.sampled_from(AGGREGATIONS), st.booleans())
 def test_whatever_the_room(case: Case, aggregation: str, block: bool) -> None:
@@ -148,6 +149,7 @@ def test_whatever_the_room(case: Case, aggregation: str, block: bool) -> None:
     assert cramped == found(case, least, block=block, aggregation=aggregation)
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 3))
 @given(cases(), st.sampled_from(AGGREGATIONS), st.data())
 def test_some_subjects_only(case: Case, aggregation: str, data: st.DataObject) -> None:
@@ -159,6 +161,7 @@ def test_some_subjects_only(case: Case, aggregation: str, data: st.DataObject) -
     assert some == {fact: told for fact, told in every.items() if fact[0] in subjects}
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 3))
 @given(cases(), st.sampled_from(AGGREGATIONS))
 def test_facts_of_other_splits_may_be_kept(case: Case, aggregation: str) -> None:
@@ -218,7 +221,7 @@ def calibration_of(n_relations: int) -> Calibration:
         [rising / (1 + relation % 2) / (1 + context) for context in range(N_CONTEXTS)]
         for relation in range(n_relations)
     ]
-    sizes = np.full(n_relations, 10.0), np.full(n_relations, 90.0), np.zeros(n_relations), np.full(n_relations, 0.1)
+    sizes = (np.full(n_relations, value) for value in (10.0, 90.0, 0.0, 0.1, 0.0, 0.0))
     return Calibration(starts, np.array(table).reshape(-1, N_CONTEXTS, 4), *sizes)
 
 

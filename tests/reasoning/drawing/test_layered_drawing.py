@@ -7,8 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.reasoning.drawing.layered import Layers
-from anyburl.reasoning.drawing.svg import NODE_HEIGHT, Drawing, edge_width, to_svg
+from anyburl.reasoning.drawing import NODE_HEIGHT, Drawing, Layers, edge_width, to_svg
 
 Box = tuple[float, float, float, float]
 

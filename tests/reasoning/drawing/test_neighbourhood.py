@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from anyburl.base.errors import InvalidOptionError, UnknownLabelError
 from anyburl.data.dataset import Dataset
 from anyburl.graph.stored import graph_of
-from anyburl.reasoning.drawing.neighbourhood import neighbourhood
-from anyburl.reasoning.drawing.svg import NODE_HEIGHT, Drawing, edge_width
+from anyburl.reasoning.drawing import NODE_HEIGHT, Drawing, edge_width
+from anyburl.reasoning.neighbourhood import neighbourhood
 
 Fact = tuple[str, str, str]
 

@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyburl.reasoning.drawing.layered import Layers
-from anyburl.reasoning.drawing.svg import Drawing, plain, shorten, to_svg
+from anyburl.reasoning.drawing import Drawing, Layers, plain, shorten, to_svg
 
 EVIL = "<script>alert('x')</script>"
 

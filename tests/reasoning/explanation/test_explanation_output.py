@@ -14,7 +14,7 @@ from anyburl import explain
 from anyburl.base.errors import DataError
 from anyburl.data import Dataset
 from anyburl.data.names import Names
-from anyburl.reasoning.drawing.svg import shorten
+from anyburl.reasoning.drawing import shorten
 from anyburl.reasoning.explanation.explain import Explanation
 from anyburl.reasoning.explanation.page import to_html, write_html
 from anyburl.reasoning.explanation.render import to_tree

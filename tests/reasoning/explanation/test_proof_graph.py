@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anyburl import explain
 from anyburl.data import Dataset
-from anyburl.reasoning.drawing.svg import Drawing
+from anyburl.reasoning.drawing import Drawing
 from anyburl.reasoning.explanation.page import near_miss_graph, proof_graph
 from rules.samples import make_rules
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anyburl import load_dataset
 from anyburl.base.errors import InvalidOptionError
 from anyburl.data.names import Names
-from anyburl.reasoning.search.search import LabelSearch
+from anyburl.reasoning.search import LabelSearch
 from reference import label_search as reference
 
 CITIES = [

@@ -9,9 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anyburl.reasoning.search.arrays import BLOCK, LabelIndex
-from anyburl.reasoning.search.kernel import (
+from anyburl.reasoning.kernel_search import (
+    BLOCK,
     TYPO,
+    LabelIndex,
     count_blocks,
     find_starts,
     fold_texts,
@@ -19,7 +20,7 @@ from anyburl.reasoning.search.kernel import (
     near_blocks,
     write_grams,
 )
-from anyburl.reasoning.search.search import SYMBOLS, index_labels
+from anyburl.reasoning.search import SYMBOLS, index_labels
 from reference import label_search as reference
 
 pytestmark = pytest.mark.kernel

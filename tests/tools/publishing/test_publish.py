@@ -30,7 +30,7 @@ COLUMNS = ["subject", "relation", "object", "score", "probability", "rule", "rul
 @pytest.fixture(autouse=True)
 def no_surprises(monkeypatch: pytest.MonkeyPatch) -> None:
     stay_on_this_machine(monkeypatch)
-    monkeypatch.setattr("anyburl.data.remote.fetching.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("anyburl.data.remote.http.FIRST_PAUSE", 0.0)
     for name in ("USER", "PASSWORD", "TOKEN"):
         monkeypatch.delenv(f"ANYBURL_SPARQL_{name}", raising=False)
 

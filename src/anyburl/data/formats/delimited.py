@@ -1,12 +1,7 @@
-"""Tables in text: CSV, quoted as RFC 4180 says, and columns chosen from lines with tabs.
+"""Triples in text: lines with tabs or spaces, CSV as RFC 4180 quotes it, and chosen columns; read in blocks.
 
-Polars parses blocks of whole records. Only a block that it stumbles over is parsed again by Python, to skip blank
-lines and otherwise to say which line is wrong.
-
-The text of a file of triples: read in blocks of whole lines, each parsed at once.
-
-Polars parses. Only a block that it stumbles over is parsed again by lines, to skip what may be skipped and
-otherwise to say which line is wrong.
+Polars parses whole blocks. Only a block that it fails at is parsed again by lines, to skip blank ones or to say which
+line is wrong.
 """
 
 from __future__ import annotations
@@ -29,17 +24,16 @@ from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.options import ReadOptions, by_number, choose_columns
 
 BLOCK = 1 << 25  # bytes of text that are parsed at a time
-MOST_REST = 1 << 24  # bytes of a line that goes on after a block
+MOST_REST = 1 << 24  # bytes of a line beyond the end of a block
 GZIP, ZSTD, BZIP2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
 BYTE_ORDER_MARK = "\ufeff"
 MARK = BYTE_ORDER_MARK.encode()
 
 
 def read_blocks(path: Path, start: bytes, size: int, *, whole_lines: bool = True) -> Iterator[bytes]:
-    """Yield the text of a file, decompressed, in blocks of about `size` bytes that, with `whole_lines`, end where a
-    line does.
+    """Yield the decompressed text of a file in blocks of about `size` bytes, with `whole_lines` of whole lines.
 
-    `start` is how the file begins: it tells whether it is compressed, and how.
+    `start` are the first bytes, by which compression is recognised.
     """
     if start.startswith(ZSTD):
         yield from _read_zstd(path, size)
@@ -51,7 +45,7 @@ def read_blocks(path: Path, start: bytes, size: int, *, whole_lines: bool = True
 
 
 def _rest_of_line(path: Path, stream: gzip.GzipFile | bz2.BZ2File | BinaryIO) -> bytes:
-    """Return the rest of a line; one that is longer than any label is refused before it fills the memory."""
+    """Return the rest of a line; raise an error for one that is far longer than any label."""
     rest = stream.readline(MOST_REST)
     if len(rest) == MOST_REST and not rest.endswith(b"\n"):
         raise DataError(f"{path}: expected lines of at most {MOST_REST:,} bytes, got a longer one: is it text?")
@@ -59,7 +53,7 @@ def _rest_of_line(path: Path, stream: gzip.GzipFile | bz2.BZ2File | BinaryIO) ->
 
 
 def _read_zstd(path: Path, size: int) -> Iterator[bytes]:
-    """Yield the lines that Polars finds in a file: Python before 3.14 cannot decompress zstd."""
+    """Yield lines that Polars decompresses: Python before 3.14 cannot."""
     try:
         for batch in line_batches(path, max(1, size // 32)):
             yield (batch.select(pl.col("line").str.join("\n")).item() + "\n").encode()
@@ -69,7 +63,7 @@ def _read_zstd(path: Path, size: int) -> Iterator[bytes]:
 
 
 class LineParser:
-    """Turns the blocks of one file into frames of labels; the first line that is not blank decides on the separator."""
+    """Turns blocks of lines into frames of labels; the first line that is not blank determines the separator."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -78,7 +72,7 @@ class LineParser:
 
     def parse(self, block: bytes) -> pl.DataFrame:
         """Return the labels in the next block of the file."""
-        # Polars takes a mark off the text and, seeing it, does not take text for something compressed.
+        # Polars drops the mark and, seeing it, does not mistake text for compressed data.
         marked = block if not self._n_lines and block.startswith(MARK) else MARK + block
         frame = None if self.separator == " " else _parse_tabs(marked)
         if frame is None:
@@ -120,8 +114,8 @@ class LineParser:
 
 def _parse_tabs(block: bytes) -> pl.DataFrame | None:
     """Return the triples if every line is three labels separated by tabs, else None."""
-    # Polars overlooks an empty last field at the very end, and a carriage return that ends a label. A NUL tells a
-    # binary file, or text of 16-bit characters.
+    # Polars ignores an empty last field at the very end, and a carriage return that ends a label. A NUL means a binary
+    # file, or text of 16-bit characters.
     if block[-2:].rstrip(b"\r").endswith(b"\t") or b"\r\t" in block or b"\0" in block:
         return None
     try:
@@ -161,10 +155,7 @@ def first_undecodable_line(block: bytes) -> int:
 
 
 def _first_replaced_line(path: Path) -> int:
-    """Return the number of the first line that is not UTF-8 in a file that only Polars can decompress.
-
-    What it cannot decode it replaces by U+FFFD. A line before that has this character in earnest is named instead.
-    """
+    """Return the first line with U+FFFD, by which Polars replaces bytes that are not UTF-8."""
     lines = pl.read_csv(
         path,
         has_header=False,
@@ -180,7 +171,7 @@ def _first_replaced_line(path: Path) -> int:
 
 CSV_SUFFIXES = (".csv", ".csv.gz", ".csv.zst")
 QUOTE, NEWLINE = b'"', b"\n"
-LONGEST = 1 << 26  # bytes of a record; what is longer has a quote that nothing closes
+LONGEST = 1 << 26  # bytes of a record; a longer one has an unclosed quote
 NOTHING = "expected lines with a subject, a relation and an object, got none"
 
 
@@ -208,7 +199,7 @@ def read_delimited(path: Path, start: bytes, options: ReadOptions, size: int) ->
 
 
 def _whole_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the text of blocks cut where a record ends: a line break between quotes is part of a label."""
+    """Cut blocks again where records end, since a line break between quotes is part of a label."""
     rest = b""
     for block in blocks:
         text = rest + block
@@ -221,7 +212,7 @@ def _whole_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _last_end(text: bytes) -> int:
-    """Return where the last whole record ends: after a line break that an even number of quotes precedes."""
+    """Return the end of the last whole record: a line break after an even number of quotes."""
     if text.count(QUOTE) % 2 == 0:
         return len(text)
     letters = np.frombuffer(text, np.uint8)
@@ -231,13 +222,13 @@ def _last_end(text: bytes) -> int:
 
 
 def _after_header(path: Path, block: bytes, options: ReadOptions, *, quoted: bool) -> tuple[_Parser, bytes]:
-    """Return the parser that the first record of a file asks for, and what follows the header."""
+    """Return a parser for the columns of the first record, and the text after the header."""
     parser = _Parser(path, "," if quoted else "\t", quoted)
     n_lines, header = next(parser.records(block), (0, []))
     if not header:
         raise DataError(f"{path}: {NOTHING}")
     parser.n_columns = len(header)
-    parser.places = choose_columns(header, options.columns, f"{path}:{n_lines}")
+    parser.positions = choose_columns(header, options.columns, f"{path}:{n_lines}")
     if by_number(options.columns):
         return parser, block
     parser.n_lines = n_lines
@@ -246,13 +237,13 @@ def _after_header(path: Path, block: bytes, options: ReadOptions, *, quoted: boo
 
 @dataclass
 class _Parser:
-    """Turns the blocks of one file into frames of labels."""
+    """Turns blocks of records into frames of labels."""
 
     path: Path
     separator: str
     quoted: bool
     n_columns: int = 0
-    places: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
     n_lines: int = 0
     n_read: int = 0
 
@@ -266,31 +257,33 @@ class _Parser:
         return frame
 
     def _parse_at_once(self, block: bytes) -> pl.DataFrame | None:
-        """Return the triples if there is nothing odd about the block, else None."""
+        """Return the triples if Polars parses the block without gaps, else None."""
         # Polars drops a carriage return at the end of a label; a NUL tells a binary file.
         if b"\r" + self.separator.encode() in block or b"\0" in block:
             return None
         try:
             frame = pl.read_csv(
-                MARK + block,  # seeing the mark, Polars does not take text for something compressed
+                MARK + block,  # seeing the mark, Polars does not mistake text for compressed data
                 has_header=False,
                 separator=self.separator,
                 quote_char='"' if self.quoted else None,
                 schema={str(column): pl.String for column in range(self.n_columns)},
-                columns=sorted(self.places),
+                columns=sorted(self.positions),
             )
         except pl.exceptions.PolarsError:
             return None
-        labels = frame.select(pl.col(str(place)).alias(name) for place, name in zip(self.places, COLUMNS, strict=True))
+        labels = frame.select(
+            pl.col(str(position)).alias(name) for position, name in zip(self.positions, COLUMNS, strict=True)
+        )
         has_gap = labels.select(pl.any_horizontal(pl.all().is_null() | (pl.all() == "")).any()).item()
         return None if has_gap else labels
 
     def _parse_records(self, block: bytes) -> pl.DataFrame:
         rows = []
         for number, fields in self.records(block):
-            if not max(self.places) < len(fields) <= self.n_columns:
+            if not max(self.positions) < len(fields) <= self.n_columns:
                 self._refuse(number, f"{self.n_columns} fields", str(len(fields)), fields)
-            labels = [fields[place] for place in self.places]
+            labels = [fields[position] for position in self.positions]
             if "" in labels:
                 self._refuse(number, "a label", f"an empty {COLUMNS[labels.index('')]}", fields)
             rows.append(labels)
@@ -310,9 +303,9 @@ class _Parser:
                 if fields:
                     yield self.n_lines + reader.line_num, fields
         except csv.Error as error:
-            place = f"{self.path}:{self.n_lines + reader.line_num}"
+            line = f"{self.path}:{self.n_lines + reader.line_num}"
             separated = "commas, quoted where needed" if self.quoted else "tabs"
-            raise DataError(f"{place}: expected fields separated by {separated}: {error}") from error
+            raise DataError(f"{line}: expected fields separated by {separated}: {error}") from error
 
     def _decoded(self, block: bytes) -> str:
         try:

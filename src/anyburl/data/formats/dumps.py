@@ -1,11 +1,8 @@
 """The dumps of Wikidata and Freebase, as they are published: statements between entities become triples.
 
 A dump is N-Triples, one statement a line, of which most are no triples here: lines are sorted by how their terms begin,
-many at a time, and literals are not even looked at.
-
-What is kept of the dumps of Wikidata and Freebase, and what kinds of statements the rest are.
-
-A statement is three columns of text, with the brackets of its IRIs and the full stop behind its object.
+many at a time, and literals are never parsed. A statement is three columns of text, with the brackets of its IRIs and
+the full stop after its object.
 """
 
 from __future__ import annotations
@@ -33,15 +30,14 @@ Kinds = tuple[tuple[str, pl.Expr], ...]
 
 @dataclass(frozen=True)
 class Dump:
-    """A dump: what separates the terms of a line, which statements are kept, and what the others are called.
+    """A dump: its separator, the statements that are kept, and the `kinds` of others, of which the first match counts.
 
-    The first of `kinds` that fits counts. Subjects that begin as the first of `named` have labels, which name the
-    relations that begin as the second.
+    The labels of subjects that start with the first of `named` name the relations that start with the second.
     """
 
     title: str
     separator: str
-    wanted: pl.Expr
+    kept: pl.Expr
     kinds: Kinds
     named: tuple[str, str] | None = None
 
@@ -79,8 +75,8 @@ def _wikidata() -> Dump:
         ("links to other sites", is_direct),
         ("other statements", _ANYTHING),
     )
-    wanted = _starts("subject", entity) & is_direct & _starts("object", entity)
-    return Dump("Wikidata", " ", wanted, kinds, named=(f"{entity}P", f"{WELL_KNOWN['wdt']}P"))
+    kept = _starts("subject", entity) & is_direct & _starts("object", entity)
+    return Dump("Wikidata", " ", kept, kinds, named=(f"{entity}P", f"{WELL_KNOWN['wdt']}P"))
 
 
 def _freebase() -> Dump:
@@ -126,7 +122,7 @@ def read_dump(path: Path, start: bytes, size: int, options: ReadOptions, gathere
 
 
 def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield blocks, with the next one read and decompressed beside."""
+    """Yield blocks while the next one is read and decompressed in another thread."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, blocks, b"")
         while block := coming.result():
@@ -135,13 +131,13 @@ def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Sorting:
-    """Sorts the lines of a dump."""
+    """Turns lines of a dump into triples, and counts the others by kind."""
 
     def __init__(self, path: Path, dump: Dump, language: str, gathered: Gathered) -> None:
         self._path, self._dump, self._gathered = path, dump, gathered
         self._name = rf'^"(.*)"@{language}[ \t]*\.$'
         self._n_lines = self._n_statements = self._n_odd = 0
-        self._kind = _number_of_first([dump.wanted, *(fits for _, fits in dump.kinds)]).alias("kind")
+        self._kind = _number_of_first([dump.kept, *(fits for _, fits in dump.kinds)]).alias("kind")
 
     def sort(self, block: bytes) -> pl.DataFrame:
         """Return the triples in a block of lines."""
@@ -155,12 +151,12 @@ class _Sorting:
         self._count(statements["kind"])
         self._gather_names(statements.filter(self._dump.names_relations()))
         self._n_lines += block.count(b"\n")
-        wanted = statements.filter(pl.col("kind") == KEPT)
-        self._leave_out(wanted.filter(~_has_plain_terms()))
-        return wanted.filter(_has_plain_terms()).select(pl.col(COLUMNS).str.strip_chars("<> \t."))
+        kept = statements.filter(pl.col("kind") == KEPT)
+        self._leave_out(kept.filter(~_has_plain_terms()))
+        return kept.filter(_has_plain_terms()).select(pl.col(COLUMNS).str.strip_chars("<> \t."))
 
     def _leave_out(self, odd: pl.DataFrame) -> None:
-        """Count odd lines, of which billions of lines have a few; if most lines are odd, it is another file."""
+        """Count lines that are no statements; if most are not, raise an error: it is another kind of file."""
         if not odd.height:
             return
         self._gathered.left_out[ODD] += odd.height
@@ -184,13 +180,13 @@ class _Sorting:
                 self._gathered.left_out[kind] += n_statements
 
     def _gather_names(self, labels: pl.DataFrame) -> None:
-        """Keep the names of relations in the language wanted."""
+        """Keep the names of relations in the chosen language."""
         if self._dump.named is None or not labels.height:
             return
-        start, meant = self._dump.named
+        start, relation = self._dump.named
         named = labels.select("subject", name=pl.col("object").str.extract(self._name)).drop_nulls()
         for subject, name in named.iter_rows():
-            self._gathered.names[meant + subject[len(start) : -1]] = " ".join(literal_text(name).split())
+            self._gathered.names[relation + subject[len(start) : -1]] = " ".join(literal_text(name).split())
 
 
 def _number_of_first(conditions: list[pl.Expr]) -> pl.Expr:
@@ -202,13 +198,13 @@ def _number_of_first(conditions: list[pl.Expr]) -> pl.Expr:
 
 
 def _is_statement() -> pl.Expr:
-    """Whether three terms and a full stop may be a statement; literals need a closer look."""
+    """Whether a line looks like three terms and a full stop; literals are not parsed."""
     starts = pl.col("subject").str.starts_with("<") | pl.col("subject").str.starts_with("_:")
     return starts & pl.col("relation").str.starts_with("<") & pl.col("object").str.ends_with(".")
 
 
 def _has_plain_terms() -> pl.Expr:
-    """Whether the terms of a statement, which are known to begin as IRIs, end as such, and nothing else follows."""
+    """Whether terms that begin like IRIs also end like IRIs, and nothing else follows."""
     ends = [pl.col(name).str.ends_with(">") for name in COLUMNS[:2]]
     return pl.all_horizontal(*ends, pl.col("object").str.contains("^<[^<> ]*>[ \t]*\\.$"))
 

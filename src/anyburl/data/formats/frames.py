@@ -1,8 +1,6 @@
-"""Turns whatever holds triples into a Polars frame of labels.
+"""Turns objects that hold triples into a Polars frame of labels.
 
-Objects of other packages are recognised by what they can do, so none of them need be installed.
-
-NetworkX, RDFLib and PyKEEN graphs, recognised by what they can do, so none of them need be installed.
+Those of other packages are recognised by their attributes, so none of the packages need be installed.
 """
 
 from __future__ import annotations
@@ -28,15 +26,17 @@ def is_network(data: object) -> bool:
 def network_triples(graph: Any, attribute: str | None) -> list[tuple[object, object, object]]:
     """Return the edges as triples.
 
-    The relation is what an attribute of every edge holds: the one given, or one with a usual name. If there is none,
-    the keys of a multigraph are the relations, unless they are numbers.
+    The relation is an attribute of every edge: the given one, or one with a usual name. If there is none, the keys of a
+    multigraph are the relations, unless they are numbers.
     """
     if not graph.is_directed():
         raise DataError("expected a directed graph, got an undirected one, whose edges have no subject and object")
     edges = list(graph.edges(data=True))
     name = _relation_attribute(edges) if attribute is None else attribute
     if name is not None:
-        return [(subject, _attribute(subject, object, held, name), object) for subject, object, held in edges]
+        return [
+            (subject, _attribute(subject, object, attributes, name), object) for subject, object, attributes in edges
+        ]
     if graph.is_multigraph() and all(isinstance(key, str) for _, _, key in graph.edges(keys=True)):
         return [(subject, key, object) for subject, object, key in graph.edges(keys=True)]
     if edges:
@@ -48,7 +48,7 @@ def _relation_attribute(edges: list[tuple[object, object, dict[str, object]]]) -
     """Return the only attribute with a usual name that every edge has."""
     if not edges:
         return None
-    common = set.intersection(*({*held} for _, _, held in edges))
+    common = set.intersection(*({*attributes} for _, _, attributes in edges))
     usual = [name for name in common if str(name).lower() in KNOWN["relation"]]
     if len(usual) > 1:
         raise DataError(
@@ -57,12 +57,12 @@ def _relation_attribute(edges: list[tuple[object, object, dict[str, object]]]) -
     return usual[0] if usual else None
 
 
-def _attribute(subject: object, object: object, held: dict[str, object], name: str) -> object:
-    if name not in held:
+def _attribute(subject: object, object: object, attributes: dict[str, object], name: str) -> object:
+    if name not in attributes:
         raise DataError(
             f"expected an attribute {name!r} on every edge, got none on the edge from {subject!r} to {object!r}"
         )
-    return held[name]
+    return attributes[name]
 
 
 def is_factory(data: object) -> bool:
@@ -134,8 +134,8 @@ def _chosen_columns(names: Sequence[object], columns: Sequence[str] | None) -> l
 
 
 def _from_polars(frame: pl.DataFrame, columns: Sequence[str] | None) -> pl.DataFrame:
-    places = _chosen_columns(frame.columns, columns)
-    return pl.DataFrame([_text(frame.to_series(place)) for place in places], schema=COLUMNS)
+    positions = _chosen_columns(frame.columns, columns)
+    return pl.DataFrame([_text(frame.to_series(i)) for i in positions], schema=COLUMNS)
 
 
 def _text(column: pl.Series) -> pl.Series:
@@ -161,8 +161,8 @@ def _from_array(array: NDArray[Any]) -> pl.DataFrame:
 
 def _from_pandas(frame: Any, columns: Sequence[str] | None) -> pl.DataFrame:
     labels = []
-    for place in _chosen_columns(list(frame.columns), columns):
-        column = frame.iloc[:, place]
+    for i in _chosen_columns(list(frame.columns), columns):
+        column = frame.iloc[:, i]
         values = column.astype(object).where(~column.isna(), None)
         labels.append(_strings(values.tolist()))
     return pl.DataFrame(labels, schema=COLUMNS)
@@ -187,7 +187,7 @@ def _strings(values: Iterable[object]) -> pl.Series:
 
 
 def _without_gaps(frame: pl.DataFrame, first: int) -> pl.DataFrame:
-    """Return the frame, in which every label is there and not empty."""
+    """Return the frame; raise an error for a missing or empty label."""
     gaps = {name: frame[name].is_null() | (frame[name] == "") for name in COLUMNS}
     rows = {name: row for name, gap in gaps.items() if (row := gap.arg_max()) is not None and gap[row]}
     if rows:

@@ -1,27 +1,26 @@
-"""RDF files (extra `rdf`): their formats, and their statements as parsed by Oxigraph.
-
-Writes triples as RDF, one statement per line: N-Triples, N-Quads, and Turtle and TriG with prefixes.
-
-Readable names in RDF: literals of rdfs:label and the like, in the preferred language.
-"""
+"""RDF files (extra `rdf`): Oxigraph's statements become triples, names and ranges of values, and triples statements."""
 
 from __future__ import annotations
 
 import io
 import re
 import zlib
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+from urllib.parse import quote
 
 import polars as pl
 
 from anyburl.base.errors import DataError, MissingExtraError
 from anyburl.data.formats.delimited import BZIP2, GZIP, ZSTD, read_blocks
 from anyburl.data.formats.frames import COLUMNS
-from anyburl.data.options import Gathered
-from anyburl.data.terms import RDFS, SCHEMA, SKOS, own_label, rdf_term
+from anyburl.data.options import Gathered, ReadOptions
+from anyburl.data.terms import OWN, RDFS, SCHEMA, SKOS, XSD, Prefixes, own_label, own_labels, rdf_term
 
 FORMATS = {
     ".nt": "N_TRIPLES",
@@ -55,7 +54,7 @@ def is_rdf(path: Path) -> bool:
 
 
 def rdf_format(path: Path) -> str:
-    """Return the format that the name of a file states, as `RdfFormat` calls it."""
+    """Return the format of a file by its suffix, as `RdfFormat` calls it."""
     name = path.name.lower()
     return FORMATS[Path(name.removesuffix(next(packed for packed in PACKED[::-1] if name.endswith(packed)))).suffix]
 
@@ -71,10 +70,7 @@ def oxigraph(path: Path) -> Any:
 
 @contextmanager
 def open_statements(path: Path) -> Iterator[Any]:
-    """Open the parser of a file: an iterator of quads, which knows the prefixes met so far.
-
-    Wherever the file turns out to be wrong, the error says in which line.
-    """
+    """Open the parser of a file: an iterator of quads with the prefixes so far. Errors name the line."""
     library, kind = oxigraph(path), rdf_format(path)
     try:
         with path.open("rb") as file:
@@ -87,17 +83,16 @@ def open_statements(path: Path) -> Iterator[Any]:
             given = {"path": path}
         yield library.parse(**given, format=getattr(library.RdfFormat, kind))
     except SyntaxError as error:
-        place = f"{path}:{error.lineno}" if error.lineno else str(path)
-        raise DataError(f"{place}: expected {kind.replace('_', '-')}, cannot read it: {error.msg}") from error
+        line = f"{path}:{error.lineno}" if error.lineno else str(path)
+        raise DataError(f"{line}: expected {kind.replace('_', '-')}, cannot read it: {error.msg}") from error
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: the file cannot be read ({error})") from error
 
 
 def _without_bombs(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Pass on the text of RDF/XML; refuse entities that would make it much longer, before the parser sees them.
+    """Pass on the text of RDF/XML; raise an error for entities that would make it much longer ("billion laughs").
 
-    An entity made of other entities multiplies: ten of them take more memory than there is. Short ones that stand for
-    plain text, as OWL files have them for namespaces, are kept.
+    Short ones for plain text, as OWL files have them for namespaces, are kept.
     """
     first = b""
     for block in blocks:
@@ -150,10 +145,7 @@ class _Stream(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         if not self._block:
             self._block = memoryview(next(self._blocks, b""))
-        part, self._block = (
-            self._block[: len(buffer)],
-            self._block[len(buffer) :],
-        )  # views: the parser asks for a little
+        part, self._block = self._block[: len(buffer)], self._block[len(buffer) :]  # views: reads are small
         buffer[: len(part)] = part
         return len(part)
 
@@ -174,9 +166,9 @@ class TermWriter:
         self.prefixes = usable if kind in PREFIXED else {}
         self._by_length = sorted(self.prefixes.items(), key=lambda item: (-len(item[1]), item[0]))
 
-    def term(self, label: str, place: str) -> str:
-        """Return a label as a term at a place: subject, relation or object."""
-        term = rdf_term(label, is_object=place == "object", is_relation=place == "relation")
+    def term(self, label: str, role: str) -> str:
+        """Return a label as a term of a statement: its subject, relation or object."""
+        term = rdf_term(label, is_object=role == "object", is_relation=role == "relation")
         return self.shortened(term)
 
     def shortened(self, term: str) -> str:
@@ -186,19 +178,19 @@ class TermWriter:
                 return f"{prefix}:{term[len(iri) + 1 : -1]}"
         return term
 
-    def terms(self, labels: pl.Series, place: str) -> pl.Series:
+    def terms(self, labels: pl.Series, role: str) -> pl.Series:
         """Return many labels as terms."""
         known = labels.unique().to_list()
-        return labels.replace_strict(known, [self.term(label, place) for label in known], return_dtype=pl.String)
+        return labels.replace_strict(known, [self.term(label, role) for label in known], return_dtype=pl.String)
 
     def statements(self, triples: pl.DataFrame) -> pl.Series:
         """Return triples as statements, without the dot that ends them."""
-        terms = pl.DataFrame({place: self.terms(triples[place], place) for place in COLUMNS})
+        terms = pl.DataFrame({role: self.terms(triples[role], role) for role in COLUMNS})
         return terms.select(pl.concat_str(COLUMNS, separator=" ")).to_series()
 
     def statement(self, triple: Sequence[str]) -> str:
         """Return a triple as a statement, without the dot that ends it."""
-        return " ".join(self.term(label, place) for label, place in zip(triple, COLUMNS, strict=True))
+        return " ".join(self.term(label, role) for label, role in zip(triple, COLUMNS, strict=True))
 
     def head(self) -> list[str]:
         """Return the lines that declare prefixes."""
@@ -216,7 +208,7 @@ def rdf_lines(triples: pl.DataFrame, path: Path, prefixes: Mapping[str, str] | N
 
 
 def string_term(text: str) -> str:
-    """Return some text as a literal."""
+    """Return text as a literal."""
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
     return f'"{"".join(escapes.get(character, character) for character in text)}"'
 
@@ -226,29 +218,25 @@ def _is_plain(iri: str) -> bool:
     return rdf_term(f"{iri}x", is_object=False) == f"<{iri}x>"
 
 
-NAMING = {
-    relation: place
-    for place, relation in enumerate(
-        (f"{RDFS}label", f"{SKOS}prefLabel", f"{SCHEMA}name", f"{SCHEMA.replace('https', 'http')}name")
-    )
-}
+_NAMING = (f"{RDFS}label", f"{SKOS}prefLabel", f"{SCHEMA}name", f"{SCHEMA.replace('https', 'http')}name")
+NAMING = {relation: rank for rank, relation in enumerate(_NAMING)}
 """The relations that name things; of two names in the same language, the one of the earlier relation counts."""
 
 
 def gather_name(gathered: Gathered, label: str, relation: str, literal: Any, language: str) -> None:
-    """Keep a name if it is the best so far: in the language wanted, in none, in English, or in another one."""
+    """Keep a name if it is the best so far: in the chosen language, in none, in English, or in another one."""
     rank = _language_rank(literal.language, language.lower()) * len(NAMING) + NAMING[relation]
     name = " ".join(literal.value.split())
     if name and rank < gathered.name_ranks.get(label, 1 << 10):
         gathered.names[label], gathered.name_ranks[label] = name, rank
 
 
-def _language_rank(language: str | None, wanted: str) -> int:
-    if language == wanted:
+def _language_rank(language: str | None, chosen: str) -> int:
+    if language == chosen:
         return 0
     if language is None:
         return 2
-    if language.startswith(f"{wanted}-"):
+    if language.startswith(f"{chosen}-"):
         return 1
     return 3 if language.split("-")[0] == "en" else 4
 
@@ -265,3 +253,242 @@ def read_labels(path: Path, language: str = "en") -> Gathered:
                 gather_name(gathered, own_label(label), relation, quad.object, language)
         gathered.prefixes.update(statements.prefixes)
     return gathered
+
+
+N_RANGES = 10  # at most, of a relation
+AT_A_TIME = 1 << 18  # statements
+RANGE = f"{OWN}range:"
+"""The start of the datatype of a range, followed by the relation: 3 metres are not 3 kilograms."""
+
+NUMBER, DATE = "number", "date"
+_NUMBERS = (
+    "integer decimal double float int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
+    "negativeInteger unsignedInt unsignedLong unsignedShort unsignedByte"
+)
+_DATES = "date dateTime dateTimeStamp gYear gYearMonth"
+KINDS = {**{XSD + name: NUMBER for name in _NUMBERS.split()}, **{XSD + name: DATE for name in _DATES.split()}}
+
+_DATE = r"^(-?\d{4,})(?:-(\d\d))?(?:-(\d\d))?(?:T(\d\d):(\d\d):(\d\d))?"
+_SMALLEST = 1, 1, 1, 0, 0, 0
+_RADIX = 0, 12, 31, 24, 60, 60
+_COLUMNS = dict.fromkeys(("subject", "relation", "kind", "text"), pl.String)
+
+Cut = tuple[float, str]
+"""The lower bound of a range, as a number and as text."""
+
+
+class Values:
+    """Collects the numbers and dates of a file, to cut those of each relation into ranges at every tenth."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[str, str, str, str]] = []
+        self._frames: list[pl.DataFrame] = []
+
+    def add(self, subject: str, relation: str, kind: str, text: str) -> None:
+        """Keep one statement with a number or a date."""
+        self._rows.append((subject, relation, kind, text))
+        if len(self._rows) == AT_A_TIME:
+            self._pack()
+
+    def _pack(self) -> None:
+        """Move rows into a frame, which takes a fraction of their memory."""
+        self._frames.append(pl.DataFrame(self._rows, schema=_COLUMNS, orient="row"))
+        self._rows.clear()
+
+    def __bool__(self) -> bool:
+        return bool(self._rows or self._frames)
+
+    def triples(self, gathered: Gathered) -> pl.DataFrame:
+        """Return the statements with ranges as objects, those of an earlier file if it has any; drop invalid values."""
+        self._pack()
+        rows = pl.concat(self._frames).with_columns(value=_value())
+        known = rows.filter(pl.col("value").is_finite())
+        gathered.left_out += Counter({"literals": rows.height - known.height, "exact numbers and dates": known.height})
+        parts = [_cut(group, gathered) for group in known.partition_by("relation", "kind", maintain_order=True)]
+        return pl.concat([pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String)), *parts])
+
+
+def _value() -> pl.Expr:
+    """Return the number behind the text of a number or a date; months and days count as equally long."""
+    parts = [pl.col("text").str.extract(_DATE, i + 1).cast(pl.Float64) for i in range(len(_RADIX))]
+    date = parts[0]
+    for part, smallest, radix in list(zip(parts, _SMALLEST, _RADIX, strict=True))[1:]:
+        date = date * radix + part.fill_null(smallest) - smallest
+    number = pl.col("text").str.strip_chars().cast(pl.Float64, strict=False)
+    return pl.when(pl.col("kind") == DATE).then(date).otherwise(number)
+
+
+def _cut(group: pl.DataFrame, gathered: Gathered) -> pl.DataFrame:
+    relation, kind = group["relation"][0], group["kind"][0]
+    cuts = gathered.cuts.get((relation, kind))
+    if cuts is None:
+        cuts = gathered.cuts[relation, kind] = _cuts(group.sort("value", "text"), kind)
+    words = _words(cuts)
+    labels = [f'"{text}"^^<{RANGE}{quote(relation, safe="")}>' for text in words]
+    gathered.names.update(zip(labels, words, strict=True))
+    starts = [start for start, _ in cuts]
+    objects = pl.Series([labels[bisect_right(starts, value)] for value in group["value"]], dtype=pl.String)
+    return group.select("subject", "relation", object=objects)
+
+
+def _cuts(values: pl.DataFrame, kind: str) -> list[Cut]:
+    """Return the lower bounds of ranges: values that a tenth, two tenths and so on of all values lie below."""
+    rows = [values.height * number // N_RANGES for number in range(1, N_RANGES)]
+    starts = {values["value"][row]: values["text"][row] for row in reversed(rows)}
+    if len(starts) > 1:
+        starts.pop(values["value"][0], None)  # nothing lies below
+    return [(start, _text(start) if kind == NUMBER else starts[start].strip()) for start in sorted(starts)]
+
+
+def _words(cuts: Sequence[Cut]) -> list[str]:
+    texts = [text for _, text in cuts]
+    between = [f"[{start}, {end})" for start, end in pairwise(texts)]
+    return [f"< {texts[0]}", *between, f">= {texts[-1]}"]
+
+
+def _text(number: float) -> str:
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+DEFAULT_GRAPH = "default"
+"""The name of the default graph in `ReadOptions.graphs`."""
+
+LABELLED = ("N_TRIPLES", "N_QUADS")  # formats in which every blank node has a label
+_UNNAMED = re.compile("[a-f][0-9a-f]{15,31}")  # as the parser invents them: a number without leading zeros
+
+
+def read_rdf(path: Path, rows: int, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
+    """Yield the statements of a file as labels, in order, `rows` at a time; numbers and dates in ranges come last.
+
+    An IRI is its own label, a blank node is written as _:name, a literal as in N-Triples, quotes included. IRIs made of
+    other labels become those labels again (`data/terms.py`).
+    """
+    sorting = _Sorting(path, options, gathered)
+    n_rows = 0
+    with open_statements(path) as statements:
+        chosen = sorting.chosen(statements)
+        while sorting.add(islice(chosen, rows)):
+            gathered.prefixes.update(statements.prefixes)
+            frame = sorting.take()
+            n_rows += frame.height
+            if frame.height:
+                yield frame
+    if sorting.values:
+        frame = sorting.values.triples(gathered)
+        n_rows += frame.height
+        yield frame
+    if not n_rows:
+        _refuse_empty(path, options, gathered)
+
+
+def _refuse_empty(path: Path, options: ReadOptions, gathered: Gathered) -> NoReturn:
+    if gathered.left_out["literals"] and options.literals == "skip":
+        raise DataError(f"{path}: no triples besides literals, which are skipped unless you keep them")
+    where = f" in {', '.join(options.graphs)}" if options.graphs else ""
+    raise DataError(f"{path}: no triples{where}")
+
+
+class _Sorting:
+    """Turns statements into triples, names and values, and counts those that are left out."""
+
+    def __init__(self, path: Path, options: ReadOptions, gathered: Gathered) -> None:
+        library = oxigraph(path)
+        self._iri, self._blank, self._literal = library.NamedNode, library.BlankNode, library.Literal
+        self._triple = library.Triple
+        self._options, self._gathered = options, gathered
+        self._labelled = rdf_format(path) in LABELLED
+        self._is_n3 = rdf_format(path) == "N3"
+        self._unnamed: dict[str, str] = {}
+        self._columns: tuple[list[str], list[str], list[str]] = [], [], []
+        self.values = Values()
+
+    def chosen(self, statements: Iterator[Any]) -> Iterator[Any]:
+        """Return the statements of the chosen graphs, never those that N3 only quotes, in graphs of their own."""
+        if self._is_n3:
+            return (quad for quad in statements if str(quad.graph_name) == "DEFAULT")
+        if not self._options.graphs:
+            return statements
+        prefixes = Prefixes(self._options.prefixes)
+        expanded = {prefixes.expand(graph) for graph in self._options.graphs if graph != DEFAULT_GRAPH}
+        chosen = {graph if graph.startswith("_:") else f"<{graph}>" for graph in expanded}
+        if DEFAULT_GRAPH in self._options.graphs:
+            chosen.add("DEFAULT")
+        return (quad for quad in statements if self._is_chosen(quad, chosen))
+
+    def _is_chosen(self, quad: Any, chosen: set[str]) -> bool:
+        if str(quad.graph_name) in chosen:
+            return True
+        self._gathered.left_out["statements of other graphs"] += 1
+        return False
+
+    def add(self, statements: Iterator[Any]) -> int:
+        """Process some statements; return how many there were."""
+        subjects, relations, objects = self._columns
+        iri, n_statements = self._iri, 0
+        for quad in statements:
+            n_statements += 1
+            subject, object = quad.subject, quad.object
+            label = subject.value if type(subject) is iri else self._label(subject)
+            kind = type(object)
+            if kind is not iri and not self._is_kept(label, quad.predicate.value, object):
+                continue
+            subjects.append(label)
+            relations.append(quad.predicate.value)
+            objects.append(object.value if kind is iri else self._label(object))
+        return n_statements
+
+    def take(self) -> pl.DataFrame:
+        """Return the triples since the last call."""
+        frame = pl.DataFrame(dict(zip(COLUMNS, self._columns, strict=True)), schema=dict.fromkeys(COLUMNS, pl.String))
+        for column in self._columns:
+            column.clear()
+        return frame.select(own_labels(series) for series in frame)
+
+    def _label(self, term: Any) -> str:
+        """Return the label of a term that is no IRI."""
+        if type(term) is self._blank:
+            return f"_:{term.value}" if self._labelled else self._blank_label(term.value)
+        return str(term)
+
+    def _blank_label(self, name: str) -> str:
+        """Return the label of a blank node; those without a name are numbered: the parser names them at random."""
+        if not _UNNAMED.fullmatch(name):
+            return f"_:{name}"
+        if name not in self._unnamed:
+            self._gathered.n_unnamed += 1
+            self._unnamed[name] = f"_:unnamed{self._gathered.n_unnamed}"
+        return self._unnamed[name]
+
+    def _is_kept(self, label: str, relation: str, object: Any) -> bool:
+        """Return whether a statement whose object is no IRI becomes a triple; otherwise record what it is."""
+        if type(object) is self._literal:
+            relation_label, datatype = own_label(relation), object.datatype.value
+            return keep_literal(
+                own_label(label), relation_label, object, datatype, self._options, self._gathered, self.values
+            )
+        if type(object) is self._triple:
+            self._gathered.left_out["statements about statements"] += 1
+            return False
+        return True
+
+
+def keep_literal(
+    subject: str,
+    relation: str,
+    literal: Any,
+    datatype: str,
+    options: ReadOptions,
+    gathered: Gathered,
+    values: Values,
+) -> bool:
+    """Return whether a statement with a literal becomes a triple; otherwise record it as a name, value or count."""
+    if relation in NAMING:
+        gather_name(gathered, subject, relation, literal, options.language)
+    if options.literals == "keep":
+        return True
+    kind = KINDS.get(datatype) if options.literals == "ranges" else None
+    if kind is not None:
+        values.add(subject, relation, kind, literal.value)
+    elif relation not in NAMING:
+        gathered.left_out["literals"] += 1
+    return False

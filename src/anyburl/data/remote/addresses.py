@@ -1,10 +1,8 @@
-"""Addresses of graphs that are no files of triples, without any secret.
+"""Addresses of SPARQL endpoints and databases, without any secret; credentials are kept in memory only.
 
 sparql:http://host/path, https://host/sparql       a SPARQL endpoint
 postgresql://host/database#table                   PostgreSQL, as libpq takes it, and a table
 duckdb:path#table, sqlite:path#table               a database in a file, and a table
-
-User names and passwords, from the environment or a prompt, kept in memory only.
 """
 
 from __future__ import annotations
@@ -17,10 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from anyburl.base.errors import DataError
-from anyburl.base.reading import check_utf8
-from anyburl.base.redacting import MASK, has_secret, redacted, redacted_address, without_values
-from anyburl.data.entries import SUFFIXES
+from anyburl.base.errors import MASK, DataError, has_secret, redacted, redacted_address, without_values
+from anyburl.base.files import check_utf8
+from anyburl.data.files import SUFFIXES
 
 ENDPOINT, POSTGRESQL, DUCKDB, SQLITE = "sparql", "postgresql", "duckdb", "sqlite"
 ADDRESS = re.compile(r"(sparql|https?|postgres|postgresql|duckdb|sqlite):", re.IGNORECASE)
@@ -32,29 +29,29 @@ FROM_ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Address:
-    """Where a graph is: `place` is what a driver or an HTTP client takes, `table` is there for databases only.
+    """An address: `location` for the driver or HTTP client, and the `table` of a database.
 
-    Parameters of `place` may be secret: `text` and `shown` are without them, for files and for people.
+    Parameters of `location` may be secret: `text` (for files) and `shown` (for people) have them masked.
     """
 
     kind: str
-    place: str
+    location: str
     table: str | None = None
 
     @property
     def text(self) -> str:
-        """The address as a run folder remembers it: without anything that may be a secret."""
+        """The address for files, with everything masked that may be a secret."""
         prefix = "" if self.kind == POSTGRESQL else f"{self.kind}:"
         return f"{prefix}{self.shown}{f'#{self.table}' if self.table else ''}"
 
     @property
     def shown(self) -> str:
-        """The place as messages name it: without anything that may be a secret."""
-        return self.place if self.file is not None else redacted_address(self.place)
+        """The location for messages, with everything masked that may be a secret."""
+        return self.location if self.file is not None else redacted_address(self.location)
 
-    def hide(self, said: str) -> str:
-        """Return what a server or a library says, without anything of the address that may be a secret."""
-        return said if self.file is not None else without_values(said, self.place)
+    def hide(self, message: str) -> str:
+        """Return a message with everything of the address masked that may be a secret."""
+        return message if self.file is not None else without_values(message, self.location)
 
     @property
     def name(self) -> str:
@@ -62,35 +59,35 @@ class Address:
         if self.table:
             return self.table
         if self.kind in (DUCKDB, SQLITE):
-            return Path(self.place).stem
-        parts = urlsplit(self.place)
+            return Path(self.location).stem
+        parts = urlsplit(self.location)
         return parts.path.strip("/") or "postgresql" if self.kind == POSTGRESQL else parts.netloc
 
     @property
     def file(self) -> Path | None:
         """The file that holds the database, if it is one."""
-        return Path(self.place) if self.kind in (DUCKDB, SQLITE) else None
+        return Path(self.location) if self.kind in (DUCKDB, SQLITE) else None
 
 
 def find_address(data: str | os.PathLike[str]) -> Address | None:
-    """Return what DATA stands for if it is an address; None if it is a name or a path."""
+    """Return DATA as an address; None if it is a name or a path."""
     if not isinstance(data, str):
         return None
-    found = ADDRESS.match(data)
-    if found is None:
+    match = ADDRESS.match(data)
+    if match is None:
         if "://" in data:
             _refuse_secrets(data)
         return None
-    kind = found[1].lower()
+    kind = match[1].lower()
     if kind in (DUCKDB, SQLITE):
-        return _in_file(kind, data[found.end() :])
+        return _in_file(kind, data[match.end() :])
     if kind in ("postgres", POSTGRESQL):
-        return _postgresql(data[found.end() :])
-    return _endpoint(data[found.end() :] if kind == ENDPOINT else data)
+        return _postgresql(data[match.end() :])
+    return _endpoint(data[match.end() :] if kind == ENDPOINT else data)
 
 
 def shown_argument(argument: str) -> str:
-    """Return an argument of the command line as a log has it: an address without anything that may be a secret."""
+    """Return an argument of the command line for a log, with everything masked in an address that may be a secret."""
     flag, value = re.fullmatch(r"(--?[\w-]+=)?(.*)", argument, re.DOTALL).groups("")  # type: ignore[union-attr]
     return flag + (redacted_address(value) if ADDRESS.match(value) else redacted(value))
 
@@ -106,11 +103,11 @@ def _in_file(kind: str, rest: str) -> Address:
 
 def _postgresql(rest: str) -> Address:
     _refuse_secrets(f"postgresql:{rest}", POSTGRESQL)
-    place, _, table = rest.partition("#")
-    _check_host(f"postgresql:{place}")
-    if not place.startswith("//"):
+    location, _, table = rest.partition("#")
+    _check_host(f"postgresql:{location}")
+    if not location.startswith("//"):
         raise DataError(f"expected postgresql://HOST/DATABASE#TABLE, got {redacted_address(f'postgresql:{rest}')!r}")
-    return Address(POSTGRESQL, f"postgresql:{place}", table or None)
+    return Address(POSTGRESQL, f"postgresql:{location}", table or None)
 
 
 def _endpoint(url: str) -> Address:
@@ -128,7 +125,7 @@ def _endpoint(url: str) -> Address:
 
 
 def _refuse_secrets(url: str, kind: str = "") -> None:
-    """Refuse an address with a password or the like in it, without repeating it."""
+    """Raise an error for an address with a password or another secret, without repeating it."""
     if has_secret(url) or (kind == ENDPOINT and _has_user(url)):
         instead = f"remove it and {FROM_ENVIRONMENT[kind]}" if kind in FROM_ENVIRONMENT else "remove it"
         raise DataError(
@@ -138,7 +135,7 @@ def _refuse_secrets(url: str, kind: str = "") -> None:
 
 
 def _check_host(url: str) -> None:
-    """Refuse an address without a usable host, and one that was kept without its parameters; repeat nothing of it."""
+    """Raise an error for an address without a valid host, or with masked parameters, without repeating it."""
     if MASK in url:
         raise DataError("this address was kept without its parameters, which may be secret: pass the whole address")
     try:
@@ -161,9 +158,9 @@ _given: dict[str, tuple[str, str]] = {}
 _asking: set[str] = set()
 
 
-def keep_credentials(place: str, user: str, password: str) -> None:
-    """Remember what someone was asked for, as long as this process lasts."""
-    _given[_server(place)] = user, password
+def keep_credentials(location: str, user: str, password: str) -> None:
+    """Remember a user name and a password until this process ends."""
+    _given[_server(location)] = user, password
 
 
 def note_asking(url: str) -> None:
@@ -185,15 +182,15 @@ def authorization(url: str) -> str | None:
     return _basic(user, os.environ.get(PASSWORD, "")) if user else None
 
 
-def postgresql_password(place: str) -> dict[str, str]:
-    """Return what someone was asked for; the environment and ~/.pgpass are libpq's business."""
-    return {"password": _given[_server(place)][1]} if _server(place) in _given else {}
+def postgresql_password(location: str) -> dict[str, str]:
+    """Return the password that was kept; libpq reads the environment and ~/.pgpass itself."""
+    return {"password": _given[_server(location)][1]} if _server(location) in _given else {}
 
 
 def _basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def _server(place: str) -> str:
-    parts = urlsplit(place)
+def _server(location: str) -> str:
+    parts = urlsplit(location)
     return f"{parts.scheme}://{parts.netloc}"

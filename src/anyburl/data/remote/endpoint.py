@@ -1,12 +1,8 @@
-"""A graph behind a SPARQL endpoint, read in pages.
+"""Reads the graph behind a SPARQL endpoint in pages, and checks that it is complete.
 
-Relations and their numbers of triples are asked for first, and again at the end. Small relations share a page; a large
-one is read in order, page by page. What comes is counted, and triples that come twice are noticed: as many distinct
-triples as the server has counted are all of them. Anything else is an error, never a smaller graph.
-
-The queries sent to an endpoint: triple counts, and pages of triples. Triples in several graphs count once.
-
-Turns SPARQL results into triples of labels, treating literals and names like RDF files.
+Relations and their numbers of triples are queried first, and again at the end. Small relations share a page; a large
+one is read in order, page by page. The distinct triples are counted: fewer or more than the server has counted are an
+error, never a smaller graph. Triples in several graphs count once.
 """
 
 from __future__ import annotations
@@ -20,11 +16,10 @@ import polars as pl
 
 from anyburl.base.errors import DataError
 from anyburl.data.formats.frames import COLUMNS
-from anyburl.data.formats.rdf import NAMING, gather_name
-from anyburl.data.formats.rdf_reader import KINDS, Values
+from anyburl.data.formats.rdf import Values, keep_literal
 from anyburl.data.options import Gathered, ReadOptions
 from anyburl.data.remote.addresses import Address
-from anyburl.data.remote.protocol import LiteralTerm, Row, is_literal, label, select
+from anyburl.data.remote.http import LiteralTerm, Row, is_literal, label, select
 from anyburl.data.terms import IRI, Prefixes, own_labels
 
 TRIPLE = "?s ?p ?o"
@@ -36,7 +31,7 @@ MOST_RELATIONS = 500  # in one query
 
 @dataclass(frozen=True)
 class QueryPart:
-    """Triples that are read together: those of some relations, or all that a query gives."""
+    """Triples that are read together: those of some relations, or all results of a query."""
 
     relations: tuple[str, ...]
     n_triples: int
@@ -47,7 +42,7 @@ class QueryPart:
 
 @dataclass(frozen=True)
 class GraphQueries:
-    """The queries that read one graph: `pattern` gives ?s ?p ?o, `prologue` its prefixes, `source` the graphs."""
+    """The queries that read one graph: `pattern` binds ?s ?p ?o, `prologue` has prefixes, `source` names graphs."""
 
     pattern: str = f"{TRIPLE} ."
     prologue: str = ""
@@ -55,7 +50,7 @@ class GraphQueries:
 
     @classmethod
     def of(cls, options: ReadOptions) -> Self:
-        """Return the queries for what the options ask for."""
+        """Return the queries that the options describe."""
         graphs = [Prefixes(options.prefixes).expand(graph) for graph in options.graphs]
         source = "".join(f"FROM <{graph}>\n" for graph in _named(graphs))
         if options.query is None:
@@ -78,7 +73,7 @@ class GraphQueries:
 
 
 def group_relations(counts: Sequence[tuple[str, int]], page_size: int) -> Iterator[QueryPart]:
-    """Put relations together as long as their triples fit one page."""
+    """Group relations whose triples fit one page."""
     together: list[str] = []
     n_triples = 0
     for relation, n in counts:
@@ -104,9 +99,9 @@ def _named(graphs: Sequence[str]) -> Sequence[str]:
 
 
 def _split(query: str) -> tuple[str, str]:
-    """Return the prefixes of a query, and the rest, which can then stand inside another query."""
-    found = PROLOGUE.match(query)
-    end = found.end() if found else 0
+    """Return the prefixes of a query, and the rest, which can then become a subquery."""
+    match = PROLOGUE.match(query)
+    end = match.end() if match else 0
     prologue, rest = query[:end].strip(), query[end:]
     if not re.match(r"SELECT\b", rest, re.IGNORECASE):
         raise DataError(f"expected a SELECT query with ?s, ?p and ?o, got {rest[:60]!r}")
@@ -130,14 +125,14 @@ def all_triples(rows: Iterable[Row]) -> pl.DataFrame:
 
 
 class Statements:
-    """Sorts rows into triples, names, values and what is left out."""
+    """Turns rows into triples, names and values, and counts those that are left out, like RDF files."""
 
     def __init__(self, options: ReadOptions, gathered: Gathered) -> None:
         self._options, self._gathered = options, gathered
         self._values = Values()
 
     def triples(self, rows: Sequence[Row]) -> pl.DataFrame:
-        """Return the rows that are wanted, as labels; IRIs that stand for other labels are those labels again."""
+        """Return rows as labels; IRIs made of other labels become those labels again."""
         frame = all_triples(row for row in rows if not is_literal(row["o"]) or self._is_kept(row))
         return frame.select(own_labels(column) for column in frame)
 
@@ -147,28 +142,18 @@ class Statements:
             yield self._values.triples(self._gathered)
 
     def _is_kept(self, row: Row) -> bool:
-        """Return whether a row with a literal becomes a triple as it is; if not, see to what becomes of it."""
         literal = LiteralTerm.of(row["o"])
         subject, relation = label(row["s"]), label(row["p"])
-        if relation in NAMING:
-            gather_name(self._gathered, subject, relation, literal, self._options.language)
-        if self._options.literals == "keep":
-            return True
-        kind = KINDS.get(literal.datatype) if self._options.literals == "ranges" else None
-        if kind is not None:
-            self._values.add(subject, relation, kind, literal.value)
-        elif relation not in NAMING:
-            self._gathered.left_out["literals"] += 1
-        return False
+        return keep_literal(subject, relation, literal, literal.datatype, self._options, self._gathered, self._values)
 
 
 def read_endpoint(address: Address, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
-    """Yield the triples of an endpoint, a page at a time; what they hold besides goes to `gathered`."""
+    """Yield the triples of an endpoint, a page at a time; names and counts go to `gathered`."""
     reader = EndpointReader(address, options)
     before = reader.counts()
     if not sum(n for _, n in before):
-        place = " and ".join(options.graphs) or "its default graph; name others with --graph"
-        raise DataError(f"{address.text}: no triples in {place}")
+        graphs = " and ".join(options.graphs) or "its default graph; name others with --graph"
+        raise DataError(f"{address.text}: no triples in {graphs}")
     statements = Statements(options, gathered)
     for part in reader.parts(before):
         for page in reader.pages(part):
@@ -180,7 +165,7 @@ def read_endpoint(address: Address, options: ReadOptions, gathered: Gathered) ->
 
 @dataclass
 class EndpointReader:
-    """Asks one endpoint; `page_size` shrinks to what the server is willing to give at a time."""
+    """Queries one endpoint; `page_size` shrinks to the size of pages that the server returns."""
 
     address: Address
     options: ReadOptions
@@ -191,7 +176,7 @@ class EndpointReader:
         self.page_size = self.options.page_size
 
     def counts(self) -> list[tuple[str, int]]:
-        """Return how many triples each relation has, in the order of their names; for a query, one number."""
+        """Return how many triples each relation has, sorted by name; for a query, one number."""
         is_query = self.options.query is not None
         query = self._queries.count("" if is_query else "?p")
         rows = select(self.address, query, ("n",) if is_query else ("p", "n"), timeout=self.options.timeout)
@@ -204,7 +189,7 @@ class EndpointReader:
         return counts
 
     def parts(self, counts: list[tuple[str, int]]) -> Iterator[QueryPart]:
-        """Yield what is to be read together."""
+        """Yield the parts to be read."""
         if self.options.query is not None:
             return iter([QueryPart((), counts[0][1])])
         return group_relations(counts, self.page_size)
@@ -216,7 +201,7 @@ class EndpointReader:
             if len(page) == part.n_triples:
                 yield page
                 return
-            self.page_size = max(1, min(self.page_size, len(page)))  # perhaps the server gives no more at a time
+            self.page_size = max(1, min(self.page_size, len(page)))  # the server may limit pages
         seen = pl.Series(dtype=pl.UInt64)
         n_read = n_distinct = 0
         while n_read < part.n_triples:
@@ -224,7 +209,7 @@ class EndpointReader:
             seen.append(all_triples(page).hash_rows())
             n_read += len(page)
             yield page
-            # Pages that come again are noticed soon: each look is at twice as many triples, so looking costs little.
+            # Count distinct triples whenever their number has doubled: it costs little and detects repeated pages.
             if not page or n_read >= min(2 * n_distinct, part.n_triples):
                 n_distinct = seen.n_unique()
                 if n_distinct < n_read or not page:

@@ -1,19 +1,12 @@
-"""What can be said of an answer without any rule: whether it fits, how common it is in that place, and how near.
+"""Scores answers without any rule: by how well their relations fit the question, how common, near and similar they are.
 
-An entity fits a place, such as the object of `speaks`, if its other relations are those of the entities that stand
-there. All of it is counted on the graph that is asked about, so it carries over to any other.
-
-Divides questions among threads.
-
-How near candidates are to the question's entity.
-
-Similarity of candidates and entities, by the facts they share.
+An entity fits the object of `speaks`, say, if its other relations are those of the objects of `speaks`. All counts are
+taken from the graph that is queried, so a model carries over to another graph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -21,18 +14,20 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.base.machine import map_in_threads
+from anyburl.data.table import Ids
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.lookup import degrees
-from anyburl.models.tuned import kernel_likeness
-from anyburl.models.tuned.kernel_likeness import (
+from anyburl.models.tuned.kernel import (
     N_COLUMNS,
     FactWeights,
-    LikenessArrays,
+    SimilarityArrays,
     WalkArrays,
     fill_lengths,
-    fill_likeness,
+    fill_similarity,
     fill_walks,
 )
+from anyburl.models.tuned.observations import Floats
 
 QUESTIONS_AT_A_TIME = 64
 
@@ -42,7 +37,7 @@ Space = TypeVar("Space")
 def share_questions(
     n_questions: int, threads: int, make_space: Callable[[], Space], fill: Callable[[int, int, Space], None]
 ) -> None:
-    """Call `fill(first, last, space)` until all questions are done; every thread has a space of its own."""
+    """Call `fill(first, last, space)` for all questions in threads, each with its own `make_space()`."""
     starts = range(0, n_questions, QUESTIONS_AT_A_TIME)
 
     def fill_all(own: range) -> None:
@@ -50,19 +45,11 @@ def share_questions(
         for first in own:
             fill(first, min(first + QUESTIONS_AT_A_TIME, n_questions), space)
 
-    shares = [share for share in (starts[turn::threads] for turn in range(threads)) if share]
-    if len(shares) == 1:
-        fill_all(shares[0])
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill_all, shares))
+    map_in_threads(fill_all, [share for share in (starts[turn::threads] for turn in range(threads)) if share], threads)
 
 
 STEPS = 3
 LEAST_SHARE = 1e-4  # of walks that an edge must get to be followed
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -72,13 +59,13 @@ class Walks:
     graph: GraphArrays
     threads: int = 1
 
-    def shares(self, entities: Ints, offsets: NDArray[np.int64], candidates: Ints) -> Floats:
-        """Return which share of walks from the entity is at each of its candidates after each step."""
+    def shares(self, entities: Ids, offsets: NDArray[np.int64], candidates: Ids) -> Floats:
+        """Return the share of walks from the entity at each of its candidates after each step."""
         out = np.empty((len(candidates), STEPS), np.float32)
-        asked = entities.astype(np.int32), offsets, candidates.astype(np.int32)
+        queries = entities.astype(np.int32), offsets, candidates.astype(np.int32)
 
         def fill(first: int, last: int, space: WalkArrays) -> None:
-            fill_walks(self.graph, *asked, first, last, LEAST_SHARE, space, out)
+            fill_walks(self.graph, *queries, first, last, LEAST_SHARE, space, out)
 
         share_questions(len(entities), self.threads, self._space, fill)
         return out
@@ -88,82 +75,82 @@ class Walks:
         return WalkArrays(np.zeros(shape, np.float32), np.empty(shape, np.int32), np.zeros(STEPS + 1, np.int64))
 
 
-MOST_TOLD = 20_000  # entities per fact, and answers per relation: with more, they say little
+MOST_SHARED = 20_000  # entities per fact, and answers per relation: facts shared by more are left out
 LEAST_LENGTH = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Likeness:
-    """Compares entities by the facts that they share. Nothing of it is learned: it counts on one graph."""
+class Similarity:
+    """Compares entities by the facts that they share. Nothing is learned: all counts are those of one graph."""
 
     graph: GraphArrays
     threads: int = 1
 
     @cached_property
     def facts(self) -> FactWeights:
-        """What facts weigh: one told of few entities says more of them."""
+        """The weights of facts: those shared by few entities weigh more."""
         graph = self.graph
         sizes = np.diff(graph.segment_starts)
         weights = np.log((graph.n_entities + 1) / np.maximum(sizes, 1)) ** 2
-        weights[sizes > MOST_TOLD] = 0
+        weights[sizes > MOST_SHARED] = 0
         lengths = np.empty(graph.n_entities + 1)
         fill_lengths(graph, weights, LEAST_LENGTH, lengths)
         return FactWeights(weights, lengths)
 
-    def columns(self, entities: Ints, relations: Ints, offsets: NDArray[np.int64], candidates: Ints) -> Floats:
+    def columns(self, entities: Ids, relations: Ids, offsets: NDArray[np.int64], candidates: Ids) -> Floats:
         """Return the features of each candidate of the questions (entity, directed relation, ?)."""
-        told, facts = np.empty((len(candidates), N_COLUMNS), np.float32), self.facts
-        asked = entities.astype(np.int32), relations.astype(np.int32), offsets, candidates.astype(np.int32)
+        columns, facts = np.empty((len(candidates), N_COLUMNS), np.float32), self.facts
+        queries = entities.astype(np.int32), relations.astype(np.int32), offsets, candidates.astype(np.int32)
 
-        def fill(first: int, last: int, space: LikenessArrays) -> None:
-            fill_likeness(self.graph, facts, *asked, first, last, MOST_TOLD, space, told)
+        def fill(first: int, last: int, space: SimilarityArrays) -> None:
+            fill_similarity(self.graph, facts, *queries, first, last, MOST_SHARED, space, columns)
 
         share_questions(len(entities), self.threads, self._space, fill)
-        return told
+        return columns
 
-    def _space(self) -> LikenessArrays:
+    def _space(self) -> SimilarityArrays:
         n_segments = len(self.graph.segment_relations)
-        return LikenessArrays(np.zeros(self.graph.n_entities + 1), np.zeros(n_segments), np.zeros(n_segments))
+        return SimilarityArrays(np.zeros(self.graph.n_entities + 1), np.zeros(n_segments), np.zeros(n_segments))
 
 
-NOWHERE = 1e-5  # the share of walks that is taken to end anywhere
+LEAST_WALKS = 1e-5  # added to the share of walks, whose logarithm is taken
 FIT, CROWD, NEAR = 0.1, 0.6, 0.75  # weights of fit, degree (counts against) and nearness; that of popularity is 1
 SECOND_STEP = 0.1  # weight of walks of two steps: two answers to one question are not answers to each other
 WALKS_AT_A_TIME = 1 << 23  # numbers of walks held in memory
-MOST_PLACES = 1 << 26  # numbers of `Place`s held in memory
-N_FALLBACK_COLUMNS = 3 + STEPS + kernel_likeness.N_COLUMNS  # the score, fit, share, each step, likeness
+MOST_NUMBERS = 1 << 26  # of `RelationEnd`s held in memory
+N_FALLBACK_COLUMNS = 3 + STEPS + N_COLUMNS  # the score, fit, share, each step, similarity
 
 
 @dataclass(frozen=True)
-class Place:
-    """One end of a relation: of every entity, how well it fits there, and what that says together with other facts."""
+class RelationEnd:
+    """The subjects or objects of a relation: figures of every entity as one of them."""
 
-    fit: Floats  # log-odds of standing here
-    shares: Floats  # of the relation's facts that have the entity here
+    fit: Floats  # log-odds of being one, by its other relations
+    shares: Floats  # of the relation's facts that have the entity at this end
     score: Floats  # the highest is 0
 
 
 @dataclass(frozen=True, eq=False)
 class Fallback:
-    """Scores all entities as answers, without rules. Nothing of it is learned: it counts on one graph."""
+    """Scores all entities as answers, without rules. Nothing is learned: all counts are those of one graph."""
 
     graph: GraphArrays
     threads: int = 1
-    _places: dict[int, Place] = field(default_factory=dict, repr=False)
+    _ends: dict[int, RelationEnd] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def likeness(self) -> Likeness:
-        """What compares entities."""
-        return Likeness(self.graph, self.threads)
+    def similarity(self) -> Similarity:
+        """Compares entities."""
+        return Similarity(self.graph, self.threads)
 
     @cached_property
     def walks(self) -> Walks:
-        """What tells how near entities are."""
+        """Computes how near entities are."""
         return Walks(self.graph, self.threads)
 
-    def scores(self, entities: Ints, relations: Ints) -> Floats:
+    def scores(self, entities: Ids, relations: Ids) -> Floats:
         """Return a score for each query (entity, directed relation, ?) and entity; higher is better."""
-        scores = np.stack([self.place(place).score for place in self._places_of(relations)])
+        scores = np.stack([self.end(relation).score for relation in self._end_relations(relations)])
         everything = np.arange(self.graph.n_entities, dtype=np.int32)
         for rows in self._parts(len(entities)):
             offsets = np.arange(len(rows) + 1) * len(everything)
@@ -171,34 +158,31 @@ class Fallback:
             scores[rows] += nearness(shares).reshape(len(rows), -1)
         return scores
 
-    def columns(self, entities: Ints, relations: Ints, questions: NDArray[np.int64], candidates: Ints) -> Floats:
-        """Return the features of each candidate of a question: the numbers behind its score, and its likeness
-        to other answers.
-        """
+    def columns(self, entities: Ids, relations: Ids, questions: NDArray[np.int64], candidates: Ids) -> Floats:
+        """Return the features of each candidate of a question: the parts of its score, and its similarities."""
         offsets = np.searchsorted(questions, np.arange(len(entities) + 1)).astype(np.int64)
         shares = self.walks.shares(entities, offsets, candidates)
-        told = np.empty((len(candidates), 3), np.float32)
-        places = np.array(self._places_of(relations))[questions]
-        for number in np.unique(places).tolist():
-            rows, place = np.flatnonzero(places == number), self.place(number)
-            told[rows] = np.column_stack(
-                [figures[candidates[rows]] for figures in (place.score, place.fit, place.shares)]
-            )
-        told[:, 0] += nearness(shares)
-        steps = np.log(shares + np.float32(NOWHERE))
-        return np.column_stack([told, steps, self.likeness.columns(entities, relations, offsets, candidates)])
+        figures = np.empty((len(candidates), 3), np.float32)
+        of_candidates = np.array(self._end_relations(relations))[questions]
+        for relation in np.unique(of_candidates).tolist():
+            rows, end = np.flatnonzero(of_candidates == relation), self.end(relation)
+            figures[rows] = np.column_stack([column[candidates[rows]] for column in (end.score, end.fit, end.shares)])
+        figures[:, 0] += nearness(shares)
+        steps = np.log(shares + np.float32(LEAST_WALKS))
+        return np.column_stack([figures, steps, self.similarity.columns(entities, relations, offsets, candidates)])
 
-    def place(self, place: int) -> Place:
-        """Return what is known of the entities at one end of a relation, by the directed relation they have there."""
-        if place not in self._places:
-            if len(self._places) * 3 * self.graph.n_entities > MOST_PLACES:
-                self._places.clear()
-            self._places[place] = make_place(self.graph, place)
-        return self._places[place]
+    def end(self, relation: int) -> RelationEnd:
+        """Return the figures of the entities that have a directed relation."""
+        if relation not in self._ends:
+            if len(self._ends) * 3 * self.graph.n_entities > MOST_NUMBERS:
+                self._ends.clear()
+            self._ends[relation] = make_relation_end(self.graph, relation)
+        return self._ends[relation]
 
-    def _places_of(self, relations: Ints) -> list[int]:
-        places: list[int] = inverses(relations, self.graph.n_relations).tolist()
-        return places
+    def _end_relations(self, relations: Ids) -> list[int]:
+        """Return the directed relations that answers have."""
+        backward: list[int] = inverses(relations, self.graph.n_relations).tolist()
+        return backward
 
     def _parts(self, n_queries: int) -> list[NDArray[np.int64]]:
         """Return the queries whose walks are held in memory at a time."""
@@ -207,37 +191,37 @@ class Fallback:
 
 
 def nearness(shares: Floats) -> Floats:
-    """Return what walks say for an answer, from their shares after one, two and three steps."""
+    """Return the part of a score that walks contribute, from their shares after one, two and three steps."""
     first, second, third = shares.T
     near = first + np.float32(SECOND_STEP) * second + third
-    return np.asarray(np.float32(NEAR) * np.log(near + np.float32(NOWHERE)), np.float32)
+    return np.asarray(np.float32(NEAR) * np.log(near + np.float32(LEAST_WALKS)), np.float32)
 
 
-def make_place(graph: GraphArrays, place: int) -> Place:
-    """Count what the entities have in common that have the directed relation `place`."""
+def make_relation_end(graph: GraphArrays, relation: int) -> RelationEnd:
+    """Count what the entities with a directed relation have in common."""
     n_entities = graph.n_entities
     n_segments = int(graph.segment_offsets[n_entities])  # those of the token self come last
     owners = np.repeat(np.arange(n_entities), np.diff(graph.segment_offsets[: n_entities + 1]))
     relations, sizes = graph.segment_relations[:n_segments], np.diff(graph.segment_starts[: n_segments + 1])
-    is_own = relations == place
+    is_own = relations == relation
     counts = np.zeros(n_entities, np.float32)
     counts[owners[is_own]] = sizes[is_own]
     present, base = relation_log_odds(relations, 2 * graph.n_relations, (counts > 0)[owners], n_entities)
-    present[place] = 0
+    present[relation] = 0
     fit = np.bincount(owners, weights=present[relations], minlength=n_entities) + base
     crowd = np.log1p(degrees(graph, np.arange(n_entities, dtype=np.int32)))
     score = np.log1p(counts) + FIT * fit - CROWD * crowd
     score -= score.max(initial=-np.inf)
-    return Place(fit.astype(np.float32), counts / max(1.0, float(counts.sum())), score.astype(np.float32))
+    return RelationEnd(fit.astype(np.float32), counts / max(1.0, float(counts.sum())), score.astype(np.float32))
 
 
 def relation_log_odds(
     relations: NDArray[np.integer], n_directed: int, of_member: NDArray[np.bool_], n_entities: int
 ) -> tuple[NDArray[np.float64], float]:
-    """Return what each directed relation says of an entity that has it, and what is said of one that has none.
+    """Return the log-odds of membership that each directed relation adds, and those of an entity without any.
 
-    Naive Bayes: `relations` are those that entities have, once each, `of_member` says which are had by a member. Counts
-    are smoothed by one entity that is like all others.
+    Naive Bayes: `relations` are those that entities have, once each, `of_member` marks those of members. Counts are
+    smoothed by one average entity.
     """
     of_all = np.bincount(relations, minlength=n_directed)
     of_members = np.bincount(relations[of_member], minlength=n_directed)

@@ -1,13 +1,9 @@
-"""A small gradient-boosted ranker over the evidence of rules, trained with LightGBM, applied without it.
-
-Training data: some of the candidates of each list, and how well they are ordered.
-"""
+"""A small gradient-boosted ranker over the evidence of rules, trained with LightGBM, applied without it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,26 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import RunError
-from anyburl.models.tuned.kernel_gradients import ForestArrays, fill_choice, fill_pairs, score_rows
+from anyburl.base.machine import map_in_threads
+from anyburl.models.tuned.kernel import ForestArrays, fill_choice, fill_pairs, score_rows
 
-MANY_LISTS = 6_000  # with fewer, every candidate is learned from
-ALL_OF = 10  # candidates at the head of a list; of those that follow, some are learned from, and count for the others
+MANY_LISTS = 6_000  # with fewer, every candidate is used
+ALL_OF = 10  # candidates at the head of a list are used; of the others a share, which counts for all
 SHARE_OF_OTHERS = 0.2  # of many lists
 
 Objective = Callable[[NDArray[np.float64], Any], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 def share_of_others(n_lists: int) -> float:
-    """Return the share of the candidates far down that is learned from: of many lists, a few teach as much as all."""
+    """Return the share of candidates far down that is used: of many lists, a few are as good as all."""
     return SHARE_OF_OTHERS if n_lists > MANY_LISTS else 1.0
 
 
 @dataclass(frozen=True)
 class Lessons:
-    """What trees are fitted to: rows of candidates, list after list, each an answer or not.
-
-    A row counts for `weights` candidates of its list.
-    """
+    """Training data: rows of candidates, list after list, answers or not; a row counts for `weights` candidates."""
 
     rows: NDArray[np.float32]
     labels: NDArray[np.float32]
@@ -46,13 +40,11 @@ class Lessons:
     def of(
         cls, rows: NDArray[np.float32], is_answer: NDArray[np.bool_], sizes: NDArray[np.int64], share: float, seed: int
     ) -> Lessons:
-        """Choose what to learn from: lists without an answer, or of one candidate, teach nothing, and of the candidates
-        far down, a `share` is drawn.
-        """
+        """Leave out lists without an answer or with one candidate; of the candidates far down, draw a `share`."""
         questions = np.repeat(np.arange(len(sizes)), sizes)
-        places = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        positions = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         useful = (np.bincount(questions, weights=is_answer, minlength=len(sizes)) > 0) & (sizes > 1)
-        certain = (places < ALL_OF) | is_answer
+        certain = (positions < ALL_OF) | is_answer
         drawn = np.random.default_rng(seed).random(len(rows)) < share
         kept = useful[questions] & (certain | drawn)
         return cls(
@@ -63,7 +55,7 @@ class Lessons:
         )
 
     def objectives(self) -> list[Objective]:
-        """Return what one forest and the other are fitted to: the choice of an answer, and the order of pairs."""
+        """Return the objectives of the two forests: the choice of an answer, and the order of pairs."""
         offsets = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
         gains, gradients, hessians = np.empty((3, len(self.labels)))
         ordered = np.arange(len(self.labels))
@@ -109,7 +101,7 @@ class TunedModel:
 
     @cached_property
     def n_columns(self) -> int:
-        """How many columns rows must have at least."""
+        """The least number of columns of rows."""
         return int(self.forest.columns.max(initial=-1)) + 1
 
     def scores(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -123,19 +115,14 @@ class TunedModel:
             nodes = np.empty(ROWS_TOGETHER, np.int64)
             score_rows(self.forest, rows, start, min(start + ROWS_AT_A_TIME, len(rows)), nodes, scores)
 
-        if len(starts) <= 1 or self.threads == 1:
-            for start in starts:
-                score(start)
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
-                list(pool.map(score, starts))
+        map_in_threads(score, starts, self.threads)
         return scores
 
 
 def require_lightgbm() -> Any:
-    """Return the library, or say what it lacks: it is there, but may not find OpenMP.
+    """Return LightGBM; the error says that it may not find OpenMP.
 
-    Its threads wait for each other without spinning: where others use the cores too, spinning takes many times as long.
+    Its threads wait without spinning, which takes many times as long where others use the cores too.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
@@ -181,8 +168,8 @@ def join_forests(forests: Sequence[ForestArrays]) -> ForestArrays:
     parts: list[ForestArrays] = []
     for forest in forests:
         roots, children = (
-            np.where(places >= 0, places + nodes, places - leaves).astype(np.int32)
-            for places in (forest.roots, forest.children)
+            np.where(links >= 0, links + nodes, links - leaves).astype(np.int32)
+            for links in (forest.roots, forest.children)
         )
         parts.append(forest._replace(roots=roots, children=children, leaves=forest.leaves / len(forests)))
         nodes, leaves = nodes + len(forest.columns), leaves + len(forest.leaves)
@@ -190,7 +177,7 @@ def join_forests(forests: Sequence[ForestArrays]) -> ForestArrays:
 
 
 def to_forest(booster: Any) -> ForestArrays:
-    """Take the trees out of a LightGBM model: rows hold no missing values, and columns no categories."""
+    """Return the trees of a LightGBM model over rows without missing values and categories."""
     roots: list[int] = []
     nodes: list[list[Any]] = []
     leaves: list[float] = []

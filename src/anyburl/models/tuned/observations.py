@@ -1,14 +1,8 @@
-"""Scored answers to questions of a split, to compare scores with what the split states.
-
-The evidence for each of the best candidates of a query, as rows of features for a model.
-
-Reorders the best candidates of each query with a model; the rest keep their places.
-"""
+"""The best candidates of each query as rows of features, reordered by a model; scored answers compared with a split."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +11,7 @@ from anyburl.graph.arrays import inverses
 from anyburl.graph.lookup import answer_counts, degrees, relation_counts
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.backend import ReadyRules
-from anyburl.ranking.index import shown_scores, to_confidences, to_scores
+from anyburl.ranking.index import to_confidences, to_scores
 from anyburl.ranking.kernel_order import N_BEST, PER_GROUP, UNIT
 from anyburl.rules.ruleset import RuleSet
 
@@ -34,21 +28,21 @@ def rule_groups(rules: RuleSet) -> NDArray[np.uint8]:
 
 
 def evidence_row(scores: NDArray[np.int64], groups: NDArray[np.uint8], n_columns: int) -> Floats:
-    """Return the evidence that rules with these scores give, as the kernel `tell_evidence` tells it."""
+    """Return the evidence of rules with these scores, as the kernel `tell_evidence` writes it."""
     row = np.zeros(n_columns, np.float32)
     units = scores / UNIT
     row[: min(len(units), N_BEST)] = -np.sort(-units)[:N_BEST]
     for unit, group in zip(units.tolist(), groups.tolist(), strict=True):
-        place = N_BEST + PER_GROUP * group
-        row[place] = max(row[place], unit)
-        row[place + 1] += unit
-        row[place + 2] += 1
+        column = N_BEST + PER_GROUP * group
+        row[column] = max(row[column], unit)
+        row[column + 1] += unit
+        row[column + 2] += 1
     return row
 
 
 @dataclass(frozen=True)
 class Lists:
-    """The best candidates of some queries, query after query: `sizes` says how many each has."""
+    """The best candidates of some queries, query after query; each has `sizes`."""
 
     sizes: NDArray[np.int64]
     candidates: NDArray[np.int32]
@@ -60,8 +54,8 @@ class Lists:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     @property
-    def places(self) -> NDArray[np.int64]:
-        """The place of each candidate in its list."""
+    def positions(self) -> NDArray[np.int64]:
+        """The position of each candidate in its list."""
         starts = np.cumsum(self.sizes) - self.sizes
         return np.arange(len(self.candidates)) - np.repeat(starts, self.sizes)
 
@@ -94,7 +88,7 @@ def rows_of(
         sums,
         best[questions] - sums,
         n_rules,
-        np.log1p(lists.places),
+        np.log1p(lists.positions),
         np.log1p(counts),
         counts / np.maximum(edges, 1),
         np.log1p(degrees(graph, lists.candidates)),
@@ -108,7 +102,7 @@ def rows_of(
 
 
 def find_answers(lists: Lists, queries: QueryArrays) -> NDArray[np.int64]:
-    """Return for each candidate of the lists its place among the targets of its question, or -1 if it is none.
+    """Return the row of each candidate of the lists among the targets, or -1 if it is none.
 
     The targets of a question are sorted, and questions follow each other: question and entity make sorted keys.
     """
@@ -116,9 +110,9 @@ def find_answers(lists: Lists, queries: QueryArrays) -> NDArray[np.int64]:
         return np.full(len(lists.candidates), -1, np.int64)
     span = int(max(lists.candidates.max(initial=0), queries.targets.max(initial=0))) + 1
     keys = np.repeat(np.arange(len(lists.sizes)), np.diff(queries.target_offsets)) * span + queries.targets
-    wanted = lists.questions * span + lists.candidates
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[places] == wanted, places, -1)
+    candidates = lists.questions * span + lists.candidates
+    rows = np.minimum(np.searchsorted(keys, candidates), len(keys) - 1)
+    return np.where(keys[rows] == candidates, rows, -1)
 
 
 def rerank(
@@ -130,8 +124,8 @@ def rerank(
 ) -> None:
     """Overwrite in `answers` how many candidates rank before each target, and with it.
 
-    `targets` is what `find_answers` gave. Other targets are known answers: they do not count against each other. A
-    target that is not listed comes after all that are, also after those that it tied with.
+    `targets` come from `find_answers`. Other targets are known answers: they do not count against each other. A target
+    that is not listed ranks after all that are, also after those that it tied with.
     """
     rivals_listed = np.bincount(lists.questions[targets < 0], minlength=len(lists.sizes))
     before = np.repeat(rivals_listed, np.diff(queries.target_offsets)) - answers.better
@@ -140,7 +134,7 @@ def rerank(
     answers.equal[:] -= moved
     table = np.full((len(lists.sizes), int(lists.sizes.max(initial=0))), -np.inf)
     questions = lists.questions
-    table[questions, lists.places] = np.where(targets >= 0, -np.inf, scores)
+    table[questions, lists.positions] = np.where(targets >= 0, -np.inf, scores)
     rows = np.flatnonzero(targets >= 0)
     rivals, own = table[questions[rows]], scores[rows, None]
     answers.better[targets[rows]] = (rivals > own).sum(axis=1)
@@ -153,88 +147,31 @@ def logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def reorder(lists: Lists, scores: NDArray[np.float64], answers: AnswerArrays) -> None:
-    """Put the candidates in `answers.best` in the order of `scores`, and let `best_keys` tell it.
+    """Sort the candidates in `answers.best` by `scores`, and set their `best_keys`.
 
     Keys stand for the logistic of the model's score: an order from 0 to 1, not a probability. What comes after the
     lists stays below them.
     """
-    questions, places = lists.questions, lists.places
+    questions, positions = lists.questions, lists.positions
     order = np.lexsort((lists.candidates, -scores, questions))
     confidences = logistic(scores[order])
     for column in (answers.best, answers.best_rules, answers.best_counts):
-        column[questions, places] = column[questions, places][order]
+        column[questions, positions] = column[questions, positions][order]
     lowest = np.ones(len(lists.sizes))
     np.minimum.at(lowest, questions, confidences)
     later = np.arange(answers.best.shape[1])[None, :] >= lists.sizes[:, None]
     below = to_confidences(answers.best_keys) * lowest[:, None]
     answers.best_keys[later] = to_scores(below[later])
-    answers.best_keys[questions, places] = to_scores(confidences)
+    answers.best_keys[questions, positions] = to_scores(confidences)
 
 
-N_FOLDS = 10
+N_FOLDS = 3  # of questions: with two, models learned from half as much as the last one, and scored otherwise
 
 
-@dataclass(frozen=True)
-class Observations:
-    """One row per listed answer of each question.
-
-    `has_others` tells of a stated answer that the split states others to its question. All rows of one triple, which
-    may answer two questions, have the same fold.
-    """
-
-    relations: NDArray[np.int32]
-    scores: NDArray[np.float64]
-    is_stated: NDArray[np.bool_]
-    has_others: NDArray[np.bool_]
-    folds: NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Observations:
-        """Return some of the rows."""
-        return Observations(*(getattr(self, field.name)[rows] for field in fields(self)))
-
-
-NOTHING = Observations(
-    relations=np.empty(0, np.int32),
-    scores=np.empty(0, np.float64),
-    is_stated=np.empty(0, np.bool_),
-    has_others=np.empty(0, np.bool_),
-    folds=np.empty(0, np.uint8),
-)
-
-
-def join_observations(parts: Sequence[Observations]) -> Observations:
-    """Return the rows of all parts."""
-    names = [field.name for field in fields(Observations)]
-    return Observations(*(np.concatenate([getattr(part, name) for part in (NOTHING, *parts)]) for name in names))
-
-
-def observe(queries: QueryArrays, answers: AnswerArrays, n_relations: int) -> Observations:
-    """Return the listed answers, each stated if it is among the targets of its query."""
-    lists = lists_of(answers, answers.best.shape[1])
-    questions = lists.questions
-    is_stated = find_answers(lists, queries) >= 0
-    directed = queries.relations[questions]
-    kept = np.arange(answers.best.shape[1])[None, :] < lists.sizes[:, None]
-    return Observations(
-        relations=directed % n_relations,
-        scores=shown_scores(answers.best_keys[kept]),
-        is_stated=is_stated,
-        has_others=is_stated & (np.diff(queries.target_offsets) > 1)[questions],
-        folds=_folds(queries.entities[questions], directed, lists.candidates, n_relations),
-    )
-
-
-def _folds(
-    entities: NDArray[np.int32], directed: NDArray[np.int32], candidates: NDArray[np.int32], n_relations: int
-) -> NDArray[np.uint8]:
-    """Put triples into folds, at random but always in the same way."""
-    backward = directed >= n_relations
-    subjects, objects = np.where(backward, candidates, entities), np.where(backward, entities, candidates)
-    mixed = np.zeros(len(subjects), np.uint64)
-    for column in (subjects, directed % n_relations, objects):
+def question_folds(entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Put questions (entity, directed relation, ?) into folds, at random but always in the same way."""
+    mixed = np.zeros(len(entities), np.uint64)
+    for column in (entities, relations):
         mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
-    return (mixed % np.uint64(N_FOLDS)).astype(np.uint8)
+    return (mixed % np.uint64(N_FOLDS)).astype(np.int64)

@@ -1,7 +1,4 @@
-"""`TunedReranker`: orders candidates by the model that tuning chose.
-
-`FilledReranker`: a fixed aggregation, followed by candidates that fit without a rule.
-"""
+"""`TunedReranker` orders candidates by the tuned model; `FilledReranker` adds candidates that no rule predicts."""
 
 from __future__ import annotations
 
@@ -12,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.models.tuned.fallback import Fallback
-from anyburl.models.tuned.listing import Listing, joined_columns, list_candidates, query_slices
+from anyburl.models.tuned.listing import Listing, Opinion, OtherModel, joined_columns, list_candidates, query_slices
 from anyburl.models.tuned.model import TunedModel
 from anyburl.models.tuned.observations import Floats, Lists, find_answers, lists_of, reorder, rerank, rows_of
-from anyburl.models.tuned.opinion import Opinion, OtherModel
 from anyburl.models.tuned.train import Tuning
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays, empty_answers
 from anyburl.ranking.backend import Progress
@@ -23,12 +19,12 @@ from anyburl.ranking.options import Aggregation, parse_aggregation
 from anyburl.ranking.queries import take_queries
 from anyburl.ranking.ranker import Ranker
 
-MOST_CANDIDATES = 1000  # of the rules: behind more, nothing is added
+MOST_CANDIDATES = 1000  # of the rules: after more, nothing is added
 
 
 @dataclass(frozen=True)
 class FilledReranker:
-    """Keeps the order of `aggregation`; what no rule predicts comes after it, in the order of the fallback."""
+    """Keeps the order of `aggregation`; entities that no rule predicts follow, in the order of the fallback."""
 
     aggregation: Aggregation
     fallback: Fallback
@@ -46,7 +42,7 @@ class FilledReranker:
 
 
 def fill(answers: AnswerArrays, lister: Ranker, queries: QueryArrays, fallback: Fallback) -> AnswerArrays:
-    """Return answers with more of them behind, where all candidates of the rules are listed."""
+    """Return answers with more candidates at the end, where all candidates of the rules are listed."""
     width = answers.best.shape[1]
     lists = lists_of(answers, width)
     opinion = Opinion.of(fallback, lister.ready, queries, lists.sizes < width)
@@ -57,7 +53,7 @@ def fill(answers: AnswerArrays, lister: Ranker, queries: QueryArrays, fallback: 
 def answer_in_parts(
     queries: QueryArrays, top_k: int, n_entities: int, answer: Callable[[QueryArrays], AnswerArrays]
 ) -> AnswerArrays:
-    """Let `answer` answer some queries at a time; return the answers to all."""
+    """Call `answer` with some queries at a time; return the answers to all."""
     n_queries = len(queries.entities)
     out = empty_answers(n_queries, len(queries.targets), top_k)
     for chosen in query_slices(n_queries, n_entities):
@@ -69,7 +65,7 @@ def answer_in_parts(
 def _copy(
     part: AnswerArrays, out: AnswerArrays, chosen: NDArray[np.int64], offsets: NDArray[np.int64], top_k: int
 ) -> None:
-    """Write the answers of some queries to their place among all."""
+    """Copy the answers of some queries to those of all."""
     queries, targets = slice(chosen[0], chosen[-1] + 1), slice(offsets[chosen[0]], offsets[chosen[-1] + 1])
     for name in ("fired", "better", "equal", "target_rules"):
         getattr(out, name)[targets] = getattr(part, name)
@@ -82,7 +78,7 @@ def _copy(
 
 @dataclass(frozen=True)
 class Judgement:
-    """The candidates that the model puts in order, and its score for each."""
+    """The candidates that the model reorders, and its score for each."""
 
     listing: Listing
     scores: NDArray[np.float64]
@@ -98,11 +94,11 @@ class Judgement:
 
 @dataclass(frozen=True)
 class TunedReranker:
-    """Lists candidates by the best fixed aggregation and puts them in the order of the model, if there is one."""
+    """Lists candidates by the best fixed aggregation and reorders them by the model, if there is one."""
 
     tuning: Tuning
     groups: NDArray[np.uint8]  # the group of each rule, by which evidence is grouped
-    other: OtherModel | None = None  # whose candidates and scores the model knows as well
+    other: OtherModel | None = None  # whose candidates and scores are features as well
     _fallbacks: dict[int, Fallback] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -114,7 +110,7 @@ class TunedReranker:
         return self.tuning.model
 
     def fallback(self, lister: Ranker) -> Fallback:
-        """Return what scores answers without a rule on the graph that is asked; what it counts there is kept."""
+        """Return the fallback of the graph of `lister`, which is cached."""
         return self._fallbacks.setdefault(id(lister.graph), Fallback(lister.graph, lister.backend.threads))
 
     def answer(
@@ -138,7 +134,7 @@ class TunedReranker:
         keep_known: bool = False,
         progress: Progress | None = None,
     ) -> Judgement:
-        """Answer a few queries, all at once, by the model: at least as many candidates as it puts in order."""
+        """Answer a few queries by the model, all at once: at least as many candidates as it reorders."""
         assert self.model is not None
         listing = list_candidates(
             lister,
@@ -151,12 +147,12 @@ class TunedReranker:
             progress=progress,
         )
         scores = self.model.scores(listing.rows)
-        rerank(listing.lists, queries, listing.found, scores, listing.answers)
+        rerank(listing.lists, queries, listing.target_rows, scores, listing.answers)
         reorder(listing.lists, scores, listing.answers)
         return Judgement(listing, scores)
 
     def score_evidence(self, lister: Ranker, listing: Listing, evidence: Floats) -> NDArray[np.float64]:
-        """Return what the model would say of the listed candidates if rules gave other evidence."""
+        """Return the model's scores of the listed candidates for other evidence."""
         assert self.model is not None
         lists = replace(listing.lists, evidence=evidence)
         more = joined_columns(listing.fits, listing.more)

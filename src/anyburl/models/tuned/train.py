@@ -1,30 +1,51 @@
-"""Chooses and trains an aggregation on held-out facts."""
+"""Chooses and trains an aggregation on held-out facts; and its file in a run folder.
+
+A model that was read is checked, since kernels walk its trees unchecked.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.base.machine import map_in_threads
+from anyburl.base.writing import KeptKey, StoredValues, damaged, load_kept, save_kept
 from anyburl.data.dataset import Dataset
-from anyburl.models.tuned.listing import ENOUGH_QUESTIONS, HeldOutQuestions, Listing, held_out_questions, list_in_parts
-from anyburl.models.tuned.model import TunedModel, fit, require_lightgbm, share_of_others
-from anyburl.models.tuned.observations import Floats, Observations, join_observations, observe, reorder, rerank
-from anyburl.models.tuned.opinion import OtherModel
+from anyburl.models.tuned.kernel import ForestArrays
+from anyburl.models.tuned.listing import (
+    ENOUGH_QUESTIONS,
+    HeldOutQuestions,
+    OtherModel,
+    held_out_questions,
+    list_in_parts,
+)
+from anyburl.models.tuned.model import (
+    FEW_ROUNDS,
+    PARAMETERS,
+    ROUNDS,
+    SMALL,
+    TunedModel,
+    fit,
+    require_lightgbm,
+    share_of_others,
+)
+from anyburl.models.tuned.observations import N_FOLDS, Floats, question_folds, reorder, rerank
 from anyburl.ranking.arrays import QueryArrays
+from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import Ranks, take_queries, target_ranks
 from anyburl.ranking.ranker import Ranker
 
-MOST_QUESTIONS = 6_500  # that the model learns from
+MOST_QUESTIONS = 6_500  # to train on
 MORE_QUESTIONS = 15_000  # with another model to weigh, or where there is no valid split
 FEW_QUESTIONS = 500  # that the fixed aggregations are compared on, first
-N_FOLDS = 3  # of questions: with two, models learned from half as much as the last one, and scored otherwise
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
-LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # what a model puts in order
+LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # whose lists a model reorders
 FIXED = ("max", "noisy-or", *LISTERS)
 WEAK = 0.005  # confidence of B rules that may be passed over: on FB15k-237 they make half of all firings
 MUCH = 0.25  # of the firings have to be theirs
@@ -33,20 +54,19 @@ FEW_LOST = 0.02  # of the answers that rules predict: no more may be predicted b
 
 @dataclass(frozen=True)
 class Tuning:
-    """What came of tuning: a model, or None where no model was better than the best fixed aggregation."""
+    """The result of tuning: a model, or None where no model was better than the best fixed aggregation."""
 
     model: TunedModel | None
-    aggregation: str  # what makes the lists that the model puts in order; without a model, the best fixed one
+    aggregation: str  # makes the lists that the model reorders; without a model, the best fixed one
     validation: dict[str, float]  # MRR on held-out facts; that of "model" by models that have not seen the question
     questions: int
     seconds: float
     stored: bool = False  # whether it was trained before, and kept
-    observations: Observations | None = None  # of the model, by models that have not seen the question
-    facts: int = 0  # that were asked for to make the observations
+    by_fold: tuple[TunedModel, ...] = ()  # models that have not seen the questions of a fold, see `question_folds`
     least_binary: float = 0.0  # confidence: B rules below it do not fire for the model
 
     def described(self) -> dict[str, object]:
-        """Return what was chosen, and why, as plain values."""
+        """Return the choice and the figures behind it as plain values."""
         chosen = self.aggregation if self.model is None else "model"
         return {
             "chosen": chosen,
@@ -61,11 +81,10 @@ def tune(
 ) -> Tuning:
     """Train a model on lists of the best noisy-or-top, and keep it or the best fixed aggregation: whichever is better.
 
-    `groups` are those of the rules, by which evidence is grouped. An `other` model adds candidates, and says what it
-    thinks of all of them.
+    `groups` are those of the rules, by which evidence is grouped. An `other` model adds candidates and scores.
 
-    Only train and valid are looked at, see `held_out_questions`. The model's own MRR comes from three folds of
-    questions, each ranked by a model trained on the others: the same question may be asked in test.
+    Only train and valid are used, see `held_out_questions`. The model's own MRR comes from three folds of questions,
+    each ranked by a model trained on the others.
     """
     started = time.perf_counter()
     require_lightgbm()
@@ -86,7 +105,7 @@ def tune(
             tuning.validation[name] = _mrr(first.ranker.with_aggregation(name), first.queries)
     best = max(tuning.validation, key=lambda name: tuning.validation[name])
     if best != "model":
-        tuning = replace(tuning, model=None, observations=None, facts=0, aggregation=best, least_binary=0.0)
+        tuning = replace(tuning, model=None, by_fold=(), aggregation=best, least_binary=0.0)
     return replace(tuning, seconds=time.perf_counter() - started)
 
 
@@ -100,7 +119,7 @@ def _mean(parts: Sequence[Ranks]) -> float:
 
 
 def _least_binary(ranker: Ranker, queries: QueryArrays) -> float:
-    """Return the confidence below which B rules are passed over: much work, for answers that others predict, too."""
+    """Return the confidence below which B rules do not fire: 0, unless they make much work for little."""
     every, strong = (ranker.with_aggregation(LISTERS[0], least_binary=least).answer(queries) for least in (0.0, WEAK))
     is_much = strong.n_firings.sum() <= (1 - MUCH) * every.n_firings.sum()
     loses_few = strong.fired.sum() >= (1 - FEW_LOST) * every.fired.sum()
@@ -110,71 +129,138 @@ def _least_binary(ranker: Ranker, queries: QueryArrays) -> float:
 def _train(
     held_out: Sequence[HeldOutQuestions], lister: str, least_binary: float, seed: int, other: OtherModel | None
 ) -> Tuning:
-    """Train a model to put the candidates of `lister` in order; the first questions tell how well it does."""
+    """Train a model to reorder the candidates of `lister`; it is validated on the first questions."""
     threads = held_out[0].ranker.backend.threads
     listed = [
         list_in_parts(some.ranker.with_aggregation(lister, least_binary=least_binary), some.queries, some.groups, other)
         for some in held_out
     ]
     parts, own = [part for some in listed for part in some], listed[0]
-    examples = Examples.of(parts, small=len(held_out[0].queries.entities) < ENOUGH_QUESTIONS)
+    rows = np.concatenate([part.rows for part in parts])
+    is_answer = np.concatenate([part.target_rows >= 0 for part in parts])
+    sizes = np.concatenate([part.lists.sizes for part in parts])
     validation = {lister: _mean([part.ranks for part in own])}
     nothing = Tuning(None, lister, validation, sum(len(some.queries.entities) for some in held_out), 0.0)
-    if examples.is_answer.sum() < FEWEST_ANSWERS:
+    if is_answer.sum() < FEWEST_ANSWERS:
         return nothing
-    folds = np.random.default_rng(seed + 1).permutation(len(examples.sizes)) % N_FOLDS
-    scores = np.zeros(len(examples.rows))
-    last, *of_folds = examples.fit_all([folds >= 0, *(folds != fold for fold in range(N_FOLDS))], seed, threads)
+    folds = np.concatenate([question_folds(part.queries.entities, part.queries.relations) for part in parts])
+    scores = np.zeros(len(rows))
+    small = len(held_out[0].queries.entities) < ENOUGH_QUESTIONS
+    trained_on = [folds >= 0, *(folds != fold for fold in range(N_FOLDS))]
+    last, *of_folds = _fit_all(rows, is_answer, sizes, trained_on, seed, threads, small=small)
     for fold, model in enumerate(of_folds):
-        in_fold = examples.of_questions(folds == fold)
-        scores[in_fold] = model.scores(examples.rows[in_fold])
+        in_fold = np.repeat(folds == fold, sizes)
+        scores[in_fold] = model.scores(rows[in_fold])
     judged_parts = np.split(scores, np.cumsum([len(part.rows) for part in parts])[:-1])
     for part, judged in zip(own, judged_parts, strict=False):
-        rerank(part.lists, part.queries, part.found, judged, part.answers)
+        rerank(part.lists, part.queries, part.target_rows, judged, part.answers)
         reorder(part.lists, judged, part.answers)
     graph = held_out[0].ranker.graph
     validation["model"] = _mean([target_ranks(part.queries, part.answers, graph.n_entities) for part in own])
-    observations = [observe(part.queries, part.answers, graph.n_relations) for part in own]
     return replace(
         nothing,
         model=last,
-        observations=join_observations(observations),
-        facts=held_out[0].n_facts,
+        by_fold=tuple(of_folds),
         least_binary=least_binary,
     )
 
 
-@dataclass(frozen=True)
-class Examples:
-    """What a model learns from: rows of candidates, list after list."""
+def _fit_all(
+    rows: Floats,
+    is_answer: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    parts: Sequence[NDArray[np.bool_]],
+    seed: int,
+    threads: int,
+    *,
+    small: bool,
+) -> list[TunedModel]:
+    """Train one model on each part of the lists of candidates, as many at a time as there are threads."""
 
-    rows: Floats
-    is_answer: NDArray[np.bool_]
-    sizes: NDArray[np.int64]
-    small: bool  # whether there is little to learn from
+    def train(chosen: NDArray[np.bool_]) -> TunedModel:
+        kept, own_threads = np.repeat(chosen, sizes), max(1, threads // len(parts))
+        lists = rows[kept], is_answer[kept], sizes[chosen]
+        model = fit(*lists, seed, own_threads, share=share_of_others(len(sizes)), small=small)
+        return replace(model, threads=threads)
 
-    @classmethod
-    def of(cls, parts: Sequence[Listing], *, small: bool) -> Examples:
-        """Join the candidates of all parts."""
-        return cls(
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.found >= 0 for part in parts]),
-            np.concatenate([part.lists.sizes for part in parts]),
-            small,
-        )
+    return map_in_threads(train, parts, threads)
 
-    def of_questions(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which rows belong to the chosen lists."""
-        return np.repeat(chosen, self.sizes)
 
-    def fit_all(self, parts: Sequence[NDArray[np.bool_]], seed: int, threads: int) -> list[TunedModel]:
-        """Train one model on each part of the lists, as many at a time as there are threads."""
+_FOREST = (np.int32, np.int32, np.float64, np.int32, np.float64)
 
-        def train(chosen: NDArray[np.bool_]) -> TunedModel:
-            kept, own_threads = self.of_questions(chosen), max(1, threads // len(parts))
-            lists = self.rows[kept], self.is_answer[kept], self.sizes[chosen]
-            found = fit(*lists, seed, own_threads, share=share_of_others(len(self.sizes)), small=self.small)
-            return replace(found, threads=threads)
 
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(train, parts))
+def checked_forest(forest: ForestArrays) -> ForestArrays:
+    """Return trees in which every row reaches a leaf: children come after their parents, and leaves exist."""
+    arrays: tuple[NDArray[Any], ...] = tuple(forest)
+    if any(array.dtype != dtype or array.ndim != 1 for array, dtype in zip(arrays, _FOREST, strict=True)):
+        raise ValueError("its trees have unexpected types")
+    n_nodes = len(forest.columns)
+    if len(forest.thresholds) != n_nodes or len(forest.children) != 2 * n_nodes:
+        raise ValueError("its trees have missing nodes")
+    if forest.columns.min(initial=0) < 0:
+        raise ValueError("its trees ask for a column below 0")
+    parents = np.repeat(np.arange(n_nodes), 2)
+    _check_links(forest.roots, np.full(len(forest.roots), -1), forest)
+    _check_links(forest.children, parents, forest)
+    return forest
+
+
+def _check_links(links: NDArray[np.int32], after: NDArray[np.int64], forest: ForestArrays) -> None:
+    is_node = links >= 0
+    within = np.where(is_node, (links > after) & (links < len(forest.columns)), links >= -len(forest.leaves))
+    if not within.all():
+        raise ValueError("its trees lead nowhere")
+
+
+TUNED = "tuned"  # the folder in a run folder
+FORMAT = 8
+
+
+def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
+    """Return the cache key of a model: the rules, the data, how rules are applied, and how it is trained."""
+    return KeptKey(
+        rules,
+        data,
+        options,
+        [FORMAT, ROUNDS, PARAMETERS, FEW_ROUNDS, SMALL, N_FOLDS, MOST_QUESTIONS, MORE_QUESTIONS, WEAK, MUCH, FEW_LOST],
+    )
+
+
+def save_tuning(run: Path, tuning: Tuning, key: KeptKey) -> Path:
+    """Write the result of tuning; return the file."""
+    models = [] if tuning.model is None else [tuning.model, *tuning.by_fold]
+    about = {
+        "aggregation": tuning.aggregation,
+        "validation": tuning.validation,
+        "questions": tuning.questions,
+        "seconds": tuning.seconds,
+        "least_binary": tuning.least_binary,
+        "models": len(models),
+    }
+    arrays = {f"{name}_{n}": array for n, model in enumerate(models) for name, array in model.forest._asdict().items()}
+    return save_kept(run / TUNED, key, StoredValues(about, arrays))
+
+
+def load_tuning(run: Path, key: KeptKey, threads: int) -> Tuning | str:
+    """Return the stored result of tuning, or the reason why it cannot be used: "" if there is none."""
+    stored = load_kept(run / TUNED, key)
+    if isinstance(stored, str):
+        return stored
+    about, arrays = stored.about, stored.arrays
+    try:
+        forests = [
+            checked_forest(ForestArrays(*(arrays[f"{name}_{n}"] for name in ForestArrays._fields)))
+            for n in range(int(about["models"]))
+        ]
+        if len(forests) not in (0, 1 + N_FOLDS):
+            raise ValueError(f"{len(forests)} models")
+        models = [TunedModel(forest, threads) for forest in forests]
+        parse_aggregation(about["aggregation"])
+        chosen = about["aggregation"], dict(about["validation"]), int(about["questions"]), float(about["seconds"])
+        least_binary = float(about["least_binary"])
+        if not 0 <= least_binary < 1:
+            raise ValueError(f"a least confidence of {least_binary}")
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        return damaged(run / TUNED / key.name, error)
+    model = models[0] if models else None
+    return Tuning(model, *chosen, stored=True, by_fold=tuple(models[1:]), least_binary=least_binary)

@@ -26,9 +26,9 @@ from anyburl.reasoning.completion.facts import (
     groups_of,
 )
 from anyburl.reasoning.completion.options import AUTO, CompleteOptions
-from anyburl.reasoning.completion.promises import Judge
+from anyburl.reasoning.completion.promises import LEAST_PROBABILITY, Judge
 from anyburl.reasoning.completion.reasons import TRIPLES, reasons_of
-from anyburl.reasoning.completion.search import missing_facts
+from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.rules.labels import RuleTexts
 
 Filter = Callable[[FactColumns], FactColumns]
@@ -158,8 +158,15 @@ def _finding(
         (types,) = _relation_ids(vocabulary, [options.types], names)
         fits = fitting_types(dataset, int(types))
 
+    narrowed = Narrowed.nothing(vocabulary.n_relations)
+    if not options.conflicts:
+        narrowed = replace(narrowed, singles=judge.conflicts.properties.one_object)
+    if calibration is not None and (options.min_probability or 0) >= LEAST_PROBABILITY:
+        narrowed = replace(narrowed, floors=calibration.floors)
+
     def find(least: Scores) -> Iterator[FactColumns]:
-        for facts in missing_facts(ranker, dataset, least, subjects=subjects, progress=progress):
+        proposals = missing_facts(ranker, dataset, least, subjects=subjects, narrowed=narrowed, progress=progress)
+        for facts in proposals:
             facts = facts if fits is None else fits(facts)
             facts = replace(facts, contexts=judge.contexts_of(facts))
             kept = np.ones(len(facts), np.bool_) if options.conflicts else judge.may_be_proposed(facts)

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from anyburl.base.writing import temporary_folder
 from anyburl.reasoning.completion.arrays import FactArrays
 
-NO_CONTEXTS = np.empty(0, np.int64)
-
 
 @dataclass(frozen=True)
 class FactColumns:
@@ -32,7 +30,8 @@ class FactColumns:
     scores: NDArray[np.float64]
     rules: NDArray[np.int32]  # the best rule, a row of the rule set
     n_rules: NDArray[np.int32]  # how many rules agree
-    contexts: NDArray[np.int64] = field(default_factory=lambda: NO_CONTEXTS)  # see `Judge`; empty: not looked at
+    contexts: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # see `Judge`; empty: unknown
+    listed: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # by rules, where a model gives scores
 
     @classmethod
     def of_answers(cls, found: FactArrays, scores: NDArray[np.float64], n_relations: int) -> Self:

@@ -28,8 +28,7 @@ from typing import IO, Any, Self
 import polars as pl
 
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError
-from anyburl.base.locks import Lock
-from anyburl.base.reading import at_home
+from anyburl.base.files import Lock, at_home
 from anyburl.base.sealed import seal
 from anyburl.base.writing import make_inner_folder, replacing
 from anyburl.data.formats.frames import COLUMNS
@@ -137,16 +136,19 @@ ToText = Callable[[pl.DataFrame, bool], str]
 
 
 def to_tab_separated(facts: pl.DataFrame, is_first: bool) -> str:
-    """Return one line per fact, with a header before the first part; the facts behind it are JSON."""
+    """Return one line per fact, with a header before the first part; lists of facts are JSON."""
     numbers = {name: float_texts(facts[name].to_numpy()) for name in facts.columns if facts[name].dtype == pl.Float64}
     texts = [pl.col(name).str.replace_all(r"[\t\r\n]", " ") for name in facts.columns if facts[name].dtype == pl.String]
     lines = facts.with_columns(*texts, **{name: pl.Series(text) for name, text in numbers.items()})
     lines = lines.with_columns(
         pl.when(facts[name].is_null()).then(None).otherwise(pl.col(name)).alias(name) for name in numbers
     )
-    if "facts" in facts.columns:
-        reasons = [json.dumps(reason, ensure_ascii=False) for reason in facts["facts"].to_list()]
-        lines = lines.with_columns(facts=pl.Series(reasons, dtype=pl.String))
+    lists = {
+        name: [None if value is None else json.dumps(value, ensure_ascii=False) for value in facts[name].to_list()]
+        for name in facts.columns
+        if isinstance(facts[name].dtype, pl.List)
+    }
+    lines = lines.with_columns(pl.Series(name, texts, dtype=pl.String) for name, texts in lists.items())
     out = BytesIO()
     lines.write_csv(out, separator="\t", include_header=is_first, quote_style="never")
     return out.getvalue().decode()

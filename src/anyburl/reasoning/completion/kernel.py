@@ -309,6 +309,8 @@ def find_facts(
     subjects: NDArray[np.int32],
     heads: NDArray[np.int32],
     least: NDArray[np.int64],
+    floors: NDArray[np.int64],
+    singles: NDArray[np.bool_],
     queries: QueryArrays,
     protocol: AnswerSettings,
     groups: NDArray[np.uint8],
@@ -319,7 +321,8 @@ def find_facts(
 ) -> None:
     """Find the answers to (s, d, ?) that the graph does not state, for all subjects s and directed relations d.
 
-    Without groups of rules, those with a key of at least `least[d]` are facts; with groups, the best are listed.
+    Without groups of rules, those with a key of at least `least[d]` are facts; with groups, the best are listed, none
+    that cannot reach `floors[d]`. A question of `singles` that has an answer already is not asked.
     Begins at `space.stopped`, and stops there where room runs out.
     """
     stopped, answering, shelf, gathered = space.stopped, space.answering, space.shelf, space.gathered
@@ -344,6 +347,8 @@ def find_facts(
         fill_shelf(bodies, shelf, n_ends)
         for turn in range(stopped[AT.head], len(heads)):
             d = int(np.int64(heads[turn]))
+            if singles[d] and find_segment(graph, s, d) >= 0:
+                continue
             query = entity
             if not protocol.block_connected:
                 query = next_query(candidates)
@@ -361,6 +366,7 @@ def find_facts(
                 for c in range(n_candidates):
                     candidates.keys[candidates.listed[c]] = space.weights[candidates.listed[c], 1]
                 needed = min(needed, find_least_key(candidates, gathered, n_candidates, protocol.top_k))
+                needed = max(needed, int(floors[d]))
             n_chosen, n_gathered = choose(candidates, space.weights, n_candidates, protocol.n_counted, needed, number)
             if n_chosen == 0:
                 continue

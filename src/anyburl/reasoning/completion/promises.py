@@ -7,7 +7,7 @@ proposed (`Judge`): both look at the same facts in the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,8 @@ from anyburl.models.calibration import (
     Calibration,
     ProposalCounts,
     choose_bins,
+    corrected,
+    fit_correction,
     fit_shares,
     least_scores,
     per_hidden,
@@ -36,7 +38,7 @@ from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.reasoning.completion.conflicts import NOTHING, Conflicts, Properties, fact_keys, find_properties
 from anyburl.reasoning.completion.facts import FactColumns, collected
 from anyburl.reasoning.completion.options import MOST_MISSING
-from anyburl.reasoning.completion.search import missing_facts
+from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.reasoning.predicting import answer_columns
 from anyburl.reasoning.queries import QueryIds
 
@@ -51,6 +53,7 @@ SHOWN = 0.1  # the lowest probability that errors and plots are about: nearly al
 N_WIDTHS = 10
 LISTED = 100  # answers to a question, among which a fact is looked up
 LEAST_MISSING = 0.01  # that is assumed
+LOST = 0.02  # of the likely facts may be lost where rules say too little for a model to be asked
 SUREST = 0.1  # of the proposals that come back
 
 Floats = NDArray[np.float64]
@@ -79,12 +82,21 @@ class Judge:
     ranker: Ranker
     dataset: Dataset
     conflicts: Conflicts
+    judged: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # sorted keys of facts with a verdict
 
     @classmethod
     def of(cls, ranker: Ranker, dataset: Dataset, properties: Properties, splits: Iterable[str] = SPLITS) -> Judge:
         """Return what judges proposals, by what some splits state."""
         stated = np.concatenate([dataset.split(split).triples for split in splits])
         return cls(ranker, dataset, Conflicts.of(stated, properties, dataset.vocabulary.n_entities))
+
+    def with_verdicts(self, accepted: Triples, rejected: Triples) -> Judge:
+        """Return a judge that takes accepted facts as stated, and proposes neither them nor the rejected ones."""
+        stated = np.concatenate([self.conflicts.stated, accepted])
+        sizes = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
+        conflicts = Conflicts.of(stated, self.conflicts.properties, sizes[0])
+        judged = np.sort(fact_keys(np.concatenate([accepted, rejected]), *sizes))
+        return replace(self, conflicts=conflicts, judged=judged)
 
     def contexts_of(self, facts: FactColumns) -> Ints:
         """Return whether another value stands before each fact (1) or not (0).
@@ -103,11 +115,13 @@ class Judge:
         return contexts
 
     def may_be_proposed(self, facts: FactColumns) -> NDArray[np.bool_]:
-        """Return which facts, with their contexts, no stated fact contradicts; of relations with one object, only the
-        best value stays.
+        """Return which facts, with their contexts, no stated fact contradicts and nobody has judged; of relations with
+        one object, only the best value stays.
         """
+        sizes = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
+        is_judged = np.isin(fact_keys(facts.triples, *sizes), self.judged)
         later = self.conflicts.properties.one_object[facts.triples[:, 1]] & (facts.contexts > 0)
-        return np.asarray(~later & (self.conflicts.find(facts.triples) == NOTHING))
+        return np.asarray(~later & ~is_judged & (self.conflicts.find(facts.triples) == NOTHING))
 
     def probabilities(self, calibration: Calibration | None, triples: Triples) -> tuple[Floats, Ints]:
         """Return how likely facts are, and the rows of stated facts that contradict them, see `Conflicts.find`.
@@ -117,9 +131,9 @@ class Judge:
         conflicts = self.conflicts.find(triples)
         if calibration is None:
             return np.full(len(triples), np.nan), conflicts
-        scores, contexts = self._looked_up(triples)
-        likely = calibration.probabilities(triples[:, 1], contexts, scores)
-        return np.where((conflicts == NOTHING) & (scores > 0), likely, np.nan), conflicts
+        facts, _ = self.look_up(triples)
+        likely = calibration.probabilities(triples[:, 1], facts.contexts, facts.scores)
+        return np.where((conflicts == NOTHING) & (facts.scores > 0), likely, np.nan), conflicts
 
     def verdicts(self, calibration: Calibration | None, triples: Triples) -> list[Verdict]:
         """Return what can be said of each fact."""
@@ -133,23 +147,39 @@ class Judge:
             for probability, row, triple in zip(likely, rows.tolist(), triples.tolist(), strict=True)
         ]
 
-    def _looked_up(self, triples: Triples) -> tuple[Floats, Ints]:
-        """Return the score of each fact as an answer to (subject, relation, ?), 0 if it is none, and its context."""
-        scores, contexts = np.zeros(len(triples)), np.zeros(len(triples), np.int64)
-        n_entities, n_relations = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
-        wanted = fact_keys(triples, n_entities, n_relations)
+    def look_up(self, triples: Triples) -> tuple[FactColumns, Ints]:
+        """Return each fact as an answer to (subject, relation, ?), and the value that stands before it, -1 if none.
+
+        The score of what no rule predicts is 0, and its rule -1. Where a relation has one object, the best value stands
+        before all others.
+        """
+        n, n_entities, n_relations = len(triples), self.ranker.graph.n_entities, self.ranker.graph.n_relations
+        nothing = np.zeros(n, np.int64)
+        facts = FactColumns(triples, np.zeros(n), np.full(n, -1, np.int32), np.zeros(n, np.int32), nothing)
+        instead, wanted = np.full(n, -1, np.int64), fact_keys(triples, n_entities, n_relations)
         questions = np.unique(wanted // n_entities)
         asked = QueryIds((questions // n_relations).astype(np.int32), (questions % n_relations).astype(np.int32))
-        for columns in answer_columns(self.ranker, self.dataset, asked, top=LISTED, include_known=False):
-            keys = fact_keys(columns.triples, n_entities, n_relations)
+        one_object = self.conflicts.properties.one_object
+        for answers in answer_columns(self.ranker, self.dataset, asked, top=LISTED, include_known=False):
+            of_rules = answers.n_rules > 0
+            listed = FactColumns(answers.triples, answers.scores, answers.rules, answers.n_rules).take(of_rules)
+            keys, contexts = fact_keys(listed.triples, n_entities, n_relations), self.contexts_of(listed)
             if not len(keys):
                 continue
-            found = self.contexts_of(FactColumns(columns.triples, columns.scores, columns.rules, columns.n_rules))
             order = np.argsort(keys)
             at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-            here = (keys[at] == wanted) & (columns.n_rules[at] > 0)
-            scores[here], contexts[here] = columns.scores[at[here]], found[at[here]]
-        return scores, contexts
+            here = np.flatnonzero(keys[at] == wanted)
+            for name, column in (("scores", listed.scores), ("rules", listed.rules), ("n_rules", listed.n_rules)):
+                getattr(facts, name)[here] = column[at[here]]
+            facts.contexts[here] = contexts[at[here]]
+            best = np.flatnonzero((contexts == 0) & one_object[listed.triples[:, 1]])
+            of_best = keys[best] // n_entities
+            order = np.argsort(of_best)
+            if len(best):
+                at = order[np.minimum(np.searchsorted(of_best, wanted // n_entities, sorter=order), len(best) - 1)]
+                here = np.flatnonzero((of_best[at] == wanted // n_entities) & (keys[best[at]] != wanted))
+                instead[here] = listed.triples[best[at[here]], 2]
+        return facts, instead
 
 
 @dataclass(frozen=True)
@@ -191,6 +221,7 @@ class Tally:
         self._hidden, self._test = (np.sort(fact_keys(part, *self._sizes)) for part in (hidden, test))
         self.halves = [ProposalCounts.empty(vocabulary.n_relations) for _ in range(2)]
         self.test = ProposalCounts.empty(vocabulary.n_relations)
+        self.floors = np.zeros(vocabulary.n_relations)  # see `listed_floors`
         self.n_hidden, self.n_test = (
             np.bincount(part[:, 1], minlength=vocabulary.n_relations).astype(np.float64) for part in (hidden, test)
         )
@@ -199,6 +230,15 @@ class Tally:
     def counts(self) -> ProposalCounts:
         """The counts of all subjects."""
         return self.halves[0] + self.halves[1]
+
+    def correction(self) -> tuple[float, float]:
+        """Return how far shares that were fitted to one half of the subjects are off in the other."""
+        expected = []
+        for other in self.halves[::-1]:
+            starts = choose_bins(other)
+            expected.append(spread(fit_shares(other, starts), starts))
+        own = (np.concatenate([getattr(half, name) for half in self.halves]) for name in ("proposed", "back"))
+        return fit_correction(ProposalCounts(*own), np.concatenate(expected))
 
     def add(self, facts: FactColumns) -> None:
         """Count proposals, with their contexts; those that contradict what is stated or hidden would not be made."""
@@ -222,7 +262,8 @@ def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress |
     """
     n_relations, n_entities = hiding.dataset.vocabulary.n_relations, hiding.dataset.vocabulary.n_entities
     judge, tally = Judge.of(hiding.ranker, hiding.dataset, properties, ("train",)), Tally(hiding, properties)
-    in_sample = np.random.default_rng(seed).random(n_entities) < MANY_HIDDEN / max(len(hiding.dataset.valid), 1)
+    n_hidden, floors, sample = max(len(hiding.dataset.valid), 1), np.zeros(n_relations), list[FactColumns]()
+    in_sample = np.random.default_rng(seed).random(n_entities) < MANY_HIDDEN / n_hidden
     least = np.full(n_relations, LEAST_SCORE)
     for subjects in (np.flatnonzero(in_sample), np.flatnonzero(~in_sample)):
         if not len(subjects):
@@ -233,15 +274,44 @@ def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress |
             least,
             stated=("train",),
             subjects=subjects.astype(np.int32),
+            narrowed=Narrowed(properties.one_object, floors, unseen=True),
             progress=progress,
         )
         for facts in collected(proposals, COUNTED_AT_A_TIME):
             tally.add(replace(facts, contexts=judge.contexts_of(facts)))
+            if len(facts.listed) and not floors.any():
+                sample.append(facts)
         counts = tally.counts
         starts = choose_bins(counts)
         table = probability_table(fit_shares(counts, starts), np.ones(n_relations), np.zeros(n_relations))
         least = np.maximum(least_scores(table, starts, LEAST_PROBABILITY), LEAST_SCORE)
+        if sample:
+            tally.floors = floors = listed_floors(FactColumns.concat(sample), least)
+            sample = []
     return tally
+
+
+def fitted_shares(tally: Tally) -> tuple[Ints, Floats]:
+    """Return the bins of scores, and the share of proposals that come back by relation, context and bin.
+
+    What is fitted to all facts errs half as much (in variance) as what is fitted to half of them.
+    """
+    counts, (a, b) = tally.counts, tally.correction()
+    starts = choose_bins(counts)
+    return starts, corrected(fit_shares(counts, starts), (a / 2, (1 + b) / 2))
+
+
+def listed_floors(facts: FactColumns, least: Floats) -> Floats:
+    """Return, for each relation, the score by rules that nearly all facts reach to which a model gives the `least`
+    score; 0 where there are too few to tell.
+    """
+    floors, relations = np.zeros(len(least)), facts.triples[:, 1]
+    likely = facts.scores >= least[relations]
+    for relation in np.unique(relations[likely]):
+        listed = facts.listed[likely & (relations == relation)]
+        if len(listed) >= FEWEST_BACK:
+            floors[relation] = np.quantile(listed, LOST)
+    return floors
 
 
 @dataclass(frozen=True)
@@ -340,14 +410,16 @@ def calibrate_ranker(
         )
     stated = facts_by_relation(dataset)
     share, reason = assumed_missing(dataset, properties, tally)
-    starts = choose_bins(tally.counts)
+    starts, shares = fitted_shares(tally)
     calibration = Calibration(
         starts=starts,
-        shares=fit_shares(tally.counts, starts),
+        shares=shares,
         hidden=tally.n_hidden,
         stated=stated,
         elsewhere=tally.n_test,
         missing=np.full_like(stated, share),
+        floors=tally.floors,
+        shift=np.zeros_like(stated),
     )
     if missing is not None:
         calibration, reason = calibration.with_missing(missing), "given"
@@ -377,14 +449,14 @@ def assumed_missing(dataset: Dataset, properties: Properties, tally: Tally) -> t
     if len(dataset.valid):
         share, reason = len(dataset.valid) / (stated.sum() + len(dataset.valid)), "as many as the valid split has"
     elif suggested is not None:
-        share, reason = max(suggested, LEAST_MISSING), "so many values of obligatory relations are"
+        share, reason = suggested, "so many values of obligatory relations are"
     most = most_missing(tally) * tally.n_hidden.sum()
     if most / (stated.sum() + most) < share:
         share, reason = (
             most / (stated.sum() + most),
             "if there were more, fewer of the surest proposals would be hidden ones",
         )
-    return float(min(share, MOST_MISSING)), reason
+    return float(min(max(share, LEAST_MISSING), MOST_MISSING)), reason
 
 
 def most_missing(tally: Tally) -> float:
@@ -432,13 +504,13 @@ def check_promises(tally: Tally) -> Checked:
     """
     nothing = np.zeros_like(tally.n_hidden)
     if tally.n_test.any():
-        starts, ratio = choose_bins(tally.counts), per_hidden(tally.n_test, tally.n_hidden)
-        table = probability_table(fit_shares(tally.counts, starts), ratio, nothing)
+        (starts, shares), ratio = fitted_shares(tally), per_hidden(tally.n_test, tally.n_hidden)
+        table = probability_table(shares, ratio, nothing)
         return Checked(tally.test.proposed, spread(table, starts), tally.test.back)
-    parts = []
+    parts, line = [], tally.correction()
     for own, other in (tally.halves, tally.halves[::-1]):
         starts = choose_bins(other)
-        table = probability_table(fit_shares(other, starts), nothing + 1, nothing)
+        table = probability_table(corrected(fit_shares(other, starts), line), nothing + 1, nothing)
         parts.append(Checked(own.proposed - own.back, spread(table, starts), own.back))
     proposed = np.concatenate([part.proposed for part in parts], axis=1)
     promised, true = (np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("promised", "true"))

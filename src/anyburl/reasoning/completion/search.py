@@ -23,7 +23,7 @@ from anyburl.graph.lookup import held_by
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.listing import TOP_K, take_groups
 from anyburl.models.tuned.model import TunedModel
-from anyburl.models.tuned.observations import Lists, logistic, rows_of
+from anyburl.models.tuned.observations import Floats, Lists, logistic, question_folds, rows_of
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.ranking.arrays import (
     QueryArrays,
@@ -66,7 +66,8 @@ class Finder:
     """Answers (s, d, ?) for every d of `heads`, leaving out what the graph states.
 
     Answers with a key of at least `least[d]` are facts. With `groups` of rules, the `longest_list` best candidates of
-    each question are listed with their evidence, and followed by those of at least `least[d]`.
+    each question are listed with their evidence, and followed by those of at least `least[d]`; none of them may be
+    unable to reach `floors[d]`. Questions of `singles` are asked only if the graph states no answer.
     """
 
     ready: ReadyRules  # its trie is that of all bodies
@@ -74,6 +75,8 @@ class Finder:
     aggregation: Aggregation
     heads: NDArray[np.int32]
     least: NDArray[np.int64]
+    floors: NDArray[np.int64]
+    singles: NDArray[np.bool_]
     groups: NDArray[np.uint8] = field(default_factory=lambda: NO_GROUPS)
     longest_list: int = 0
     _spare: SimpleQueue[FindSpace] = field(default_factory=SimpleQueue, repr=False, compare=False)
@@ -89,7 +92,8 @@ class Finder:
         room = max(ROOM, ready.graph.n_entities + 1)
         facts, lists = empty_facts(room, n_columns(self.groups)), empty_lists(LISTS)
         query, best = single_query(0, 0, np.empty(0, np.int32)), np.empty(max(self.longest_list, 1), np.int32)
-        own = subjects.copy(), self.heads.copy(), self.least.copy()  # kernels are compiled for arrays of one's own
+        # Kernels are compiled for writable arrays.
+        own = subjects.copy(), self.heads.copy(), self.least.copy(), self.floors.copy(), self.singles.copy()
         found: list[tuple[FactArrays, ListArrays]] = []
         space.stopped[:] = 0
         while space.stopped[AT.subject] < len(subjects):
@@ -114,8 +118,8 @@ class Finder:
             return FindSpace(answering, shelf, weights, gathered, np.zeros(len(Stopped()), np.int64))
 
     def __reduce__(self) -> Any:
-        fields = self.ready, self.bodies, self.aggregation, self.heads, self.least, self.groups, self.longest_list
-        return Finder, fields
+        names = ("ready", "bodies", "aggregation", "heads", "least", "floors", "singles", "groups", "longest_list")
+        return Finder, tuple(getattr(self, name) for name in names)
 
 
 def _enlarged(space: FindSpace) -> FindSpace:
@@ -195,6 +199,7 @@ class Search:
     rows: NDArray[np.int64] | None  # of the rules in use, None: of all
     model: TunedModel | None
     fallback: Fallback | None = None  # whose columns the model knows
+    by_fold: tuple[TunedModel, ...] = ()  # in place of the model, by the fold of a question
 
     @property
     def both_ways(self) -> bool:
@@ -208,6 +213,8 @@ class Search:
         if self.model is not None and self.fallback is not None:
             keys = self._judged(found, lists, self.model, self.fallback)
         facts = FactColumns.of_answers(found, shown_scores(keys), len(self.least))
+        if self.model is not None:
+            facts = replace(facts, listed=shown_scores(found.keys))
         facts = facts.take(facts.scores >= self.least[facts.triples[:, 1]])
         return facts if self.rows is None else replace(facts, rules=self.rows[facts.rules].astype(np.int32))
 
@@ -223,19 +230,46 @@ class Search:
         best = Lists(lists.sizes, found.candidates[listed], found.evidence[listed])
         fits = fallback.columns(queries.entities, queries.relations, best.questions, best.candidates)
         scores = np.empty(len(questions))
-        scores[listed] = logistic(model.scores(rows_of(self.finder.ready, queries, answers, best, fits)))
+        rows = rows_of(self.finder.ready, queries, answers, best, fits)
+        scores[listed] = logistic(self._model_scores(model, rows, queries, best))
         lowest = np.ones(len(sizes))
         np.minimum.at(lowest, questions[listed], scores[listed])
         scores[~listed] = to_confidences(found.keys[~listed]) * lowest[questions[~listed]]
         return to_scores(scores)
 
+    def _model_scores(self, model: TunedModel, rows: Floats, queries: QueryArrays, best: Lists) -> Scores:
+        """Return what the model says or, if there is one by fold, the one that has not seen the question."""
+        if not self.by_fold:
+            return model.scores(rows)
+        scores = np.empty(len(rows))
+        folds = question_folds(queries.entities, queries.relations)[best.questions]
+        for fold, unseeing in enumerate(self.by_fold):
+            scores[folds == fold] = unseeing.scores(rows[folds == fold])
+        return scores
 
-def make_search(ranker: Ranker, least: Scores) -> Search:
+
+@dataclass(frozen=True)
+class Narrowed:
+    """What need not be looked at: questions of relations with one object (`singles`) that have an answer, and
+    candidates for a model whose rules cannot reach the score `floors` of their relation. With `unseen`, questions are
+    judged by models that were trained without them.
+    """
+
+    singles: NDArray[np.bool_]
+    floors: Scores
+    unseen: bool = False
+
+    @classmethod
+    def nothing(cls, n_relations: int) -> Narrowed:
+        """Return that everything is looked at."""
+        return cls(np.zeros(n_relations, np.bool_), np.zeros(n_relations))
+
+
+def make_search(ranker: Ranker, least: Scores, narrowed: Narrowed | None = None) -> Search:
     """Choose the rules and questions for facts with at least the `least` score of their relation (inf: none).
 
     Where the best rule decides, only rules of at least that score matter; elsewhere, all rules with such a head do. One
-    question of each fact is enough, (s, r, ?), unless a model judges its answers or there are rules without a body,
-    which answer one question only.
+    question of each fact is asked, (s, r, ?), unless there are rules without a body, which answer one question only.
     """
     reranker = ranker.reranker if isinstance(ranker.reranker, TunedReranker) else None
     model = reranker.model if reranker else None
@@ -249,7 +283,8 @@ def make_search(ranker: Ranker, least: Scores) -> Search:
     ready = lister.ready
     if rows is not None:
         ready = make_ready(lister.graph, rules, lister.options, block_connected=lister.block_connected)
-    both_ways = model is not None or bool((rules.lengths == 0).any())
+    both_ways = model is None and bool((rules.lengths == 0).any())
+    narrowed = narrowed or Narrowed.nothing(n_relations)
     wanted = np.flatnonzero(np.isfinite(least)).astype(np.int32)
     index, bodies = index_bodies(rules, ready.index, both_ways=both_ways)
     keys = to_scores(np.where(np.isfinite(least), np.maximum(least - ROUNDING, 0), 1))
@@ -260,11 +295,15 @@ def make_search(ranker: Ranker, least: Scores) -> Search:
         lister.aggregation,
         np.concatenate([wanted, wanted + n_relations]).astype(np.int32) if both_ways else wanted,
         np.concatenate([keys, keys]),
+        np.tile(to_scores(narrowed.floors), 2),
+        np.concatenate([narrowed.singles, np.zeros(n_relations, np.bool_)]),
         groups if rows is None or not len(groups) else take_groups(groups, rows),
         TOP_K if model else 0,
     )
     fallback = reranker.fallback(ranker) if reranker and model else None
-    return Search(finder, least, rows, model and replace(model, threads=1), fallback)
+    by_fold = reranker.tuning.by_fold if reranker and narrowed.unseen else ()
+    single_threaded = tuple(replace(one, threads=1) for one in by_fold)
+    return Search(finder, least, rows, model and replace(model, threads=1), fallback, single_threaded)
 
 
 def _rows_that_matter(ranker: Ranker, least: Scores, *, by_best_rule: bool) -> NDArray[np.int64] | None:
@@ -290,15 +329,16 @@ def missing_facts(
     *,
     stated: Sequence[str] = SPLITS,
     subjects: NDArray[np.int32] | None = None,
+    narrowed: Narrowed | None = None,
     progress: Progress | None = None,
 ) -> Iterator[FactColumns]:
     """Yield the facts with at least the `least` score of their relation (inf: none) that no split of `stated` holds.
 
-    A fact's score is what it has as an answer: to (s, r, ?) or to (?, r, o), whichever is higher. Those of a subject
-    come together. `subjects` are the ids of those that matter, by default all; `progress` is called with the number of
-    entities asked about.
+    A fact's score is what it has as an answer to (s, r, ?); rules without a body may give it a higher one as an answer
+    to (?, r, o). Those of a subject come together, and what is `narrowed` is left out. `subjects` are the ids of those
+    that matter, by default all; `progress` is called with the number of entities asked about.
     """
-    search = make_search(ranker, least)
+    search = make_search(ranker, least, narrowed)
     entities = np.arange(ranker.graph.n_entities, dtype=np.int32)
     if subjects is not None and not search.both_ways:
         entities = np.unique(subjects)

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from anyburl.base.writing import replace_text
 from anyburl.data.names import Names
-from anyburl.reasoning.drawing.layered import Layers, Place
-from anyburl.reasoning.drawing.svg import Drawing, Ink, Show, to_svg
+from anyburl.reasoning.drawing import Drawing, Ink, Layers, Place, Show, to_svg
 from anyburl.reasoning.explanation import render as words
 from anyburl.reasoning.explanation.record import ExplanationRecord, Fact, NearMiss, OpenFact, Reason
 from anyburl.rules.rule import Rule, Y

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from anyburl.base import polars_unstable, reading
+from anyburl.base import files, polars_unstable
 from anyburl.base.errors import RuleError, counted
 
 PathLike = str | os.PathLike[str]
@@ -58,7 +58,7 @@ def repeated(n_lines: int) -> Iterator[str]:
 
 def first_bytes_of_rules(path: PathLike) -> bytes:
     """Return the first four bytes of a file of rules, or say why it cannot be read."""
-    return reading.first_bytes(Path(path), "rules", RuleError)
+    return files.first_bytes(Path(path), "rules", RuleError)
 
 
 def first_lines_of_rules(path: PathLike, n_lines: int) -> list[str]:

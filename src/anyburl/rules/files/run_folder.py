@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.base.errors import DataError, RuleError, RunError
+from anyburl.base.files import open_to_read
 from anyburl.base.polars_unstable import UNREADABLE
-from anyburl.base.reading import open_to_read
 from anyburl.base.sealed import is_sealed, scan_parquet, seal
 from anyburl.base.writing import make_inner_folder, replacing
 from anyburl.data.formats.frames import COLUMNS as TRIPLE_COLUMNS

@@ -13,15 +13,22 @@ from typing import TextIO, Unpack
 
 from anyburl.base.checking import callback, from_keywords
 from anyburl.base.errors import DataError, OptionError
-from anyburl.base.reading import at_home
+from anyburl.base.files import at_home
 from anyburl.base.writing import replacing
 from anyburl.rules.ruleset import RuleSet
-from anyburl.tools.export.clausal import DatalogWriter, PrologWriter
-from anyburl.tools.export.clause import Clause, Scores, Writer, make_clause
-from anyburl.tools.export.cypher import CypherWriter
+from anyburl.tools.export.languages import (
+    Clause,
+    CypherWriter,
+    DatalogWriter,
+    PrologWriter,
+    Scores,
+    ShaclWriter,
+    SqlWriter,
+    Writer,
+    make_clause,
+    sparql_writer,
+)
 from anyburl.tools.export.options import LANGUAGES, ExportKeywords, ExportOptions, options_for
-from anyburl.tools.export.sparql import ShaclWriter, sparql_writer
-from anyburl.tools.export.sql import SqlWriter
 
 WRITERS: dict[str, Callable[[ExportOptions], Writer]] = {
     "sparql": sparql_writer,
@@ -96,7 +103,7 @@ def _clauses(rules: RuleSet, *, object_identity: bool) -> Iterator[Clause]:
 
 @contextmanager
 def open_export(path: Path) -> Iterator[TextIO]:
-    """Open a file for writing, compressed if its name says so; it appears when it is complete."""
+    """Open a file for writing, compressed if it ends in .gz; it appears when it is complete."""
     if path.is_dir():
         raise DataError(f"{path} is a folder: expected a file for the rules")
     if not path.parent.is_dir():

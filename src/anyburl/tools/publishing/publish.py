@@ -1,11 +1,4 @@
-"""Turns a file of facts into a plan, and the plan into writes.
-
-Sends facts to a SPARQL endpoint, in batches of updates.
-
-Writes facts to a database table in one transaction.
-
-Reads facts that `anyburl complete` wrote, in any format.
-"""
+"""Publishes facts that `anyburl complete` wrote: to a SPARQL endpoint in updates, or to a table in one transaction."""
 
 from __future__ import annotations
 
@@ -21,8 +14,8 @@ from typing import Any
 import polars as pl
 
 from anyburl.base.errors import DataError, OptionError, quoted
+from anyburl.base.files import at_home, first_bytes
 from anyburl.base.polars_unstable import UNREADABLE
-from anyburl.base.reading import at_home, first_bytes
 from anyburl.base.sealed import scan_parquet
 from anyburl.base.writing import put_in_free_place, unfinished_folder
 from anyburl.data.files import read_triples
@@ -31,7 +24,7 @@ from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.options import ReadOptions
 from anyburl.data.remote.addresses import DUCKDB, ENDPOINT, POSTGRESQL, Address, find_address
 from anyburl.data.remote.database import column_name, connected, is_of_driver, table_name
-from anyburl.data.remote.protocol import send
+from anyburl.data.remote.http import send
 from anyburl.data.terms import OWN, is_blank_node, rdf_term
 from anyburl.reasoning.completion.files import PARQUET, SUFFIXES
 from anyburl.tools.publishing.options import Progress, PublishOptions
@@ -40,7 +33,7 @@ N_SHOWN = 5
 
 
 class EndpointPlan:
-    """What would be sent to an endpoint. An update is done or not, and to send it again changes nothing."""
+    """Updates to be sent to an endpoint. Each is applied or not, and sending it again changes nothing."""
 
     def __init__(self, facts: pl.DataFrame, address: Address, options: PublishOptions) -> None:
         self.address, self._options = address, options
@@ -57,10 +50,10 @@ class EndpointPlan:
 
     @property
     def told(self) -> list[str]:
-        """What would be done, in lines for people."""
-        place = f"the graph <{self._options.graph}>" if self._options.graph else "the default graph"
+        """The plan in lines for people."""
+        graph = f"the graph <{self._options.graph}>" if self._options.graph else "the default graph"
         n_bytes = sum(len(update.encode()) for update in self._updates)
-        lines = [f"{self.n_facts:,} facts into {place} of {self.address.shown}"]
+        lines = [f"{self.n_facts:,} facts into {graph} of {self.address.shown}"]
         lines.append(f"in {len(self._updates):,} updates, {n_bytes / 1e6:,.2f} MB, which begin with")
         lines += [f"    {statement}" for statement in self._statements[:N_SHOWN]]
         if self.n_left_out:
@@ -68,7 +61,7 @@ class EndpointPlan:
         return lines
 
     def write(self, progress: Progress = lambda n_facts: None) -> int:
-        """Send everything; return how many facts are in. A failure says how many updates were done before."""
+        """Send all updates; return the number of facts. An error says how many updates were sent before."""
         for number, update in enumerate(self._updates):
             try:
                 send(self.address, "update", update, timeout=self._options.timeout, read=lambda answer: None)
@@ -83,7 +76,7 @@ class EndpointPlan:
 
 
 def _terms(labels: pl.Series, *, is_object: bool) -> list[str]:
-    """Return labels as terms, blank nodes as nothing: in an update they would be new ones."""
+    """Return labels as terms, blank nodes as "", since an update would create new ones."""
     known = {label: "" if is_blank_node(label) else rdf_term(label, is_object=is_object) for label in labels.unique()}
     return [known[label] for label in labels]
 
@@ -98,7 +91,7 @@ INCOMING = "anyburl_incoming"
 
 
 class TablePlan:
-    """What would be written to a table: the facts that are not in it yet. It is made if it is missing."""
+    """Facts to be written to a table, which is created if missing: those that are not in it yet."""
 
     def __init__(self, facts: pl.DataFrame, address: Address, options: PublishOptions) -> None:
         if address.table is None:
@@ -113,21 +106,21 @@ class TablePlan:
         self._is_new = not self._exists()
 
     def _exists(self) -> bool:
-        """Whether the table is there; one with other columns is refused."""
+        """Whether the table exists; raise an error if it has other columns."""
         if self.address.file is not None and not self.address.file.exists():
             return False
-        with connected(self.address, timeout=self._options.timeout) as (_, connection):
-            found = _columns(connection, self._table)
-        if found is not None and found != self._facts.columns:
+        with connected(self.address, timeout=self._options.timeout) as connection:
+            columns = _columns(connection, self._table)
+        if columns is not None and columns != self._facts.columns:
             raise DataError(
-                f"{self.address.text} has the columns {', '.join(found)}: expected {', '.join(self._facts.columns)}; "
+                f"{self.address.text} has the columns {', '.join(columns)}: expected {', '.join(self._facts.columns)}; "
                 "choose another table"
             )
-        return found is not None
+        return columns is not None
 
     @property
     def told(self) -> list[str]:
-        """What would be done, in lines for people."""
+        """The plan in lines for people."""
         made = " (a new table)" if self._is_new else " (those that are not there yet)"
         lines = [f"{self.n_facts:,} facts into {self.address.text}{made}, in one transaction"]
         return [*lines, f"columns: {', '.join(self._facts.columns)}"]
@@ -137,21 +130,19 @@ class TablePlan:
         file = self.address.file
         n_new = self._write_file(file.resolve()) if file is not None and not file.exists() else None
         if n_new is None:
-            with connected(self.address, timeout=self._options.timeout, writing=True) as (_, connection):
+            with connected(self.address, timeout=self._options.timeout, writing=True) as connection:
                 n_new = self._write(connection, is_new=self._is_new)
         progress(self.n_facts)
         return n_new
 
     def _write_file(self, file: Path) -> int | None:
-        """Write a new database beside its place and put it there; if another process was faster, its file is left
-        alone, and None is returned.
-        """
+        """Write a new database beside `file` and rename it; return None if another process has created the file."""
         try:
             with unfinished_folder(file) as folder:
-                place = folder / file.name
-                with connected(self.address, timeout=self._options.timeout, new=place) as (_, connection):
+                unfinished = folder / file.name
+                with connected(self.address, timeout=self._options.timeout, new=unfinished) as connection:
                     n_new = self._write(connection, is_new=True)
-                if put_in_free_place(place, file):
+                if put_in_free_place(unfinished, file):
                     return n_new
         except OSError as refusal:
             raise DataError(f"{self.address.text}: cannot write the file ({refusal.strerror or refusal})") from refusal
@@ -160,9 +151,9 @@ class TablePlan:
 
     def _write(self, connection: Any, *, is_new: bool) -> int:
         names = ", ".join(map(column_name, self._facts.columns))
-        if self.address.kind != POSTGRESQL:  # which begins by itself
+        if self.address.kind != POSTGRESQL:  # which begins a transaction by itself
             connection.execute("BEGIN")
-        if is_new:  # unless somebody else has made it meanwhile
+        if is_new:
             connection.execute(f"CREATE TABLE IF NOT EXISTS {self._table} ({_declared(self._facts)})")
         before = _count(connection, self._table)
         with TemporaryDirectory() as folder:
@@ -179,12 +170,12 @@ class TablePlan:
 
 def _columns(connection: Any, table: str) -> list[str] | None:
     try:
-        found = connection.execute(f"SELECT * FROM {table} LIMIT 0").description
+        columns = connection.execute(f"SELECT * FROM {table} LIMIT 0").description
     except Exception as error:
         if not is_of_driver(error):
             raise
-        return None  # if it cannot be read for another reason, it cannot be made either
-    return [column[0] for column in found]
+        return None  # missing; if it cannot be read for another reason, creating it fails
+    return [column[0] for column in columns]
 
 
 def _count(connection: Any, table: str) -> int:
@@ -199,11 +190,11 @@ def _declared(facts: pl.DataFrame) -> str:
 
 
 def _load(connection: Any, kind: str, facts: pl.DataFrame, folder: Path) -> str:
-    """Hand facts to a database; return what they are called there."""
+    """Load facts into a database; return the SQL expression for them."""
     if kind == DUCKDB:  # whose inserts are slow
         facts.write_parquet(folder / "facts.parquet")
-        place = str(folder / "facts.parquet").replace("'", "''")
-        return f"read_parquet('{place}')"
+        path = str(folder / "facts.parquet").replace("'", "''")
+        return f"read_parquet('{path}')"
     connection.execute(f"CREATE TEMPORARY TABLE {INCOMING} ({_declared(facts)})")
     if kind == POSTGRESQL:
         with connection.cursor() as cursor, cursor.copy(f"COPY {INCOMING} FROM STDIN") as copy:
@@ -220,14 +211,15 @@ TYPES: dict[str, type[pl.DataType]] = {
     "probability": pl.Float64,
     "rules": pl.Int64,
 }
-"""The types of the columns that are no text. The facts behind a fact become JSON."""
+"""The types of the columns that are no text; reasons become JSON."""
 
 
 def read_facts(path: Path) -> pl.DataFrame:
-    """Return the facts in a file, with the columns that it has; RDF holds triples alone."""
+    """Return the facts in a file with all its columns; RDF holds triples alone."""
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in SUFFIXES:
-        raise DataError(f"{path}: expected a file written by `anyburl complete`, ending in {_listed()}")
+        listed = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        raise DataError(f"{path}: expected a file written by `anyburl complete`, ending in {listed}")
     start = first_bytes(path, "facts", DataError)
     try:
         return check_facts(_read(path, suffix, packed=start.startswith(GZIP)))
@@ -262,7 +254,7 @@ def _read(path: Path, suffix: str, *, packed: bool) -> pl.DataFrame:
 
 
 def _is_provenance() -> pl.Expr:
-    """Tell which statements are about facts, and not facts themselves."""
+    """Select statements about facts."""
     quoted = pl.any_horizontal(pl.col("subject", "object").str.starts_with("<<"))
     of_ours = pl.col("subject").str.starts_with(f"{OWN}statement:")
     return quoted | of_ours | pl.col("relation").str.starts_with(f"{OWN}provenance:")
@@ -270,16 +262,12 @@ def _is_provenance() -> pl.Expr:
 
 def _column(column: pl.Series) -> pl.Series:
     if column.dtype == pl.List:
-        told = [
+        texts = [
             None if reason is None else json.dumps(reason, ensure_ascii=False, default=str)
             for reason in column.to_list()
         ]
-        return pl.Series(column.name, told, dtype=pl.String)
+        return pl.Series(column.name, texts, dtype=pl.String)
     return column.cast(TYPES.get(column.name, pl.String))
-
-
-def _listed() -> str:
-    return f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 
 Plan = EndpointPlan | TablePlan
@@ -311,6 +299,6 @@ def plan_publishing(
             f"expected the address of a SPARQL endpoint (sparql:http://HOST/PATH) or of a table "
             f"(postgresql://HOST/DB#TABLE, duckdb:PATH#TABLE, sqlite:PATH#TABLE), got {quoted(destination)}"
         )
-    found = check_facts(facts) if isinstance(facts, pl.DataFrame) else read_facts(at_home(facts))
+    checked = check_facts(facts) if isinstance(facts, pl.DataFrame) else read_facts(at_home(facts))
     kind = EndpointPlan if address.kind == ENDPOINT else TablePlan
-    return kind(found, address, options or PublishOptions())
+    return kind(checked, address, options or PublishOptions())

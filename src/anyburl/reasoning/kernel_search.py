@@ -1,41 +1,66 @@
-"""Fold labels, and list which blocks of texts hold which groups of three characters.
-
-Compare a query with texts: as a part of them, or with a few typing errors.
-"""
+"""The index of labels by groups of three characters, and the matching of texts with typing errors."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel
-from anyburl.reasoning.search.arrays import BLOCK, END_OF_TEXT, GRAM_BITS, SPACE, LabelIndex
+
+BLOCK = 16
+"""Texts per block; the posting lists of groups list blocks, which keeps them short."""
+
+GRAM_BITS = 17
+"""Bits of the hash of a group of three characters."""
+
+SPACE, END_OF_TEXT = 32, 10
+
+
+class LabelIndex(NamedTuple):
+    """Texts, sorted, each ended by a line break, and for each group of characters the blocks that contain it.
+
+    A group at the start of a text begins with a space.
+    """
+
+    texts: NDArray[np.uint8]
+    offsets: NDArray[np.int64]  # text -> its first byte in `texts`; one more for the end
+    owners: NDArray[np.int32]  # text -> the row of the label that it is, or that it is a name of
+    gram_offsets: NDArray[np.int64]  # group -> its first row in `gram_blocks`
+    gram_blocks: NDArray[np.int32]  # blocks, sorted within a group
+
+
+def index_bytes(index: LabelIndex) -> int:
+    """Return how many bytes the arrays take."""
+    return sum(array.nbytes for array in index)
+
 
 ASCII_END, LEAD_OF_TWO, LEAD_OF_THREE, LEAD_OF_FOUR = 0x80, 0xC0, 0xE0, 0xF0
 
 
 @inlined
-def code_point(given: NDArray[np.uint8], place: int) -> int:
-    """Return the character whose first byte (of several) stands at `place`."""
-    lead = int(given[place])
+def code_point(given: NDArray[np.uint8], i: int) -> int:
+    """Return the character whose first byte (of several) stands at `i`."""
+    lead = int(given[i])
     if lead < LEAD_OF_THREE:
-        return (lead & 0x1F) << 6 | int(given[place + 1]) & 0x3F
+        return (lead & 0x1F) << 6 | int(given[i + 1]) & 0x3F
     if lead < LEAD_OF_FOUR:
-        return (lead & 0x0F) << 12 | (int(given[place + 1]) & 0x3F) << 6 | int(given[place + 2]) & 0x3F
-    high = (lead & 0x07) << 18 | (int(given[place + 1]) & 0x3F) << 12
-    return high | (int(given[place + 2]) & 0x3F) << 6 | int(given[place + 3]) & 0x3F
+        return (lead & 0x0F) << 12 | (int(given[i + 1]) & 0x3F) << 6 | int(given[i + 2]) & 0x3F
+    high = (lead & 0x07) << 18 | (int(given[i + 1]) & 0x3F) << 12
+    return high | (int(given[i + 2]) & 0x3F) << 6 | int(given[i + 3]) & 0x3F
 
 
 @kernel
 def fold_texts(given: NDArray[np.uint8], symbols: NDArray[np.uint8], out: NDArray[np.uint8]) -> int:
     """Write texts (UTF-8, each ended by a line break) in lower case, with one space between words; return the size.
 
-    What is neither letter nor digit parts words. A character beyond ASCII becomes two of the `symbols`, which stand for
-    nothing else. `out` has room for as many bytes as there are given.
+    Anything but letters and digits separates words. A character beyond ASCII becomes two of the `symbols`. `out` has
+    room for as many bytes as are given.
     """
     n, start, parted = 0, 0, False
-    for place in range(len(given)):
-        byte = int(given[place])
+    for i in range(len(given)):
+        byte = int(given[i])
         if byte == END_OF_TEXT:
             out[n] = byte
             n += 1
@@ -56,17 +81,17 @@ def fold_texts(given: NDArray[np.uint8], symbols: NDArray[np.uint8], out: NDArra
             out[n] = byte
             n += 1
         else:
-            code = code_point(given, place)
+            code = code_point(given, i)
             out[n], out[n + 1] = symbols[code // len(symbols) % len(symbols)], symbols[code % len(symbols)]
             n += 2
     return n
 
 
 @inlined
-def gram_at(texts: NDArray[np.uint8], start: int, place: int) -> int:
-    """Return the number of the group around `place`, in a text that starts at `start`."""
-    before = SPACE if place == start else int(texts[place - 1])
-    code = before << 14 | int(texts[place]) << 7 | int(texts[place + 1])
+def gram_at(texts: NDArray[np.uint8], start: int, i: int) -> int:
+    """Return the number of the group around `i`, in a text that starts at `start`."""
+    before = SPACE if i == start else int(texts[i - 1])
+    code = before << 14 | int(texts[i]) << 7 | int(texts[i + 1])
     return ((code * 0x9E3779B1) & 0xFFFFFFFF) >> (32 - GRAM_BITS)
 
 
@@ -77,8 +102,8 @@ def count_grams(
     """Add to `counts` in how many blocks each group occurs. `last_blocks` is scratch, all -1."""
     for text in range(len(offsets) - 1):
         start, end = int(offsets[text]), int(offsets[text + 1]) - 1
-        for place in range(start, end - 1):
-            gram = gram_at(texts, start, place)
+        for i in range(start, end - 1):
+            gram = gram_at(texts, start, i)
             if last_blocks[gram] != text // BLOCK:
                 last_blocks[gram] = text // BLOCK
                 counts[gram] += 1
@@ -89,43 +114,43 @@ def list_grams(
     texts: NDArray[np.uint8],
     offsets: NDArray[np.int64],
     last_blocks: NDArray[np.int32],
-    next_places: NDArray[np.int64],
+    next_rows: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> None:
-    """Write the blocks of each group, from its place in `next_places` on. `last_blocks` is scratch, all -1."""
+    """Write the blocks of each group, from its row in `next_rows` on. `last_blocks` is scratch, all -1."""
     for text in range(len(offsets) - 1):
         start, end = int(offsets[text]), int(offsets[text + 1]) - 1
-        for place in range(start, end - 1):
-            gram = gram_at(texts, start, place)
+        for i in range(start, end - 1):
+            gram = gram_at(texts, start, i)
             if last_blocks[gram] != text // BLOCK:
                 last_blocks[gram] = text // BLOCK
-                out[next_places[gram]] = text // BLOCK
-                next_places[gram] += 1
+                out[next_rows[gram]] = text // BLOCK
+                next_rows[gram] += 1
 
 
 @kernel
 def write_grams(query: NDArray[np.uint8], anchored: bool, out: NDArray[np.int64]) -> int:
     """Write the groups of a query, with its start or only within; return how many. Some may be equal."""
     n, first = 0, 0 if anchored else 1
-    for place in range(first, len(query) - 1):
-        out[n] = gram_at(query, 0, place)
+    for i in range(first, len(query) - 1):
+        out[n] = gram_at(query, 0, i)
         n += 1
     return n
 
 
 EXACT, PREFIX, WORD_PREFIX, INFIX, TYPO = 0, 1, 2, 3, 4
-FAR = 99  # edits, more than anyone asks for
+FAR = 99  # edits, more than any limit
 
 
 @inlined
 def compare_start(index: LabelIndex, text: int, query: NDArray[np.uint8]) -> int:
     """Return -1, 0 or 1: how the start of a text, as long as the query, compares with it."""
     start, end = int(index.offsets[text]), int(index.offsets[text + 1]) - 1
-    for place in range(len(query)):
-        if start + place == end:
+    for i in range(len(query)):
+        if start + i == end:
             return -1
-        if index.texts[start + place] != query[place]:
-            return -1 if index.texts[start + place] < query[place] else 1
+        if index.texts[start + i] != query[i]:
+            return -1 if index.texts[start + i] < query[i] else 1
     return 0
 
 
@@ -149,19 +174,19 @@ def find_starts(index: LabelIndex, query: NDArray[np.uint8]) -> tuple[int, int]:
 def count_blocks(index: LabelIndex, grams: NDArray[np.int64], counts: NDArray[np.uint8]) -> None:
     """Add to `counts` how many of the groups, at most 255 different ones, each block of texts holds."""
     for gram in grams:
-        for place in range(index.gram_offsets[gram], index.gram_offsets[gram + 1]):
-            counts[index.gram_blocks[place]] += np.uint8(1)
+        for i in range(index.gram_offsets[gram], index.gram_offsets[gram + 1]):
+            counts[index.gram_blocks[i]] += np.uint8(1)
 
 
 @inlined
 def match_text(index: LabelIndex, text: int, query: NDArray[np.uint8]) -> int:
-    """Return how a text holds the query: at its start, at that of a word, elsewhere, or not at all (TYPO)."""
+    """Return how a text contains the query: at its start, at that of a word, elsewhere, or not at all (TYPO)."""
     start, end = int(index.offsets[text]), int(index.offsets[text + 1]) - 1
-    found = TYPO
+    rank = TYPO
     for first in range(start, end - len(query) + 1):
         is_equal = True
-        for place in range(len(query)):
-            if index.texts[first + place] != query[place]:
+        for i in range(len(query)):
+            if index.texts[first + i] != query[i]:
                 is_equal = False
                 break
         if not is_equal:
@@ -170,8 +195,8 @@ def match_text(index: LabelIndex, text: int, query: NDArray[np.uint8]) -> int:
             return EXACT if end - start == len(query) else PREFIX
         if index.texts[first - 1] == SPACE:
             return WORD_PREFIX
-        found = INFIX
-    return found
+        rank = INFIX
+    return rank
 
 
 @kernel
@@ -182,7 +207,7 @@ def match_blocks(
     out: NDArray[np.int64],
     ranks: NDArray[np.int64],
 ) -> int:
-    """Write the texts of some blocks that hold the query, and how; return how many. `out` has room for all texts."""
+    """Write the texts of some blocks that contain the query, and how; return how many. `out` has room for all texts."""
     n = 0
     for block in blocks:
         for text in range(block * BLOCK, min((block + 1) * BLOCK, len(index.owners))):
@@ -200,7 +225,7 @@ def edits_from(
     """Return the fewest edits between the query and a beginning of `texts[start:end]`; FAR if more than `most`.
 
     An edit adds, drops or changes a character, or swaps two neighbours (optimal string alignment). `rows` is scratch:
-    three rows, two longer than the query; only the places within `most` of the diagonal are filled.
+    three rows, two longer than the query; only the columns within `most` of the diagonal are filled.
     """
     length = len(query)
     for i in range(min(length, most) + 1):
@@ -237,9 +262,9 @@ def near_blocks(
     out: NDArray[np.int64],
     edits: NDArray[np.int64],
 ) -> int:
-    """Write the texts of some blocks in which a word, and what follows, starts like the query, and with how many edits.
+    """Write the texts of some blocks with a word from which on they start with the query but for at most `most` edits.
 
-    At most `most` edits count. Returns how many texts there are. `out` has room for all texts of the blocks; see
+    Writes the `edits`, too, and returns how many texts there are. `out` has room for all texts of the blocks; see
     `edits_from` for `rows`.
     """
     n = 0
@@ -247,9 +272,9 @@ def near_blocks(
         for text in range(block * BLOCK, min((block + 1) * BLOCK, len(index.owners))):
             start, end = int(index.offsets[text]), int(index.offsets[text + 1]) - 1
             best = FAR
-            for place in range(start, end):
-                if place == start or index.texts[place - 1] == SPACE:
-                    best = min(best, edits_from(index.texts, place, end, query, most, rows))
+            for i in range(start, end):
+                if i == start or index.texts[i - 1] == SPACE:
+                    best = min(best, edits_from(index.texts, i, end, query, most, rows))
             if best <= most:
                 out[n], edits[n] = text, best
                 n += 1

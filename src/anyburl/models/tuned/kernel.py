@@ -1,0 +1,463 @@
+"""The losses that trees are fitted to, the scores of trees, and the similarity and proximity of entities.
+
+A row stands for `weights` candidates, since few of those far down a list are used; answers stand for themselves.
+
+Entities are similar by the facts they share: a fact of an entity is the segment that leads back to it, so two entities
+share "lives in Rome" if the segment of Rome for `lives in`, read backward, lists both. Entities are vectors of weights
+of facts, rare facts weigh more, and similarity is the cosine. Proximity is where a few random steps lead.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base.jit import inlined, kernel, part
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import entity_rows, inverse, steps
+
+LEAST_HESSIAN = 1e-6
+LEAST_DISTANCE = 0.01  # of scores
+
+Doubles = NDArray[np.float64]
+
+
+@kernel
+def fill_choice(
+    scores: Doubles,
+    labels: NDArray[np.float32],
+    weights: Doubles,
+    offsets: NDArray[np.int64],
+    gradients: Doubles,
+    hessians: Doubles,
+) -> None:
+    """Write the derivatives of the cross-entropy of a choice among the candidates of each list, one for each answer."""
+    for i in range(len(offsets) - 1):
+        highest, n_answers, total = -np.inf, 0.0, 0.0
+        for row in range(offsets[i], offsets[i + 1]):
+            highest = max(highest, scores[row])
+            n_answers += labels[row]
+        for row in range(offsets[i], offsets[i + 1]):
+            hessians[row] = weights[row] * np.exp(scores[row] - highest)
+            total += hessians[row]
+        for row in range(offsets[i], offsets[i + 1]):
+            share = hessians[row] / total
+            gradients[row] = n_answers * share - labels[row]
+            hessians[row] = max(n_answers * share * (1.0 - share), LEAST_HESSIAN)
+
+
+@part
+def put_in_order(scores: Doubles, first: int, last: int, order: NDArray[np.int64]) -> None:
+    """Sort the rows of a list by their scores, the highest first; of equal scores, the first row first.
+
+    Insertion sort, since little changes from one round to the next.
+    """
+    for unsorted in range(first + 1, last):
+        row, i = order[unsorted], unsorted
+        while i > first and (
+            scores[order[i - 1]] < scores[row] or (scores[order[i - 1]] == scores[row] and order[i - 1] > row)
+        ):
+            order[i] = order[i - 1]
+            i -= 1
+        order[i] = row
+
+
+@part
+def fill_gains(weights: Doubles, first: int, last: int, order: NDArray[np.int64], gains: Doubles) -> None:
+    """Write the gain of an answer at the rank of each candidate, as in DCG."""
+    before = 0.0
+    for i in range(first, last):
+        row = order[i]
+        gains[row] = 1.0 / np.log2(2.0 + before + 0.5 * (weights[row] - 1.0))
+        before += weights[row]
+
+
+@part
+def ideal_gain(labels: NDArray[np.float32], first: int, last: int) -> float:
+    """Return the gain of all answers if they ranked first."""
+    total, n_answers = 0.0, 0
+    for row in range(first, last):
+        if labels[row] > 0.0:
+            total += 1.0 / np.log2(2.0 + n_answers)
+            n_answers += 1
+    return total
+
+
+@part
+def add_pairs(
+    scores: Doubles,
+    labels: NDArray[np.float32],
+    weights: Doubles,
+    first: int,
+    last: int,
+    gains: Doubles,
+    gradients: Doubles,
+    hessians: Doubles,
+) -> float:
+    """Add the derivatives of every pair of an answer and another candidate; return their sum."""
+    total, ideal = 0.0, ideal_gain(labels, first, last)
+    for answer in range(first, last):
+        if labels[answer] == 0.0:
+            continue
+        for other in range(first, last):
+            if labels[other] > 0.0:
+                continue
+            distance = scores[answer] - scores[other]
+            wrong = 1.0 / (1.0 + np.exp(distance))
+            lost = abs(gains[answer] - gains[other]) / ideal / (LEAST_DISTANCE + abs(distance))
+            gradient = weights[other] * lost * wrong
+            hessian = gradient * (1.0 - wrong)
+            gradients[answer] -= gradient
+            gradients[other] += gradient
+            hessians[answer] += hessian
+            hessians[other] += hessian
+            total += 2.0 * gradient
+    return total
+
+
+@kernel
+def fill_pairs(
+    scores: Doubles,
+    labels: NDArray[np.float32],
+    weights: Doubles,
+    offsets: NDArray[np.int64],
+    order: NDArray[np.int64],
+    gains: Doubles,
+    gradients: Doubles,
+    hessians: Doubles,
+) -> None:
+    """Write the derivatives of LambdaMART's loss: of pairs in the wrong order, by the gain of the right order.
+
+    As in LightGBM, pairs with close scores count more, and the logarithm keeps lists with many pairs in check. `order`
+    holds the rows of each list, in any order on the first call.
+    """
+    for i in range(len(offsets) - 1):
+        first, last = int(offsets[i]), int(offsets[i + 1])
+        put_in_order(scores, first, last, order)
+        fill_gains(weights, first, last, order, gains)
+        gradients[first:last], hessians[first:last] = 0.0, 0.0
+        total = add_pairs(scores, labels, weights, first, last, gains, gradients, hessians)
+        if total > 0.0:
+            scale = np.log2(1.0 + total) / total
+            for row in range(first, last):
+                gradients[row] *= scale
+                hessians[row] *= scale
+
+
+class ForestArrays(NamedTuple):
+    """Binary trees, one after the other. A row goes left where its value is at most the threshold, and ends at a leaf.
+
+    Children are nodes if they are not negative, otherwise leaves, as -1 - leaf.
+    """
+
+    roots: NDArray[np.int32]  # tree -> its first node, or leaf
+    columns: NDArray[np.int32]  # node -> the column that it compares
+    thresholds: NDArray[np.float64]
+    children: NDArray[np.int32]  # left and right of each node, side by side
+    leaves: NDArray[np.float64]  # leaf -> its score
+
+
+@kernel
+def score_rows(
+    forest: ForestArrays,
+    rows: NDArray[np.float32],
+    first: int,
+    last: int,
+    nodes: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Write the score of each row from `first` to before `last`: the sum of the leaves where it ends, tree by tree.
+
+    As many rows as fit `nodes` go down a tree together, so that their loads from memory overlap.
+    """
+    for start in range(first, last, len(nodes)):
+        n = min(len(nodes), last - start)
+        for i in range(n):
+            out[start + i] = 0.0
+        for tree in range(len(forest.roots)):
+            for i in range(n):
+                nodes[i] = forest.roots[tree]
+            n_inside = n if forest.roots[tree] >= 0 else 0
+            while n_inside > 0:
+                n_inside = 0
+                for i in range(n):
+                    node = int(nodes[i])
+                    if node >= 0:
+                        is_right = np.float64(rows[start + i, forest.columns[node]]) > forest.thresholds[node]
+                        nodes[i] = forest.children[2 * node + is_right]  # a branch would be mispredicted
+                        n_inside += nodes[i] >= 0
+            for i in range(n):
+                out[start + i] += forest.leaves[-1 - nodes[i]]
+
+
+N_COLUMNS = 7
+
+
+class FactWeights(NamedTuple):
+    """The weights of facts, and the lengths of the vectors of entities."""
+
+    weights: Doubles  # segment -> the square of its weight; 0 if too many entities share it
+    lengths: Doubles  # entity -> the length of its vector, above 0
+
+
+class SimilarityArrays(NamedTuple):
+    """Scratch of one worker; all zeros before and after a question."""
+
+    similar: Doubles  # entity -> its similarity to that of the question
+    of_known: Doubles  # segment -> its share in the known answers
+    of_likely: Doubles  # segment -> its share in the answers of similar entities
+
+
+@inlined
+def add_facts(graph: GraphArrays, facts: FactWeights, entity: int, factor: float, vector: Doubles) -> None:
+    """Add the vector of an entity, scaled to the length `factor`."""
+    first, last = entity_rows(graph, entity)
+    for row in range(first, last):
+        fact = graph.partners[row]
+        vector[fact] += factor * facts.weights[fact] / facts.lengths[entity]
+
+
+@inlined
+def clear_facts(graph: GraphArrays, entity: int, vector: Doubles) -> None:
+    """Set the facts of an entity to zero."""
+    first, last = entity_rows(graph, entity)
+    for row in range(first, last):
+        vector[graph.partners[row]] = 0.0
+
+
+@inlined
+def shared(graph: GraphArrays, facts: FactWeights, entity: int, vector: Doubles) -> float:
+    """Return the product of a vector and that of an entity."""
+    total = 0.0
+    first, last = entity_rows(graph, entity)
+    for row in range(first, last):
+        total += vector[graph.partners[row]]
+    return float(total / facts.lengths[entity])
+
+
+@part
+def find_similar(graph: GraphArrays, facts: FactWeights, entity: int, similar: Doubles) -> None:
+    """Write the similarity of all others to an entity; 0 for itself."""
+    first, last = entity_rows(graph, entity)
+    for row in range(first, last):
+        fact = int(graph.partners[row])
+        weight = facts.weights[fact] / facts.lengths[entity]
+        if weight > 0.0:
+            for member in range(graph.segment_starts[fact], graph.segment_starts[fact + 1]):
+                other = graph.targets[member]
+                similar[other] += weight / facts.lengths[other]
+    similar[entity] = 0.0
+
+
+@part
+def clear_similar(graph: GraphArrays, facts: FactWeights, entity: int, similar: Doubles) -> None:
+    """Set back to zero what `find_similar` wrote."""
+    first, last = entity_rows(graph, entity)
+    for row in range(first, last):
+        fact = int(graph.partners[row])
+        if facts.weights[fact] > 0.0:
+            for member in range(graph.segment_starts[fact], graph.segment_starts[fact + 1]):
+                similar[graph.targets[member]] = 0.0
+
+
+@part
+def add_known(graph: GraphArrays, facts: FactWeights, entity: int, relation: int, vector: Doubles) -> None:
+    """Add the facts of the known answers to a question, so that all of them together count one."""
+    first, last = steps(graph, entity, relation)
+    for row in range(first, last):
+        add_facts(graph, facts, int(graph.targets[row]), 1.0 / (last - first), vector)
+
+
+@part
+def add_likely(
+    graph: GraphArrays, facts: FactWeights, relation: int, most: int, similar: Doubles, vector: Doubles
+) -> None:
+    """Add the facts of all answers of a relation, by the similarity of the entities they answer to the question's.
+
+    Relations with more than `most` answers are left out.
+    """
+    back = inverse(graph, relation)
+    if graph.domain_offsets[back + 1] - graph.domain_offsets[back] > most:
+        return
+    for i in range(graph.domain_offsets[back], graph.domain_offsets[back + 1]):
+        answer, likely = int(graph.domains[i]), 0.0
+        first, last = steps(graph, answer, back)
+        for row in range(first, last):
+            likely += similar[graph.targets[row]]
+        if likely > 0.0:
+            add_facts(graph, facts, answer, likely, vector)
+
+
+@part
+def clear_answers(graph: GraphArrays, entity: int, relation: int, most: int, space: SimilarityArrays) -> None:
+    """Set back to zero what `add_known` and `add_likely` wrote."""
+    first, last = steps(graph, entity, relation)
+    for row in range(first, last):
+        clear_facts(graph, int(graph.targets[row]), space.of_known)
+    back = inverse(graph, relation)
+    if graph.domain_offsets[back + 1] - graph.domain_offsets[back] <= most:
+        for i in range(graph.domain_offsets[back], graph.domain_offsets[back + 1]):
+            clear_facts(graph, int(graph.domains[i]), space.of_likely)
+
+
+@part
+def write_similarity(
+    graph: GraphArrays,
+    facts: FactWeights,
+    candidate: int,
+    relation: int,
+    space: SimilarityArrays,
+    row: NDArray[np.float32],
+) -> None:
+    """Write the features of a candidate: similarities of the entities it answers already to the question's entity (sum,
+    highest, three highest, sum over the root of their number), those of the candidate to known and to likely answers,
+    and to the entity itself.
+    """
+    total, best, second, third = 0.0, 0.0, 0.0, 0.0
+    first, last = steps(graph, candidate, inverse(graph, relation))
+    for i in range(first, last):
+        similar = space.similar[graph.targets[i]]
+        total += similar
+        if similar > best:
+            best, second, third = similar, best, second
+        elif similar > second:
+            second, third = similar, second
+        elif similar > third:
+            third = similar
+    row[0], row[1], row[2] = total, best, best + second + third
+    row[3] = total / np.sqrt(max(1, last - first))
+    row[4] = shared(graph, facts, candidate, space.of_known)
+    row[5] = shared(graph, facts, candidate, space.of_likely)
+    row[6] = space.similar[candidate]
+
+
+@kernel
+def fill_similarity(
+    graph: GraphArrays,
+    facts: FactWeights,
+    entities: NDArray[np.int32],
+    relations: NDArray[np.int32],
+    candidate_offsets: NDArray[np.int64],
+    candidates: NDArray[np.int32],
+    first: int,
+    last: int,
+    most: int,
+    space: SimilarityArrays,
+    out: NDArray[np.float32],
+) -> None:
+    """Write the columns of all candidates of the questions from `first` to before `last`."""
+    for question in range(first, last):
+        entity, relation = int(np.int64(entities[question])), int(np.int64(relations[question]))
+        find_similar(graph, facts, entity, space.similar)
+        add_known(graph, facts, entity, relation, space.of_known)
+        add_likely(graph, facts, relation, most, space.similar, space.of_likely)
+        for i in range(candidate_offsets[question], candidate_offsets[question + 1]):
+            write_similarity(graph, facts, int(np.int64(candidates[i])), relation, space, out[i])
+        clear_answers(graph, entity, relation, most, space)
+        clear_similar(graph, facts, entity, space.similar)
+
+
+@kernel
+def fill_lengths(graph: GraphArrays, weights: Doubles, least: float, lengths: Doubles) -> None:
+    """Write the length of the vector of each entity, at least `least`."""
+    for entity in range(graph.n_entities):
+        total = 0.0
+        first, last = entity_rows(graph, entity)
+        for row in range(first, last):
+            total += weights[graph.partners[row]]
+        lengths[entity] = max(least, np.sqrt(total))
+    lengths[graph.n_entities] = 1.0  # the token self
+
+
+class WalkArrays(NamedTuple):
+    """Scratch of one worker, a row for each step; shares are zeros before and after a question."""
+
+    shares: NDArray[np.float32]  # (steps + 1, entities): the share of walks at each entity
+    reached: NDArray[np.int32]  # (steps + 1, entities): the entities with a share, one after the other
+    n_reached: NDArray[np.int64]  # (steps + 1)
+
+
+@part
+def spread(
+    graph: GraphArrays,
+    before: NDArray[np.float32],
+    reached: NDArray[np.int32],
+    n_reached: int,
+    least: float,
+    after: NDArray[np.float32],
+    following: NDArray[np.int32],
+) -> int:
+    """Take one step from each of the first `n_reached` entities, along any of its edges; return how many are reached.
+
+    `before` and `after` hold the share of walks at each entity; `after` is zero on entry. An entity whose edges would
+    get less than `least` each is left out.
+    """
+    n_following = 0
+    for i in range(n_reached):
+        entity = int(reached[i])
+        first = int(graph.segment_starts[graph.segment_offsets[entity]])
+        last = int(graph.segment_starts[graph.segment_offsets[entity + 1]])
+        share = np.float32(before[entity] / np.float32(max(1, last - first)))
+        if share < least:
+            continue
+        for row in range(first, last):
+            target = int(graph.neighbours[row])
+            if target == graph.n_entities:  # the token self
+                target = entity
+            if after[target] == 0.0:
+                following[n_following] = target
+                n_following += 1
+            after[target] += share
+    return n_following
+
+
+@part
+def walk_entity(graph: GraphArrays, entity: int, least: float, space: WalkArrays) -> None:
+    """Write the shares of walks from an entity after 0, 1, 2, ... steps. The first step is always taken."""
+    space.shares[0, entity], space.reached[0, 0], space.n_reached[0] = 1.0, entity, 1
+    for step in range(1, len(space.n_reached)):
+        space.n_reached[step] = spread(
+            graph,
+            space.shares[step - 1],
+            space.reached[step - 1],
+            int(space.n_reached[step - 1]),
+            0.0 if step == 1 else least,
+            space.shares[step],
+            space.reached[step],
+        )
+
+
+@part
+def clear_walk(space: WalkArrays) -> None:
+    """Set back to zero what `walk_entity` wrote."""
+    for step in range(len(space.n_reached)):
+        for i in range(space.n_reached[step]):
+            space.shares[step, space.reached[step, i]] = 0.0
+
+
+@kernel
+def fill_walks(
+    graph: GraphArrays,
+    entities: NDArray[np.int32],
+    candidate_offsets: NDArray[np.int64],
+    candidates: NDArray[np.int32],
+    first: int,
+    last: int,
+    least: float,
+    space: WalkArrays,
+    out: NDArray[np.float32],
+) -> None:
+    """Write the share of walks at each candidate after one step, two, ..., for questions `first` to before `last`.
+
+    Walks that are back at their start do not count.
+    """
+    for question in range(first, last):
+        entity = int(np.int64(entities[question]))
+        walk_entity(graph, entity, least, space)
+        for i in range(candidate_offsets[question], candidate_offsets[question + 1]):
+            candidate = int(np.int64(candidates[i]))
+            for step in range(out.shape[1]):
+                out[i, step] = 0.0 if candidate == entity else space.shares[step + 1, candidate]
+        clear_walk(space)
