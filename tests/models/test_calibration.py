@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from anyburl.models.calibration import (
     ProposalCounts,
     calibration_key,
     choose_bins,
+    corrected,
+    fit_correction,
     fit_groups,
     fit_lines,
     fit_shares,
@@ -180,10 +182,9 @@ def truth(relations: NDArray[Any], contexts: NDArray[Any], scores: Floats) -> Fl
 def calibrated(rng: np.random.Generator, n: int = 40_000, **parts: Any) -> Calibration:
     found = counted(rng, n)
     starts = choose_bins(found)
-    sizes = {"hidden": np.full(3, 100.0), "stated": np.full(3, 900.0), "elsewhere": np.zeros(3)}
-    return Calibration(
-        **{"starts": starts, "shares": fit_shares(found, starts), "missing": np.full(3, 0.1), **sizes, **parts}
-    )
+    sizes = {"hidden": 100.0, "stated": 900.0, "elsewhere": 0.0, "missing": 0.1, "floors": 0.0, "shift": 0.0}
+    tables = {"starts": starts, "shares": fit_shares(found, starts)}
+    return Calibration(**tables, **{name: np.full(3, value) for name, value in sizes.items()} | parts)
 
 
 def test_bins_start_at_quantiles_and_hold_everything() -> None:
@@ -295,6 +296,44 @@ def test_a_probability_is_from_0_to_1() -> None:
         calibrated(np.random.default_rng(0), 100).least_scores(80)
 
 
+def test_verdicts_shift_the_probabilities_of_their_relation() -> None:
+    """So far that what is right beyond expectation is what the prior around no shift takes back."""
+    made = calibrated(np.random.default_rng(0))
+    relations, likely = np.repeat([0, 2], [8, 30]), np.repeat([0.5, 0.3], [8, 30])
+    is_true = np.arange(38) % 8 > 0
+    told = made.with_verdicts(relations, likely, is_true)
+    assert told.shift[1] == 0
+    for relation in (0, 2):
+        own, shift = relations == relation, told.shift[relation]
+        odds = likely[own] / (1 - likely[own]) * np.exp(shift)
+        assert (is_true[own] - odds / (1 + odds)).sum() == pytest.approx(shift, abs=1e-6)
+        assert shift > 0.5
+    before, after = made.narrow_table(), told.narrow_table()
+    assert np.allclose(after[1], before[1], rtol=1e-6)
+    assert np.all(after[[0, 2]] > before[[0, 2]] - 1e-9)
+    assert after.max() <= CERTAIN
+    assert np.all(np.diff(after, axis=2) >= 0)
+    nothing = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
+    assert np.array_equal(made.with_verdicts(*nothing).narrow_table(), before)
+
+
+def test_shares_that_other_facts_do_not_confirm_are_corrected() -> None:
+    """Half of what was expected comes back; lines that fall, or rise more steeply, are not taken."""
+    counts = ProposalCounts.empty(1)
+    counts.proposed[0, 0, 100:700] = 50
+    expected = np.full_like(counts.proposed, 1e-4)
+    expected[0, 0, 100:700] = np.linspace(0.1, 0.9, 600)
+    counts.back[:] = counts.proposed * expected / 2
+    a, b = fit_correction(counts, expected)
+    moved = corrected(expected, (a, b))
+    assert 0 < b <= 1
+    assert (counts.proposed * moved).sum() == pytest.approx(counts.back.sum(), rel=0.1)
+    assert np.array_equal(moved[expected < 0.05], expected[expected < 0.05])
+    assert np.all(np.diff(moved[0, 0, 100:700]) >= 0)
+    assert corrected(expected, (0.0, 1.0)) == pytest.approx(expected)
+    assert fit_correction(ProposalCounts.empty(1), expected) == (0.0, 1.0)
+
+
 KEY = calibration_key("rules", "data", {})
 
 
@@ -304,7 +343,7 @@ def test_a_calibration_is_kept_as_it_is(tmp_path: Path) -> None:
     save_calibration(tmp_path, made, {"promises": {}}, KEY)
     kept = load_calibration(tmp_path, KEY, 3)
     assert isinstance(kept, Calibration)
-    for name in ("starts", "shares", "hidden", "stated", "elsewhere", "missing"):
+    for name in (field.name for field in fields(Calibration)):
         assert np.array_equal(getattr(kept, name), getattr(made, name)), name
     assert load_calibration(tmp_path, calibration_key("other", "data", {}), 3) == "the rules have changed"
 
@@ -324,6 +363,8 @@ def test_a_calibration_is_kept_as_it_is(tmp_path: Path) -> None:
         ({"shares": np.full((3, 2, 1), 1.5)}, "no shares"),
         ({"stated": np.full(3, -1.0)}, "no shares"),
         ({"elsewhere": np.full(3, np.inf)}, "no shares"),
+        ({"floors": np.full(3, -1.0)}, "no shares"),
+        ({"shift": np.full(3, np.nan)}, "no shares"),
     ],
 )
 def test_what_cannot_be_a_calibration_is_not_used(tmp_path: Path, parts: dict[str, Any], reason: str) -> None:

@@ -313,7 +313,8 @@ def _checked(calibration: Calibration, n_relations: int) -> Calibration:
         raise ValueError("its tables have unexpected sizes")
     if not len(starts) or starts[0] != 0 or not (np.diff(starts) > 0).all():
         raise ValueError("its bins are not in order")
-    counts, of_all = np.concatenate(numbers[:3]), np.append(shares, calibration.missing)
-    if not ((counts >= 0) & (counts < np.inf)).all() or not ((of_all >= 0) & (of_all < 1)).all():
+    counts, of_all = np.concatenate([*numbers[:3], calibration.floors]), np.append(shares, calibration.missing)
+    counted = ((counts >= 0) & (counts < np.inf)).all() and np.isfinite(calibration.shift).all()
+    if not counted or not ((of_all >= 0) & (of_all < 1)).all():
         raise ValueError("its tables have values that are no shares")
     return calibration

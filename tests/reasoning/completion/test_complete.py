@@ -180,7 +180,7 @@ def calibration_of(reasoner: Reasoner) -> Calibration:
     n = reasoner.vocabulary.n_relations
     starts = np.concatenate([[0], narrow_bins(np.array([0.5, 0.85]))])
     shares = np.array([0.1, 0.4, 0.45]) / (1 + np.array([0.1, 0.4, 0.45]))
-    sizes = np.full(n, 10.0), np.full(n, 90.0), np.zeros(n), np.full(n, 0.1)
+    sizes = (np.full(n, value) for value in (10.0, 90.0, 0.0, 0.1, 0.0, 0.0))
     return Calibration(starts, np.tile(shares, (n, N_CONTEXTS, 1)), *sizes)
 
 
