@@ -67,7 +67,7 @@ def build_graph(table: TripleTable, room: Room | None = None, *, most_keys: int 
     """
     if table.vocabulary.n_entities >= 2**31 - 1:
         raise DataError(f"a graph has at most 2^31 - 2 entities, got {table.vocabulary.n_entities}")
-    room = room or (lambda name, length, kind: np.empty(length, kind))
+    room = room or _in_memory
     edges = _Edges(table, most_keys)
     relation_type = np.int16 if edges.n_relations < MANY_RELATIONS else np.int32
     # This array first holds the relations of the segments, then those of the neighbours.
@@ -84,6 +84,10 @@ def build_graph(table: TripleTable, room: Room | None = None, *, most_keys: int 
     _pair(graph, partners)
     partners.setflags(write=False)
     return graph
+
+
+def _in_memory(name: str, length: int, kind: Any) -> NDArray[Any]:
+    return np.empty(length, kind)
 
 
 class _Edges:

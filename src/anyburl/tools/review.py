@@ -172,7 +172,7 @@ class ReviewLog:
             return self._n_skipped
 
     def apply_to(self, reasoner: Reasoner) -> None:
-        """Let verdicts count: accepted facts are stated, nothing judged is proposed, probabilities are corrected."""
+        """Let verdicts count: what was accepted is stated, nothing judged is proposed, and probabilities change."""
         standing = self.standing().items()
         accepted, rejected = ([fact for fact, one in standing if one.verdict == verdict] for verdict in VERDICTS[:2])
         reasoner.apply_verdicts(accepted, rejected)
