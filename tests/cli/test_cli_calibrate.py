@@ -56,6 +56,10 @@ def test_what_is_missing_can_be_said(run: Any, run_json: Any, own_run: Path, tmp
         numbers.append(found["facts"])
     assert numbers[1] <= numbers[2]
     assert len(set(numbers)) > 1
+    for wrong in (("calibrate",), ("complete", "--out", tmp_path / "n.tsv")):
+        refused = run(wrong[0], own_run, *wrong[1:], "--missing", "located=0.1", code=2).stderr
+        assert "unknown relation 'located'" in refused
+        assert len(refused.splitlines()) == 1
     assert "if 30.0% of the true facts are missing (given)" in run("calibrate", own_run, "--missing", 0.3).stdout
 
 
@@ -77,7 +81,6 @@ def test_what_is_missing_can_be_said(run: Any, run_json: Any, own_run: Path, tmp
                 ("", "''"),
             )
         ),
-        ("located=0.1", "unknown relation 'located'"),
     ],
 )
 def test_what_cannot_be_missing_gets_a_sentence(

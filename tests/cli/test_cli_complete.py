@@ -103,6 +103,7 @@ def test_subjects_of_a_file(run_json: Any, geo_run: Path, tmp_path: Path) -> Non
             ["--out", "m.tsv", "--min-probability", 0.5],
             "--min-probability needs calibrated scores: first run `anyburl cali",
         ),
+        (["--out", "m.tsv", "--missing", 0.5], "--missing needs calibrated scores: first run `anyburl calibrate"),
         ([], "--out"),
     ],
 )

@@ -295,6 +295,7 @@ def test_unknown_labels_are_refused(reasoner: Reasoner, options: dict[str, Any])
         list(reasoner.complete(**options))
 
 
-def test_a_probability_needs_a_calibration(reasoner: Reasoner) -> None:
-    with pytest.raises(OptionError, match="calibrate"):
-        list(reasoner.complete(min_probability=0.5))
+@pytest.mark.parametrize("option", ["min_probability", "missing"])
+def test_a_probability_needs_a_calibration(reasoner: Reasoner, option: str) -> None:
+    with pytest.raises(OptionError, match=f"^{option} needs calibrated scores: first run `anyburl calibrate`"):
+        list(reasoner.complete(**{option: 0.5}))

@@ -129,16 +129,21 @@ def test_which_of_several_facts_is_named() -> None:
 
 
 LOW = {"MOST": 0.75, "FEWEST": 3, "REVERSED": 0.25, "OBLIGATORY": 0.6, "EXPECTED_TOGETHER": 0.5, "RARELY": 0.4}
+"""Limits that graphs of a few facts reach."""
+
+
+def low_properties(stated: NDArray[np.int32], n_entities: int, n_relations: int) -> Properties:
+    """The properties that facts show with low limits."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in LOW.items():
+            patch.setattr(module, name, value)
+        return find_properties(stated, n_entities, n_relations)
 
 
 @settings(max_examples=150)
 @given(st.lists(triples, max_size=60))
 def test_properties_are_those_of_an_obvious_loop(stated: list[Triple]) -> None:
-    """With limits that graphs of a few facts reach."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in LOW.items():
-            patch.setattr(module, name, value)
-        found = as_sets(find_properties(as_table(stated), N_ENTITIES, N_RELATIONS), N_ENTITIES)
+    found = as_sets(low_properties(as_table(stated), N_ENTITIES, N_RELATIONS), N_ENTITIES)
     expected = properties(stated, N_RELATIONS, Limits(*LOW.values()))
     assert found._replace(obligatory={}) == expected._replace(obligatory={})
     assert found.obligatory == pytest.approx(expected.obligatory)

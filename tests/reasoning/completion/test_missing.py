@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import anyburl.reasoning.completion.conflicts
 import anyburl.reasoning.completion.facts
 import anyburl.reasoning.completion.search
 from anyburl.data.dataset import Dataset
@@ -22,13 +21,13 @@ from anyburl.models.calibration import N_CONTEXTS, Calibration, narrow_bins
 from anyburl.ranking.index import to_confidences
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.completion.complete import complete_graph
-from anyburl.reasoning.completion.conflicts import find_properties
 from anyburl.reasoning.completion.facts import LEVELS, FactColumns
 from anyburl.reasoning.completion.options import PER_CHOICES, CompleteOptions
 from anyburl.reasoning.completion.promises import Judge as Proposals
 from anyburl.reasoning.completion.search import missing_facts
 from kernels import examples, random_graphs, table_of
 from ranked import AGGREGATIONS, Case, Judge, Scored, as_table, cases, make_ranker
+from reasoning.completion.test_conflicts import LOW, low_properties
 from reference.completion import (
     Facts,
     Known,
@@ -225,10 +224,6 @@ def calibration_of(n_relations: int) -> Calibration:
     return Calibration(starts, np.array(table).reshape(-1, N_CONTEXTS, 4), *sizes)
 
 
-LOW = {"MOST": 0.75, "FEWEST": 3, "REVERSED": 0.25, "OBLIGATORY": 0.6, "EXPECTED_TOGETHER": 0.5, "RARELY": 0.4}
-"""Limits of properties that graphs of a few facts reach."""
-
-
 def known_of(case: Case, wanted: Filters) -> Known:
     """The properties that train and valid show, and what the filters say about relations."""
     _, n_relations, train = case.graph
@@ -295,10 +290,7 @@ def typed_cases(draw: st.DrawFn) -> Case:
 def proposals(ranker: Ranker, dataset: Dataset) -> Proposals:
     """What judges proposals, by the properties that train and valid show with low limits."""
     facts = np.concatenate([dataset.train.triples, dataset.valid.triples])
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in LOW.items():
-            patch.setattr(anyburl.reasoning.completion.conflicts, name, value)
-        known = find_properties(facts, dataset.vocabulary.n_entities, dataset.vocabulary.n_relations)
+    known = low_properties(facts, dataset.vocabulary.n_entities, dataset.vocabulary.n_relations)
     return Proposals.of(ranker, dataset, known)
 
 
