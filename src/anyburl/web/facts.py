@@ -180,7 +180,7 @@ def candidates(reasoner: Reasoner, columns: AnswerColumns) -> list[Candidate]:
 
 
 def judged(reasoner: Reasoner, answers: Sequence[Candidate]) -> list[Candidate]:
-    """Return answers with probabilities and the stated facts that contradict them; answers that are stated have none."""
+    """Return answers with probabilities and the stated facts that contradict them; what is stated has neither."""
     new = [row for row, answer in enumerate(answers) if not answer.known]
     verdicts = reasoner.verdicts([answers[row].triple for row in new])
     with_verdicts = list(answers)
