@@ -48,7 +48,7 @@ def check(run: str, aggregation: str, least: float) -> dict[str, Any]:
     asked += [(None, r, o) for _, r, o in rng.sample(train, QUESTIONS // 4)]
     answers = reasoner.predict(asked, top=len(entities)).filter((pl.col("known") == "") & (pl.col("score") >= least))
     answers = answers.select(*KEYS, "score").group_by(KEYS).agg(pl.max("score"))
-    found = pl.concat(list(reasoner.complete(min_score=least))).select(*KEYS, "score")
+    found = pl.concat(list(reasoner.complete(min_score=least, conflicts=True))).select(*KEYS, "score")
     joined = answers.join(found, on=KEYS, how="left", suffix="_found")
     by_question = [
         found.join(pl.DataFrame(some, schema=names, orient="row").unique(), on=names, how="semi")

@@ -21,6 +21,7 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.lookup import answer_counts
 from anyburl.graph.stored import graph_of
 from anyburl.models.calibration import (
+    N_CONTEXTS,
     WIDTH,
     Calibration,
     ProposalCounts,
@@ -216,7 +217,9 @@ def hide_facts(ranker: Ranker, dataset: Dataset, seed: int) -> Hiding:
 class Tally:
     """Counts proposals, those of them that were hidden, and those of the others that are facts of the test split.
 
-    `halves` are counts of hidden facts by half of the subjects, so that each can be checked with the other.
+    `halves` are counts of hidden facts by half of the subjects, so that each can be checked with the other. `new` are
+    the facts that no split states or contradicts. `is_made` says in which contexts a relation's facts are proposed at
+    all: where it has one object, only the best value is.
     """
 
     def __init__(self, hiding: Hiding, properties: Properties) -> None:
@@ -224,9 +227,12 @@ class Tally:
         self._sizes = vocabulary.n_entities, vocabulary.n_relations
         stated = np.concatenate([hiding.dataset.train.triples, hidden])
         self._conflicts = Conflicts.of(stated, properties, vocabulary.n_entities)
+        self._all_conflicts = Conflicts.of(np.concatenate([stated, test]), properties, vocabulary.n_entities)
         self._hidden, self._test = (np.sort(fact_keys(part, *self._sizes)) for part in (hidden, test))
         self.halves = [ProposalCounts.empty(vocabulary.n_relations) for _ in range(2)]
-        self.test = ProposalCounts.empty(vocabulary.n_relations)
+        self.test, self.new = (ProposalCounts.empty(vocabulary.n_relations) for _ in range(2))
+        self.is_made = np.ones((vocabulary.n_relations, N_CONTEXTS, 1), np.bool_)
+        self.is_made[properties.one_object, 1] = False
         self.floors = np.zeros(vocabulary.n_relations)  # see `listed_floors`
         self.n_hidden, self.n_test = (
             np.bincount(part[:, 1], minlength=vocabulary.n_relations).astype(np.float64) for part in (hidden, test)
@@ -254,10 +260,12 @@ class Tally:
         for half, counts in enumerate(self.halves):
             own = subjects % 2 == half
             counts.add(relations[own], facts.contexts[own], facts.scores[own], is_back[own])
+        is_new = ~is_back
         if len(self._test):
-            new = ~is_back
-            is_test = np.isin(keys[new], self._test)
-            self.test.add(relations[new], facts.contexts[new], facts.scores[new], is_test)
+            is_test = np.isin(keys, self._test)
+            self.test.add(relations[is_new], facts.contexts[is_new], facts.scores[is_new], is_test[is_new])
+            is_new &= ~is_test & (self._all_conflicts.find(facts.triples) == NOTHING)
+        self.new.add(relations[is_new], facts.contexts[is_new], facts.scores[is_new], is_back[is_new])
 
 
 def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress | None) -> Tally:
@@ -512,12 +520,13 @@ def check_promises(tally: Tally) -> Checked:
     if tally.n_test.any():
         (starts, shares), ratio = fitted_shares(tally), per_hidden(tally.n_test, tally.n_hidden)
         table = probability_table(shares, ratio, nothing)
-        return Checked(tally.test.proposed, spread(table, starts), tally.test.back)
+        return Checked(tally.test.proposed * tally.is_made, spread(table, starts), tally.test.back * tally.is_made)
     parts, line = [], tally.correction()
     for own, other in (tally.halves, tally.halves[::-1]):
         starts = choose_bins(other)
         table = probability_table(corrected(fit_shares(other, starts), line), nothing + 1, nothing)
-        parts.append(Checked(own.proposed - own.back, spread(table, starts), own.back))
+        not_back = (own.proposed - own.back) * tally.is_made
+        parts.append(Checked(not_back, spread(table, starts), own.back * tally.is_made))
     proposed = np.concatenate([part.proposed for part in parts], axis=1)
     promised, true = (np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("promised", "true"))
     return Checked(proposed, promised, true)
@@ -525,8 +534,7 @@ def check_promises(tally: Tally) -> Checked:
 
 def _summarised(calibration: Calibration, tally: Tally, vocabulary: Vocabulary) -> dict[str, Any]:
     """Return what is promised for the facts to come, and what became of the promises that were checked."""
-    likely, checked, counts = calibration.narrow_table(), check_promises(tally), tally.counts
-    new = counts.proposed - counts.back - tally.test.back
+    likely, checked, new = calibration.narrow_table(), check_promises(tally), tally.new.proposed * tally.is_made
     scores = np.broadcast_to(1 - np.exp(-WIDTH * (np.arange(likely.shape[2]) + 0.5)), checked.promised.shape)
     before, after = (_bins(replace(checked, promised=values)) for values in (scores, checked.promised))
 
