@@ -198,6 +198,13 @@ def test_the_seed_is_in_the_keys_of_kept_results(run: Path) -> None:
     assert opening.tuning_key("rules", "data", one).name != opening.tuning_key("rules", "data", other).name
 
 
+@pytest.fixture
+def few_facts_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a run be calibrated on the few facts that it has."""
+    monkeypatch.setattr("anyburl.reasoning.completion.promises.FEWEST_BACK", 5)
+
+
+@pytest.mark.usefixtures("few_facts_will_do")
 def test_a_calibration_without_fallback_is_not_used_with_it(run: Path) -> None:
     open_run(run)[0].calibrate()
     assert open_run(run)[0].calibration is not None
@@ -255,6 +262,7 @@ def test_hybrid_finds_the_embedding_of_the_run_however_it_is_opened(run: Path) -
         assert told(again) == told(first)
 
 
+@pytest.mark.usefixtures("few_facts_will_do")
 def test_a_calibration_is_used_however_the_run_is_opened(run: Path) -> None:
     open_run(run)[0].calibrate()
     assert Reasoner(run, own_data(run)).calibration is not None
