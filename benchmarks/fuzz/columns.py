@@ -197,7 +197,7 @@ def _kept(folder: Path) -> tuple[tuple[Path, bytes, bool], tuple[Path, bytes, bo
     model = save_tuning(folder, tuning, tuning_key("rules", "data", {}))
     n_relations = DATA.vocabulary.n_relations
     counts = {name: np.full(n_relations, 9.0) for name in ("hidden", "stated", "elsewhere")}
-    counts |= {"missing": np.full(n_relations, 0.1), "floors": np.zeros(n_relations)}
+    counts |= {"missing": np.full(n_relations, 0.1), "floors": np.zeros(n_relations), "shift": np.zeros(n_relations)}
     fitted = Calibration(np.array([0, 10, 40]), np.full((n_relations, N_CONTEXTS, 3), 0.5), **counts)
     calibration = save_calibration(folder, fitted, {}, calibration_key("rules", "data", {}))
     return (model, model.read_bytes(), True), (calibration, calibration.read_bytes(), False)
