@@ -1,4 +1,4 @@
-"""Compile the kernels of `learning`, or of `reasoning` and searching, or both: python scripts/compile_kernels.py learning
+"""Compile the kernels of `learning` and counting, or of `reasoning` and searching: scripts/compile_kernels.py learning
 
 Tests on two cores would compile everything twice; two of these, side by side, compile each half once.
 """
@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import sys
 
-from anyburl import LearnOptions
+from anyburl import LearnOptions, TripleTable, learn, rescore
+from anyburl.graph.build import on_tiny_table
 from anyburl.learning.engines.threads import warm_up_learning
 from anyburl.web.explorer import warm_up_explorer
 
 FEW_RELATIONS = 1
 
 
+def count_rules(table: TripleTable) -> None:
+    rescore(learn(table, paths=100, threads=1), table, threads=1)
+
+
 def main() -> None:
     if "learning" in sys.argv[1:]:
         warm_up_learning(LearnOptions(threads=1), FEW_RELATIONS)
+        on_tiny_table(count_rules, FEW_RELATIONS)
     if "reasoning" in sys.argv[1:]:
         warm_up_explorer(FEW_RELATIONS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -43,6 +44,16 @@ SLOW_FILES = (
 """The files that take longest, most of it waiting for other processes."""
 
 
+# What is collected stays: to look for garbage among it takes seconds.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make."""
+    gc.enable()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with slow files: a worker has a file to itself, and one that is begun last would be waited for."""
     places = {Path(__file__).parent / name: place for place, name in enumerate(SLOW_FILES)}
@@ -56,6 +67,9 @@ os.environ.setdefault("PYTHONWARNINGS", "ignore:::anyburl.base.polars_unstable")
 
 # Programs that tests start would compile all that they import, each of them, for half a second.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Threads that train trees wait for each other: while they do, other processes may use the core.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -47,6 +47,31 @@ def test_standard_output_holds_facts_only(run: Any, geo_run: Path) -> None:
     assert sorted(line[1] for line in lines[1:]) == ["currency", "located_in"]
 
 
+def test_conflicts_are_left_out_or_told(run_json: Any, geo_run: Path, tmp_path: Path) -> None:
+    """With no property taken for granted, there are as many facts as with those that stated ones contradict."""
+    found = {}
+    for name, more in {
+        "auto": (),
+        "same": ("--functional", "auto"),
+        "none": ("--functional", "none"),
+        "told": ("--functional", "none", "--conflicts"),
+        "every": ("--conflicts",),
+    }.items():
+        out = tmp_path / f"{name}.parquet"
+        run_json("complete", geo_run, "--out", out, "--min-score", 0.3, *more)
+        found[name] = pl.read_parquet(out)
+    assert found["auto"].equals(found["same"])
+    assert len(found["auto"]) < len(found["none"]) < len(found["every"])
+    for name in ("told", "every"):
+        told = found[name].filter(pl.col("conflict").is_not_null())
+        assert len(told)
+        assert set(told["conflict"].list.len()) == {3}
+    assert found["told"].filter(pl.col("conflict").is_null()).drop("conflict").equals(found["none"])
+    reasoner = Reasoner.open(geo_run)
+    fact, against = told.select(pl.concat_list("subject", "relation", "object"), "conflict").row(0)
+    assert reasoner.verdict(tuple(fact)).conflict == tuple(against)
+
+
 def test_subjects_of_a_file(run_json: Any, geo_run: Path, tmp_path: Path) -> None:
     (tmp_path / "subjects.txt").write_text("France\n\nDenmark\r\n", "utf-8")
     out = tmp_path / "m.jsonl"
@@ -67,6 +92,9 @@ def test_subjects_of_a_file(run_json: Any, geo_run: Path, tmp_path: Path) -> Non
         (["--out", "m.tsv", "--relations", "located-in"], "located_in"),
         (["--out", "m.tsv", "--relations", ","], "--relations takes labels such as a,b, got ','"),
         (["--out", "m.tsv", "--functional", "nothing"], "nothing"),
+        (["--out", "m.tsv", "--functional", ","], "--functional takes labels such as a,b, got ','"),
+        (["--out", "m.tsv", "--exempt", "nothing"], "nothing"),
+        (["--out", "m.tsv", "--exempt", ","], "--exempt takes labels such as a,b, got ','"),
         (["--out", "m.tsv", "--types", "nothing"], "nothing"),
         (["--out", "m.tsv", "--subjects", "no.txt"], "no.txt: no such file"),
         (["--out", "m.tsv", "--address", "auto"], "--address needs --engine ray"),
@@ -75,6 +103,7 @@ def test_subjects_of_a_file(run_json: Any, geo_run: Path, tmp_path: Path) -> Non
             ["--out", "m.tsv", "--min-probability", 0.5],
             "--min-probability needs calibrated scores: first run `anyburl cali",
         ),
+        (["--out", "m.tsv", "--missing", 0.5], "--missing needs calibrated scores: first run `anyburl calibrate"),
         ([], "--out"),
     ],
 )

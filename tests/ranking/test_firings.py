@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from anyburl.ranking.ranker import Ranker
-from anyburl.rules.types import KINDS
+from anyburl.rules.types import FORMS, KINDS
 from kernels import examples, random_graph, random_graphs
 from ranked import Case, Judge, Scored, all_queries, any_rules, cases, make_ranker, scores_of
 from reference.ranking import Query
@@ -59,7 +59,7 @@ def test_unary_rules_fire_without_an_index_by_body(case: Case, object_identity: 
     """As those of a form that has none."""
     with pytest.MonkeyPatch.context() as patch:
         for kind in KINDS:
-            patch.setattr(kind, "form", replace(kind.form, is_indexed_by_body=False))
+            patch.setitem(FORMS, kind, replace(kind.form, is_indexed_by_body=False))
         assert_firings(case, object_identity)
 
 

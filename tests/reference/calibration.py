@@ -1,28 +1,24 @@
-"""Isotonic regression and calibration error in the most obvious way."""
+"""Isotonic regression, and the probability of a proposal, in the most obvious way."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 
-def isotonic(stated: Sequence[float], answers: Sequence[float]) -> list[float]:
+def isotonic(part: Sequence[float], whole: Sequence[float]) -> list[float]:
     """The max-min formula: of all stretches that end at or after a bin, the lowest share, and of all starts the
     highest of these."""
 
     def share(first: int, last: int) -> float:
-        return sum(stated[first : last + 1]) / sum(answers[first : last + 1])
+        return sum(part[first : last + 1]) / sum(whole[first : last + 1])
 
-    n = len(stated)
+    n = len(part)
     return [max(min(share(first, last) for last in range(k, n)) for first in range(k + 1)) for k in range(n)]
 
 
-def expected_calibration_error(probabilities: Sequence[float], is_stated: Sequence[bool], n_bins: int) -> float:
-    """Sort, cut into parts of equal size (the first ones take what is left over), compare means."""
-    rows = sorted(range(len(probabilities)), key=lambda row: probabilities[row])
-    size, more = divmod(len(rows), n_bins)
-    total, start = 0.0, 0
-    for place in range(n_bins):
-        part = rows[start : start + size + (place < more)]
-        start += len(part)
-        total += abs(sum(probabilities[row] - is_stated[row] for row in part))
-    return total / len(rows)
+def probability(share: float, missing: float, elsewhere: float, certain: float) -> float:
+    """Of 1,000 proposals, a share was hidden; for each of these, so many are missing, and so many stated elsewhere."""
+    hidden = 1000 * share
+    left = 1000 - hidden - elsewhere * hidden
+    true = missing * hidden
+    return certain if true >= certain * left else true / left

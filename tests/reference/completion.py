@@ -80,17 +80,6 @@ def keep_fitting(facts: Facts, train: Sequence[Triple], types: int) -> Facts:
     return {fact: said for fact, said in facts.items() if fits(fact[1], fact[0], 0) and fits(fact[1], fact[2], 2)}
 
 
-def keep_one_object(facts: Facts, stated: Iterable[Triple], functional: set[int]) -> Facts:
-    """Of each question (s, r, ?) of functional relations the best fact, none where an answer is stated."""
-    answered = {(s, r) for s, r, _ in stated}
-    best = keep_best(facts, 1, "question")
-    return {
-        fact: said
-        for fact, said in facts.items()
-        if fact[1] not in functional or (fact in best and fact[:2] not in answered)
-    }
-
-
 def keep_best(facts: Facts, top: int, per: str) -> Facts:
     """The best facts of each relation, subject or question; of equals those with more rules, then with smaller ids."""
     groups: dict[tuple[int, ...], list[Triple]] = {}
@@ -119,3 +108,113 @@ def best_by_level(find: Callable[[list[float]], Facts], least: Sequence[float], 
                 break
         found |= keep_best(facts, top, "relation")
     return found
+
+
+class Known(NamedTuple):
+    """Properties of relations; values are disjoint as (relation, value, other value), both ways round."""
+
+    one_object: set[int]
+    one_subject: set[int]
+    asymmetric: set[int]
+    irreflexive: set[int]
+    obligatory: dict[int, float]
+    disjoint: set[Triple]
+
+
+class Limits(NamedTuple):
+    """From when on a property counts as found."""
+
+    most: float
+    fewest: int
+    reversed: float
+    obligatory: float
+    expected_together: float
+    rarely: float
+
+
+def properties(facts: Iterable[Triple], n_relations: int, limits: Limits) -> Known:
+    """What facts show about their relations: count, and compare."""
+    facts = set(facts)
+    known = Known(set(), set(), set(), set(), {}, set())
+    subjects_of = [{s for s, r, _ in facts if r == relation} for relation in range(n_relations)]
+    for relation in range(n_relations):
+        own = [fact for fact in facts if fact[1] == relation]
+        if len(own) < limits.fewest:
+            continue
+        subjects, objects = subjects_of[relation], {o for _, _, o in own}
+        if len(subjects) >= limits.most * len(own):
+            known.one_object.add(relation)
+        if len(objects) >= limits.most * len(own):
+            known.one_subject.add(relation)
+        both_ways = sum(s in objects and o in subjects for s, _, o in own)
+        if both_ways >= limits.fewest:
+            if sum(s != o and (o, relation, s) in facts for s, _, o in own) <= limits.reversed * both_ways:
+                known.asymmetric.add(relation)
+            if sum(s == o for s, _, o in own) <= (1 - limits.most) * both_ways:
+                known.irreflexive.add(relation)
+        if relation not in known.one_object:
+            known.disjoint.update(_disjoint(own, limits))
+    for relation in range(n_relations):
+        subjects = subjects_of[relation]
+        others = [subjects_of[other] for other in range(n_relations) if other != relation]
+        telling = [other for other in others if len(other) >= max(limits.fewest, 0.5 * len(subjects))]
+        share = max((len(subjects & other) / len(other) for other in telling), default=0.0)
+        if len(subjects) >= limits.fewest and share >= limits.obligatory:
+            known.obligatory[relation] = share
+    return known
+
+
+def _disjoint(own: Sequence[Triple], limits: Limits) -> set[Triple]:
+    """Pairs of frequent values that subjects of one relation rarely have together; none if many have such a pair."""
+    having: dict[int, set[int]] = {}
+    for s, _, o in own:
+        having.setdefault(o, set()).add(s)
+    n_subjects = len({s for s, _, _ in own})
+    rare: dict[Triple, int] = {}
+    for one, of_one in having.items():
+        for other, of_other in having.items():
+            together, fewer = len(of_one & of_other), min(len(of_one), len(of_other))
+            by_chance = len(of_one) * len(of_other) / n_subjects
+            if one == other or fewer < limits.fewest or by_chance < limits.expected_together:
+                continue
+            if together <= limits.rarely * by_chance and together <= (1 - limits.most) * fewer:
+                rare[own[0][1], one, other] = together
+    return set() if sum(rare.values()) > (1 - limits.most) * len(own) else set(rare)
+
+
+def contradicting(fact: Triple, stated: Iterable[Triple], known: Known) -> set[Triple]:
+    """All stated facts that contradict one; it contradicts itself only where it says that something stands to itself
+    as nothing does.
+    """
+    s, r, o = fact
+    found = {fact} if s == o and r in known.irreflexive else set()
+    for other in set(stated) - {fact}:
+        if other[1] != r:
+            continue
+        same_subject, same_object = other[0] == s, other[2] == o
+        if (
+            (same_subject and r in known.one_object)
+            or (same_object and r in known.one_subject)
+            or (other == (o, r, s) and r in known.asymmetric)
+            or (same_subject and (r, o, other[2]) in known.disjoint)
+        ):
+            found.add(other)
+    return found
+
+
+def contexts(facts: Facts, train: Iterable[Triple], one_object: set[int]) -> dict[Triple, int]:
+    """Whether another value stands before each fact: one with a higher score where there is one object, elsewhere one
+    that train states.
+    """
+    answered, best = {(s, r) for s, r, _ in train}, keep_best(facts, 1, "question")
+    return {fact: int(fact not in best if fact[1] in one_object else fact[:2] in answered) for fact in facts}
+
+
+def keep_possible(facts: Facts, stated: Sequence[Triple], known: Known) -> Facts:
+    """The facts that nothing stated contradicts; where there is one object, only the best of a question."""
+    best = keep_best(facts, 1, "question")
+    return {
+        fact: said
+        for fact, said in facts.items()
+        if (fact in best or fact[1] not in known.one_object) and not contradicting(fact, stated, known)
+    }

@@ -226,7 +226,7 @@ def _prefetch(typing: Any, array: Any, index: Any) -> Any:
 
 
 def _nothing(array: Any, index: int) -> None:
-    """Take the place of `prefetch` where nothing is compiled."""
+    """Do nothing: `prefetch` where nothing is compiled."""
 
 
 prefetch: Callable[[Any, int], None] = _nothing if _config["DISABLE_JIT"] else intrinsic(_prefetch)

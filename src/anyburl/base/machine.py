@@ -1,10 +1,13 @@
-"""What this process may use: memory, huge pages and cores; and whether it was forked from one that used Polars."""
+"""What this process may use: memory, huge pages, cores and threads; and whether it was forked after Polars was used."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from anyburl.base.errors import AnyburlError
 
@@ -12,6 +15,9 @@ CGROUPS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "m
 MEMORY = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def memory_left() -> tuple[int, int] | None:
@@ -47,6 +53,14 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
+    """Return the results of `work` on each item, in order; a single item, or thread, needs no pool."""
+    if threads == 1 or len(items) <= 1:
+        return list(map(work, items))
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
 
 
 _first_user: int | None = None  # the process that used Polars first

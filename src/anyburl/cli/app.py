@@ -24,6 +24,7 @@ from anyburl.base.errors import AnyburlError, InvalidOptionError, OptionError, q
 from anyburl.base.files import is_text
 from anyburl.cli import (
     calibrate,
+    check,
     complete,
     convert,
     datasets,
@@ -147,6 +148,7 @@ MODULES = (
     tune,
     embed,
     calibrate,
+    check,
     rescore,
     diff,
     convert,

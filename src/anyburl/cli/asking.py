@@ -122,6 +122,16 @@ class RulesAndData:
 
         return ScoredAnswers.read(self._scores, self.dataset)
 
+    def apply_reviews(self, reasoner: Reasoner) -> None:
+        """Let the verdicts of the run folder count, and say so."""
+        from anyburl.tools.review import FILE, ReviewLog
+
+        if (self.path / FILE).is_file():
+            log = ReviewLog.of_run(self.path)
+            log.apply_to(reasoner)
+            counts = log.counts()
+            self.notes.say(f"{counts['accepted']} accepted and {counts['rejected']} rejected facts count", "dim")
+
     def front(self) -> Front:
         """Return where the library's remarks go: to the notes."""
         from anyburl.reasoning.opening import Front

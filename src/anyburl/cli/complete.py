@@ -71,12 +71,13 @@ def command(
     options, target = asked.ranking, open_facts(out, provenance)
     source = asked.source(rules, data, engine=engine, address=address)
     with source.open(options, explaining=wanted.reasons, completing=True, seed=asked.seed) as reasoner:
-        if wanted.min_probability is not None and reasoner.calibration is None:
+        if reasoner.calibration is None and (needing := wanted.about_probabilities):
+            flag = f"--{needing.replace('_', '-')}"
             raise OptionError(
-                f"--min-probability needs calibrated scores: first run `anyburl calibrate {rules}` with the same "
-                "options"
+                f"{flag} needs calibrated scores: first run `anyburl calibrate {rules}` with the same options"
             )
         _check_subjects(given.get("subjects"), about, reasoner)
+        source.apply_reviews(reasoner)
         found, target.prefixes = _Found(reasoner, out), reasoner.names.prefixes
         total = len(reasoner.vocabulary.entities) if wanted.top is None or wanted.per != "relation" else None
         with target, Slow(source.notes, "finding missing facts", "found missing facts", total=total) as bar:

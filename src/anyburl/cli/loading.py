@@ -48,9 +48,9 @@ def unlock(data: str, timeout: float = ReadOptions.timeout, *, writing: bool = F
     except CredentialsError:
         raise
     except UnauthorizedError:
-        host = urlsplit(address.place).netloc
+        host = urlsplit(address.location).netloc
         user = _asked(f"user name for {host}: ") if address.kind == ENDPOINT else ""
-        keep_credentials(address.place, user, getpass.getpass(f"password for {user or host}: "))
+        keep_credentials(address.location, user, getpass.getpass(f"password for {user or host}: "))
 
 
 def _asked(question: str) -> str:

@@ -35,13 +35,6 @@ from anyburl.data.remote.endpoint import read_endpoint
 from anyburl.data.remote.http import send
 
 
-def read_remote(address: Address, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
-    """Yield the triples behind an address as labels, a piece at a time; names and prefixes go to `gathered`."""
-    if address.kind == ENDPOINT:
-        return read_endpoint(address, options, gathered)
-    return read_database(address, options)
-
-
 def check_access(address: Address, timeout: float, *, writing: bool = False) -> None:
     """Raise an error if a server refuses access, `UnauthorizedError` if it asks for credentials; change nothing."""
     if address.kind == ENDPOINT:
@@ -72,8 +65,10 @@ class DataLocation:
 
     def batches(self, split: str, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
         """Yield the labels of a split, a piece at a time; names, prefixes and counts go to `gathered`."""
-        if self.address is not None:
-            return read_remote(self.address, options, gathered) if split == "train" else iter(())
+        if self.address is not None and split == "train":
+            if self.address.kind == ENDPOINT:
+                return read_endpoint(self.address, options, gathered)
+            return read_database(self.address, options)
         file = self.files.get(split)
         if file is None:
             return iter(())
@@ -114,7 +109,7 @@ def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterato
     home = data_home()
     if not path.exists() and home and (home / path).exists():
         path = home / path
-    if not path.exists() and path.parent in (Path(), download_folder()):  # where a run found its data
+    if not path.exists() and path.parent in (Path(), download_folder()):  # where a run had its data
         path = find_dataset(path.name, progress) or path
     if not path.exists():
         _refuse_missing(os.fspath(data))

@@ -270,7 +270,6 @@ def distinct(keys: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 
 MOST_LABELS = 1 << 22  # distinct ones that have codes at a time, or are merged at a time
 LEAST_SLICE = 1 << 14  # labels of a run that are read at a time
-LabelIds = NDArray[np.int32]
 
 
 class LabelRuns:
@@ -314,7 +313,7 @@ class LabelRuns:
             counts.append(len(labels))
         return counts[0], counts[1]
 
-    def ids(self, run: int) -> list[LabelIds]:
+    def ids(self, run: int) -> list[Ids]:
         """Return the array that turns a code of a run into an id, for each of the three columns."""
         entities, relations = (np.load(self._file(kind, run, "npy")) for kind in LABEL_FILES)
         return [entities, relations, entities]
@@ -325,7 +324,7 @@ class LabelRuns:
             for kind in LABEL_FILES:
                 self._file(kind, run, "npy").unlink()
 
-    def _finish(self) -> list[tuple[str, pl.Series, LabelIds]]:
+    def _finish(self) -> list[tuple[str, pl.Series, Ids]]:
         vocabulary, ids = self._coder.finish()
         return list(zip(LABEL_FILES, (vocabulary.entities, vocabulary.relations), ids, strict=False))
 
@@ -390,7 +389,7 @@ class _Run:
         with self._ids.open("ab") as out:
             ids.astype(np.int32).tofile(out)
 
-    def ids(self) -> LabelIds:
+    def ids(self) -> Ids:
         """Return the id of every label of the run."""
         return np.fromfile(self._ids, np.int32)
 
@@ -462,7 +461,7 @@ def _write_codes(
     return [*stretches, _Stretch(labels.run, n_lines)]
 
 
-def _read_ids(codes: Path, stretches: list[_Stretch], labels: LabelRuns) -> Iterator[list[LabelIds]]:
+def _read_ids(codes: Path, stretches: list[_Stretch], labels: LabelRuns) -> Iterator[list[Ids]]:
     """Yield the ids of a split's lines, in columns, a piece at a time."""
     with codes.open("rb") as stream:
         for run, n_lines in stretches:

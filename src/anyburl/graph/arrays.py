@@ -30,7 +30,7 @@ class GraphArrays(NamedTuple):
     neighbours: NDArray[np.int32]  # by neighbour: row -> entity reached, sorted within an entity
     neighbour_relations: Ints  # by neighbour: row -> directed relation, sorted within a neighbour
     partners: Ints  # by relation: row -> the segment of its target that leads back
-    domain_offsets: NDArray[np.int64]  # directed relation -> its first place in `domains`
+    domain_offsets: NDArray[np.int64]  # directed relation -> its first row in `domains`
     domains: NDArray[np.int32]  # the entities that have the relation (and lead to an entity by it), sorted
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError
-from anyburl.base.machine import available_cores
+from anyburl.base.machine import available_cores, map_in_threads
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays, Ints, inverses
@@ -156,8 +156,8 @@ def _domains(
 def _pair(graph: GraphArrays, partners: Ints) -> None:
     """Find the reverse of every edge, on all cores, since each lookup is a cache miss."""
     bounds = np.linspace(0, len(graph.segment_relations), 8 * available_cores() + 1).astype(np.int64)
-    with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(lambda first, last: pair_segments(graph, first, last, partners), bounds[:-1], bounds[1:]))
+    ranges = list(pairwise(bounds))
+    map_in_threads(lambda rows: pair_segments(graph, *rows, partners), ranges, available_cores())
 
 
 def _freeze(graph: GraphArrays) -> GraphArrays:

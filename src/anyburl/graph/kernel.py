@@ -153,11 +153,11 @@ def find_widest(graph: GraphArrays, widest: Ints, hubs: Ints, degrees: Ints) -> 
 @inlined
 def insert_hub(hubs: Ints, degrees: Ints, entity: int, degree: int) -> None:
     """Insert an entity into hubs sorted by falling degree, instead of the last one."""
-    place = len(hubs) - 1
-    while place > 0 and degrees[place - 1] < degree:
-        hubs[place], degrees[place] = hubs[place - 1], degrees[place - 1]
-        place -= 1
-    hubs[place], degrees[place] = entity, degree
+    i = len(hubs) - 1
+    while i > 0 and degrees[i - 1] < degree:
+        hubs[i], degrees[i] = hubs[i - 1], degrees[i - 1]
+        i -= 1
+    hubs[i], degrees[i] = entity, degree
 
 
 @kernel
@@ -168,29 +168,29 @@ def fill_segments(graph: GraphArrays, entities: NDArray[np.int32], relations: ND
 
 
 @inlined
-def is_before(triples: NDArray[np.int32], row: int, wanted: NDArray[np.int32], i: int) -> bool:
+def is_before(triples: NDArray[np.int32], row: int, queried: NDArray[np.int32], i: int) -> bool:
     """Whether the triple at `row` comes before the one that is looked for."""
     for column in range(3):
-        if triples[row, column] != wanted[i, column]:
-            return bool(triples[row, column] < wanted[i, column])
+        if triples[row, column] != queried[i, column]:
+            return bool(triples[row, column] < queried[i, column])
     return False
 
 
 @kernel
-def fill_held(triples: NDArray[np.int32], wanted: NDArray[np.int32], out: NDArray[np.bool_]) -> None:
-    """Write which of the triples in `wanted` are among the sorted `triples`."""
-    for i in range(len(wanted)):
+def fill_held(triples: NDArray[np.int32], queried: NDArray[np.int32], out: NDArray[np.bool_]) -> None:
+    """Write which of the `queried` triples are among the sorted `triples`."""
+    for i in range(len(queried)):
         low, high = 0, len(triples)
         while low < high:
             middle = (low + high) >> 1
-            if is_before(triples, middle, wanted, i):
+            if is_before(triples, middle, queried, i):
                 low = middle + 1
             else:
                 high = middle
         out[i] = low < len(triples)
         if out[i]:
             for column in range(3):
-                out[i] &= triples[low, column] == wanted[i, column]
+                out[i] &= triples[low, column] == queried[i, column]
 
 
 @kernel
@@ -235,11 +235,11 @@ def pack_edges(
             relation += n_relations
         for _ in range(2 if reflexive else 1):
             if low <= source < high:
-                place, d, entity = np.uint64(source - low), np.uint64(relation), np.uint64(target)
+                offset, d, entity = np.uint64(source - low), np.uint64(relation), np.uint64(target)
                 if by_neighbour:
-                    keys[n_keys] = (((place << entity_bits) | entity) << relation_bits) | d
+                    keys[n_keys] = (((offset << entity_bits) | entity) << relation_bits) | d
                 else:
-                    keys[n_keys] = (((place << relation_bits) | d) << entity_bits) | entity
+                    keys[n_keys] = (((offset << relation_bits) | d) << entity_bits) | entity
                 n_keys += 1
             source, target = target, source
     return n_keys
@@ -327,16 +327,16 @@ def list_domains(
     segment_relations: Ints,
     segment_starts: Ints,
     targets: Ints,
-    places: NDArray[np.int64],
+    next_rows: NDArray[np.int64],
     domains: NDArray[np.int32],
 ) -> None:
-    """Write these entities, in order; `places` says where those of each relation begin, and is advanced."""
+    """Write these entities, in order; `next_rows` are the first rows of each relation, and are advanced."""
     for entity in range(n_entities):
         for segment in range(segment_offsets[entity], segment_offsets[entity + 1]):
             if targets[segment_starts[segment]] < n_entities:
                 relation = segment_relations[segment]
-                domains[places[relation]] = entity
-                places[relation] += 1
+                domains[next_rows[relation]] = entity
+                next_rows[relation] += 1
 
 
 @kernel

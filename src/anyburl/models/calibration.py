@@ -195,6 +195,7 @@ class Calibration:
     elsewhere: Floats
     missing: Floats
     floors: Floats  # where a model scores facts: the score by rules below which hardly any fact is likely
+    shift: Floats  # of logits: what reviewers' verdicts say about each relation
 
     def probabilities(self, relations: Ids, contexts: Ids, scores: Floats) -> Floats:
         """Return the probability of facts that no split states."""
@@ -220,10 +221,29 @@ class Calibration:
             shares[relation] = share
         return replace(self, missing=shares)
 
+    def with_verdicts(self, relations: Ids, probabilities: Floats, is_true: NDArray[np.bool_]) -> Calibration:
+        """Return the calibration corrected by facts that somebody judged, which had these probabilities.
+
+        The logits of a relation are shifted so that verdicts become most likely, with a normal prior around 0.
+        """
+        shift, judged = np.zeros(len(self.missing)), np.clip(probabilities, LEAST, CERTAIN)
+        logits = np.log(judged / (1 - judged))
+        for _ in range(STEPS):
+            expected = _logistic(logits + shift[relations])
+            surplus, weights = is_true - expected, expected * (1 - expected)
+            totals = (np.bincount(relations, column, len(shift)) for column in (surplus, weights))
+            toward, curvature = totals
+            shift += np.clip((toward - shift / SPREAD**2) / (curvature + SPREAD**-2), -1, 1)
+        return replace(self, shift=shift)
+
     def _table(self) -> Floats:
         """Return the probability by relation, context and bin."""
         missing = per_hidden(self.stated, self.hidden) * self.missing / (1 - self.missing)
-        return probability_table(self.shares, missing, per_hidden(self.elsewhere, self.hidden))
+        table = probability_table(self.shares, missing, per_hidden(self.elsewhere, self.hidden))
+        if not self.shift.any():
+            return table
+        likely = np.clip(table, LEAST, CERTAIN)
+        return np.minimum(_logistic(np.log(likely / (1 - likely)) + self.shift[:, None, None]), CERTAIN)
 
 
 def per_hidden(facts: Floats, hidden: Floats) -> Floats:
@@ -279,13 +299,22 @@ def load_calibration(run: Path, key: KeptKey, n_relations: int) -> Calibration |
 
 def _checked(calibration: Calibration, n_relations: int) -> Calibration:
     starts, shares = calibration.starts, calibration.shares
-    numbers = calibration.hidden, calibration.stated, calibration.elsewhere, calibration.missing, calibration.floors
+    numbers = (
+        calibration.hidden,
+        calibration.stated,
+        calibration.elsewhere,
+        calibration.missing,
+        calibration.floors,
+        calibration.shift,
+    )
     if starts.dtype != np.int64 or any(array.dtype != np.float64 for array in (shares, *numbers)):
         raise ValueError("its tables have unexpected types")
-    if shares.shape != (n_relations, N_CONTEXTS, len(starts)) or any(len(part) != n_relations for part in numbers):
+    if shares.shape != (n_relations, N_CONTEXTS, len(starts)) or any(part.shape != (n_relations,) for part in numbers):
         raise ValueError("its tables have unexpected sizes")
     if not len(starts) or starts[0] != 0 or not (np.diff(starts) > 0).all():
         raise ValueError("its bins are not in order")
-    if not all(np.isfinite(array).all() for array in (shares, *numbers)) or not (calibration.missing < 1).all():
+    counts, of_all = np.concatenate([*numbers[:3], calibration.floors]), np.append(shares, calibration.missing)
+    counted = ((counts >= 0) & (counts < np.inf)).all() and np.isfinite(calibration.shift).all()
+    if not counted or not ((of_all >= 0) & (of_all < 1)).all():
         raise ValueError("its tables have values that are no shares")
     return calibration

@@ -92,7 +92,7 @@ def build_rule_index(graph: GraphArrays, rules: RuleSet) -> RuleIndex:
     binary, by_body = rules.is_binary, np.array([kind.form.is_indexed_by_body for kind in KINDS])
     is_short = (rules.lengths == 1) & by_body[rules.type]
     index = RuleIndex(
-        _short(graph, rules, codes, np.flatnonzero(is_short)),
+        _short(graph, rules, codes, is_short),
         _long(graph, rules, codes, np.flatnonzero(~binary & ~is_short)),
         build_trie(rules, codes, np.flatnonzero(binary)),
         _edges(graph),
@@ -176,10 +176,10 @@ def _runs(heads: Ints, keys: AnyInts, n_heads: int) -> tuple[NDArray[np.int64], 
     return offsets_of(heads[firsts], n_heads), keys[firsts], np.append(firsts, len(keys)).astype(np.int64)
 
 
-def _short(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> ShortIndex:
-    """Index the unary rules at `rows`, of length 1, by body and by head; U_c rules stand before U_d rules."""
+def _short(graph: GraphArrays, rules: RuleSet, codes: Ints, mask: NDArray[np.bool_]) -> ShortIndex:
+    """Index the unary rules that `mask` marks, of length 1, by body and by head; U_c rules stand before U_d rules."""
     n_heads = 2 * graph.n_relations
-    rows, body = _numbered_bodies(graph, rules, rows)
+    rows, body = _numbered_bodies(graph, rules, mask)
     heads, constants = rules.head[rows], rules.head_constant[rows]
     codes, narrow = codes[rows], rows.astype(np.int32)
     by_constant = _sort(np.arange(len(rows), dtype=np.int32), constants, graph.n_entities + 1)
@@ -203,17 +203,18 @@ def _short(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> Short
     )
 
 
-def _numbered_bodies(graph: GraphArrays, rules: RuleSet, rows: Rows) -> tuple[Rows, AnyInts]:
+def _numbered_bodies(graph: GraphArrays, rules: RuleSet, mask: NDArray[np.bool_]) -> tuple[Rows, AnyInts]:
     """Return those of the rules whose body something satisfies, U_c rules first, and the numbers of the bodies."""
-    is_constant = rules.body_constant[rows] >= 0
-    constant, dangling = rows[is_constant], rows[~is_constant]
+    has_constant = rules.body_constant >= 0
+    constant, dangling = np.flatnonzero(mask & has_constant), np.flatnonzero(mask & ~has_constant)
     relations, n_relations = rules.bodies[:, 0], graph.n_relations
     back = inverses(relations[rules.body[constant]], n_relations)
     segments = lookup_segments(graph, rules.body_constant[constant], back)
     found = segments >= 0
     largest = np.min_scalar_type(-(2 * n_relations + len(graph.segment_relations)))
     number = np.promote_types(segments.dtype, largest)
-    numbers = segments[found].astype(number) + number.type(2 * n_relations)
+    numbers = segments[found].astype(number, copy=False)
+    numbers += 2 * n_relations
     return np.append(constant[found], dangling), np.append(numbers, relations[rules.body[dangling]].astype(number))
 
 

@@ -225,7 +225,7 @@ def edits_from(
     """Return the fewest edits between the query and a beginning of `texts[start:end]`; FAR if more than `most`.
 
     An edit adds, drops or changes a character, or swaps two neighbours (optimal string alignment). `rows` is scratch:
-    three rows, two longer than the query; only the places within `most` of the diagonal are filled.
+    three rows, two longer than the query; only the columns within `most` of the diagonal are filled.
     """
     length = len(query)
     for i in range(min(length, most) + 1):

@@ -161,13 +161,10 @@ class _Sheet:
         """Return the widths of the relations' and of the neighbours' column."""
         if not side:
             return 0.0, 0.0
-        relations = max(edge_width(self._relation_text(group)) for group in side)
+        relations = max(edge_width(self.show(self._relation(group.relation))) for group in side)
         texts = [self._entity_text(entity) for group in side for entity in (*group.entities, *group.predicted)]
         texts += [_more(group.n_left_out) for group in side] + [_more_relations(n_without)] * (n_without > 0)
         return relations, max(map(node_width, texts))
-
-    def _relation_text(self, group: Group) -> str:
-        return self.show(self._relation(group.relation))
 
     def _relation(self, directed: int) -> str:
         return self.vocabulary.relation_label(directed % self.vocabulary.n_relations)

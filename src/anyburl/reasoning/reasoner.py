@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -11,8 +12,9 @@ from typing import Any, Self, Unpack, overload
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from anyburl.base.checking import choose_options, flag, whole
+from anyburl.base.checking import callback, choose_options, flag, share, whole
 from anyburl.base.errors import DataError, OptionError, RunError
 from anyburl.base.files import at_home
 from anyburl.base.machine import check_not_forked
@@ -25,6 +27,8 @@ from anyburl.models.tuned.listing import OtherModel
 from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Ranker
+from anyburl.reasoning.completion.check import COLUMNS as CHECKED
+from anyburl.reasoning.completion.check import check_frames
 from anyburl.reasoning.completion.complete import complete_graph, missing_by_id
 from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing
 from anyburl.reasoning.completion.promises import CalibrationReport, Judge, Verdict, calibrate_ranker, known_properties
@@ -293,6 +297,31 @@ class Reasoner:
         """What tells which facts contradict stated ones, and how likely the others are."""
         return Judge.of(self.ranker, self.dataset, known_properties(self.dataset))
 
+    def check(self, facts: Any, *, min_probability: float = 0.5, progress: Progress | None = None) -> pl.DataFrame:
+        """Judge facts from elsewhere, one row each: `verdict` is "stated", "supported", "contradicted" or "unknown".
+
+        `facts` is anything that `load_dataset` takes, such as a list of (subject, relation, object). They are supported
+        if their `probability` (before `calibrate`, their `score`) is at least `min_probability`. `rule` and `facts` are
+        the reasons for a fact; `conflict`, a stated fact, and `instead`, the value that rules prefer where there can be
+        only one, those against it. `note` says what is not in the data. `progress` is called with the number of facts.
+        """
+        share("min_probability", min_probability)
+        callback("progress", progress)
+        given = facts if isinstance(facts, pl.DataFrame) else load_dataset(facts).train
+        frame = given if isinstance(given, pl.DataFrame) else given.vocabulary.decode_triples(given.triples)
+        if missing := [name for name in CHECKED if name not in frame.columns]:
+            raise DataError(f"expected the columns {', '.join(CHECKED)}, got a frame without {', '.join(missing)}")
+        parts = []
+        for part in check_frames(
+            self.judge, frame, calibration=self.calibration, names=self.names, min_probability=min_probability
+        ):
+            parts.append(part)
+            if progress:
+                progress(len(part))
+        if not parts:
+            raise DataError("expected facts to check, got none")
+        return pl.concat(parts)
+
     def verdict(self, triple: Fact) -> Verdict:
         """Return how likely a fact is, if that is known, and the stated fact that contradicts it, if there is one."""
         vocabulary = self.vocabulary
@@ -302,6 +331,29 @@ class Reasoner:
             vocabulary.entity_id(triple[2]),
         ]
         return self.judge.verdicts(self.calibration, np.array([ids], np.int32))[0]
+
+    def apply_verdicts(self, accepted: Sequence[Fact], rejected: Sequence[Fact]) -> None:
+        """Take what people found true as stated, propose nothing they judged, and correct probabilities accordingly.
+
+        Facts with labels that are not in the data are left out. What was applied before is replaced.
+        """
+        triples = [self._ids_of(facts) for facts in (accepted, rejected)]
+        judge = Judge.of(self.ranker, self.dataset, self.judge.conflicts.properties)
+        self.__dict__["judge"] = judge.with_verdicts(*triples)
+        if self.calibration is None:
+            return
+        both = np.concatenate(triples)
+        calibration = replace(self.calibration, shift=np.zeros_like(self.calibration.shift))
+        likely, _ = judge.probabilities(calibration, both)
+        is_true = np.arange(len(both)) < len(triples[0])
+        known = ~np.isnan(likely)
+        self.calibration = calibration.with_verdicts(both[known, 1], likely[known], is_true[known])
+
+    def _ids_of(self, facts: Sequence[Fact]) -> NDArray[np.int32]:
+        """Return the ids of facts, without those that have labels of other data."""
+        labels = pl.DataFrame(list(facts), schema=dict.fromkeys(CHECKED, pl.String), orient="row")
+        triples = np.column_stack(self.vocabulary.encode_triples(labels)).astype(np.int32)
+        return triples[(triples >= 0).all(axis=1)]
 
     def properties(self) -> pl.DataFrame:
         """Return what train and valid show about relations: whether they have one object or one subject, are

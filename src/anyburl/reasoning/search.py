@@ -116,9 +116,9 @@ def _named(labels: pl.Series, names: Names | None) -> Iterator[tuple[NDArray[np.
     """Yield names that differ from their labels, some at a time, with the rows of the labels."""
     for start in range(0, len(labels) if names else 0, LABELS_AT_A_TIME):
         some = labels.slice(start, LABELS_AT_A_TIME).to_list()
-        found = [(start + i, names[label]) for i, label in enumerate(some) if names and label in names]
-        if found:
-            rows, texts = zip(*found, strict=True)
+        named = [(start + i, names[label]) for i, label in enumerate(some) if names and label in names]
+        if named:
+            rows, texts = zip(*named, strict=True)
             yield np.array(rows, np.int32), pl.Series(texts, dtype=pl.String)
 
 

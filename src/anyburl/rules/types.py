@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
-from typing import Self
 
 from anyburl.base import checking
 
@@ -27,10 +26,8 @@ class End(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """What distinguishes the rules of one type from others: their shape, and what they are called."""
+    """What distinguishes the rules of one type from others: their shape, and how they are shown."""
 
-    name: str
-    """In files and tables."""
     code: int
     """In columns and kernels: 0, 1, 2, ... The folders of runs that did not end hold codes: a change makes these
     unreadable."""
@@ -71,16 +68,24 @@ class RuleType(StrEnum):
     A type prints as its name ("B"); columns of rules hold its `code`.
     """
 
-    form: Form
+    BINARY = "B"
+    UNARY_CONSTANT = "Uc"
+    UNARY_DANGLING = "Ud"
+    ZERO = "Z"
 
-    def __new__(cls, form: Form | str) -> Self:  # a text is the value of a type that there is already
-        assert isinstance(form, Form)
-        kind = str.__new__(cls, form.name)
-        kind._value_, kind.form = form.name, form
-        return kind
+    @property
+    def form(self) -> Form:
+        """The record of the type."""
+        return FORMS[self]
 
-    BINARY = Form(
-        name="B",
+    @property
+    def code(self) -> int:
+        """What stands for the type in `RuleSet.type`: 0, 1, 2, ... in the order of the types."""
+        return FORMS[self].code
+
+
+FORMS = {
+    RuleType.BINARY: Form(
         code=0,
         end=End.HEAD,
         title="binary",
@@ -88,9 +93,8 @@ class RuleType(StrEnum):
         style="cyan",
         colour="#0072b2",
         ink="c",
-    )
-    UNARY_CONSTANT = Form(
-        name="Uc",
+    ),
+    RuleType.UNARY_CONSTANT: Form(
         code=1,
         end=End.CONSTANT,
         title="unary with a constant",
@@ -99,9 +103,8 @@ class RuleType(StrEnum):
         colour="#009e73",
         ink="a",
         is_indexed_by_body=True,
-    )
-    UNARY_DANGLING = Form(
-        name="Ud",
+    ),
+    RuleType.UNARY_DANGLING: Form(
         code=2,
         end=End.VARIABLE,
         title="unary, dangling",
@@ -110,9 +113,8 @@ class RuleType(StrEnum):
         colour="#cc79a7",
         ink="d",
         is_indexed_by_body=True,
-    )
-    ZERO = Form(
-        name="Z",
+    ),
+    RuleType.ZERO: Form(
         code=3,
         end=End.NOTHING,
         title="without a body",
@@ -121,13 +123,9 @@ class RuleType(StrEnum):
         colour="#777777",
         ink="c",
         is_learned=False,
-    )
-
-    @property
-    def code(self) -> int:
-        """What stands for the type in `RuleSet.type`: 0, 1, 2, ... in the order of the types."""
-        return self.form.code
-
+    ),
+}
+"""The records of all types."""
 
 KINDS = tuple(sorted(RuleType, key=lambda kind: kind.code))
 """The types of rules by their codes. Whoever distinguishes types looks up `KINDS[code].form`, or loops over them."""

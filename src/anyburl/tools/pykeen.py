@@ -144,11 +144,11 @@ def _train(model: str, data: Dataset, epochs: int, seed: int, pipeline: dict[str
 
 
 def _check_ids(model: Any, data: Dataset) -> None:
-    words = data.vocabulary
-    if (model.num_entities, model.num_real_relations) != (words.n_entities, words.n_relations):
+    words, n_relations = data.vocabulary, getattr(model, "num_real_relations", model.num_relations)
+    if (model.num_entities, n_relations) != (words.n_entities, words.n_relations):
         raise DataError(
             f"expected a model with {words.n_entities} entities and {words.n_relations} relations, as in {data.name}, "
-            f"got {model.num_entities} and {model.num_real_relations}: train it on triples_factories(data)"
+            f"got {model.num_entities} and {n_relations}: train it on triples_factories(data)"
         )
 
 
@@ -175,10 +175,7 @@ class PyKEENModel:
     def __init__(self, model: Model, data: Dataset) -> None:
         self._torch = import_pykeen("PyKEENModel", "torch")
         self._model, self._n_relations = model, data.vocabulary.n_relations
-        expected = data.vocabulary.n_entities, data.vocabulary.n_relations
-        given = model.num_entities, getattr(model, "num_real_relations", model.num_relations)
-        if given != expected:
-            raise DataError(f"expected a model of {expected} entities and relations, as {data.name} has, got {given}")
+        _check_ids(model, data)
 
     @cached_property
     def digest(self) -> str:
@@ -281,7 +278,9 @@ def _judge(judge: Any, ranker: Ranker, batch: Any, target: str, known: Any) -> N
     """Pass the scores of some triples to the evaluator, as PyKEEN's own evaluation does."""
     torch, inner = import_pykeen("", "torch"), import_pykeen("", "pykeen.evaluation.evaluator")
     column, rows = TARGETS[target], torch.arange(len(batch))
-    scores = torch.as_tensor(_dense_scores(ranker, batch.numpy(), column))
+    backward = ranker.graph.n_relations if column == 0 else 0
+    queries = [(int(triple[2 - column]), int(triple[1]) + backward) for triple in batch.numpy()]
+    scores = torch.as_tensor(np.array([query_scores(ranker, *query) for query in queries]))
     # A blocked target counts as one that no rule predicts.
     true_scores = torch.nan_to_num(scores[rows, batch[:, column]], nan=0.0)
     positive, _ = inner.create_sparse_positive_filter_(batch, known, filter_col=column)
@@ -289,8 +288,3 @@ def _judge(judge: Any, ranker: Ranker, batch: Any, target: str, known: Any) -> N
         scores = inner.filter_scores_(scores, positive)
     scores[rows, batch[:, column]] = true_scores
     judge.process_scores_(hrt_batch=batch, target=target, scores=scores, true_scores=true_scores.unsqueeze(-1))
-
-
-def _dense_scores(ranker: Ranker, triples: Any, column: int) -> Any:
-    backward = ranker.graph.n_relations if column == 0 else 0
-    return np.array([query_scores(ranker, int(t[2 - column]), int(t[1]) + backward) for t in triples])

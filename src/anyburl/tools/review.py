@@ -171,6 +171,26 @@ class ReviewLog:
             self._read_new()
             return self._n_skipped
 
+    def apply_to(self, reasoner: Reasoner) -> None:
+        """Let verdicts count: what was accepted is stated, nothing judged is proposed, and probabilities change."""
+        standing = self.standing().items()
+        accepted, rejected = ([fact for fact, one in standing if one.verdict == verdict] for verdict in VERDICTS[:2])
+        reasoner.apply_verdicts(accepted, rejected)
+
+    def by_rule(self, reasoner: Reasoner) -> dict[int, tuple[int, int]]:
+        """Return, by the row of a rule, how many of its predictions were accepted, and how many were judged."""
+        standing = self.standing()
+        triples = _encoded(reasoner.vocabulary, list(standing))
+        words = reasoner.vocabulary
+        facts, _ = reasoner.judge.look_up(triples)
+        counts: dict[int, tuple[int, int]] = {}
+        for row, triple in zip(facts.rules.tolist(), triples.tolist(), strict=True):
+            if row >= 0:
+                accepted, judged = counts.get(row, (0, 0))
+                verdict = standing[words.triple_labels(*triple)].verdict
+                counts[row] = accepted + (verdict == "accepted"), judged + 1
+        return counts
+
     def export_triples(self, path: str | os.PathLike[str]) -> int:
         """Write the accepted facts, tab-separated (.gz, .zst: compressed) or as RDF (.nt, .ttl); return how many."""
         accepted = [triple for triple, review in self.standing().items() if review.verdict == "accepted"]
@@ -218,8 +238,6 @@ FEW_LEVELS = (0.5,)
 
 N_STEPS = 20  # of probabilities: facts in the same one are about equally likely
 
-Keys = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class QueuedFact:
@@ -265,18 +283,20 @@ def review_queue(
     """Return the `top` best facts that no split states or contradicts and no standing verdict covers, of one relation
     or of all, see `review_order`.
 
-    High scores are searched first, and the search ends once there are enough facts, or after about this many seconds.
+    Likely facts (before calibration, those with high scores) are searched first, and the search ends once there are
+    enough of them, or after about this many seconds.
     """
     checking.whole("top", top, 1, checking.MOST_KEPT)
     if not 0 <= min_score <= 1:
         raise InvalidOptionError("min_score", "from 0 to 1", min_score)
     wanted = None if relation is None else reasoner.vocabulary.relation_id(relation)
-    search = _Search(reasoner, log, top, time.monotonic() + seconds)
+    search = _Search(reasoner, log, top, min_score, time.monotonic() + seconds)
     best, is_complete = FactColumns.empty(), False
+    lowest = min_score if reasoner.calibration is None else 0.0
     levels = LEVELS if relation is None else FEW_LEVELS
-    for level in [*(level for level in levels if level > min_score), min_score]:
+    for level in [*(level for level in levels if level > lowest), lowest]:
         best, is_complete = search.above(level, wanted)
-        if not is_complete or len(best) == top:
+        if not is_complete or (len(best) == top and surest(best, likely(reasoner, best)).min() >= level):
             break
     return ReviewQueue(_facts(reasoner, best), is_complete)
 
@@ -284,23 +304,23 @@ def review_queue(
 class _Search:
     """Looks for facts that wait until time is up."""
 
-    def __init__(self, reasoner: Reasoner, log: ReviewLog, top: int, end: float) -> None:
-        self._reasoner, self._top, self._end = reasoner, top, end
-        self._judged = _keys(reasoner.vocabulary, _encoded(reasoner.vocabulary, log))
+    def __init__(self, reasoner: Reasoner, log: ReviewLog, top: int, min_score: float, end: float) -> None:
+        self._reasoner, self._top, self._min_score, self._end = reasoner, top, min_score, end
+        log.apply_to(reasoner)
 
     def above(self, level: float, relation: int | None) -> tuple[FactColumns, bool]:
-        """Return the facts with at least the score `level` to look at first, and whether all of them were found."""
-        reasoner, best = self._reasoner, FactColumns.empty()
-        least = np.full(reasoner.vocabulary.n_relations, level if relation is None else np.inf)
-        if relation is not None:
-            least[relation] = level
+        """Return the facts to look at first, and whether none was left out that is at least as likely as `level`."""
+        reasoner, best, calibration = self._reasoner, FactColumns.empty(), self._reasoner.calibration
+        n_relations = reasoner.vocabulary.n_relations
+        scores = np.full(n_relations, level) if calibration is None else calibration.least_scores(level)
+        chosen = np.isin(np.arange(n_relations), np.arange(n_relations) if relation is None else relation)
+        least = np.where(chosen, np.maximum(scores, self._min_score), np.inf)
         try:
             narrowed = Narrowed(reasoner.judge.conflicts.properties.one_object, np.zeros(len(least)))
             proposals = missing_facts(reasoner.ranker, reasoner.dataset, least, narrowed=narrowed, progress=self._watch)
             for facts in proposals:
                 facts = replace(facts, contexts=reasoner.judge.contexts_of(facts))
-                waiting = ~np.isin(_keys(reasoner.vocabulary, facts.triples), self._judged)
-                joined = FactColumns.concat([best, facts.take(waiting & reasoner.judge.may_be_proposed(facts))])
+                joined = FactColumns.concat([best, facts.take(reasoner.judge.may_be_proposed(facts))])
                 best = joined.take(review_order(joined, likely(reasoner, joined))[: self._top])
         except _TimeIsUp:
             return best, False
@@ -311,17 +331,11 @@ class _Search:
             raise _TimeIsUp
 
 
-def _encoded(vocabulary: Vocabulary, log: ReviewLog) -> NDArray[np.int32]:
-    """Return the ids of the facts with a verdict; those with labels of other data are left out."""
-    labels = pl.DataFrame(list(log.standing()), schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+def _encoded(vocabulary: Vocabulary, facts: Sequence[Fact]) -> NDArray[np.int32]:
+    """Return the ids of facts; those with labels of other data are left out."""
+    labels = pl.DataFrame(list(facts), schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
     triples = np.column_stack(vocabulary.encode_triples(labels))
     return triples[(triples >= 0).all(axis=1)]
-
-
-def _keys(vocabulary: Vocabulary, triples: NDArray[np.int32]) -> Keys:
-    """Return one number for each triple."""
-    subjects, relations, objects = triples.astype(np.int64).T
-    return np.asarray((subjects * vocabulary.n_relations + relations) * vocabulary.n_entities + objects)
 
 
 def likely(reasoner: Reasoner, facts: FactColumns) -> NDArray[np.float64]:
@@ -331,12 +345,17 @@ def likely(reasoner: Reasoner, facts: FactColumns) -> NDArray[np.float64]:
     return reasoner.calibration.probabilities(facts.triples[:, 1], facts.contexts, facts.scores)
 
 
+def surest(facts: FactColumns, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the best that is known of each fact: its probability or, where that is nan, its score."""
+    return np.where(np.isnan(probabilities), facts.scores, probabilities)
+
+
 def review_order(facts: FactColumns, probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return facts in the order in which they are worth a look: the likely ones first, and of facts that are about
     equally likely, one of each relation, then a second one, and so on: a reader learns most from what is different.
     """
     subjects, relations, objects = facts.triples.T
-    sure = np.where(np.isnan(probabilities), facts.scores, probabilities)
+    sure = surest(facts, probabilities)
     steps = np.floor(sure * N_STEPS)
     order = np.lexsort((objects, subjects, -facts.n_rules, -sure, relations, -steps))
     starts = np.ones(len(order), np.bool_)

@@ -189,6 +189,7 @@ async def rule_page(request: Request, site: CurrentSite, row: RuleRow) -> Respon
             "generalisations": lattice.generalisations(row).tolist(),
             "specialisations": special.tolist(),
             "n_special": n_special,
+            "reviewed": site.explorer.reviews.by_rule(reasoner).get(row),
         }
 
     return await site.page(request, "rule.html", make, site.slow)

@@ -63,6 +63,7 @@ async def judge(request: Request, site: CurrentSite) -> Response:
         explorer.reviews.record(triple, fields["verdict"], fields.get("note", ""), fields.get("reader", ""))
 
     await site.quick.run(record)
+    site.forget_pages()
     skip = int_or(fields.get("skip"), 0)
     return RedirectResponse(url("/review", about=fields.get("about"), skip=skip or None), 303)
 

@@ -115,6 +115,11 @@ class PageCache:
             task.add_done_callback(lambda done: self._store(key, done))
         return await asyncio.shield(self._under_way[key])
 
+    def clear(self) -> None:
+        """Forget all responses."""
+        self._kept.clear()
+        self._bytes = 0
+
     def _store(self, key: str, done: asyncio.Future[CachedResponse]) -> None:
         self._under_way.pop(key, None)
         if done.cancelled() or done.exception() is not None:
@@ -167,6 +172,10 @@ class Site:
     async def _cached(self, request: Request, compute: Callable[[], CachedResponse], lane: Lane | None) -> Response:
         cached = await self._cache.get(address_of(request), lambda: (lane or self.quick).run(compute))
         return cached.response(request)
+
+    def forget_pages(self) -> None:
+        """Compute pages anew: a verdict changes what they show."""
+        self._cache.clear()
 
     def close(self) -> None:
         """End the threads."""

@@ -99,10 +99,10 @@ def test_a_secret_in_an_address_is_refused_and_not_repeated(text: str) -> None:
 def test_what_may_be_a_secret_is_used_but_neither_kept_nor_shown(text: str, shown: str) -> None:
     found = find_address(text)
     assert found is not None
-    assert "hunter2" in found.place
+    assert "hunter2" in found.location
     assert found.text == shown
     assert found.text.removeprefix("sparql:").startswith(found.shown)
-    assert found.hide(f"cannot open {found.place}, said 'hunter2'").count("hunter2") == 0
+    assert found.hide(f"cannot open {found.location}, said 'hunter2'").count("hunter2") == 0
     with pytest.raises(DataError, match="kept without its parameters, which may be secret: pass the whole address"):
         find_address(found.text)
 

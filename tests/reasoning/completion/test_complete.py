@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import anyburl
 from anyburl import DataError, Dataset, OptionError, Reasoner, RuleSet
 from anyburl.base.errors import InvalidOptionError
 from anyburl.data.names import Names
-from anyburl.models.calibration.fit import Calibration
+from anyburl.models.calibration import N_CONTEXTS, Calibration, narrow_bins
 from anyburl.reasoning.completion import complete
 from anyburl.reasoning.completion import facts as selection
 
@@ -37,7 +38,7 @@ RULES = """10\t8\t0.8\tspeaks(X,Y) <= lives(X,A), lang(A,Y)
 10\t9\t0.9\tknows(X,me_myself_i) <= lives(X,A)
 10\t4\t0.4\tspeaks(X,Y) <= lives(X,Y)
 """
-COLUMNS = ["subject", "relation", "object", "score", "probability", "closed_world", "rule", "rules"]
+COLUMNS = ["subject", "relation", "object", "score", "probability", "rule", "rules"]
 BY_COUNTRY = "speaks(X,Y) <= lives(X,A), lang(A,Y)"
 
 
@@ -74,7 +75,7 @@ def test_facts_that_no_split_states(reasoner: Reasoner) -> None:
 def test_what_is_said_of_a_fact(reasoner: Reasoner) -> None:
     (frame,) = reasoner.complete(min_score=0.5, subjects=["lisa"], relations=["speaks"])
     assert frame.columns == COLUMNS
-    assert frame.rows() == [("lisa", "speaks", "dutch", 0.8, None, None, BY_COUNTRY, 2)]
+    assert frame.rows() == [("lisa", "speaks", "dutch", 0.8, None, BY_COUNTRY, 2)]
 
 
 def test_with_max_rules_below_the_least_score_are_not_grounded(reasoner: Reasoner) -> None:
@@ -83,8 +84,8 @@ def test_with_max_rules_below_the_least_score_are_not_grounded(reasoner: Reasone
 
 
 def test_a_frame_without_facts(reasoner: Reasoner) -> None:
-    (frame,) = reasoner.complete(min_score=0.95, reasons=True)
-    assert frame.columns == [*COLUMNS, "facts"]
+    (frame,) = reasoner.complete(min_score=0.95, reasons=True, conflicts=True)
+    assert frame.columns == [*COLUMNS, "conflict", "facts"]
     assert not len(frame)
 
 
@@ -127,12 +128,60 @@ def test_functional_relations_get_one_object(reasoner: Reasoner) -> None:
     }
 
 
-def test_functional_relations_are_learned_from_the_data() -> None:
-    train = [(f"p{i}", "lives", f"c{i % 3}") for i in range(30)] + [(f"p{i}", "likes", f"c{i % 5}") for i in range(30)]
-    train += [(f"p{i}", "likes", f"c{(i + 1) % 5}") for i in range(30)] + [("c0", "mayor", "p1")]
-    dataset = Dataset.from_triples(train)
-    found = anyburl.reasoning.completion.complete.functional_relations(dataset)
-    assert [dataset.vocabulary.relation_label(int(relation)) for relation in found] == ["lives"]
+@pytest.fixture
+def settled(rules: RuleSet) -> Reasoner:
+    """Thirty more people who live in one country each; ed might live in a second one."""
+    more = [(f"p{i}", "lives", "holland" if i % 2 else "france") for i in range(30)]
+    data = Dataset.from_triples([*TRAIN, ("ed", "visits", "france"), ("sue", "visits", "france"), *more], VALID, TEST)
+    made = parse_rules("10\t9\t0.9\tlives(X,Y) <= visits(X,Y)\n10\t8\t0.8\tlives(X,holland) <= visits(X,A)\n")
+    return Reasoner(made, data, smoothing=0, block_connected="off", threads=1)
+
+
+def parse_rules(text: str) -> RuleSet:
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "rules.txt").write_text(text)
+        return RuleSet.load(Path(folder) / "rules.txt")
+
+
+def test_functional_relations_are_found_in_the_data_unless_one_says_otherwise(settled: Reasoner) -> None:
+    assert settled.properties().filter("one_object")["relation"].to_list() == ["lives"]
+    sue = {("sue", "lives", "france"): 0.9}
+    second = {("ed", "lives", "france"): 0.9, ("sue", "lives", "holland"): 0.8}
+    assert facts(settled) == facts(settled, functional="auto") == facts(settled, functional=["lives"]) == sue
+    for chosen in ({"functional": ()}, {"functional": ["visits"]}, {"exempt": ["lives"]}):
+        assert facts(settled, **chosen) == {**sue, **second}, chosen
+
+
+def test_conflicts_are_told_with_the_stated_fact(settled: Reasoner) -> None:
+    (frame,) = settled.complete(conflicts=True)
+    assert frame.columns == [*COLUMNS, "conflict"]
+    assert {row[:3]: row[-1] for row in frame.rows()} == {
+        ("ed", "lives", "france"): ["ed", "lives", "holland"],
+        ("sue", "lives", "france"): None,
+        ("sue", "lives", "holland"): None,
+    }
+
+
+def test_a_verdict_is_what_is_said_of_a_proposal(settled: Reasoner) -> None:
+    """Also of a fact that contradicts itself, and of one that no rule predicts."""
+    known = ("ed", "lives", "holland")
+    assert settled.verdict(("ed", "lives", "france")) == (None, known)
+    assert settled.verdict(known) == (None, None)
+    settled.calibration = calibration_of(settled)
+    assert settled.verdict(("ed", "lives", "france")) == (None, known)
+    assert settled.verdict(("sue", "lives", "france")) == (pytest.approx(0.45), None)
+    assert settled.verdict(("sue", "lives", "dutch")) == (None, None)
+    (frame,) = settled.complete(subjects=["sue"])
+    assert frame["probability"].to_list() == pytest.approx([0.45])
+
+
+def calibration_of(reasoner: Reasoner) -> Calibration:
+    """Scores below 0.5 mean 0.1, those below 0.85 mean 0.4, and others 0.45, if a tenth of all facts is missing."""
+    n = reasoner.vocabulary.n_relations
+    starts = np.concatenate([[0], narrow_bins(np.array([0.5, 0.85]))])
+    shares = np.array([0.1, 0.4, 0.45]) / (1 + np.array([0.1, 0.4, 0.45]))
+    sizes = (np.full(n, value) for value in (10.0, 90.0, 0.0, 0.1, 0.0, 0.0))
+    return Calibration(starts, np.tile(shares, (n, N_CONTEXTS, 1)), *sizes)
 
 
 def test_types_that_were_seen_at_their_place(reasoner: Reasoner) -> None:
@@ -179,16 +228,20 @@ def test_names_are_understood_and_told(rules: RuleSet, dataset: Dataset) -> None
 
 
 def test_probabilities_are_told_and_asked_for(reasoner: Reasoner) -> None:
-    """Half the score is the probability of a fact that is known; under the closed world, nothing is known."""
-    edges = np.array([0.5, 0.85])
-    table = np.tile([0.1, 0.4, 0.45], (reasoner.vocabulary.n_relations, 1))
-    reasoner.calibration = Calibration(edges, table, np.full_like(table, np.nan))
+    """What is missing may be said as well: of twice as many facts, twice as many are true."""
+    reasoner.calibration = calibration_of(reasoner)
     (frame,) = reasoner.complete(min_probability=0.42)
     assert set(frame["relation"]) == {"knows"}
-    assert frame["probability"].to_list() == [0.45] * len(frame)
-    assert frame["closed_world"].null_count() == len(frame)
+    assert frame["probability"].to_list() == pytest.approx([0.45] * len(frame))
     (frame,) = reasoner.complete(min_score=0.85)
-    assert frame["probability"].to_list() == [0.45] * len(frame)
+    assert frame["probability"].to_list() == pytest.approx([0.45] * len(frame))
+    (every,) = reasoner.complete(min_probability=0.82, missing=2 / 11)
+    assert every["probability"].to_list() == pytest.approx([0.9] * len(frame))
+    assert set(every["relation"]) == {"knows"}
+    (speaking,) = reasoner.complete(min_probability=0.42, missing={"knows": 0.05, "speaks": 2 / 11})
+    assert set(speaking["relation"]) == {"speaks"}
+    assert speaking["probability"].to_list() == pytest.approx([0.8] * len(speaking))
+    assert reasoner.calibration.missing[0] == 0.1
 
 
 @pytest.mark.parametrize(
@@ -201,6 +254,23 @@ def test_probabilities_are_told_and_asked_for(reasoner: Reasoner) -> None:
         ({"per": "object"}, "per must be one of relation, subject, question"),
         ({"relations": "speaks"}, "relations must be a list of labels"),
         ({"functional": "speaks"}, "functional must be a list of labels"),
+        ({"exempt": "speaks"}, "exempt must be a list of labels"),
+        ({"conflicts": "no"}, "conflicts must be"),
+        *(
+            ({"missing": wrong}, r"missing must be a share from 0 to 0\.9, or one for each of some relations, got")
+            for wrong in (
+                1,
+                1.0,
+                -0.1,
+                float("nan"),
+                "much",
+                {"speaks": 1},
+                {"speaks": float("nan")},
+                {3: 0.1},
+                [0.1],
+                True,
+            )
+        ),
     ],
 )
 def test_wrong_options_are_refused(reasoner: Reasoner, options: dict[str, Any], message: str) -> None:
@@ -209,13 +279,23 @@ def test_wrong_options_are_refused(reasoner: Reasoner, options: dict[str, Any], 
 
 
 @pytest.mark.parametrize(
-    "options", [{"relations": ["speak"]}, {"subjects": ["lise"]}, {"functional": ["x"]}, {"types": "x"}]
+    "options",
+    [
+        {"relations": ["speak"]},
+        {"subjects": ["lise"]},
+        {"functional": ["x"]},
+        {"types": "x"},
+        {"exempt": ["x"]},
+        {"missing": {"x": 0.1}},
+    ],
 )
 def test_unknown_labels_are_refused(reasoner: Reasoner, options: dict[str, Any]) -> None:
+    reasoner.calibration = calibration_of(reasoner)
     with pytest.raises(DataError, match=r"unknown (entity|relation)"):
         list(reasoner.complete(**options))
 
 
-def test_a_probability_needs_a_calibration(reasoner: Reasoner) -> None:
-    with pytest.raises(OptionError, match="calibrate"):
-        list(reasoner.complete(min_probability=0.5))
+@pytest.mark.parametrize("option", ["min_probability", "missing"])
+def test_a_probability_needs_a_calibration(reasoner: Reasoner, option: str) -> None:
+    with pytest.raises(OptionError, match=f"^{option} needs calibrated scores: first run `anyburl calibrate`"):
+        list(reasoner.complete(**{option: 0.5}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -16,19 +17,33 @@ import anyburl.reasoning.completion.facts
 import anyburl.reasoning.completion.search
 from anyburl.data.dataset import Dataset
 from anyburl.data.table import TripleTable
-from anyburl.models.calibration.fit import Calibration
+from anyburl.models.calibration import N_CONTEXTS, Calibration, narrow_bins
 from anyburl.ranking.index import to_confidences
+from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.completion.complete import complete_graph
 from anyburl.reasoning.completion.facts import LEVELS, FactColumns
 from anyburl.reasoning.completion.options import PER_CHOICES, CompleteOptions
+from anyburl.reasoning.completion.promises import Judge as Proposals
 from anyburl.reasoning.completion.search import missing_facts
 from kernels import examples, random_graphs, table_of
 from ranked import AGGREGATIONS, Case, Judge, Scored, as_table, cases, make_ranker
-from reference.completion import Facts, Missing, best_by_level, keep_best, keep_fitting, keep_one_object, missing
+from reasoning.completion.test_conflicts import LOW, low_properties
+from reference.completion import (
+    Facts,
+    Known,
+    Limits,
+    Missing,
+    best_by_level,
+    contexts,
+    contradicting,
+    keep_best,
+    keep_fitting,
+    keep_possible,
+    missing,
+    properties,
+)
 from reference.graph import Triple
 from strategies import grounded_rules
-
-pytestmark = pytest.mark.kernel
 
 LEAST = st.sampled_from([0.0, 0.25, 0.3, 0.5, 2 / 3, 0.75, 0.9, 1.0, np.inf])
 
@@ -93,6 +108,7 @@ def all_keys(judge: Judge, aggregation: str) -> list[int]:
     return found
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(300, 40))
 @given(cases(), st.booleans(), st.booleans(), st.sampled_from(AGGREGATIONS), st.data())
 def test_exactly_what_asking_every_question_gives(
@@ -105,6 +121,7 @@ def test_exactly_what_asking_every_question_gives(
     assert facts == expected(judge, least, aggregation, block=block)
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 2))
 @given(cases(random_graphs(12, [2, 3], 30)), st.booleans(), st.sampled_from(AGGREGATIONS), LEAST)
 def test_in_larger_graphs(case: Case, block: bool, aggregation: str, score: float) -> None:
@@ -113,6 +130,7 @@ def test_in_larger_graphs(case: Case, block: bool, aggregation: str, score: floa
     assert facts == expected(Judge(case), least, aggregation, block=block)
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 2))
 @given(cases(random_graphs(12, [2, 3], 30)), st.sampled_from(AGGREGATIONS), st.booleans())
 def test_whatever_the_room(case: Case, aggregation: str, block: bool) -> None:
@@ -130,6 +148,7 @@ def test_whatever_the_room(case: Case, aggregation: str, block: bool) -> None:
     assert cramped == found(case, least, block=block, aggregation=aggregation)
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 3))
 @given(cases(), st.sampled_from(AGGREGATIONS), st.data())
 def test_some_subjects_only(case: Case, aggregation: str, data: st.DataObject) -> None:
@@ -141,6 +160,7 @@ def test_some_subjects_only(case: Case, aggregation: str, data: st.DataObject) -
     assert some == {fact: told for fact, told in every.items() if fact[0] in subjects}
 
 
+@pytest.mark.kernel
 @settings(max_examples=examples(25, 3))
 @given(cases(), st.sampled_from(AGGREGATIONS))
 def test_facts_of_other_splits_may_be_kept(case: Case, aggregation: str) -> None:
@@ -159,7 +179,8 @@ class Filters(NamedTuple):
     per: str
     relations: list[int] | None
     subjects: list[int] | None
-    functional: list[int]
+    functional: list[int] | None
+    exempt: list[int]
     types: int | None
 
     @property
@@ -170,7 +191,7 @@ class Filters(NamedTuple):
         return 0.8 if self.top is None and self.probability is None else 0.0
 
 
-NO_FILTERS = Filters(0.0, None, None, "relation", None, None, [], None)
+NO_FILTERS = Filters(0.0, None, None, "relation", None, None, None, [], None)
 
 
 def filters(names: Sequence[str], n_entities: int, n_relations: int) -> st.SearchStrategy[Filters]:
@@ -183,7 +204,8 @@ def filters(names: Sequence[str], n_entities: int, n_relations: int) -> st.Searc
         "top": st.fixed_dictionaries({"top": st.sampled_from([1, 2, 4]), "per": st.sampled_from(PER_CHOICES)}),
         "relations": st.fixed_dictionaries({"relations": some}),
         "subjects": st.fixed_dictionaries({"subjects": st.lists(entities, min_size=1, max_size=4)}),
-        "functional": st.fixed_dictionaries({"functional": st.just(list(range(n_relations))) | some}),
+        "functional": st.fixed_dictionaries({"functional": st.just([]) | st.just(list(range(n_relations))) | some}),
+        "exempt": st.fixed_dictionaries({"exempt": some}),
         "types": st.fixed_dictionaries({"types": st.sampled_from([0, 0, 0, 0, n_relations - 1])}),
     }
     drawn = st.tuples(*(choices[name] for name in names))
@@ -191,28 +213,50 @@ def filters(names: Sequence[str], n_entities: int, n_relations: int) -> st.Searc
 
 
 def calibration_of(n_relations: int) -> Calibration:
-    """Probabilities that differ by relation and rise with the score."""
-    rising = np.array([0.0, 0.1, 0.3, 0.6])
-    table = np.array([rising / (1 + relation % 2) for relation in range(n_relations)]).reshape(-1, 4)
-    return Calibration(np.array([0.3, 0.5, 0.7]), table, np.full_like(table, np.nan))
+    """Probabilities that differ by relation and context and rise with the score."""
+    starts = np.concatenate([[0], narrow_bins(np.array([0.3, 0.5, 0.7]))])
+    rising = np.array([0.0, 0.1, 0.2, 0.35])
+    table = [
+        [rising / (1 + relation % 2) / (1 + context) for context in range(N_CONTEXTS)]
+        for relation in range(n_relations)
+    ]
+    sizes = (np.full(n_relations, value) for value in (10.0, 90.0, 0.0, 0.1, 0.0, 0.0))
+    return Calibration(starts, np.array(table).reshape(-1, N_CONTEXTS, 4), *sizes)
+
+
+def known_of(case: Case, wanted: Filters) -> Known:
+    """The properties that train and valid show, and what the filters say about relations."""
+    _, n_relations, train = case.graph
+    known = properties([*train, *case.valid], n_relations, Limits(*LOW.values()))
+    if wanted.functional is not None:
+        known = known._replace(one_object=set(wanted.functional))
+    exempt = set(wanted.exempt)
+    return Known(
+        *(found - exempt for found in known[:4]), known.obligatory, {d for d in known.disjoint if d[0] not in exempt}
+    )
 
 
 def filtered_by_reference(judge: Judge, wanted: Filters, aggregation: str, *, block: bool) -> Facts:
-    """First everything that a fact can be judged by alone, then one object for functional relations, then the best."""
+    """First what fits alone, then what nothing contradicts, then the likely ones, then the best."""
     case, (_, n_relations, train) = judge.case, judge.case.graph
-    calibration = calibration_of(n_relations)
+    calibration, known = calibration_of(n_relations), known_of(case, wanted)
 
     def find(least: list[float]) -> Facts:
         facts = expected(judge, least, aggregation, block=block)
         if wanted.subjects is not None:
             facts = {fact: told for fact, told in facts.items() if fact[0] in wanted.subjects}
-        if wanted.probability is not None:
-            scores = {fact: (np.array([fact[1]]), np.array([told[0]])) for fact, told in facts.items()}
-            sure = {fact for fact, said in scores.items() if calibration.probabilities(*said)[0] >= wanted.probability}
-            facts = {fact: told for fact, told in facts.items() if fact in sure}
         if wanted.types is not None:
             facts = keep_fitting(facts, train, wanted.types)
-        return keep_one_object(facts, [*train, *case.valid, *case.test], set(wanted.functional))
+        places = contexts(facts, train, known.one_object)
+        facts = keep_possible(facts, [*train, *case.valid, *case.test], known)
+        if wanted.probability is None:
+            return facts
+        one = {
+            fact: (np.array([fact[1]]), np.array([places[fact]]), np.array([said[0]])) for fact, said in facts.items()
+        }
+        return {
+            fact: said for fact, said in facts.items() if calibration.probabilities(*one[fact])[0] >= wanted.probability
+        }
 
     asked = range(n_relations) if wanted.relations is None else wanted.relations
     least = [wanted.least if relation in asked else np.inf for relation in range(n_relations)]
@@ -239,10 +283,18 @@ def typed_cases(draw: st.DrawFn) -> Case:
     several = [("Ud", 2, constant, (draw(st.sampled_from([0, 1, 4])),), None) for constant in constants]
     rules = list(dict.fromkeys([*several, *draw(st.lists(grounded_rules(graph), max_size=6))]))
     confident = st.sampled_from([(1, 2), (2, 3), (1, 3), (3, 4), (4, 5)])
-    return Case(graph, [Scored(rule, *draw(confident)) for rule in rules], [], draw(st.sampled_from([[], triples[:1]])))
+    held_back = st.sampled_from([[], triples[:1], triples[-3:]])
+    return Case(graph, [Scored(rule, *draw(confident)) for rule in rules], draw(held_back), draw(held_back))
 
 
-FILTERS = ("min_score", "probability", "top", "relations", "subjects", "functional", "types")
+def proposals(ranker: Ranker, dataset: Dataset) -> Proposals:
+    """What judges proposals, by the properties that train and valid show with low limits."""
+    facts = np.concatenate([dataset.train.triples, dataset.valid.triples])
+    known = low_properties(facts, dataset.vocabulary.n_entities, dataset.vocabulary.n_relations)
+    return Proposals.of(ranker, dataset, known)
+
+
+FILTERS = ("min_score", "probability", "top", "relations", "subjects", "functional", "exempt", "types")
 
 
 @pytest.mark.parametrize("names", [*combinations(FILTERS, 2), FILTERS], ids="-".join)
@@ -263,13 +315,42 @@ def test_every_pair_of_filters(
         per=wanted.per,
         relations=None if wanted.relations is None else [relations[relation] for relation in wanted.relations],
         subjects=None if wanted.subjects is None else [entities[entity] for entity in wanted.subjects],
-        functional=[relations[relation] for relation in wanted.functional],
+        functional="auto" if wanted.functional is None else [relations[relation] for relation in wanted.functional],
+        exempt=[relations[relation] for relation in wanted.exempt],
         types=None if wanted.types is None else relations[wanted.types],
     )
     ranker = make_ranker(case.graph, case.scored, block=block, aggregation=aggregation)
-    frames = complete_graph(ranker, dataset, options, calibration=calibration_of(n_relations))
+    frames = complete_graph(proposals(ranker, dataset), options, calibration=calibration_of(n_relations))
     rows = pl.concat(list(frames)).select("subject", "relation", "object", "score", "rules").rows()
     told = {(entities.index(s), relations.index(r), entities.index(o)): said for s, r, o, *said in rows}
     assert len(told) == len(rows)
     reference = filtered_by_reference(Judge(case), wanted, aggregation, block=block)
     assert told == {fact: [score, n_rules] for fact, (score, _, n_rules) in reference.items()}
+
+
+@settings(max_examples=examples(45, 15))
+@given(case=typed_cases(), aggregation=st.sampled_from(AGGREGATIONS))
+def test_contexts_and_what_may_be_proposed(case: Case, aggregation: str) -> None:
+    """A fact that a stated one contradicts is proposed with that one if it is asked for, and not otherwise."""
+    dataset, ranker = dataset_of(case), make_ranker(case.graph, case.scored, aggregation=aggregation)
+    judge, known = proposals(ranker, dataset), known_of(case, NO_FILTERS)
+    every = FactColumns.concat(list(missing_facts(ranker, dataset, np.zeros(case.graph[1]))))
+    every = replace(every, contexts=judge.contexts_of(every))
+    found, stated = as_facts([every]), [*case.graph[2], *case.valid, *case.test]
+    places = contexts(found, case.graph[2], known.one_object)
+    assert every.contexts.tolist() == list(places.values())
+    possible = keep_possible(found, stated, known)
+    assert judge.may_be_proposed(every).tolist() == [fact in possible for fact in found]
+    entities, relations = (labels.to_list() for labels in (dataset.vocabulary.entities, dataset.vocabulary.relations))
+    (frame,) = complete_graph(judge, CompleteOptions(min_score=0.0, conflicts=True))
+    assert len(frame) == len(found)
+    for s, r, o, told in frame.select("subject", "relation", "object", "conflict").rows():
+        against = contradicting((entities.index(s), relations.index(r), entities.index(o)), stated, known)
+        labels = {(entities[s], relations[r], entities[o]) for s, r, o in against}
+        assert (told is None and not labels) or tuple(told) in labels
+    likely, _ = judge.probabilities(calibration_of(case.graph[1]), every.triples)
+    if not (ranker.rules.lengths == 0).any():  # a rule without a body answers one question only
+        sure = calibration_of(case.graph[1]).probabilities(every.triples[:, 1], every.contexts, every.scores)
+        fine = judge.conflicts.find(every.triples) == -1
+        assert np.array_equal(np.isnan(likely), ~fine | (every.scores == 0))
+        assert np.allclose(likely[~np.isnan(likely)], sure[~np.isnan(likely)])

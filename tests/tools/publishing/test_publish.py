@@ -24,7 +24,7 @@ from serving import stay_on_this_machine
 from sparql_server import SparqlServer, sparql_server
 
 EX = "http://example.org/"
-COLUMNS = ["subject", "relation", "object", "score", "probability", "closed_world", "rule", "rules"]
+COLUMNS = ["subject", "relation", "object", "score", "probability", "rule", "rules"]
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +67,6 @@ def facts(n: int, *, reasons: bool = False) -> pl.DataFrame:
             "object": [f'{EX}it\'s "{i}"' for i in range(n)],
             "score": [0.5 + i / (2 * n) for i in range(n)],
             "probability": [None if i % 2 else 0.25 for i in range(n)],
-            "closed_world": pl.Series([None] * n, dtype=pl.Float64),
             "rule": ["knows(X,Y) <= likes(X,Y)"] * n,
             "rules": pl.Series([1] * n, dtype=pl.Int32),
         }
@@ -91,7 +90,7 @@ def triples(address: str, **options: object) -> list[tuple[str, ...]]:
 def test_every_format_gives_the_same_facts(tmp_path: Path, suffix: str, reasons: bool) -> None:
     expected = read_facts(written(tmp_path / "facts.parquet", facts(3, reasons=reasons)))
     found = read_facts(written(tmp_path / f"other{suffix}", facts(3, reasons=reasons)))
-    assert found.columns == [*COLUMNS, "facts"][: 9 if reasons else 8]
+    assert found.columns == [*COLUMNS, "facts"][: 8 if reasons else 7]
     assert found.equals(expected)
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anyburl import Reasoner
 from anyburl.base.errors import InvalidOptionError, UnknownLabelError
 from anyburl.data import Dataset
-from anyburl.tools.review import ReviewLog, ReviewQueue
+from anyburl.models.calibration import N_CONTEXTS, Calibration
+from anyburl.reasoning.completion.facts import FactColumns
+from anyburl.tools.review import ReviewLog, ReviewQueue, review_order
 from anyburl.tools.review import review_queue as timed_queue
 from rules.samples import make_rules
 
@@ -70,3 +75,52 @@ def test_what_cannot_be_asked_is_refused(reasoner: Reasoner, log: ReviewLog) -> 
         review_queue(reasoner, log, top=0)
     with pytest.raises(UnknownLabelError):
         review_queue(reasoner, log, relation="speak")
+
+
+def test_likely_facts_come_before_those_with_high_scores(reasoner: Reasoner, log: ReviewLog) -> None:
+    """The scores of speaks are higher, but hardly any of its facts came back; a queue that is complete has the best."""
+    speaks = reasoner.vocabulary.relation_id("speaks")
+    shares = np.full((reasoner.vocabulary.n_relations, N_CONTEXTS, 1), 0.45)
+    shares[speaks] = 0.05
+    sizes = (np.full(len(shares), value) for value in (10.0, 90.0, 0.0, 0.1, 0.0, 0.0))
+    reasoner.calibration = Calibration(np.zeros(1, np.int64), shares, *sizes)
+    queue = review_queue(reasoner, log, top=3)
+    assert queue.is_complete
+    assert [fact.triple[1] for fact in queue] == ["knows"] * 3
+    assert [fact.probability for fact in queue] == pytest.approx([0.45 / 0.55] * 3)
+    every = review_queue(reasoner, log, top=50)
+    assert [fact.triple for fact in every][:3] == [fact.triple for fact in queue]
+    assert sorted(fact.triple[1] for fact in every) == ["knows"] * 4 + ["speaks"] * 4
+    assert len(review_queue(reasoner, log, min_score=0.5)) == 4
+
+
+def test_what_a_stated_fact_contradicts_is_not_asked_about(log: ReviewLog) -> None:
+    more = [(f"q{i}", "speaks", "french") for i in range(20)] + [("q0", "lives", "nl"), ("q1", "lives", "nl")]
+    reasoner = Reasoner(make_rules(RULES), Dataset.from_triples(FACTS + more), threads=1)
+    assert [fact.triple[0] for fact in review_queue(reasoner, log, relation="speaks")] == ["p1", "p2", "p3", "p4"]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.integers(0, 2),
+            st.integers(0, 3),
+            st.sampled_from([0.1, 0.5, 0.52, 0.9, 0.93, 1.0]),
+            st.integers(1, 2),
+        ),
+        max_size=20,
+        unique_by=lambda fact: fact[:3],
+    )
+)
+def test_relations_take_turns_among_facts_that_are_about_equally_likely(facts: list[Any]) -> None:
+    triples = np.array([fact[:3] for fact in facts], np.int32).reshape(-1, 3)
+    likely, n_rules = np.array([fact[3] for fact in facts]), np.array([fact[4] for fact in facts], np.int32)
+    columns = FactColumns(triples, np.ones(len(facts)), np.zeros(len(facts), np.int32), n_rules)
+    turns, places = {}, dict[tuple[int, int], int]()
+    for s, r, o, sure, _ in sorted(facts, key=lambda fact: (-fact[3], -fact[4], fact[0], fact[2])):
+        group = int(sure * 20), r
+        turns[s, r, o] = places.get(group, 0)
+        places[group] = turns[s, r, o] + 1
+    expected = sorted(facts, key=lambda f: (-int(f[3] * 20), turns[f[:3]], -f[3], -f[4], f[0], f[1], f[2]))
+    assert [facts[row] for row in review_order(columns, likely)] == expected

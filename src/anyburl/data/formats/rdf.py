@@ -409,8 +409,10 @@ class _Sorting:
         if not self._options.graphs:
             return statements
         prefixes = Prefixes(self._options.prefixes)
-        names = {DEFAULT_GRAPH: "DEFAULT"}
-        chosen = {names.get(graph) or _graph_text(prefixes.expand(graph)) for graph in self._options.graphs}
+        expanded = {prefixes.expand(graph) for graph in self._options.graphs if graph != DEFAULT_GRAPH}
+        chosen = {graph if graph.startswith("_:") else f"<{graph}>" for graph in expanded}
+        if DEFAULT_GRAPH in self._options.graphs:
+            chosen.add("DEFAULT")
         return (quad for quad in statements if self._is_chosen(quad, chosen))
 
     def _is_chosen(self, quad: Any, chosen: set[str]) -> bool:
@@ -490,7 +492,3 @@ def keep_literal(
     elif relation not in NAMING:
         gathered.left_out["literals"] += 1
     return False
-
-
-def _graph_text(graph: str) -> str:
-    return graph if graph.startswith("_:") else f"<{graph}>"

@@ -29,13 +29,13 @@ FROM_ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Address:
-    """An address: `place` for the driver or HTTP client, and the `table` of a database.
+    """An address: `location` for the driver or HTTP client, and the `table` of a database.
 
-    Parameters of `place` may be secret: `text` (for files) and `shown` (for people) have them masked.
+    Parameters of `location` may be secret: `text` (for files) and `shown` (for people) have them masked.
     """
 
     kind: str
-    place: str
+    location: str
     table: str | None = None
 
     @property
@@ -46,12 +46,12 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The place for messages, with everything masked that may be a secret."""
-        return self.place if self.file is not None else redacted_address(self.place)
+        """The location for messages, with everything masked that may be a secret."""
+        return self.location if self.file is not None else redacted_address(self.location)
 
     def hide(self, message: str) -> str:
         """Return a message with everything of the address masked that may be a secret."""
-        return message if self.file is not None else without_values(message, self.place)
+        return message if self.file is not None else without_values(message, self.location)
 
     @property
     def name(self) -> str:
@@ -59,14 +59,14 @@ class Address:
         if self.table:
             return self.table
         if self.kind in (DUCKDB, SQLITE):
-            return Path(self.place).stem
-        parts = urlsplit(self.place)
+            return Path(self.location).stem
+        parts = urlsplit(self.location)
         return parts.path.strip("/") or "postgresql" if self.kind == POSTGRESQL else parts.netloc
 
     @property
     def file(self) -> Path | None:
         """The file that holds the database, if it is one."""
-        return Path(self.place) if self.kind in (DUCKDB, SQLITE) else None
+        return Path(self.location) if self.kind in (DUCKDB, SQLITE) else None
 
 
 def find_address(data: str | os.PathLike[str]) -> Address | None:
@@ -103,11 +103,11 @@ def _in_file(kind: str, rest: str) -> Address:
 
 def _postgresql(rest: str) -> Address:
     _refuse_secrets(f"postgresql:{rest}", POSTGRESQL)
-    place, _, table = rest.partition("#")
-    _check_host(f"postgresql:{place}")
-    if not place.startswith("//"):
+    location, _, table = rest.partition("#")
+    _check_host(f"postgresql:{location}")
+    if not location.startswith("//"):
         raise DataError(f"expected postgresql://HOST/DATABASE#TABLE, got {redacted_address(f'postgresql:{rest}')!r}")
-    return Address(POSTGRESQL, f"postgresql:{place}", table or None)
+    return Address(POSTGRESQL, f"postgresql:{location}", table or None)
 
 
 def _endpoint(url: str) -> Address:
@@ -158,9 +158,9 @@ _given: dict[str, tuple[str, str]] = {}
 _asking: set[str] = set()
 
 
-def keep_credentials(place: str, user: str, password: str) -> None:
+def keep_credentials(location: str, user: str, password: str) -> None:
     """Remember a user name and a password until this process ends."""
-    _given[_server(place)] = user, password
+    _given[_server(location)] = user, password
 
 
 def note_asking(url: str) -> None:
@@ -182,15 +182,15 @@ def authorization(url: str) -> str | None:
     return _basic(user, os.environ.get(PASSWORD, "")) if user else None
 
 
-def postgresql_password(place: str) -> dict[str, str]:
+def postgresql_password(location: str) -> dict[str, str]:
     """Return the password that was kept; libpq reads the environment and ~/.pgpass itself."""
-    return {"password": _given[_server(place)][1]} if _server(place) in _given else {}
+    return {"password": _given[_server(location)][1]} if _server(location) in _given else {}
 
 
 def _basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def _server(place: str) -> str:
-    parts = urlsplit(place)
+def _server(location: str) -> str:
+    parts = urlsplit(location)
     return f"{parts.scheme}://{parts.netloc}"

@@ -24,33 +24,33 @@ LIST_TABLES = {
 }
 
 
-def _connect(kind: str, place: str, timeout: float, *, writing: bool) -> Any:
+def _connect(kind: str, location: str, timeout: float, *, writing: bool) -> Any:
     """Open a database; return a connection of Python's database interface."""
     if kind == POSTGRESQL:
-        return _connect_postgresql(place, timeout, writing=writing)
+        return _connect_postgresql(location, timeout, writing=writing)
     if kind == SQLITE:
         mode = "rwc" if writing else "ro"
-        return sqlite3.connect(f"file:{quote(place)}?mode={mode}", uri=True, timeout=timeout, isolation_level=None)
+        return sqlite3.connect(f"file:{quote(location)}?mode={mode}", uri=True, timeout=timeout, isolation_level=None)
     try:
         import duckdb
     except ImportError as error:
         raise MissingExtraError("reading DuckDB", "sql") from error
-    return duckdb.connect(place, read_only=not writing)
+    return duckdb.connect(location, read_only=not writing)
 
 
-def _connect_postgresql(place: str, timeout: float, *, writing: bool) -> Any:
+def _connect_postgresql(location: str, timeout: float, *, writing: bool) -> Any:
     try:
         import psycopg
     except ImportError as error:
         raise MissingExtraError("reading PostgreSQL", "sql") from error
     given = {"connect_timeout": max(1, round(timeout)), "application_name": "anyburl", "client_encoding": "utf-8"}
     try:
-        connection = psycopg.connect(place, **postgresql_password(place), **given)
+        connection = psycopg.connect(location, **postgresql_password(location), **given)
     except psycopg.OperationalError as error:
         if error.pgconn is None or not error.pgconn.needs_password:
             raise
         raise UnauthorizedError(
-            f"{redacted_address(place)} asks for a password: {FROM_ENVIRONMENT[POSTGRESQL]}"
+            f"{redacted_address(location)} asks for a password: {FROM_ENVIRONMENT[POSTGRESQL]}"
         ) from error
     if not writing:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -62,9 +62,9 @@ def _connect_postgresql(place: str, timeout: float, *, writing: bool) -> Any:
 def connected(address: Address, *, timeout: float, writing: bool = False, new: Path | None = None) -> Iterator[Any]:
     """Open a database, or create it in the file `new`; its errors are raised as `DataError`."""
     _check_file(address, writing=writing or new is not None)
-    place, writing = (address.place, writing) if new is None else (str(new), True)
+    location, writing = (address.location, writing) if new is None else (str(new), True)
     try:
-        with closing(_connect(address.kind, place, timeout, writing=writing)) as connection:
+        with closing(_connect(address.kind, location, timeout, writing=writing)) as connection:
             yield connection
     except Exception as error:
         if not is_of_driver(error):

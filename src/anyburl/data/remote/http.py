@@ -229,7 +229,7 @@ def send(address: Address, field: str, text: str, *, timeout: float, read: Calla
     `timeout` is how many seconds the server may be silent; a response may take `MOST_TIMEOUTS` times that. Temporary
     failures are retried, also when `read` raises an `HTTPException`. Credentials are sent only on demand.
     """
-    credentials = authorization(address.place)
+    credentials = authorization(address.location)
     n_failures = 0
     while True:
         try:
@@ -239,9 +239,10 @@ def send(address: Address, field: str, text: str, *, timeout: float, read: Calla
                 f"{address.shown}: the response {error}: ask for less with --page-size or --query"
             ) from error
         except (OSError, HTTPException) as error:
-            if _is_unauthorized(error) and credentials is None:
-                note_asking(address.place)
-                credentials = authorization(address.place)
+            is_unauthorized = isinstance(error, HTTPError) and error.code == HTTPStatus.UNAUTHORIZED
+            if is_unauthorized and credentials is None:
+                note_asking(address.location)
+                credentials = authorization(address.location)
                 if credentials is not None:
                     continue
             if n_failures == RETRIES or not is_temporary(error):
@@ -255,14 +256,14 @@ def _send_once(address: Address, field: str, text: str, timeout: float, credenti
     if credentials is not None:
         headers["Authorization"] = credentials
     try:
-        request = Request(address.place, urlencode({field: text}).encode(), headers, method="POST")
+        request = Request(address.location, urlencode({field: text}).encode(), headers, method="POST")
         opener = build_opener(_NoRedirects, _PacedHandler, _PacedSecureHandler)
         with opener.open(request, timeout=timeout) as response:
             return ServerResponse(response.headers.get_content_type(), _content(response))
     except HTTPError as error:
         with error:
             body = error.read(MOST_TOLD)
-        raise HTTPError(address.place, error.code, error.reason, error.headers, BytesIO(body)) from None
+        raise HTTPError(address.location, error.code, error.reason, error.headers, BytesIO(body)) from None
     except ValueError as error:  # of Python's client, which cannot encode the host or the path
         reason = address.hide(str(error))
         raise DataError(f"{address.shown} cannot be used as an address, write it in ASCII ({reason})") from error
@@ -280,10 +281,6 @@ def _content(response: HTTPResponse) -> bytes:
     if response.length:  # bytes that were announced and not sent
         raise IncompleteRead(content, response.length)
     return content
-
-
-def _is_unauthorized(error: OSError | HTTPException) -> bool:
-    return isinstance(error, HTTPError) and error.code == HTTPStatus.UNAUTHORIZED
 
 
 def _refusal(address: Address, error: OSError | HTTPException, timeout: float, *, tried: bool) -> DataError:

@@ -7,7 +7,6 @@ taken from the graph that is queried, so a model carries over to another graph.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -15,6 +14,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.base.machine import map_in_threads
+from anyburl.data.table import Ids
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.lookup import degrees
 from anyburl.models.tuned.kernel import (
@@ -26,6 +27,7 @@ from anyburl.models.tuned.kernel import (
     fill_similarity,
     fill_walks,
 )
+from anyburl.models.tuned.observations import Floats
 
 QUESTIONS_AT_A_TIME = 64
 
@@ -43,19 +45,11 @@ def share_questions(
         for first in own:
             fill(first, min(first + QUESTIONS_AT_A_TIME, n_questions), space)
 
-    shares = [share for share in (starts[turn::threads] for turn in range(threads)) if share]
-    if len(shares) == 1:
-        fill_all(shares[0])
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill_all, shares))
+    map_in_threads(fill_all, [share for share in (starts[turn::threads] for turn in range(threads)) if share], threads)
 
 
 STEPS = 3
 LEAST_SHARE = 1e-4  # of walks that an edge must get to be followed
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,7 @@ class Walks:
     graph: GraphArrays
     threads: int = 1
 
-    def shares(self, entities: Ints, offsets: NDArray[np.int64], candidates: Ints) -> Floats:
+    def shares(self, entities: Ids, offsets: NDArray[np.int64], candidates: Ids) -> Floats:
         """Return the share of walks from the entity at each of its candidates after each step."""
         out = np.empty((len(candidates), STEPS), np.float32)
         queries = entities.astype(np.int32), offsets, candidates.astype(np.int32)
@@ -103,7 +97,7 @@ class Similarity:
         fill_lengths(graph, weights, LEAST_LENGTH, lengths)
         return FactWeights(weights, lengths)
 
-    def columns(self, entities: Ints, relations: Ints, offsets: NDArray[np.int64], candidates: Ints) -> Floats:
+    def columns(self, entities: Ids, relations: Ids, offsets: NDArray[np.int64], candidates: Ids) -> Floats:
         """Return the features of each candidate of the questions (entity, directed relation, ?)."""
         columns, facts = np.empty((len(candidates), N_COLUMNS), np.float32), self.facts
         queries = entities.astype(np.int32), relations.astype(np.int32), offsets, candidates.astype(np.int32)
@@ -154,7 +148,7 @@ class Fallback:
         """Computes how near entities are."""
         return Walks(self.graph, self.threads)
 
-    def scores(self, entities: Ints, relations: Ints) -> Floats:
+    def scores(self, entities: Ids, relations: Ids) -> Floats:
         """Return a score for each query (entity, directed relation, ?) and entity; higher is better."""
         scores = np.stack([self.end(relation).score for relation in self._end_relations(relations)])
         everything = np.arange(self.graph.n_entities, dtype=np.int32)
@@ -164,7 +158,7 @@ class Fallback:
             scores[rows] += nearness(shares).reshape(len(rows), -1)
         return scores
 
-    def columns(self, entities: Ints, relations: Ints, questions: NDArray[np.int64], candidates: Ints) -> Floats:
+    def columns(self, entities: Ids, relations: Ids, questions: NDArray[np.int64], candidates: Ids) -> Floats:
         """Return the features of each candidate of a question: the parts of its score, and its similarities."""
         offsets = np.searchsorted(questions, np.arange(len(entities) + 1)).astype(np.int64)
         shares = self.walks.shares(entities, offsets, candidates)
@@ -185,7 +179,7 @@ class Fallback:
             self._ends[relation] = make_relation_end(self.graph, relation)
         return self._ends[relation]
 
-    def _end_relations(self, relations: Ints) -> list[int]:
+    def _end_relations(self, relations: Ids) -> list[int]:
         """Return the directed relations that answers have."""
         backward: list[int] = inverses(relations, self.graph.n_relations).tolist()
         return backward

@@ -18,7 +18,7 @@ from anyburl.base.polars_unstable import UNREADABLE
 from anyburl.base.sealed import scan_parquet
 from anyburl.bodies.rescore import rescore
 from anyburl.data.dataset import Dataset
-from anyburl.data.table import TripleTable
+from anyburl.data.table import Ids, TripleTable
 from anyburl.graph.lookup import neighbours
 from anyburl.graph.stored import graph_of
 from anyburl.models.tuned.fallback import Fallback
@@ -86,8 +86,8 @@ class Opinion:
             ranks[first:last] = self.scores.shape[1] - np.searchsorted(self._ordered[row], own[first:last], "right")
         with np.errstate(invalid="ignore"):
             columns = [own - totals[questions], -np.log1p(ranks), own - best[questions, 0]]
-        told: Floats = np.nan_to_num(np.maximum(np.column_stack(columns), LEAST), nan=float(LEAST)).astype(np.float32)
-        return told
+        clipped = np.nan_to_num(np.maximum(np.column_stack(columns), LEAST), nan=float(LEAST))
+        return np.asarray(clipped, np.float32)
 
     def add_candidates(self, answers: AnswerArrays, lists: Lists) -> tuple[AnswerArrays, Lists]:
         """Return answers and lists with the best entities of the model after those that rules predict."""
@@ -154,8 +154,6 @@ COLUMNS = ("entity", "relation", "asked", "candidate", "score")
 ASKED = ("object", "subject")
 UNSCORED = np.float32(10.0)  # how far a candidate without a score is below the lowest of its question
 
-Ints = NDArray[np.int32]
-
 
 @dataclass(frozen=True, eq=False)
 class ScoredAnswers:
@@ -165,7 +163,7 @@ class ScoredAnswers:
     n_directed: int
     keys: NDArray[np.int64]  # of the questions, sorted
     offsets: NDArray[np.int64]
-    candidates: Ints
+    candidates: Ids
     values: Floats
 
     @classmethod
@@ -210,7 +208,7 @@ class ScoredAnswers:
             digest.update(array.tobytes())
         return digest.hexdigest()
 
-    def scores(self, entities: Ints, relations: Ints) -> Floats:
+    def scores(self, entities: Ids, relations: Ids) -> Floats:
         """Return a score for each question and entity: a low one for those without, zeros for questions without any."""
         scores = np.zeros((len(entities), self.n_entities), np.float32)
         keys = entities.astype(np.int64) * self.n_directed + relations
@@ -231,7 +229,7 @@ def _numbers(table: pl.DataFrame, source: str) -> Floats:
     return numbers.to_numpy().copy()
 
 
-def _ids(encode: Callable[[pl.Series], Ints], table: pl.DataFrame, name: str, source: str) -> Ints:
+def _ids(encode: Callable[[pl.Series], Ids], table: pl.DataFrame, name: str, source: str) -> Ids:
     labels = _texts(table, name, source)
     ids = encode(labels)
     if (ids < 0).any():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import RunError
+from anyburl.base.machine import map_in_threads
 from anyburl.models.tuned.kernel import ForestArrays, fill_choice, fill_pairs, score_rows
 
 MANY_LISTS = 6_000  # with fewer, every candidate is used
@@ -115,12 +115,7 @@ class TunedModel:
             nodes = np.empty(ROWS_TOGETHER, np.int64)
             score_rows(self.forest, rows, start, min(start + ROWS_AT_A_TIME, len(rows)), nodes, scores)
 
-        if len(starts) <= 1 or self.threads == 1:
-            for start in starts:
-                score(start)
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
-                list(pool.map(score, starts))
+        map_in_threads(score, starts, self.threads)
         return scores
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.base.machine import map_in_threads
 from anyburl.base.writing import KeptKey, StoredValues, damaged, load_kept, save_kept
 from anyburl.data.dataset import Dataset
 from anyburl.models.tuned.kernel import ForestArrays
 from anyburl.models.tuned.listing import (
     ENOUGH_QUESTIONS,
     HeldOutQuestions,
-    Listing,
     OtherModel,
     held_out_questions,
     list_in_parts,
@@ -137,17 +136,21 @@ def _train(
         for some in held_out
     ]
     parts, own = [part for some in listed for part in some], listed[0]
-    examples = Examples.of(parts, small=len(held_out[0].queries.entities) < ENOUGH_QUESTIONS)
+    rows = np.concatenate([part.rows for part in parts])
+    is_answer = np.concatenate([part.target_rows >= 0 for part in parts])
+    sizes = np.concatenate([part.lists.sizes for part in parts])
     validation = {lister: _mean([part.ranks for part in own])}
     nothing = Tuning(None, lister, validation, sum(len(some.queries.entities) for some in held_out), 0.0)
-    if examples.is_answer.sum() < FEWEST_ANSWERS:
+    if is_answer.sum() < FEWEST_ANSWERS:
         return nothing
     folds = np.concatenate([question_folds(part.queries.entities, part.queries.relations) for part in parts])
-    scores = np.zeros(len(examples.rows))
-    last, *of_folds = examples.fit_all([folds >= 0, *(folds != fold for fold in range(N_FOLDS))], seed, threads)
+    scores = np.zeros(len(rows))
+    small = len(held_out[0].queries.entities) < ENOUGH_QUESTIONS
+    trained_on = [folds >= 0, *(folds != fold for fold in range(N_FOLDS))]
+    last, *of_folds = _fit_all(rows, is_answer, sizes, trained_on, seed, threads, small=small)
     for fold, model in enumerate(of_folds):
-        in_fold = examples.of_questions(folds == fold)
-        scores[in_fold] = model.scores(examples.rows[in_fold])
+        in_fold = np.repeat(folds == fold, sizes)
+        scores[in_fold] = model.scores(rows[in_fold])
     judged_parts = np.split(scores, np.cumsum([len(part.rows) for part in parts])[:-1])
     for part, judged in zip(own, judged_parts, strict=False):
         rerank(part.lists, part.queries, part.target_rows, judged, part.answers)
@@ -162,40 +165,25 @@ def _train(
     )
 
 
-@dataclass(frozen=True)
-class Examples:
-    """Training data: rows of candidates, list after list."""
+def _fit_all(
+    rows: Floats,
+    is_answer: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    parts: Sequence[NDArray[np.bool_]],
+    seed: int,
+    threads: int,
+    *,
+    small: bool,
+) -> list[TunedModel]:
+    """Train one model on each part of the lists of candidates, as many at a time as there are threads."""
 
-    rows: Floats
-    is_answer: NDArray[np.bool_]
-    sizes: NDArray[np.int64]
-    small: bool  # whether there is little to learn from
+    def train(chosen: NDArray[np.bool_]) -> TunedModel:
+        kept, own_threads = np.repeat(chosen, sizes), max(1, threads // len(parts))
+        lists = rows[kept], is_answer[kept], sizes[chosen]
+        model = fit(*lists, seed, own_threads, share=share_of_others(len(sizes)), small=small)
+        return replace(model, threads=threads)
 
-    @classmethod
-    def of(cls, parts: Sequence[Listing], *, small: bool) -> Examples:
-        """Join the candidates of all parts."""
-        return cls(
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.target_rows >= 0 for part in parts]),
-            np.concatenate([part.lists.sizes for part in parts]),
-            small,
-        )
-
-    def of_questions(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which rows belong to the chosen lists."""
-        return np.repeat(chosen, self.sizes)
-
-    def fit_all(self, parts: Sequence[NDArray[np.bool_]], seed: int, threads: int) -> list[TunedModel]:
-        """Train one model on each part of the lists, as many at a time as there are threads."""
-
-        def train(chosen: NDArray[np.bool_]) -> TunedModel:
-            kept, own_threads = self.of_questions(chosen), max(1, threads // len(parts))
-            lists = self.rows[kept], self.is_answer[kept], self.sizes[chosen]
-            model = fit(*lists, seed, own_threads, share=share_of_others(len(self.sizes)), small=self.small)
-            return replace(model, threads=threads)
-
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(train, parts))
+    return map_in_threads(train, parts, threads)
 
 
 _FOREST = (np.int32, np.int32, np.float64, np.int32, np.float64)

@@ -112,6 +112,8 @@ def complete_graph(
     ranker.check_data(dataset)
     callback("progress", progress)
     judge = _adjusted(judge, options, names)
+    if calibration is None and (needing := options.about_probabilities):
+        raise OptionError(f"{needing} needs calibrated scores: first run `anyburl calibrate` with these options")
     if calibration is not None and options.missing is not None:
         calibration = calibration.with_missing(missing_by_id(options.missing, dataset.vocabulary, names))
     least = _least_scores(dataset.vocabulary, options, names, calibration)
@@ -199,11 +201,7 @@ def _least_scores(
         chosen = np.zeros(vocabulary.n_relations, np.bool_)
         chosen[_relation_ids(vocabulary, options.relations, names)] = True
         least[~chosen] = np.inf
-    if options.min_probability is not None:
-        if calibration is None:
-            raise OptionError(
-                "min_probability needs calibrated scores: first run `anyburl calibrate` with these options"
-            )
+    if calibration is not None and options.min_probability is not None:
         least = np.maximum(least, calibration.least_scores(options.min_probability))
     return least
 

@@ -17,7 +17,7 @@ from anyburl.data.vocabulary import Vocabulary
 
 MOST = 0.94  # of the facts, or of the subjects, have a property that counts as found
 FEWEST = 20  # facts to find a property in
-REVERSED = 0.1  # of the facts: an asymmetric relation has no more facts that are stated both ways round
+REVERSED = 0.1  # of the facts that might be stated both ways round: no more are in an asymmetric relation
 OBLIGATORY = 0.75  # of the subjects of some other relation have a value: the rest is missing
 MOST_COMPARED = 1_000  # relations, the most frequent: only these can be obligatory
 MOST_VALUES = 200  # of a relation, the most frequent: only these can be disjoint
@@ -98,23 +98,23 @@ def find_properties(triples: Triples, n_entities: int, n_relations: int) -> Prop
     n_facts = np.bincount(relations, minlength=n_relations)
     enough = n_facts >= FEWEST
 
-    def share(mask: Bools) -> NDArray[np.float64]:
-        return np.bincount(relations[mask], minlength=n_relations) / np.maximum(n_facts, 1)
+    def count(mask: Bools) -> Ints:
+        return np.bincount(relations[mask], minlength=n_relations).astype(np.int64)
 
     def askers(ends: Ints) -> Ints:
         return np.bincount(np.unique(ends * n_relations + relations) % n_relations, minlength=n_relations).astype(
             np.int64
         )
 
-    both_ways = _both_ways(triples, n_relations)
+    n_both_ways = count(_both_ways(triples, n_relations))
     is_reversed = np.isin(fact_keys(triples[:, ::-1], n_entities, n_relations), keys) & (subjects != objects)
-    can_be = enough & (np.bincount(relations[both_ways], minlength=n_relations) >= FEWEST)
+    can_be = n_both_ways >= FEWEST
     one_object = enough & (askers(subjects) >= MOST * n_facts)
     return Properties(
         one_object=one_object,
         one_subject=enough & (askers(objects) >= MOST * n_facts),
-        asymmetric=can_be & (share(is_reversed) <= REVERSED),
-        irreflexive=can_be & (share(subjects == objects) <= 1 - MOST),
+        asymmetric=can_be & (count(is_reversed) <= REVERSED * n_both_ways),
+        irreflexive=can_be & (count(subjects == objects) <= (1 - MOST) * n_both_ways),
         obligatory=_obligatory(subjects, relations, n_relations),
         disjoint=_disjoint(subjects, relations, objects, enough & ~one_object, n_entities),
     )

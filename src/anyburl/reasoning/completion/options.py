@@ -162,6 +162,12 @@ class CompleteOptions(Options):
     )
 
     @property
+    def about_probabilities(self) -> str:
+        """The name of an option that is given and makes sense only where scores are calibrated; "" if there is none."""
+        given = (name for name in ("min_probability", "missing") if getattr(self, name) is not None)
+        return next(given, "")
+
+    @property
     def least(self) -> float:
         """The minimum score asked for."""
         if self.min_score is not None:

@@ -7,7 +7,7 @@ proposed (`Judge`): both look at the same facts in the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,12 +83,21 @@ class Judge:
     ranker: Ranker
     dataset: Dataset
     conflicts: Conflicts
+    judged: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # sorted keys of facts with a verdict
 
     @classmethod
     def of(cls, ranker: Ranker, dataset: Dataset, properties: Properties, splits: Iterable[str] = SPLITS) -> Judge:
         """Return what judges proposals, by what some splits state."""
         stated = np.concatenate([dataset.split(split).triples for split in splits])
         return cls(ranker, dataset, Conflicts.of(stated, properties, dataset.vocabulary.n_entities))
+
+    def with_verdicts(self, accepted: Triples, rejected: Triples) -> Judge:
+        """Return a judge that takes accepted facts as stated, and proposes neither them nor the rejected ones."""
+        stated = np.concatenate([self.conflicts.stated, accepted])
+        sizes = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
+        conflicts = Conflicts.of(stated, self.conflicts.properties, sizes[0])
+        judged = np.sort(fact_keys(np.concatenate([accepted, rejected]), *sizes))
+        return replace(self, conflicts=conflicts, judged=judged)
 
     def contexts_of(self, facts: FactColumns) -> Ints:
         """Return whether another value stands before each fact (1) or not (0).
@@ -107,11 +116,13 @@ class Judge:
         return contexts
 
     def may_be_proposed(self, facts: FactColumns) -> NDArray[np.bool_]:
-        """Return which facts, with their contexts, no stated fact contradicts; of relations with one object, only the
-        best value stays.
+        """Return which facts, with their contexts, no stated fact contradicts and nobody has judged; of relations with
+        one object, only the best value stays.
         """
+        sizes = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
+        is_judged = np.isin(fact_keys(facts.triples, *sizes), self.judged)
         later = self.conflicts.properties.one_object[facts.triples[:, 1]] & (facts.contexts > 0)
-        return np.asarray(~later & (self.conflicts.find(facts.triples) == NOTHING))
+        return np.asarray(~later & ~is_judged & (self.conflicts.find(facts.triples) == NOTHING))
 
     def probabilities(self, calibration: Calibration | None, triples: Triples) -> tuple[Floats, Ints]:
         """Return how likely facts are, and the rows of stated facts that contradict them, see `Conflicts.find`.
@@ -121,9 +132,9 @@ class Judge:
         conflicts = self.conflicts.find(triples)
         if calibration is None:
             return np.full(len(triples), np.nan), conflicts
-        scores, contexts = self._looked_up(triples)
-        likely = calibration.probabilities(triples[:, 1], contexts, scores)
-        return np.where((conflicts == NOTHING) & (scores > 0), likely, np.nan), conflicts
+        facts, _ = self.look_up(triples)
+        likely = calibration.probabilities(triples[:, 1], facts.contexts, facts.scores)
+        return np.where((conflicts == NOTHING) & (facts.scores > 0), likely, np.nan), conflicts
 
     def verdicts(self, calibration: Calibration | None, triples: Triples) -> list[Verdict]:
         """Return what can be said of each fact."""
@@ -137,23 +148,39 @@ class Judge:
             for probability, row, triple in zip(likely, rows.tolist(), triples.tolist(), strict=True)
         ]
 
-    def _looked_up(self, triples: Triples) -> tuple[Floats, Ints]:
-        """Return the score of each fact as an answer to (subject, relation, ?), 0 if it is none, and its context."""
-        scores, contexts = np.zeros(len(triples)), np.zeros(len(triples), np.int64)
-        n_entities, n_relations = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
-        wanted = fact_keys(triples, n_entities, n_relations)
+    def look_up(self, triples: Triples) -> tuple[FactColumns, Ints]:
+        """Return each fact as an answer to (subject, relation, ?), and the value that stands before it, -1 if none.
+
+        The score of what no rule predicts is 0, and its rule -1. Where a relation has one object, the best value stands
+        before all others.
+        """
+        n, n_entities, n_relations = len(triples), self.ranker.graph.n_entities, self.ranker.graph.n_relations
+        nothing = np.zeros(n, np.int64)
+        facts = FactColumns(triples, np.zeros(n), np.full(n, -1, np.int32), np.zeros(n, np.int32), nothing)
+        instead, wanted = np.full(n, -1, np.int64), fact_keys(triples, n_entities, n_relations)
         questions = np.unique(wanted // n_entities)
         asked = QueryIds((questions // n_relations).astype(np.int32), (questions % n_relations).astype(np.int32))
-        for columns in answer_columns(self.ranker, self.dataset, asked, top=LISTED, include_known=False):
-            keys = fact_keys(columns.triples, n_entities, n_relations)
+        one_object = self.conflicts.properties.one_object
+        for answers in answer_columns(self.ranker, self.dataset, asked, top=LISTED, include_known=False):
+            of_rules = answers.n_rules > 0
+            listed = FactColumns(answers.triples, answers.scores, answers.rules, answers.n_rules).take(of_rules)
+            keys, contexts = fact_keys(listed.triples, n_entities, n_relations), self.contexts_of(listed)
             if not len(keys):
                 continue
-            found = self.contexts_of(FactColumns(columns.triples, columns.scores, columns.rules, columns.n_rules))
             order = np.argsort(keys)
             at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-            here = (keys[at] == wanted) & (columns.n_rules[at] > 0)
-            scores[here], contexts[here] = columns.scores[at[here]], found[at[here]]
-        return scores, contexts
+            here = np.flatnonzero(keys[at] == wanted)
+            for name, column in (("scores", listed.scores), ("rules", listed.rules), ("n_rules", listed.n_rules)):
+                getattr(facts, name)[here] = column[at[here]]
+            facts.contexts[here] = contexts[at[here]]
+            best = np.flatnonzero((contexts == 0) & one_object[listed.triples[:, 1]])
+            of_best = keys[best] // n_entities
+            order = np.argsort(of_best)
+            if len(best):
+                at = order[np.minimum(np.searchsorted(of_best, wanted // n_entities, sorter=order), len(best) - 1)]
+                here = np.flatnonzero((of_best[at] == wanted // n_entities) & (keys[best[at]] != wanted))
+                instead[here] = listed.triples[best[at[here]], 2]
+        return facts, instead
 
 
 @dataclass(frozen=True)
@@ -400,6 +427,7 @@ def calibrate_ranker(
         elsewhere=tally.n_test,
         missing=missing_as_hidden(share, stated, tally.n_hidden),
         floors=tally.floors,
+        shift=np.zeros_like(stated),
     )
     if missing is not None:
         calibration, reason = calibration.with_missing(missing), "given"

@@ -1,0 +1,177 @@
+"""`anyburl check`: are facts from elsewhere stated, supported, contradicted or unknown?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from anyburl.base.checking import share
+from anyburl.base.errors import DataError, counted
+from anyburl.base.files import at_home
+from anyburl.cli.arguments import Data
+from anyburl.cli.asking import AskingOptions
+from anyburl.cli.doctor import FAILED
+from anyburl.cli.notes import Slow, print_json, print_whole, result_console
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anyburl.data.names import Names
+
+NAME = "check"
+EXAMPLE = (
+    "Example:  anyburl check extracted.tsv --run runs/geo --out checked.csv\n\n"
+    "In a pipeline:  anyburl check extracted.tsv --run runs/geo --quiet --fail-below 0.5"
+)
+SUFFIXES = (".tsv", ".csv", ".parquet", ".jsonl")
+N_SHOWN = 50
+STYLES = {"stated": "green", "supported": "green", "contradicted": "red", "unknown": "yellow"}
+
+
+def command(
+    facts: Annotated[
+        str,
+        typer.Argument(
+            metavar="FACTS", help="Facts to check: text, CSV, Parquet, JSON lines, RDF, or whatever DATA may be."
+        ),
+    ],
+    run: Annotated[str, typer.Option("--run", metavar="RUN", help="The run folder, or a file of rules.")],
+    data: Data = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help=f"Write the results to a file: {', '.join(SUFFIXES)}.")
+    ] = None,
+    min_probability: Annotated[
+        float, typer.Option(metavar="CHANCE", help="From this probability on, facts are supported.")
+    ] = 0.5,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(
+            metavar="CHANCE",
+            help=f"Exit with code {FAILED} if a fact that is not stated is less likely than this, or contradicted.",
+        ),
+    ] = None,
+    *,
+    asked: AskingOptions,
+) -> None:
+    """Judge facts from elsewhere, such as those that a language model extracted: stated, supported, contradicted or
+    unknown, with the reasons for and against.
+    """
+    share("min_probability", min_probability)
+    if fail_below is not None:
+        share("fail_below", fail_below)
+    _check_target(out)
+    given = _read(facts)
+    source = asked.source(run, data)
+    with source.open(asked.ranking, explaining=True, completing=True, seed=asked.seed) as reasoner:
+        source.apply_reviews(reasoner)
+        if reasoner.calibration is None and not asked.quiet:
+            source.notes.say(f"scores are not calibrated: run `anyburl calibrate {run}` for probabilities", "yellow")
+        with Slow(source.notes, "checking facts", "checked facts", total=len(given)) as bar:
+            checked = reasoner.check(given, min_probability=min_probability, progress=bar.advance)
+        likely = "score" if reasoner.calibration is None else "probability"
+    if out is not None:
+        _write(checked, at_home(out))
+    if asked.json:
+        print_json(checked.to_dicts())
+    elif not asked.quiet:
+        _print(checked, source.names, out)
+    if fail_below is not None and _n_failing(checked, likely, fail_below):
+        raise typer.Exit(FAILED)
+
+
+def _check_target(out: Path | None) -> None:
+    """Refuse, before any work is done, what results cannot be written to."""
+    if out is None:
+        return
+    if out.suffix.lower() not in SUFFIXES:
+        raise DataError(f"{out}: expected a file that ends in one of {', '.join(SUFFIXES)}")
+    if not at_home(out).parent.is_dir():
+        raise DataError(f"{out}: the folder {out.parent} does not exist")
+
+
+def _read(facts: str) -> pl.DataFrame:
+    """Return the labels of facts, in order."""
+    import polars as pl
+
+    from anyburl.data.dataset import load_dataset
+
+    path = at_home(facts)
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        if not path.is_file():
+            raise DataError(f"{facts}: no such file")
+        try:
+            frame = pl.read_ndjson(path, infer_schema_length=None)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise DataError(f"{facts}: cannot read JSON lines ({' '.join(str(error).split())[:200]})") from error
+        if missing := [name for name in ("subject", "relation", "object") if name not in frame.columns]:
+            raise DataError(f"{facts}: expected objects with subject, relation and object, got none with {missing[0]}")
+        return frame
+    table = load_dataset(facts).train
+    return table.vocabulary.decode_triples(table.triples)
+
+
+def _write(checked: pl.DataFrame, path: Path) -> None:
+    import polars as pl
+
+    from anyburl.base.writing import replacing
+
+    with replacing(path) as unfinished:
+        if path.suffix.lower() == ".parquet":
+            checked.write_parquet(unfinished)
+        elif path.suffix.lower() == ".jsonl":
+            checked.write_ndjson(unfinished)
+        else:
+            flat = checked.with_columns(
+                facts=pl.col("facts").list.eval(pl.element().list.join(" ")).list.join("; "),
+                conflict=pl.col("conflict").list.join(" "),
+            )
+            flat.write_csv(unfinished, separator="," if path.suffix.lower() == ".csv" else "\t")
+
+
+def _n_failing(checked: pl.DataFrame, likely: str, least: float) -> int:
+    import polars as pl
+
+    bad = (pl.col("verdict") != "stated") & (
+        (pl.col("verdict") == "contradicted") | (pl.col(likely).fill_null(0.0) < least)
+    )
+    return checked.filter(bad).height
+
+
+def _print(checked: pl.DataFrame, names: Names, out: Path | None) -> None:
+    """Print how many facts there are of each verdict, and what is wrong with the doubtful ones."""
+    console, counts = result_console(), dict(checked["verdict"].value_counts().iter_rows())
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("fact", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("likely", justify="right", no_wrap=True)
+    table.add_column("because", overflow="fold")
+    for row in checked.head(N_SHOWN).iter_rows(named=True):
+        likely = "" if row["probability"] is None else f"{row['probability']:.0%}"
+        fact = _worded([row["subject"], row["relation"], row["object"]], names)
+        table.add_row(fact, Text(row["verdict"], STYLES[row["verdict"]]), likely, _because(row, names))
+    print_whole(table)
+    if len(checked) > N_SHOWN:
+        console.say(f"and {counted(len(checked) - N_SHOWN, 'more fact')}", "dim")
+    console.say(", ".join(f"{counts.get(name, 0):,} {name}" for name in STYLES))
+    if out is not None:
+        console.say(f"written to {out}", "dim")
+
+
+def _because(row: dict[str, Any], names: Names) -> str:
+    """Return the reason for a verdict in a few words."""
+    if row["conflict"]:
+        return f"stated: {_worded(row['conflict'], names)}"
+    if row["note"]:
+        return str(row["note"])
+    reasons = "; ".join(_worded(fact, names) for fact in row["facts"])
+    instead = row["instead"]
+    return reasons if instead is None else f"rules prefer {names.get(instead) or instead} ({reasons})"
+
+
+def _worded(fact: list[str], names: Names) -> str:
+    return " ".join(names.get(label) or label for label in fact)
