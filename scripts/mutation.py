@@ -53,8 +53,7 @@ MODULES = {
         "reasoning/metrics.py",
         ["tests/reasoning/evaluation/test_metrics.py", "tests/reasoning/evaluation/test_metrics_shown.py"],
     ),
-    "fit": ("models/calibration/fit.py", ["tests/models/calibration/test_fit.py"]),
-    "thresholds": ("models/calibration/report.py", ["tests/models/calibration/test_thresholds.py"]),
+    "calibration": ("models/calibration.py", ["tests/models/test_calibration.py"]),
     "scoring": (
         "bodies/kernel.py",
         [

@@ -63,14 +63,15 @@ def test_promises_hold_on_test(run: Path) -> None:
 
 
 def test_the_report_counts_what_is_proposed(reasoner: Reasoner) -> None:
-    """Together and by relation; what `complete` gives is among them, since facts of test contradict some more."""
+    """Facts and their mean probability, together and by relation, as `complete` gives them: none is stated by the test
+    split or contradicted by it.
+    """
     report = reasoner.calibrate(missing={"located_in": 0.3})
     assert report.missing["because"] == "given"
     found = pl.concat(list(reasoner.complete(min_probability=0.5)))
     promise = report.promises["0.5"]
-    assert 0 < len(found) <= promise.facts
-    assert found["probability"].min() >= 0.5
-    assert 0.5 <= promise.promised <= 1
+    assert promise.facts == len(found) > 20
+    assert promise.promised == pytest.approx(found["probability"].mean())
     numbers = [row["promises"]["0.5"]["facts"] for row in report.by_relation]
     assert numbers == sorted(numbers, reverse=True)
     assert sum(numbers) == promise.facts

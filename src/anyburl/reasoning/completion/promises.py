@@ -431,7 +431,7 @@ def calibrate_ranker(
         hidden=tally.n_hidden,
         stated=stated,
         elsewhere=tally.n_test,
-        missing=np.full_like(stated, share),
+        missing=missing_as_hidden(share, stated, tally.n_hidden),
         floors=tally.floors,
         shift=np.zeros_like(stated),
     )
@@ -440,7 +440,7 @@ def calibrate_ranker(
     checked = "test" if len(dataset.test) else f"{hiding.split}, each half of it by the other"
     return CalibrationReport(
         **_summarised(calibration, tally, dataset.vocabulary),
-        missing={"share": float(np.average(calibration.missing, weights=stated)), "because": reason},
+        missing={"share": overall_share(calibration.missing, stated), "because": reason},
         calibrated_on={"split": hiding.split, "facts": n_hidden, "came_back": n_back},
         checked_on={"split": checked, "facts": len(dataset.test) or n_hidden},
         protocol={"data": dataset.name, "rules": len(ranker.rules), **(protocol or {})},
@@ -453,6 +453,20 @@ def facts_by_relation(dataset: Dataset) -> Floats:
     n_relations = dataset.vocabulary.n_relations
     counts = [np.bincount(dataset.split(split).triples[:, 1], minlength=n_relations) for split in SPLITS]
     return np.asarray(np.sum(counts, axis=0), np.float64)
+
+
+def missing_as_hidden(share: float, stated: Floats, hidden: Floats) -> Floats:
+    """Return the share of each relation's facts that is missing, if a `share` of all is: for each hidden fact, equally
+    many are. Splits need not be drawn from all relations alike.
+    """
+    ratio = share / (1 - share) * stated.sum() / hidden.sum()
+    return np.asarray(np.minimum(ratio / (ratio + per_hidden(stated, hidden)), MOST_MISSING), np.float64)
+
+
+def overall_share(missing: Floats, stated: Floats) -> float:
+    """Return which share of all facts is missing, given that of each relation."""
+    facts = stated * missing / (1 - missing)
+    return float(facts.sum() / (stated + facts).sum())
 
 
 def assumed_missing(dataset: Dataset, properties: Properties, tally: Tally) -> tuple[float, str]:
