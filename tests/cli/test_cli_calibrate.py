@@ -18,7 +18,7 @@ def own_run(geo_run: Path, tmp_path: Path) -> Path:
 
 def test_json_tells_promises_errors_and_relations(run_json: Any, own_run: Path) -> None:
     found = run_json("calibrate", own_run)
-    assert found["expected_calibration_error"] < 0.05 < found["uncalibrated_error"]
+    assert found["expected_calibration_error"] < min(0.1, found["uncalibrated_error"])
     assert list(found["promises"]) == ["0.5", "0.8", "0.9", "0.95"]
     promise = {"facts", "promised", "checked", "expected", "came_back", "sampling_error"}
     assert set(found["promises"]["0.8"]) == promise

@@ -55,7 +55,7 @@ def test_promises_hold_on_test(run: Path) -> None:
     assert 0 < report.missing["share"] <= valid / (stated + valid)
     assert report.expected_calibration_error is not None
     assert report.uncalibrated_error is not None
-    assert report.expected_calibration_error < 0.05 < report.uncalibrated_error
+    assert report.expected_calibration_error < min(0.1, report.uncalibrated_error)
     promise = report.promises["0.5"]
     assert promise.expected is not None
     assert promise.came_back == pytest.approx(promise.expected, abs=0.08)
