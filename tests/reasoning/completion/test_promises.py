@@ -314,7 +314,8 @@ def test_promises_are_checked_on_test_or_by_halves() -> None:
         checked = check_promises(tally)
         has_test = bool(len(reasoner.dataset.test))
         assert checked.proposed.shape[1] == N_CONTEXTS * (1 if has_test else 2)
-        assert checked.true.sum() == (tally.test if has_test else tally.counts).back.sum()
+        back = (tally.test if has_test else tally.counts).back
+        assert checked.true.sum() == (back * tally.is_made).sum()
         n, promised, true = checked.above(0.0, slice(None))
         assert n == checked.proposed.sum()
         assert promised == pytest.approx((checked.proposed * checked.promised).sum() / n)
