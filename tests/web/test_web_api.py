@@ -67,6 +67,21 @@ def test_an_answer_of_no_rule_has_no_rule(beyond_rules: Reasoner, tmp_path: Path
     assert all(one["rule"] is not None for one in facts)
 
 
+def test_answers_come_with_the_stated_fact_that_contradicts_them(client: TestClient) -> None:
+    """Nobody in this world speaks two languages."""
+    stated = [SCRIPT, "speaks", "Dutch"]
+    told = asked(client, "/api/ask", subject=SCRIPT, relation="speaks", known=True, top=5)["answers"]
+    conflicts = {one["entity"]: one["conflict"] for one in told}
+    assert conflicts.pop("Dutch", None) is None
+    assert conflicts
+    assert all(conflict == stated for conflict in conflicts.values())
+    pages = [client.get("/ask", params={"subject": SCRIPT, "relation": "speaks"}).text]
+    pages.append(client.get("/why", params={"subject": SCRIPT, "relation": "speaks", "object": "French"}).text)
+    assert all('<span class="badge">conflict</span>' in text for text in pages)
+    text = client.get("/why", params={"subject": SCRIPT, "relation": "speaks", "object": "Dutch"}).text
+    assert '<span class="badge">conflict</span>' not in text
+
+
 def test_answers_are_paged(client: TestClient) -> None:
     whole = asked(client, "/api/ask", relation="speaks", object="French", known=True, top=6)["answers"]
     part = asked(client, "/api/ask", relation="speaks", object="French", known=True, offset=2, top=2)["answers"]

@@ -324,13 +324,13 @@ class Reasoner:
 
     def verdict(self, triple: Fact) -> Verdict:
         """Return how likely a fact is, if that is known, and the stated fact that contradicts it, if there is one."""
-        vocabulary = self.vocabulary
-        ids = [
-            vocabulary.entity_id(triple[0]),
-            vocabulary.relation_id(triple[1]),
-            vocabulary.entity_id(triple[2]),
-        ]
-        return self.judge.verdicts(self.calibration, np.array([ids], np.int32))[0]
+        return self.verdicts([triple])[0]
+
+    def verdicts(self, triples: Sequence[Fact]) -> list[Verdict]:
+        """Return the same for many facts."""
+        words = self.vocabulary
+        ids = [(words.entity_id(s), words.relation_id(r), words.entity_id(o)) for s, r, o in triples]
+        return self.judge.verdicts(self.calibration, np.array(ids, np.int32).reshape(-1, 3))
 
     def apply_verdicts(self, accepted: Sequence[Fact], rejected: Sequence[Fact]) -> None:
         """Take what people found true as stated, propose nothing they judged, and correct probabilities accordingly.

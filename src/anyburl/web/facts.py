@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from anyburl.data.dataset import SPLITS
 from anyburl.graph.lookup import known_answers, split_names
 from anyburl.ranking.options import parse_aggregation
-from anyburl.reasoning.completion.promises import Verdict
 from anyburl.reasoning.explanation.explain import Explanation
 from anyburl.reasoning.explanation.nearmiss import near_misses
 from anyburl.reasoning.explanation.record import Fact, NearMiss, Reason
@@ -126,9 +125,6 @@ class Paging:
         return max(1, -(-self.n_rows // self.size))
 
 
-STATED = Verdict(None, None)
-
-
 @dataclass(frozen=True)
 class Candidate:
     """One answer."""
@@ -160,29 +156,37 @@ def answer_question(reasoner: Reasoner, query: Query, *, first: int = 0, top: in
     (columns,) = answer_columns(
         reasoner.ranker, reasoner.dataset, QueryIds.one(entity, relation), top=first + top, include_known=include_known
     )
-    shown = tuple(candidates(reasoner, columns)[first:])
-    return Ranking(query, shown, int(columns.n_candidates[0]), int(columns.n_known[0]))
+    shown = judged(reasoner, candidates(reasoner, columns)[first:])
+    return Ranking(query, tuple(shown), int(columns.n_candidates[0]), int(columns.n_known[0]))
 
 
 def candidates(reasoner: Reasoner, columns: AnswerColumns) -> list[Candidate]:
-    """Return rows of answers as objects."""
+    """Return rows of answers as objects, not `judged` yet."""
     vocabulary = reasoner.vocabulary
-    new = columns.known == 0
-    verdicts = iter(reasoner.judge.verdicts(reasoner.calibration, columns.triples[new]))
-    of_rows = [next(verdicts) if is_new else STATED for is_new in new.tolist()]
     return [
         Candidate(
             rank=int(columns.ranks[row]),
             entity=vocabulary.entity_label(int(columns.entities[row])),
             triple=vocabulary.triple_labels(*triple),
             score=float(columns.scores[row]),
-            **of_rows[row]._asdict(),
+            probability=None,
+            conflict=None,
             known=split_names(int(columns.known[row])),
             rule=int(columns.rules[row]) if columns.rules[row] >= 0 else None,
             n_rules=int(columns.n_rules[row]),
         )
         for row, triple in enumerate(columns.triples.tolist())
     ]
+
+
+def judged(reasoner: Reasoner, answers: Sequence[Candidate]) -> list[Candidate]:
+    """Return answers with probabilities and the stated facts that contradict them; what is stated has neither."""
+    new = [row for row, answer in enumerate(answers) if not answer.known]
+    verdicts = reasoner.verdicts([answers[row].triple for row in new])
+    with_verdicts = list(answers)
+    for row, verdict in zip(new, verdicts, strict=True):
+        with_verdicts[row] = replace(answers[row], **verdict._asdict())
+    return with_verdicts
 
 
 def predicted_facts(reasoner: Reasoner, entity: str, *, top: int, per_question: int = 5) -> list[Candidate]:
@@ -199,7 +203,8 @@ def predicted_facts(reasoner: Reasoner, entity: str, *, top: int, per_question: 
         if not candidate.known and candidate.rule is not None
     ]
     distinct = {candidate.triple: candidate for candidate in sorted(predicted, key=lambda one: one.score)}
-    return sorted(distinct.values(), key=lambda one: (-one.score, -one.n_rules, one.triple))[:top]
+    best = sorted(distinct.values(), key=lambda one: (-one.score, -one.n_rules, one.triple))
+    return judged(reasoner, best[:top])
 
 
 def answer_questions(
@@ -209,7 +214,8 @@ def answer_questions(
     questions = encode_queries(queries, reasoner.vocabulary, reasoner.names)
     answers: list[list[Candidate]] = [[] for _ in queries]
     for columns in answer_columns(reasoner.ranker, reasoner.dataset, questions, top=top, include_known=include_known):
-        for number, candidate in zip(columns.questions.tolist(), candidates(reasoner, columns), strict=True):
+        shown = judged(reasoner, candidates(reasoner, columns))
+        for number, candidate in zip(columns.questions.tolist(), shown, strict=True):
             answers[number].append(candidate)
     return answers
 
