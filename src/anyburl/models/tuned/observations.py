@@ -165,13 +165,10 @@ def reorder(lists: Lists, scores: NDArray[np.float64], answers: AnswerArrays) ->
     answers.best_keys[questions, positions] = to_scores(confidences)
 
 
-N_FOLDS = 3  # of questions: with two, models learned from half as much as the last one, and scored otherwise
-
-
-def question_folds(entities: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.int64]:
+def question_folds(entities: NDArray[np.int32], relations: NDArray[np.int32], n_folds: int) -> NDArray[np.int64]:
     """Put questions (entity, directed relation, ?) into folds, at random but always in the same way."""
     mixed = np.zeros(len(entities), np.uint64)
     for column in (entities, relations):
         mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
-    return (mixed % np.uint64(N_FOLDS)).astype(np.int64)
+    return (mixed % np.uint64(n_folds)).astype(np.int64)

@@ -35,7 +35,7 @@ from anyburl.models.tuned.model import (
     require_lightgbm,
     share_of_others,
 )
-from anyburl.models.tuned.observations import N_FOLDS, Floats, question_folds, reorder, rerank
+from anyburl.models.tuned.observations import Floats, question_folds, reorder, rerank
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import Ranks, take_queries, target_ranks
@@ -43,6 +43,7 @@ from anyburl.ranking.ranker import Ranker
 
 MOST_QUESTIONS = 6_500  # to train on
 MORE_QUESTIONS = 15_000  # with another model to weigh, or where there is no valid split
+N_FOLDS = 3  # of questions: with two, models learned from half as much as the last one, and scored otherwise
 FEW_QUESTIONS = 500  # that the fixed aggregations are compared on, first
 FEWEST_ANSWERS = 200  # listed; with less, a model would learn chance
 LISTERS = ("noisy-or-top:3", "noisy-or-top:5", "noisy-or-top:7", "noisy-or-top:10")  # whose lists a model reorders
@@ -143,7 +144,7 @@ def _train(
     nothing = Tuning(None, lister, validation, sum(len(some.queries.entities) for some in held_out), 0.0)
     if is_answer.sum() < FEWEST_ANSWERS:
         return nothing
-    folds = np.concatenate([question_folds(part.queries.entities, part.queries.relations) for part in parts])
+    folds = np.concatenate([question_folds(part.queries.entities, part.queries.relations, N_FOLDS) for part in parts])
     scores = np.zeros(len(rows))
     small = len(held_out[0].queries.entities) < ENOUGH_QUESTIONS
     trained_on = [folds >= 0, *(folds != fold for fold in range(N_FOLDS))]
@@ -222,7 +223,7 @@ def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
         rules,
         data,
         options,
-        [FORMAT, ROUNDS, PARAMETERS, FEW_ROUNDS, SMALL, N_FOLDS, MOST_QUESTIONS, MORE_QUESTIONS, WEAK, MUCH, FEW_LOST],
+        [FORMAT, ROUNDS, PARAMETERS, FEW_ROUNDS, SMALL, MOST_QUESTIONS, MORE_QUESTIONS, WEAK, MUCH, FEW_LOST],
     )
 
 

@@ -242,7 +242,7 @@ class Search:
         if not self.by_fold:
             return model.scores(rows)
         scores = np.empty(len(rows))
-        folds = question_folds(queries.entities, queries.relations)[best.questions]
+        folds = question_folds(queries.entities, queries.relations, len(self.by_fold))[best.questions]
         for fold, unseeing in enumerate(self.by_fold):
             scores[folds == fold] = unseeing.scores(rows[folds == fold])
         return scores
