@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from anyburl.cli.app import app
 from docs.pages import Block
 
-SHELL_SIGNS = {"|", ">", "<", "&&", ";", "2>"}
+SHELL_SIGNS = {"||", "|", ">", "<", "&&", ";", "2>"}
 
 
 class Reader:
