@@ -20,8 +20,7 @@ from anyburl.models.embedding.model import FILE, load_embedding, write_arrays
 from anyburl.models.tuned.kernel import ForestArrays
 from anyburl.models.tuned.listing import COLUMNS, ScoredAnswers
 from anyburl.models.tuned.model import TunedModel
-from anyburl.models.tuned.observations import N_FOLDS
-from anyburl.models.tuned.train import Tuning, load_tuning, save_tuning, tuning_key
+from anyburl.models.tuned.train import N_FOLDS, Tuning, load_tuning, save_tuning, tuning_key
 from anyburl.tools.publishing.publish import read_facts
 from fuzz.target import Target, damaged, parquet, written
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from anyburl.models.calibration import Calibration
     from anyburl.ranking.options import RankOptions
     from anyburl.reasoning.completion.options import CompleteOptions
+    from anyburl.reasoning.completion.promises import CalibrationReport
     from anyburl.reasoning.explanation.explain import Explanation
     from anyburl.reasoning.explanation.record import Reason
     from anyburl.reasoning.metrics import Metrics

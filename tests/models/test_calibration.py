@@ -20,6 +20,7 @@ from anyburl.models.calibration import (
     WIDTH,
     Calibration,
     ProposalCounts,
+    by_narrow_bin,
     calibration_key,
     choose_bins,
     corrected,
@@ -35,7 +36,6 @@ from anyburl.models.calibration import (
     per_hidden,
     probability_table,
     save_calibration,
-    spread,
 )
 from reference import calibration as reference
 
@@ -204,7 +204,7 @@ def test_shares_come_back_that_facts_were_drawn_with() -> None:
     rng = np.random.default_rng(1)
     found = counted(rng, 80_000)
     starts = choose_bins(found)
-    shares = spread(fit_shares(found, starts), starts)
+    shares = by_narrow_bin(fit_shares(found, starts), starts)
     relations, contexts, scores = rng.integers(3, size=5000), rng.integers(2, size=5000), rng.random(5000)
     fitted = shares[relations, contexts, narrow_bins(scores)]
     assert np.abs(fitted - truth(relations, contexts, scores)).mean() < 0.02

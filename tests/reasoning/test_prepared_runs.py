@@ -130,7 +130,7 @@ def truncate(run: Path) -> None:
 
 
 def flip_bytes(run: Path) -> None:
-    file = run / "prepared" / "index" / "pairs" / "codes.npy"
+    file = run / "prepared" / "index" / "short" / "codes.npy"
     content = bytearray(file.read_bytes())
     content[-1] ^= 255
     file.write_bytes(content)
@@ -203,7 +203,7 @@ DAMAGES: dict[Callable[[Path], None], str] = {
     change_data: "the data has changed since",
     remove_a_split: "the data has changed since",
     truncate: "are damaged (rules/head.npy has",
-    flip_bytes: "are damaged (index/pairs/codes.npy has changed)",
+    flip_bytes: "are damaged (index/short/codes.npy has changed)",
     use_arrays_of_other_rules: "are damaged (rules/head.npy has changed)",
     use_other_data: "the data has changed since",
     delete_a_file: "cannot be read (",

@@ -210,7 +210,7 @@ class Calibration:
 
     def narrow_table(self) -> Floats:
         """Return the probability by relation, context and narrow bin."""
-        return spread(self._table(), self.starts)
+        return by_narrow_bin(self._table(), self.starts)
 
     def with_missing(self, missing: float | Mapping[int, float]) -> Calibration:
         """Return the calibration under another assumption: the share of facts that is missing, of all relations or by
@@ -270,7 +270,7 @@ def least_scores(table: Floats, starts: NDArray[np.int64], probability: float) -
     return np.where(enough.any(axis=1), scores[enough.argmax(axis=1)], np.inf)
 
 
-def spread(table: Floats, starts: NDArray[np.int64]) -> Floats:
+def by_narrow_bin(table: Floats, starts: NDArray[np.int64]) -> Floats:
     """Return a table by bins as one by narrow bins."""
     return np.repeat(table, np.diff(starts, append=N_NARROW), axis=2)
 

@@ -172,7 +172,7 @@ def test_a_redirection_is_told_and_not_followed(endpoint: SparqlServer) -> None:
 
 
 def test_a_server_that_is_down_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anyburl.data.remote.fetching.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("anyburl.data.remote.http.FIRST_PAUSE", 0.0)
     with pytest.raises(DataError, match="does not respond: Connection refused"):
         load_dataset("sparql:http://127.0.0.1:9/sparql")
 

@@ -25,6 +25,7 @@ from anyburl.models.calibration import (
     WIDTH,
     Calibration,
     ProposalCounts,
+    by_narrow_bin,
     choose_bins,
     corrected,
     fit_correction,
@@ -32,7 +33,6 @@ from anyburl.models.calibration import (
     least_scores,
     per_hidden,
     probability_table,
-    spread,
 )
 from anyburl.ranking.backend import Progress
 from anyburl.ranking.ranker import Ranker, make_ranker
@@ -248,7 +248,7 @@ class Tally:
         expected = []
         for other in self.halves[::-1]:
             starts = choose_bins(other)
-            expected.append(spread(fit_shares(other, starts), starts))
+            expected.append(by_narrow_bin(fit_shares(other, starts), starts))
         own = (np.concatenate([getattr(half, name) for half in self.halves]) for name in ("proposed", "back"))
         return fit_correction(ProposalCounts(*own), np.concatenate(expected))
 
@@ -496,7 +496,7 @@ def most_missing(tally: Tally) -> float:
     back = proposed = 0.0
     for own, other in (tally.halves, tally.halves[::-1]):
         starts = choose_bins(other)
-        shares = spread(fit_shares(other, starts), starts).ravel()
+        shares = by_narrow_bin(fit_shares(other, starts), starts).ravel()
         order = np.argsort(-shares, kind="stable")
         n_back = np.cumsum(own.back.ravel()[order])
         enough = int(np.searchsorted(n_back, max(FEWEST_BACK, SUREST * n_back[-1]))) + 1
@@ -534,13 +534,15 @@ def check_promises(tally: Tally) -> Checked:
     if tally.n_test.any():
         (starts, shares), ratio = fitted_shares(tally), per_hidden(tally.n_test, tally.n_hidden)
         table = probability_table(shares, ratio, nothing)
-        return Checked(tally.test.proposed * tally.is_made, spread(table, starts), tally.test.back * tally.is_made)
+        return Checked(
+            tally.test.proposed * tally.is_made, by_narrow_bin(table, starts), tally.test.back * tally.is_made
+        )
     parts, line = [], tally.correction()
     for own, other in (tally.halves, tally.halves[::-1]):
         starts = choose_bins(other)
         table = probability_table(corrected(fit_shares(other, starts), line), nothing + 1, nothing)
         not_back = (own.proposed - own.back) * tally.is_made
-        parts.append(Checked(not_back, spread(table, starts), own.back * tally.is_made))
+        parts.append(Checked(not_back, by_narrow_bin(table, starts), own.back * tally.is_made))
     proposed = np.concatenate([part.proposed for part in parts], axis=1)
     promised, true = (np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("promised", "true"))
     return Checked(proposed, promised, true)
