@@ -236,10 +236,13 @@ class Calibration:
             shift += np.clip((toward - shift / SPREAD**2) / (curvature + SPREAD**-2), -1, 1)
         return replace(self, shift=shift)
 
+    def missing_per_hidden(self) -> Floats:
+        """Return how many facts of each relation are missing for a hidden one."""
+        return per_hidden(self.stated, self.hidden) * self.missing / (1 - self.missing)
+
     def _table(self) -> Floats:
         """Return the probability by relation, context and bin."""
-        missing = per_hidden(self.stated, self.hidden) * self.missing / (1 - self.missing)
-        table = probability_table(self.shares, missing, per_hidden(self.elsewhere, self.hidden))
+        table = probability_table(self.shares, self.missing_per_hidden(), per_hidden(self.elsewhere, self.hidden))
         if not self.shift.any():
             return table
         likely = np.clip(table, LEAST, CERTAIN)

@@ -524,11 +524,11 @@ class Checked:
         return float(n), float(likely / max(n, 1)), float(self.true[rows][chosen].sum() / max(n, 1))
 
 
-def check_promises(tally: Tally) -> Checked:
+def check_promises(tally: Tally, missing: Floats | None = None) -> Checked:
     """Compare promises with the test split or, if there is none, with what came back.
 
     In the latter case, each half of the subjects has promises that were fitted to the other half, and for each fact
-    that came back, there is one missing: that is what was promised.
+    that came back, so many of its relation are `missing` (by default, one): that is what was promised.
     """
     nothing = np.zeros_like(tally.n_hidden)
     if tally.n_test.any():
@@ -537,12 +537,12 @@ def check_promises(tally: Tally) -> Checked:
         return Checked(
             tally.test.proposed * tally.is_made, by_narrow_bin(table, starts), tally.test.back * tally.is_made
         )
-    parts, line = [], tally.correction()
+    parts, line, ratio = [], tally.correction(), nothing + 1 if missing is None else missing
     for own, other in (tally.halves, tally.halves[::-1]):
         starts = choose_bins(other)
-        table = probability_table(corrected(fit_shares(other, starts), line), nothing + 1, nothing)
+        table = probability_table(corrected(fit_shares(other, starts), line), ratio, nothing)
         not_back = (own.proposed - own.back) * tally.is_made
-        parts.append(Checked(not_back, by_narrow_bin(table, starts), own.back * tally.is_made))
+        parts.append(Checked(not_back, by_narrow_bin(table, starts), own.back * tally.is_made * ratio[:, None, None]))
     proposed = np.concatenate([part.proposed for part in parts], axis=1)
     promised, true = (np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("promised", "true"))
     return Checked(proposed, promised, true)
@@ -550,7 +550,8 @@ def check_promises(tally: Tally) -> Checked:
 
 def _summarised(calibration: Calibration, tally: Tally, vocabulary: Vocabulary) -> dict[str, Any]:
     """Return what is promised for the facts to come, and what became of the promises that were checked."""
-    likely, checked, new = calibration.narrow_table(), check_promises(tally), tally.new.proposed * tally.is_made
+    likely, new = calibration.narrow_table(), tally.new.proposed * tally.is_made
+    checked = check_promises(tally, calibration.missing_per_hidden())
     scores = np.broadcast_to(1 - np.exp(-WIDTH * (np.arange(likely.shape[2]) + 0.5)), checked.promised.shape)
     before, after = (_bins(replace(checked, promised=values)) for values in (scores, checked.promised))
 
