@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -200,17 +201,17 @@ class Calibration:
     def probabilities(self, relations: Ids, contexts: Ids, scores: Floats) -> Floats:
         """Return the probability of facts that no split states."""
         bins = np.searchsorted(self.starts, narrow_bins(scores), side="right") - 1
-        return self._table()[relations, contexts, bins]
+        return self._table[relations, contexts, bins]
 
     def least_scores(self, probability: float) -> Floats:
         """Return, for each relation, a score below which no fact is that likely; inf if none is."""
         if not 0 <= probability <= 1:
             raise InvalidOptionError("probability", "from 0 to 1", probability)
-        return least_scores(self._table(), self.starts, probability)
+        return least_scores(self._table, self.starts, probability)
 
     def narrow_table(self) -> Floats:
         """Return the probability by relation, context and narrow bin."""
-        return by_narrow_bin(self._table(), self.starts)
+        return by_narrow_bin(self._table, self.starts)
 
     def with_missing(self, missing: float | Mapping[int, float]) -> Calibration:
         """Return the calibration under another assumption: the share of facts that is missing, of all relations or by
@@ -240,6 +241,7 @@ class Calibration:
         """Return how many facts of each relation are missing for a hidden one."""
         return per_hidden(self.stated, self.hidden) * self.missing / (1 - self.missing)
 
+    @cached_property
     def _table(self) -> Floats:
         """Return the probability by relation, context and bin."""
         table = probability_table(self.shares, self.missing_per_hidden(), per_hidden(self.elsewhere, self.hidden))

@@ -295,6 +295,11 @@ class Reasoner:
     @cached_property
     def judge(self) -> Judge:
         """What tells which facts contradict stated ones, and how likely the others are."""
+        return self._data_judge
+
+    @cached_property
+    def _data_judge(self) -> Judge:
+        """The same without the verdicts of people."""
         return Judge.of(self.ranker, self.dataset, known_properties(self.dataset))
 
     def check(self, facts: Any, *, min_probability: float = 0.5, progress: Progress | None = None) -> pl.DataFrame:
@@ -337,9 +342,9 @@ class Reasoner:
 
         Facts with labels that are not in the data are left out. What was applied before is replaced.
         """
-        triples = [self._ids_of(facts) for facts in (accepted, rejected)]
-        judge = Judge.of(self.ranker, self.dataset, self.judge.conflicts.properties)
-        self.__dict__["judge"] = judge.with_verdicts(*triples)
+        triples = [self.ids_of(facts) for facts in (accepted, rejected)]
+        judge = self._data_judge
+        self.judge = judge.with_verdicts(*triples) if any(map(len, triples)) else judge
         if self.calibration is None:
             return
         both = np.concatenate(triples)
@@ -349,7 +354,7 @@ class Reasoner:
         known = ~np.isnan(likely)
         self.calibration = calibration.with_verdicts(both[known, 1], likely[known], is_true[known])
 
-    def _ids_of(self, facts: Sequence[Fact]) -> NDArray[np.int32]:
+    def ids_of(self, facts: Sequence[Fact]) -> NDArray[np.int32]:
         """Return the ids of facts, without those that have labels of other data."""
         labels = pl.DataFrame(list(facts), schema=dict.fromkeys(CHECKED, pl.String), orient="row")
         triples = np.column_stack(self.vocabulary.encode_triples(labels)).astype(np.int32)

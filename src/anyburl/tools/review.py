@@ -36,8 +36,8 @@ from anyburl.base.writing import append_line, replacing
 from anyburl.data.files import write_triples
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.terms import rdf_term
-from anyburl.data.vocabulary import Vocabulary
 from anyburl.reasoning.completion.facts import LEVELS, FactColumns
+from anyburl.reasoning.completion.promises import likely
 from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.reasoning.reasoner import Reasoner
 
@@ -180,7 +180,7 @@ class ReviewLog:
     def by_rule(self, reasoner: Reasoner) -> dict[int, tuple[int, int]]:
         """Return, by the row of a rule, how many of its predictions were accepted, and how many were judged."""
         standing = self.standing()
-        triples = _encoded(reasoner.vocabulary, list(standing))
+        triples = reasoner.ids_of(list(standing))
         words = reasoner.vocabulary
         facts, _ = reasoner.judge.look_up(triples)
         counts: dict[int, tuple[int, int]] = {}
@@ -296,7 +296,7 @@ def review_queue(
     levels = LEVELS if relation is None else FEW_LEVELS
     for level in [*(level for level in levels if level > lowest), lowest]:
         best, is_complete = search.above(level, wanted)
-        if not is_complete or (len(best) == top and surest(best, likely(reasoner, best)).min() >= level):
+        if not is_complete or (len(best) == top and surest(best, likely(reasoner.calibration, best)).min() >= level):
             break
     return ReviewQueue(_facts(reasoner, best), is_complete)
 
@@ -321,7 +321,7 @@ class _Search:
             for facts in proposals:
                 facts = replace(facts, contexts=reasoner.judge.contexts_of(facts))
                 joined = FactColumns.concat([best, facts.take(reasoner.judge.may_be_proposed(facts))])
-                best = joined.take(review_order(joined, likely(reasoner, joined))[: self._top])
+                best = joined.take(review_order(joined, likely(reasoner.calibration, joined))[: self._top])
         except _TimeIsUp:
             return best, False
         return best, True
@@ -329,20 +329,6 @@ class _Search:
     def _watch(self, _: int) -> None:
         if time.monotonic() > self._end:
             raise _TimeIsUp
-
-
-def _encoded(vocabulary: Vocabulary, facts: Sequence[Fact]) -> NDArray[np.int32]:
-    """Return the ids of facts; those with labels of other data are left out."""
-    labels = pl.DataFrame(list(facts), schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
-    triples = np.column_stack(vocabulary.encode_triples(labels))
-    return triples[(triples >= 0).all(axis=1)]
-
-
-def likely(reasoner: Reasoner, facts: FactColumns) -> NDArray[np.float64]:
-    """Return the probability of facts; nan where scores are not calibrated."""
-    if reasoner.calibration is None:
-        return np.full(len(facts), np.nan)
-    return reasoner.calibration.probabilities(facts.triples[:, 1], facts.contexts, facts.scores)
 
 
 def surest(facts: FactColumns, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -368,7 +354,7 @@ def review_order(facts: FactColumns, probabilities: NDArray[np.float64]) -> NDAr
 
 def _facts(reasoner: Reasoner, best: FactColumns) -> tuple[QueuedFact, ...]:
     """Return facts as objects, in their order."""
-    sure, labels = likely(reasoner, best), reasoner.vocabulary
+    sure, labels = likely(reasoner.calibration, best), reasoner.vocabulary
     return tuple(
         QueuedFact(
             labels.triple_labels(*best.triples[row].tolist()),

@@ -77,7 +77,7 @@ def _checked(
         score=pl.Series(scores),
         rule=_rule_texts(texts, rules),
         facts=_reasons(judge, triples, rules),
-        conflict=_conflicts(judge, triples, np.where(held > 0, NOTHING, conflicts)),
+        conflict=pl.Series(judge.stated_facts(triples, np.where(held > 0, NOTHING, conflicts)), dtype=TRIPLE),
         instead=vocabulary.decode_entities(others),
         note=pl.Series(_notes(unseen, scores, conflicts, held), dtype=pl.String),
     )
@@ -121,15 +121,6 @@ def _reasons(judge: Judge, triples: NDArray[np.int32], rules: NDArray[np.int64])
         for row, reasons in zip(chosen.tolist(), reasons_of(judge.ranker, facts).to_list(), strict=True):
             column[row] = reasons
     return pl.Series(column, dtype=TRIPLES)
-
-
-def _conflicts(judge: Judge, triples: NDArray[np.int32], conflicts: NDArray[np.int64]) -> pl.Series:
-    labels = judge.dataset.vocabulary
-    column = [
-        None if row == NOTHING else list(labels.triple_labels(*judge.conflicts.fact(row, triple)))
-        for row, triple in zip(conflicts.tolist(), triples.tolist(), strict=True)
-    ]
-    return pl.Series(column, dtype=TRIPLE)
 
 
 def _notes(

@@ -16,7 +16,6 @@ from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.models.calibration import Calibration
 from anyburl.ranking.backend import Progress
-from anyburl.reasoning.completion.conflicts import NOTHING
 from anyburl.reasoning.completion.facts import (
     FactColumns,
     Find,
@@ -26,7 +25,7 @@ from anyburl.reasoning.completion.facts import (
     groups_of,
 )
 from anyburl.reasoning.completion.options import AUTO, CompleteOptions
-from anyburl.reasoning.completion.promises import LEAST_PROBABILITY, Judge
+from anyburl.reasoning.completion.promises import LEAST_PROBABILITY, Judge, likely
 from anyburl.reasoning.completion.reasons import TRIPLES, reasons_of
 from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.rules.labels import RuleTexts
@@ -173,14 +172,10 @@ def _finding(
             facts = replace(facts, contexts=judge.contexts_of(facts))
             kept = np.ones(len(facts), np.bool_) if options.conflicts else judge.may_be_proposed(facts)
             if calibration is not None and options.min_probability is not None:
-                kept &= _likely(calibration, facts) >= options.min_probability
+                kept &= likely(calibration, facts) >= options.min_probability
             yield facts.take(kept)
 
     return find
-
-
-def _likely(calibration: Calibration, facts: FactColumns) -> Scores:
-    return calibration.probabilities(facts.triples[:, 1], facts.contexts, facts.scores)
 
 
 def missing_by_id(
@@ -241,15 +236,9 @@ class _Frames:
 
     def _probabilities(self, facts: FactColumns) -> pl.Series:
         """Return probabilities; null where scores are not calibrated."""
-        if self._calibration is None:
-            return pl.Series([None] * len(facts), dtype=pl.Float64)
-        return pl.Series(_likely(self._calibration, facts))
+        return pl.Series(likely(self._calibration, facts)).fill_nan(None)
 
     def _conflicts(self, facts: FactColumns) -> pl.Series:
         """Return the stated fact that contradicts each fact, as a list of labels; null where none does."""
-        rows, labels = self._judge.conflicts.find(facts.triples), self._judge.dataset.vocabulary
-        stated = [
-            None if row == NOTHING else list(labels.triple_labels(*self._judge.conflicts.fact(row, triple)))
-            for row, triple in zip(rows.tolist(), facts.triples.tolist(), strict=True)
-        ]
+        stated = self._judge.stated_facts(facts.triples, self._judge.conflicts.find(facts.triples))
         return pl.Series(stated, dtype=pl.List(pl.String))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +77,13 @@ class Verdict(NamedTuple):
     conflict: tuple[str, str, str] | None
 
 
+def likely(calibration: Calibration | None, facts: FactColumns) -> Floats:
+    """Return the probability of facts, with their contexts; nan where scores are not calibrated."""
+    if calibration is None:
+        return np.full(len(facts), np.nan)
+    return calibration.probabilities(facts.triples[:, 1], facts.contexts, facts.scores)
+
+
 @dataclass(frozen=True)
 class Judge:
     """Tells which facts contradict stated ones, and how likely the others are."""
@@ -138,14 +146,18 @@ class Judge:
 
     def verdicts(self, calibration: Calibration | None, triples: Triples) -> list[Verdict]:
         """Return what can be said of each fact."""
-        labels = self.dataset.vocabulary
         likely, rows = self.probabilities(calibration, triples)
         return [
-            Verdict(
-                None if np.isnan(probability) else float(probability),
-                None if row == NOTHING else labels.triple_labels(*self.conflicts.fact(row, triple)),
-            )
-            for probability, row, triple in zip(likely, rows.tolist(), triples.tolist(), strict=True)
+            Verdict(None if np.isnan(probability) else float(probability), conflict)
+            for probability, conflict in zip(likely, self.stated_facts(triples, rows), strict=True)
+        ]
+
+    def stated_facts(self, triples: Triples, rows: Ints) -> list[tuple[str, str, str] | None]:
+        """Return the labels of the stated facts at rows that `Conflicts.find` gave for triples; None where none is."""
+        labels = self.dataset.vocabulary
+        return [
+            None if row == NOTHING else labels.triple_labels(*self.conflicts.fact(row, triple))
+            for row, triple in zip(rows.tolist(), triples.tolist(), strict=True)
         ]
 
     def look_up(self, triples: Triples) -> tuple[FactColumns, Ints]:
@@ -227,7 +239,8 @@ class Tally:
         self._sizes = vocabulary.n_entities, vocabulary.n_relations
         stated = np.concatenate([hiding.dataset.train.triples, hidden])
         self._conflicts = Conflicts.of(stated, properties, vocabulary.n_entities)
-        self._all_conflicts = Conflicts.of(np.concatenate([stated, test]), properties, vocabulary.n_entities)
+        if len(test):
+            self._all_conflicts = Conflicts.of(np.concatenate([stated, test]), properties, vocabulary.n_entities)
         self._hidden, self._test = (np.sort(fact_keys(part, *self._sizes)) for part in (hidden, test))
         self.halves = [ProposalCounts.empty(vocabulary.n_relations) for _ in range(2)]
         self.test, self.new = (ProposalCounts.empty(vocabulary.n_relations) for _ in range(2))
@@ -243,12 +256,15 @@ class Tally:
         """The counts of all subjects."""
         return self.halves[0] + self.halves[1]
 
+    @cached_property
+    def fitted_to_other(self) -> list[tuple[Ints, Floats]]:
+        """For each half, the bins and shares that are fitted to the other; to be asked for when all is counted."""
+        return [(starts := choose_bins(other), fit_shares(other, starts)) for other in self.halves[::-1]]
+
+    @cached_property
     def correction(self) -> tuple[float, float]:
-        """Return how far shares that were fitted to one half of the subjects are off in the other."""
-        expected = []
-        for other in self.halves[::-1]:
-            starts = choose_bins(other)
-            expected.append(by_narrow_bin(fit_shares(other, starts), starts))
+        """How far shares that were fitted to one half of the subjects are off in the other."""
+        expected = [by_narrow_bin(shares, starts) for starts, shares in self.fitted_to_other]
         own = (np.concatenate([getattr(half, name) for half in self.halves]) for name in ("proposed", "back"))
         return fit_correction(ProposalCounts(*own), np.concatenate(expected))
 
@@ -310,7 +326,7 @@ def fitted_shares(tally: Tally) -> tuple[Ints, Floats]:
 
     What is fitted to all facts errs half as much (in variance) as what is fitted to half of them.
     """
-    counts, (a, b) = tally.counts, tally.correction()
+    counts, (a, b) = tally.counts, tally.correction
     starts = choose_bins(counts)
     return starts, corrected(fit_shares(counts, starts), (a / 2, (1 + b) / 2))
 
@@ -494,9 +510,8 @@ def most_missing(tally: Tally) -> float:
     missing. Which are the surest is said by one half of the subjects, and their share is taken from the other.
     """
     back = proposed = 0.0
-    for own, other in (tally.halves, tally.halves[::-1]):
-        starts = choose_bins(other)
-        shares = by_narrow_bin(fit_shares(other, starts), starts).ravel()
+    for own, (starts, fitted) in zip(tally.halves, tally.fitted_to_other, strict=True):
+        shares = by_narrow_bin(fitted, starts).ravel()
         order = np.argsort(-shares, kind="stable")
         n_back = np.cumsum(own.back.ravel()[order])
         enough = int(np.searchsorted(n_back, max(FEWEST_BACK, SUREST * n_back[-1]))) + 1
@@ -537,10 +552,9 @@ def check_promises(tally: Tally, missing: Floats | None = None) -> Checked:
         return Checked(
             tally.test.proposed * tally.is_made, by_narrow_bin(table, starts), tally.test.back * tally.is_made
         )
-    parts, line, ratio = [], tally.correction(), nothing + 1 if missing is None else missing
-    for own, other in (tally.halves, tally.halves[::-1]):
-        starts = choose_bins(other)
-        table = probability_table(corrected(fit_shares(other, starts), line), ratio, nothing)
+    parts, line, ratio = [], tally.correction, nothing + 1 if missing is None else missing
+    for own, (starts, shares) in zip(tally.halves, tally.fitted_to_other, strict=True):
+        table = probability_table(corrected(shares, line), ratio, nothing)
         not_back = (own.proposed - own.back) * tally.is_made
         parts.append(Checked(not_back, by_narrow_bin(table, starts), own.back * tally.is_made * ratio[:, None, None]))
     proposed = np.concatenate([part.proposed for part in parts], axis=1)
