@@ -9,21 +9,22 @@ how many rivals are better and how many tie.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl import __version__
-from anyburl.base.checking import callback
+from anyburl.base.checking import callback, whole
 from anyburl.base.errors import DataError, InvalidOptionError
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.models.tuned.train import Tuning
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 from anyburl.ranking.backend import Progress
-from anyburl.ranking.options import PROTOCOLS
+from anyburl.ranking.options import DIRECTIONS, PROTOCOLS
 from anyburl.ranking.queries import Ranks, make_queries, target_ranks
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.metrics import (
@@ -117,20 +118,21 @@ def evaluate_split(
     *,
     protocol: str = "all",
     seed: int = 0,
+    relations: Sequence[int] | None = None,
+    sample: int | None = None,
 ) -> Metrics:
     """Rank both queries of every triple of `split` and return the filtered metrics.
 
     `seconds` holds how long it took to make the ranker; `progress` is called with the number of questions answered.
-    `protocol` says against whom answers are ranked, see `protocol.py`.
+    `protocol` says what answers are ranked against, see `PROTOCOLS`. With `relations`, only their triples are ranked;
+    with `sample`, so many triples, drawn at random.
     """
     check_protocol(protocol)
     callback("progress", progress)
     ranker.check_data(dataset)
-    table = dataset.split(split)
-    if not len(table):
-        raise DataError(f"{dataset.name} has no triples in its {split} split")
+    triples, restricted = choose_triples(dataset, split, relations, sample, seed)
     known = [dataset.split(name).triples for name in SPLITS]
-    queries, places = make_queries(table.triples, known, dataset.vocabulary.n_relations)
+    queries, places = make_queries(triples, known, dataset.vocabulary.n_relations)
     started = time.perf_counter()
     answers = ranker.answer(queries, progress=progress)
     n_entities = dataset.vocabulary.n_entities
@@ -142,16 +144,36 @@ def evaluate_split(
     }
     types = _best_types(ranker.rules, answers.target_rules[places])
     tuning = ranker.reranker.tuning if isinstance(ranker.reranker, TunedReranker) else None
-    told: dict[str, object] = {"ranked_against": protocol}
+    described: dict[str, object] = {"ranked_against": protocol, **restricted}
     estimated = {}
     if protocol != "all":
-        told |= {"negatives": N_NEGATIVES, "seed": seed}
+        described |= {"negatives": N_NEGATIVES, "seed": seed}
     if protocol == "sampled":
         ranks = sample_ranks(ranks, n_rivals[places], seed)
     if protocol == "estimated":
         estimated = {"estimated": estimate_sampled(ranks, n_rivals[places])}
-    found = summarise_ranks(ranks, types, ranker, dataset, split, took, tuning)
-    return replace(found, protocol={**found.protocol, **told}, metrics={**found.metrics, **estimated})
+    metrics = summarise_ranks(ranks, types, ranker, dataset, split, took, tuning, triples=triples)
+    return replace(metrics, protocol={**metrics.protocol, **described}, metrics={**metrics.metrics, **estimated})
+
+
+def choose_triples(
+    dataset: Dataset, split: str, relations: Sequence[int] | None = None, sample: int | None = None, seed: int = 0
+) -> tuple[NDArray[np.int32], dict[str, Any]]:
+    """Return the triples of a split to be ranked, and what a protocol says if these are not all of them."""
+    triples, described = dataset.split(split).triples, dict[str, Any]()
+    if not len(triples):
+        raise DataError(f"{dataset.name} has no triples in its {split} split")
+    if relations is not None:
+        labels = [dataset.vocabulary.relation_label(relation) for relation in relations]
+        triples = triples[np.isin(triples[:, 1], np.array(relations, np.int32))]
+        if not len(triples):
+            raise DataError(f"the {split} split of {dataset.name} has no triples with {' or '.join(labels)}")
+        described["relations"] = labels
+    if sample is not None and whole("sample", sample, 1) < len(triples):
+        rows = np.sort(np.random.default_rng(seed).choice(len(triples), sample, replace=False))
+        described |= {"sample": sample, "sampled_from": len(triples), "seed": seed}
+        triples = triples[rows]
+    return triples, described
 
 
 def _best_types(rules: RuleSet, best: NDArray[np.int32]) -> NDArray[np.str_]:
@@ -169,14 +191,13 @@ def summarise_ranks(
     split: str,
     seconds: dict[str, float],
     tuning: Tuning | None = None,
+    *,
+    triples: NDArray[np.int32] | None = None,
 ) -> Metrics:
-    """Put the metrics and their protocol together."""
-    options, table = ranker.options, dataset.split(split)
-    realistic = ranks.of("realistic")
-    n = len(table)
-    labels = dataset.vocabulary.relations.to_list()
-    per_relation = grouped(realistic, np.concatenate([table.triples[:, 1]] * 2))
-    by_relation = [{"relation": labels[relation], **figures} for relation, figures in per_relation.items()]
+    """Put the metrics and their protocol together; `triples` are all of the split by default."""
+    options, realistic = ranker.options, ranks.of("realistic")
+    triples = dataset.split(split).triples if triples is None else triples
+    n = len(triples)
     return Metrics(
         protocol={
             "data": dataset.name,
@@ -206,8 +227,23 @@ def summarise_ranks(
             "interval": bootstrap_interval(realistic),
         },
         by_direction={"object": summarise(realistic[:n]), "subject": summarise(realistic[n:])},
-        by_relation=sorted(by_relation, key=lambda row: -row["queries"]),
+        by_relation=_by_relation(realistic, triples[:, 1], dataset.vocabulary.relations.to_list()),
         by_rule_type=grouped(realistic, types),
         seconds={name: round(value, 3) for name, value in seconds.items()},
         ranks=ranks,
     )
+
+
+def _by_relation(ranks: NDArray[np.float64], relations: NDArray[np.int32], labels: list[str]) -> list[dict[str, Any]]:
+    """Return the figures of every relation and direction, the most frequent relations first.
+
+    Which section a package is in, and which packages a section has, are different questions.
+    """
+    n_relations = len(labels)
+    figures = grouped(ranks, np.concatenate([relations, relations.astype(np.int64) + n_relations]))
+    in_order = sorted(np.unique(relations).tolist(), key=lambda relation: -figures[relation]["queries"])
+    return [
+        {"relation": labels[relation], "direction": direction, **figures[relation + backward * n_relations]}
+        for relation in in_order
+        for backward, direction in enumerate(DIRECTIONS)
+    ]

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.base.checking import callback, choose_options, flag, share, whole
+from anyburl.base.checking import callback, choose_options, flag, share, texts, whole
 from anyburl.base.errors import DataError, OptionError, RunError
 from anyburl.base.files import at_home
 from anyburl.base.machine import check_not_forked
@@ -251,15 +251,44 @@ class Reasoner:
         """Write what `rank` returns: as Parquet with the suffix .parquet, else as AnyBURL's text, also with .gz."""
         write_rankings(path, self.ranker, self.dataset, split=split, top_k=top_k, progress=progress)
 
-    def evaluate(self, split: str = "test", *, protocol: str = "all", progress: Progress | None = None) -> Metrics:
+    def evaluate(
+        self,
+        split: str = "test",
+        *,
+        relations: Sequence[str] | None = None,
+        sample: int | None = None,
+        protocol: str = "all",
+        progress: Progress | None = None,
+    ) -> Metrics:
         """Rank both queries of every triple of `split` and return the filtered metrics.
 
-        `protocol` says what answers are ranked against: "all" entities, 49 "sampled" at random as in GraIL, or
-        "estimated", which ranks against all and computes the average sampled figures from that. `progress` is called
-        with the number of questions answered.
+        `relations` are all by default or, if the run was learned for some relations only, these. With `sample`, so many
+        triples are drawn at random. `protocol` says what answers are ranked against: "all" entities, 49 "sampled" at
+        random as in GraIL, or "estimated", which ranks against all and computes the average sampled figures from that.
+        `progress` is called with the number of questions answered.
         """
         return evaluate_split(
-            self.ranker, self.dataset, split, self.seconds, progress, protocol=protocol, seed=self._seed
+            self.ranker,
+            self.dataset,
+            split,
+            self.seconds,
+            progress,
+            protocol=protocol,
+            seed=self._seed,
+            relations=self.evaluated_relations(relations),
+            sample=sample,
+        )
+
+    def evaluated_relations(self, relations: Sequence[str] | None = None) -> list[int] | None:
+        """Return the ids of relations; by default, of those that the run was learned for, None if that is all."""
+        if relations is None:
+            learned = described_run(self._run)["options"].get("relations") if self._run is not None else None
+            return learned and np.flatnonzero(self.vocabulary.relations.is_in(learned)).tolist()
+        return sorted(
+            {
+                self.names.relation_id(label, self.vocabulary)
+                for label in texts("relations", relations, "a list of relations")
+            }
         )
 
     def calibrate(
