@@ -99,15 +99,15 @@ def _check_queries(one: Query | None, queries: Path | None, source: RulesAndData
     if (source.path / PREPARED).is_dir():
         return
     if queries is not None:
-        read_queries(queries, source.dataset.vocabulary, source.names)
+        read_queries(queries, source.dataset.vocabulary, source.names, source.dataset.train.triples)
     elif one is not None:
-        encode_query(one, source.dataset.vocabulary, source.names)
+        encode_query(one, source.dataset.vocabulary, source.names, source.dataset.train.triples)
 
 
 def _read_queries(path: Path, reasoner: Reasoner) -> QueryIds:
     from anyburl.reasoning.queries import read_queries
 
-    return read_queries(path, reasoner.vocabulary, reasoner.names)
+    return read_queries(path, reasoner.vocabulary, reasoner.names, reasoner.dataset.train.triples)
 
 
 class _Answering:

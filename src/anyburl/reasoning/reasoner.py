@@ -48,7 +48,7 @@ from anyburl.reasoning.opening import (
     with_fallback,
 )
 from anyburl.reasoning.predicting import Answer, AnswerFrames, Answers, answer_columns
-from anyburl.reasoning.queries import QueryIds, encode_queries, encode_query, make_query
+from anyburl.reasoning.queries import QueryIds, encode_entity, encode_queries, encode_query, make_query
 from anyburl.reasoning.ranking_files import ranking_frames, write_rankings
 from anyburl.rules.files.run_folder import described_run
 from anyburl.rules.ruleset import RuleSet
@@ -201,7 +201,7 @@ class Reasoner:
         `progress` is called with the number of queries answered. There is always at least one frame.
         """
         if not isinstance(queries, QueryIds):
-            queries = encode_queries(queries, self.vocabulary, self.names)
+            queries = encode_queries(queries, self.vocabulary, self.names, self.dataset.train.triples)
         parts = answer_columns(
             self.ranker, self.dataset, queries, top=top, include_known=include_known, progress=progress
         )
@@ -214,7 +214,7 @@ class Reasoner:
         self, subject: str | None, relation: str, object: str | None, top: int, include_known: bool
     ) -> Answers:
         query = make_query(subject, relation, object)
-        entity, directed = encode_query(query, self.vocabulary, self.names)
+        entity, directed = encode_query(query, self.vocabulary, self.names, self.dataset.train.triples)
         questions = QueryIds.one(entity, directed)
         (found,) = answer_columns(self.ranker, self.dataset, questions, top=top, include_known=include_known)
         answers, vocabulary = Answers(), self.vocabulary
@@ -405,10 +405,11 @@ class Reasoner:
         if not isinstance(triple, tuple | list) or len(triple) != 3:
             raise DataError(f"expected a triple (subject, relation, object), got {triple!r}")
         vocabulary, (subject, relation, object) = self.vocabulary, triple
+        relation_id, facts = self.names.relation_id(relation, vocabulary), self.dataset.train.triples
         labels = vocabulary.triple_labels(
-            self.names.entity_id(subject, vocabulary),
-            self.names.relation_id(relation, vocabulary),
-            self.names.entity_id(object, vocabulary),
+            encode_entity(subject, vocabulary, self.names, relation_id, 0, facts),
+            relation_id,
+            encode_entity(object, vocabulary, self.names, relation_id, 2, facts),
         )
         return explain_triple(self.ranker, self.dataset, labels, top=top, groundings=groundings)
 
