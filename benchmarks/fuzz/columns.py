@@ -21,7 +21,7 @@ from anyburl.models.tuned.kernel import ForestArrays
 from anyburl.models.tuned.listing import COLUMNS, ScoredAnswers
 from anyburl.models.tuned.model import TunedModel
 from anyburl.models.tuned.train import N_FOLDS, Tuning, load_tuning, save_tuning, tuning_key
-from anyburl.tools.publishing.publish import read_facts
+from anyburl.tools.publishing import read_facts
 from fuzz.target import Target, damaged, parquet, written
 
 TRIPLES = [("ed", "lives", "nl"), ("lisa", "lives", "nl"), ("nl", "lang", "dutch"), ("ed", "speaks", "dutch")]

@@ -21,8 +21,8 @@ from anyburl import __version__
 from anyburl.base.errors import RunError
 from anyburl.base.sealed import is_sealed, seal
 from anyburl.base.writing import replacing
-from anyburl.bodies.counting import rule_bodies
 from anyburl.bodies.paths import with_keys
+from anyburl.bodies.rescore import rule_bodies
 from anyburl.graph.arrays import GraphArrays
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.policy import complete_in, listed_in
