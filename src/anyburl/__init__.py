@@ -49,9 +49,8 @@ if TYPE_CHECKING:
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.reasoning.shortcuts import evaluate, explain, predict
     from anyburl.rules.difference import RuleDifference, diff
-    from anyburl.rules.rule import Atom, Rule
+    from anyburl.rules.rule import Atom, Rule, format_rule, parse_rule
     from anyburl.rules.ruleset import RuleSet
-    from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.rules.types import PathProfile, RuleType
     from anyburl.tools.doctor.examine import examine
     from anyburl.tools.doctor.findings import Finding, Report
@@ -107,11 +106,11 @@ _HOMES = {
     "examine": "tools.doctor.examine",
     "explain": "reasoning.shortcuts",
     "export_rules": "tools.export.export",
-    "format_rule": "rules.syntax",
+    "format_rule": "rules.rule",
     "learn": "learning.learn",
     "load_dataset": "data.dataset",
     "measure": "bodies.rescore",
-    "parse_rule": "rules.syntax",
+    "parse_rule": "rules.rule",
     "plan_publishing": "tools.publishing",
     "predict": "reasoning.shortcuts",
     "publish": "tools.publishing",

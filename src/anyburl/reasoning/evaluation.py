@@ -40,11 +40,10 @@ from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.models.tuned.train import Tuning
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.backend import Progress
 from anyburl.ranking.index import shown_scores
 from anyburl.ranking.options import PROTOCOLS
 from anyburl.ranking.queries import Ranks, make_queries, target_ranks
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.metrics import (
     HITS,
     Metrics,

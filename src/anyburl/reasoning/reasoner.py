@@ -24,9 +24,8 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.lookup import split_names
 from anyburl.models.calibration import Calibration, save_calibration
 from anyburl.models.tuned.listing import OtherModel
-from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.completion.check import COLUMNS as CHECKED
 from anyburl.reasoning.completion.check import check_frames
 from anyburl.reasoning.completion.complete import complete_graph, missing_by_id

@@ -36,8 +36,7 @@ from anyburl.rules.files.rule_file import (
     repeated,
 )
 from anyburl.rules.labels import SELF_MARKER, RuleTexts, check_writable, float_texts
-from anyburl.rules.rule import BODY_VARIABLES, Rule
-from anyburl.rules.syntax import parse_rule
+from anyburl.rules.rule import BODY_VARIABLES, Rule, parse_rule
 from anyburl.rules.types import TYPE_OF_END, End
 
 LABEL = r"[^(),\s](?:[^(),]*[^(),\s])?"

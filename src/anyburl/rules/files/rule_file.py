@@ -19,8 +19,7 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.rules.bodytable import distinct_rows, pad_lists
 from anyburl.rules.columns import RuleColumns
 from anyburl.rules.labels import SELF_MARKER
-from anyburl.rules.rule import Constant, Rule, Variable
-from anyburl.rules.syntax import unescape_label
+from anyburl.rules.rule import Constant, Rule, Variable, unescape_label
 
 PathLike = str | os.PathLike[str]
 
