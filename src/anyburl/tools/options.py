@@ -145,7 +145,6 @@ def options_for(
     return from_keywords(ExportOptions, {"to": language, **options})
 
 
-IRI = r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]+'
 Progress = Callable[[int], None]
 """Called with the number of further facts written."""
 
@@ -158,7 +157,7 @@ class PublishOptions(Options):
         None,
         checking.text,
         "an IRI, such as http://example.org/predicted",
-        IRI,
+        IRI.pattern,
         help="The named graph to write to. Defaults to the endpoint's default graph.",
         metavar="IRI",
     )
