@@ -27,6 +27,7 @@ SUFFIXES = {
 }
 LANGUAGES = tuple(SUFFIXES)
 UPDATE_SUFFIX = ".ru"
+GRAPH_IRI = r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]+'
 NAME = ("a name", "(?s).+")  # what is required of a name, and its pattern
 
 _option = partial(option, panel="The other system")
@@ -157,7 +158,7 @@ class PublishOptions(Options):
         None,
         checking.text,
         "an IRI, such as http://example.org/predicted",
-        IRI.pattern,
+        GRAPH_IRI,
         help="The named graph to write to. Defaults to the endpoint's default graph.",
         metavar="IRI",
     )
