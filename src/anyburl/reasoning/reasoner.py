@@ -24,15 +24,14 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.lookup import split_names
 from anyburl.models.calibration import Calibration, save_calibration
 from anyburl.models.tuned.listing import OtherModel
-from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.completion.check import COLUMNS as CHECKED
 from anyburl.reasoning.completion.check import check_frames
 from anyburl.reasoning.completion.complete import complete_graph, missing_by_id
 from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing
 from anyburl.reasoning.completion.promises import CalibrationReport, Judge, Verdict, calibrate_ranker, known_properties
-from anyburl.reasoning.evaluation import evaluate_split
+from anyburl.reasoning.evaluation import evaluate_split, ranking_frames, write_rankings
 from anyburl.reasoning.explanation.explain import Explanation, explain_triple
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.metrics import Metrics
@@ -49,7 +48,6 @@ from anyburl.reasoning.opening import (
 )
 from anyburl.reasoning.predicting import Answer, AnswerFrames, Answers, answer_columns
 from anyburl.reasoning.queries import QueryIds, encode_entity, encode_queries, encode_query, make_query
-from anyburl.reasoning.ranking_files import ranking_frames, write_rankings
 from anyburl.rules.files.run_folder import described_run
 from anyburl.rules.ruleset import RuleSet
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from anyburl.base.errors import OptionError
-from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
+from anyburl.ranking.ranker import Progress
 from anyburl.reasoning.explanation.explain import Explanation
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.metrics import Metrics
