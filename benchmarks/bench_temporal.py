@@ -18,7 +18,6 @@ import sys
 from typing import Any
 
 import numpy as np
-from common import peak_memory_mb, save, shared, timed
 
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.temporal.calibration import calibration_error, scored_candidates
@@ -27,6 +26,7 @@ from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.reasoner import TemporalReasoner
 from anyburl.temporal.warmup import warm_up_temporal
+from common import peak_memory_mb, save, shared, timed
 
 GOALS = {
     "ICEWS14": {"model": 46.8, "sum": 44.5, "multi": 38.5},
@@ -141,9 +141,7 @@ def generate(millions: float, seed: int = 1) -> TemporalDataset:
     times = np.sort(rng.integers(0, n_steps, n))
     columns = [column.astype(np.int32) for column in (subjects, relations, objects)]
     facts = TemporalFacts.of(columns, times)
-    words = Vocabulary.from_labels(
-        [f"e{i:08}" for i in range(n_entities)], [f"r{i:03}" for i in range(n_relations)]
-    )
+    words = Vocabulary.from_labels([f"e{i:08}" for i in range(n_entities)], [f"r{i:03}" for i in range(n_relations)])
     cut, last = int(facts.times[int(len(facts) * 0.98)]), int(facts.times[-1]) + 1
     return TemporalDataset(
         words, Clock(unit="day"), facts.between(0, cut), facts.between(cut, last), TemporalFacts.none(), "generated"
