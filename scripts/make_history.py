@@ -20,10 +20,13 @@ SIX = "Belgium Germany France Italy Luxembourg Netherlands"
 
 TABLES = {
     ("joins", "United_Nations"): """
-1945 Argentina Australia Belarus Belgium Bolivia Brazil Canada Chile China Colombia Costa_Rica Cuba Czechoslovakia Denmark
-1945 Dominican_Republic Ecuador Egypt El_Salvador Ethiopia France Greece Guatemala Haiti Honduras India Iran Iraq Lebanon
+1945 Argentina Australia Belarus Belgium Bolivia Brazil Canada Chile China Colombia Costa_Rica Cuba Czechoslovakia
+1945 Denmark
+1945 Dominican_Republic Ecuador Egypt El_Salvador Ethiopia France Greece Guatemala Haiti Honduras India Iran Iraq
+1945 Lebanon
 1945 Liberia Luxembourg Mexico Netherlands New_Zealand Nicaragua Norway Panama Paraguay Peru Philippines Poland
-1945 Saudi_Arabia South_Africa Syria Turkey Ukraine Soviet_Union United_Kingdom United_States Uruguay Venezuela Yugoslavia
+1945 Saudi_Arabia South_Africa Syria Turkey Ukraine Soviet_Union United_Kingdom United_States Uruguay Venezuela
+1945 Yugoslavia
 1946 Afghanistan Iceland Sweden Thailand
 1947 Pakistan Yemen
 1948 Myanmar
@@ -34,7 +37,8 @@ TABLES = {
 1956 Japan Morocco Sudan Tunisia
 1957 Ghana Malaysia
 1958 Guinea
-1960 Benin Burkina_Faso Cameroon Central_African_Republic Chad Republic_of_the_Congo Ivory_Coast Cyprus Gabon Madagascar
+1960 Benin Burkina_Faso Cameroon Central_African_Republic Chad Republic_of_the_Congo Ivory_Coast Cyprus Gabon
+1960 Madagascar
 1960 Democratic_Republic_of_the_Congo Mali Niger Nigeria Senegal Somalia Togo
 1961 Mauritania Mongolia Sierra_Leone Tanzania
 1962 Algeria Burundi Jamaica Rwanda Trinidad_and_Tobago Uganda
@@ -145,7 +149,8 @@ TABLES = {
 2023 Finland
 2024 Sweden""",
     ("joins", "Partnership_for_Peace"): """
-1994 Albania Armenia Azerbaijan Bulgaria Czechia Estonia Finland Georgia Hungary Kazakhstan Kyrgyzstan Latvia Lithuania
+1994 Albania Armenia Azerbaijan Bulgaria Czechia Estonia Finland Georgia Hungary Kazakhstan Kyrgyzstan Latvia
+1994 Lithuania
 1994 Moldova Poland Romania Russia Slovakia Slovenia Sweden Turkmenistan Ukraine Uzbekistan
 1995 Austria Belarus North_Macedonia
 1996 Switzerland
@@ -288,7 +293,7 @@ TABLES = {
 2025 Poland Denmark""",
 }
 
-G7 = "France United_States United_Kingdom Germany Japan Italy Canada".split()
+G7 = ("France", "United_States", "United_Kingdom", "Germany", "Japan", "Italy", "Canada")
 G7_OUT_OF_TURN = {2006: "Russia", 2014: None}
 """The order of the presidency since 1975; Russia came between in 2006, and was suspended before its turn in 2014."""
 

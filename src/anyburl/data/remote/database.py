@@ -152,7 +152,7 @@ def _query(address: Address, options: ReadOptions, connection: Any) -> str:
 
 
 def _chosen_columns(address: Address, options: ReadOptions, connection: Any, query: str) -> tuple[str, tuple[str, ...]]:
-    """Return a query for the columns that hold subject, relation and object, and times if asked for; and their names."""
+    """Return a query for subject, relation and object, and for times if they are read; and the names of its columns."""
     try:
         cursor = connection.execute(f"SELECT * FROM (\n{query}\n) AS asked LIMIT 0")
     except Exception as error:
