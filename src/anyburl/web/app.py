@@ -16,12 +16,13 @@ from starlette.types import ASGIApp, ExceptionHandler
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, UnknownLabelError, printable
 from anyburl.reasoning.search import Match
-from anyburl.web import api, ask, browse, review, run
+from anyburl.web import api, ask, browse, door, review, run
 from anyburl.web.explorer import BusyError, Explorer
 from anyburl.web.guard import Guard, path_of
 from anyburl.web.options import ServeOptions
 from anyburl.web.schemas import LONGEST_SEARCH
-from anyburl.web.site import JSON, Site, to_json
+from anyburl.web.site import JSON, E, Explored, Site, to_json
+from anyburl.web.templating import make_environment
 
 log = logging.getLogger("anyburl.web")
 
@@ -43,7 +44,7 @@ def _error(request: Request, status: int, sentence: str, matches: Sequence[Match
     if path_of(request).startswith("/api/"):
         document = {"error": sentence, "suggestions": [match.label for match in matches]}
         return Response(to_json(document), status, media_type=JSON)
-    site: Site = request.app.state.site
+    site: Site[Explored] = request.app.state.site
     context = {
         "path": path_of(request),
         "title": TITLES.get(status, "That does not work"),
@@ -102,18 +103,29 @@ ERROR_HANDLERS: dict[type[Exception], ExceptionHandler] = {
 def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIApp:
     """Return the application: pages, and the API under /api."""
     chosen = options or ServeOptions()
-    site = Site(explorer, chosen)
+    has_run = explorer.run is not None
+    environment = make_environment(explorer.reasoner.rules, explorer.names, title=explorer.title, has_run=has_run)
+    app = make_app(Site(explorer, chosen, environment), explorer.title)
+    for page in (browse, ask, run, review):
+        app.include_router(page.router, include_in_schema=False)
+    app.include_router(api.page_router, include_in_schema=False)
+    app.include_router(api.router)
+    return Guard(app, chosen)
+
+
+def make_app(site: Site[E], title: str) -> FastAPI:
+    """Return an application with what all have in common: style sheets, the login, the search and the error pages."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        site.slow.begin(explorer.warm_up)
+        site.slow.begin(site.explorer.warm_up)
         yield
         site.close()
 
     app = FastAPI(
         title="anyburl explorer",
         version=__version__,
-        description=f"Questions about {explorer.title}, their answers and reasons.",
+        description=f"Questions about {title}, their answers and reasons.",
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
@@ -123,8 +135,5 @@ def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIA
     app.state.site = site
     for error, handler in ERROR_HANDLERS.items():
         app.add_exception_handler(error, handler)
-    for page in (browse, ask, run, review):
-        app.include_router(page.router, include_in_schema=False)
-    app.include_router(api.page_router, include_in_schema=False)
-    app.include_router(api.router)
-    return Guard(app, chosen)
+    app.include_router(door.router, include_in_schema=False)
+    return app

@@ -7,10 +7,9 @@ import socket
 
 import h11
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from anyburl.web.app import create_app
-from anyburl.web.explorer import Explorer
 from anyburl.web.options import ServeOptions
 
 SECONDS_IDLE = 75  # between two requests of one connection
@@ -22,14 +21,14 @@ TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-lengt
 )
 
 
-def serve(explorer: Explorer, options: ServeOptions, listener: socket.socket) -> None:
-    """Answer requests until interrupted."""
+def serve(app: ASGIApp, options: ServeOptions, listener: socket.socket) -> None:
+    """Answer requests to an application, such as `create_app` returns, until interrupted."""
 
     class Connection(TimedConnection):
         seconds = options.seconds_to_send
 
     config = uvicorn.Config(
-        create_app(explorer, options),
+        app,
         http=Connection,
         ws="none",
         proxy_headers=False,
