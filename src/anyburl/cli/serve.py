@@ -58,8 +58,7 @@ def command(
             plain = {"rules": n_rules, "reviews": reviewed} if asked.json else None
             announce(rules, n_rules, serving, asked.notes(), json=plain)
             try:
-                from anyburl.web.app import create_app
-                from anyburl.web.server import serve
+                from anyburl.web.app import create_app, serve
 
                 serve(create_app(explorer, serving), serving, listener)
             except KeyboardInterrupt:

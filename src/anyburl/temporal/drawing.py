@@ -129,8 +129,8 @@ def draw_curve(rule: TemporalRule) -> str:
         f"H{after[0]:.1f}V{after[1]:.1f}" for _, after in pairwise(points)
     )
     dots = "".join(
-        f'<circle class="moment" cx="{px:.1f}" cy="{py:.1f}" r="3"><title>{value:.3f} after {escape(rule.clock.duration(age))}'
-        "</title></circle>"
+        f'<circle class="moment" cx="{px:.1f}" cy="{py:.1f}" r="3">'
+        f"<title>{value:.3f} after {escape(rule.clock.duration(age))}</title></circle>"
         for (px, py), age, value in zip(points, ages, values, strict=True)
     )
     grid = "".join(
@@ -176,6 +176,7 @@ def write_explanation_page(explanation: TemporalExplanation, clock: Clock, path:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>body {{ margin: 0; }}{STYLES}</style></head>\n"
         f'<body><div class="anyburl"><style>{STYLE}.scroll {{ overflow-x: auto; }}</style><h1>{title}</h1>'
-        f"<p>{escape(place)}{' (stated)' if explanation.known else ''}</p>{drawn}{reasons}{missing}</div></body></html>\n"
+        f"<p>{escape(place)}{' (stated)' if explanation.known else ''}</p>{drawn}{reasons}{missing}</div>"
+        "</body></html>\n"
     )
     replace_text(Path(path), page)

@@ -283,7 +283,7 @@ def complete_at(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="With temporal rules: the moment whose facts are to be found. Defaults to the one after the last fact.",
+            help="With temporal rules: the moment of the facts. Defaults to the one after the last fact.",
             rich_help_panel=PANEL,
         ),
     ] = None,

@@ -95,8 +95,8 @@ def serve_history(
         reasoner = open_history(rules, None, notes, aggregation=aggregation, threads=threads)
         announce(rules, len(reasoner.rules), serving, notes, json={"rules": len(reasoner.rules)} if json else None)
         try:
+            from anyburl.web.app import serve
             from anyburl.web.history import TemporalExplorer, create_temporal_app
-            from anyburl.web.server import serve
 
             title = at_home(rules).resolve().name
             serve(create_temporal_app(TemporalExplorer(reasoner, title), serving), serving, listener)
