@@ -1,4 +1,4 @@
-"""The explorer of temporal rules: questions with a moment, answers with dates, reasons on a time line, a rule's curve."""
+"""The explorer of temporal rules: questions with a moment, reasons on a time line, a rule's curve."""
 
 from __future__ import annotations
 

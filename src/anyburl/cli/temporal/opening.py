@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from anyburl.temporal.reasoner import TemporalReasoner
 
 PANEL = "Facts with times"
+KERNELS = ("kernel_pairs.share_credit", "kernel_bodies.count_hops", "kernel_answer.answer_questions")
 AGGREGATION_NAMES = ("model", "sum", "max", "noisy-or")
 
 Time = Annotated[
@@ -87,6 +88,9 @@ def open_history(
 
 def compile_temporal_kernels(notes: PlainConsole) -> None:
     """Compile the kernels of temporal rules, if this machine has not yet, and report it."""
-    from anyburl.temporal.warmup import warm_up_temporal
+    from anyburl.base.jit import is_compiled
 
-    compile_kernels(warm_up_temporal, notes)
+    if not all(map(is_compiled, KERNELS)):
+        from anyburl.temporal.warmup import warm_up_temporal
+
+        compile_kernels(warm_up_temporal, notes)
