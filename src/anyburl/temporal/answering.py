@@ -18,8 +18,8 @@ from anyburl.temporal.kernel_answer import (
     N_FEATURES,
     N_TOTALS,
     N_VALUES,
-    CandidateArrays,
-    answer_questions,
+    ListedArrays,
+    answer_moments,
     list_components,
 )
 from anyburl.temporal.kernel_bodies import EMPTY, N_SHAPES
@@ -42,11 +42,11 @@ class Asked:
     threads: int
     mode: int = MIXTURE
 
-    def buffers(self, n_kept: int) -> CandidateArrays:
+    def buffers(self, n_kept: int) -> ListedArrays:
         """Return buffers for one thread."""
         n, width = self.history.n_entities, self.history.n_relations
         longest = self.tables.n_last * N_SHAPES
-        return CandidateArrays(
+        return ListedArrays(
             listed=np.empty(n, np.int32),
             marks=np.full(n, -1, np.int64),
             values=np.zeros((n, N_VALUES)),
@@ -105,14 +105,14 @@ class Asked:
                 progress(part.stop - start)
 
     def _answer_range(
-        self, questions: QuestionArrays, first: int, last: int, buffers: CandidateArrays, part: Answered
+        self, questions: QuestionArrays, first: int, last: int, buffers: ListedArrays, part: Answered
     ) -> None:
         """Answer the questions from `first` to before `last` into the part that holds them."""
         rows = slice((first - part.start) * part.n_kept, (last - part.start) * part.n_kept)
         answers = slice(
             *(int(questions.answer_offsets[row] - questions.answer_offsets[part.start]) for row in (first, last))
         )
-        answer_questions(
+        answer_moments(
             self.history,
             self.cells,
             self.tables,

@@ -33,7 +33,9 @@ class TemporalCalibration:
 
     def probabilities(self, scores: Floats, sizes: NDArray[np.int64]) -> Floats:
         """Return a probability for each candidate, given that its question has an answer; lists are of `sizes`."""
-        return np.asarray(self.shares[np.searchsorted(self.edges, spread(self.aggregation, scores, sizes), "right")])
+        return np.asarray(
+            self.shares[np.searchsorted(self.edges, spread_scores(self.aggregation, scores, sizes), "right")]
+        )
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class TemporalCalibrationReport:
         )
 
 
-def spread(aggregation: str, scores: Floats, sizes: NDArray[np.int64]) -> Floats:
+def spread_scores(aggregation: str, scores: Floats, sizes: NDArray[np.int64]) -> Floats:
     """Return what scores say as probabilities: those of a model compete within a list, all others are shares."""
     if aggregation != "model" or not len(scores):
         return np.clip(scores, 0, 1)
@@ -105,7 +107,7 @@ def scored_candidates(reasoner: Any, split: str) -> tuple[Floats, NDArray[np.boo
     told, right, places = [], [], []
     for part in ranked_parts(reasoner.asked, questions, reasoner.model, reasoner.rules.options.candidates):
         used = part.rows()
-        told.append(spread(reasoner.aggregation, part.scores[used], part.sizes))
+        told.append(spread_scores(reasoner.aggregation, part.scores[used], part.sizes))
         right.append(is_answer(questions, part.start + used // part.n_kept, part.kept[used]))
         places.append(used % part.n_kept)
     return np.concatenate(told), np.concatenate(right), np.concatenate(places)

@@ -22,8 +22,8 @@ from anyburl.temporal.kernel_bodies import EMPTY, N_SHAPES, KeyCounts, count_con
 from anyburl.temporal.kernel_curves import add_shapes, smooth_head
 from anyburl.temporal.kernel_pairs import (
     ReplayArrays,
+    count_exposure,
     count_pairs,
-    count_steps,
     fill_popularity,
     mark_pairs,
     share_credit,
@@ -96,7 +96,7 @@ def count_history(history: HistoryArrays, cells: CellArrays, cases: CaseArrays, 
         cases, lambda head, buffers: count_pairs(history, cells, cases, head, slots, true_cases, all_cases, buffers)
     )
     steps = np.zeros(n * N_CELLS, np.int64)
-    count_steps(history, cells, 0, len(history.triple_relations), end, steps)
+    count_exposure(history, cells, 0, len(history.triple_relations), end, steps)
     return Counts(slots, true_cases, all_cases, steps.reshape(n, N_CELLS))
 
 

@@ -122,13 +122,13 @@ def split_questions(dataset: TemporalDataset, facts: Directed, protocol: Protoco
         return questions, places
     order = np.lexsort((answers, entities, moments, directed))
     firsts = order[questions.answer_offsets[:-1]]
-    known = known_answers(
+    known = known_at_moments(
         facts, entities[firsts], directed[firsts], moments[firsts], static=protocol.filter == "static"
     )
     return questions._replace(excluded_offsets=known[0], excluded=known[1]), places
 
 
-def known_answers(
+def known_at_moments(
     facts: Directed, entities: Ints, relations: Ints, times: Ints, *, static: bool
 ) -> tuple[Ints, NDArray[np.int32]]:
     """Return offsets and answers that facts state for each question, at its moment or (`static`) at any."""
@@ -154,7 +154,7 @@ def known_answers(
     return offsets, answers[places].astype(np.int32)
 
 
-def rerank(part: Answered, questions: QuestionArrays, model: ListModel, n_entities: int) -> Answered:
+def rerank_lists(part: Answered, questions: QuestionArrays, model: ListModel, n_entities: int) -> Answered:
     """Return the same part with ranks and scores by a model."""
     used = part.rows()
     scores = np.full(len(part.kept), -np.inf)
@@ -170,7 +170,7 @@ def ranked_parts(
 ) -> Any:
     """Yield ranks and best candidates part by part, ordered by the model if there is one."""
     for part in asked.answer(questions, n_kept, with_features=model is not None, progress=progress):
-        yield part if model is None else rerank(part, questions, model, asked.history.n_entities)
+        yield part if model is None else rerank_lists(part, questions, model, asked.history.n_entities)
 
 
 def evaluate_temporal(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from anyburl.temporal.arrays import (
     CellArrays,
     HistoryArrays,
 )
+from anyburl.temporal.facts import NEVER, TemporalFacts
 from anyburl.temporal.kernel_history import fade_counts
 
 HALF_LIVES = (3.0, 10.0, 100.0)
@@ -23,31 +24,15 @@ HALF_LIVES = (3.0, 10.0, 100.0)
 HALF_LIFE = 20.0
 """Of the faded count of a triple."""
 MOST_FACTS = 1 << 31
-OPEN = np.iinfo(np.int64).max  # the end of a fact that has not ended
 MOST_SINGLE = 4096  # ages and counts with an entry of their own in the table of bins; all above are in the last bin
 
 Ints = NDArray[np.int64]
 
 
-class FactColumns(Protocol):
-    """Facts with a moment each, and where `ends` is given, until a later one."""
-
-    @property
-    def subjects(self) -> NDArray[np.int32]: ...
-    @property
-    def relations(self) -> NDArray[np.int32]: ...
-    @property
-    def objects(self) -> NDArray[np.int32]: ...
-    @property
-    def times(self) -> NDArray[np.int64]: ...
-    @property
-    def ends(self) -> NDArray[np.int64] | None: ...
-
-
 class Directed:
     """Facts in both directions, each once: of a fact that holds for an interval, one for each of its steps."""
 
-    def __init__(self, parts: list[FactColumns], n_entities: int, n_relations: int) -> None:
+    def __init__(self, parts: list[TemporalFacts], n_entities: int, n_relations: int) -> None:
         last = max((last_step(part) for part in parts), default=0)
         columns = [expand(part, last) for part in parts]
         subjects, relations, objects, times = (
@@ -75,13 +60,13 @@ class Directed:
         return slice(start, len(self) if last is None else int(np.searchsorted(self.times, last)))
 
 
-def last_step(facts: FactColumns) -> int:
+def last_step(facts: TemporalFacts) -> int:
     """Return the last step that facts name; an end that lies beyond all steps is none."""
-    steps = [facts.times] if facts.ends is None else [facts.times, facts.ends[facts.ends < OPEN]]
+    steps = [facts.times] if facts.ends is None else [facts.times, facts.ends[facts.ends < NEVER]]
     return max((int(column.max()) for column in steps if len(column)), default=0)
 
 
-def expand(facts: FactColumns, last: int) -> tuple[Ints, Ints, Ints, Ints]:
+def expand(facts: TemporalFacts, last: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Return subjects, relations, objects and times, with one fact for each step of an interval, up to `last`."""
     columns = [np.asarray(column, np.int64) for column in (facts.subjects, facts.relations, facts.objects)]
     times = np.asarray(facts.times, np.int64)

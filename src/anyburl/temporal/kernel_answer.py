@@ -21,7 +21,7 @@ from anyburl.temporal.arrays import (
 from anyburl.temporal.kernel_bodies import recent_bodies
 from anyburl.temporal.kernel_history import cell_of, faded, faded_total, first_not_before, popularity_rows
 
-# What is known of a candidate, as columns of `CandidateArrays.values`.
+# What is known of a candidate, as columns of `ListedArrays.values`.
 SUM, ALONE, ALONE_MAX, CONSTANT, CONSTANT_OR, HOP, HOP_OR = 0, 1, 2, 3, 4, 5, 6
 OWN, OWN_AGE, OWN_COUNT, OWN_FRESH, AGE, COUNT, FRESH, BODIES, SECOND, ALONE_OR = 7, 8, 9, 10, 11, 12, 13, 14, 15, 16
 N_VALUES = 17
@@ -46,7 +46,7 @@ MIXTURE, MAX, NOISY_OR = 0, 1, 2
 """How scores are made: a mixture of all forms, or of what pair rules say each by itself."""
 
 
-class CandidateArrays(NamedTuple):
+class ListedArrays(NamedTuple):
     """Buffers of one thread for the candidates of a question; of arrays by entity, only listed ones are valid."""
 
     listed: Ids
@@ -66,7 +66,7 @@ class CandidateArrays(NamedTuple):
 
 
 @inlined
-def list_candidate(work: CandidateArrays, candidate: int, question: int, n: int) -> int:
+def list_candidate(work: ListedArrays, candidate: int, question: int, n: int) -> int:
     """List a candidate, once, with empty values; return how many are listed."""
     if work.marks[candidate] == question:
         return n
@@ -89,7 +89,7 @@ def gather_pairs(
     head: int,
     before: int,
     now: int,
-    work: CandidateArrays,
+    work: ListedArrays,
 ) -> int:
     """List everything that the entity ever met before the moment, with what pair rules say; return how many."""
     n = 0
@@ -143,7 +143,7 @@ def gather_constants(
     before: int,
     now: int,
     n: int,
-    work: CandidateArrays,
+    work: ListedArrays,
 ) -> int:
     """List what rules with constants predict; return how many are listed now."""
     rules = tables.constants
@@ -166,7 +166,7 @@ def gather_constants(
 
 @part
 def gather_hops(
-    history: HistoryArrays, tables: TableArrays, question: int, entity: int, before: int, n: int, work: CandidateArrays
+    history: HistoryArrays, tables: TableArrays, question: int, entity: int, before: int, n: int, work: ListedArrays
 ) -> int:
     """List what rules of two hops predict; return how many are listed now."""
     start = int(history.fact_offsets[entity])
@@ -188,7 +188,7 @@ def gather_hops(
 
 
 @part
-def set_popularity(history: HistoryArrays, head: int, before: int, now: int, work: CandidateArrays) -> None:
+def set_popularity(history: HistoryArrays, head: int, before: int, now: int, work: ListedArrays) -> None:
     """Write how popular the objects of a relation are now, as shares of all; what was written before is cleared."""
     for i in range(work.n_popular[0]):
         for k in range(N_FADES):
@@ -212,7 +212,7 @@ def set_popularity(history: HistoryArrays, head: int, before: int, now: int, wor
 
 
 @part
-def set_hops(tables: TableArrays, before: int, head: int, work: CandidateArrays) -> None:
+def set_hops(tables: TableArrays, before: int, head: int, work: ListedArrays) -> None:
     """Spread the hop rules of `head` in place of those of the head `before`, -1 if there is none."""
     rules = tables.hops
     if before >= 0:
@@ -231,13 +231,13 @@ def context_of(n_triples: float, n_own: float) -> int:
 
 
 @part
-def gather(
+def gather_candidates(
     history: HistoryArrays,
     cells: CellArrays,
     tables: TableArrays,
     questions: QuestionArrays,
     question: int,
-    work: CandidateArrays,
+    work: ListedArrays,
 ) -> int:
     """List all candidates of a question that anything speaks for, popular ones included; return how many."""
     entity, head = int(questions.entities[question]), int(questions.relations[question])
@@ -267,7 +267,7 @@ def gather(
 
 
 @inlined
-def component(tables: TableArrays, head: int, candidate: int, which: int, work: CandidateArrays) -> float:
+def component(tables: TableArrays, head: int, candidate: int, which: int, work: ListedArrays) -> float:
     """Return the probability that one of the components of the mixture gives a listed candidate."""
     values = work.values[candidate]
     if which == 0:
@@ -290,13 +290,13 @@ def list_components(
     questions: QuestionArrays,
     first: int,
     last: int,
-    work: CandidateArrays,
+    work: ListedArrays,
     contexts: Ids,
     components: Doubles,
 ) -> None:
     """Write the context of each question and, for each answer, what the components of the mixture say."""
     for question in range(first, last):
-        gather(history, cells, tables, questions, question, work)
+        gather_candidates(history, cells, tables, questions, question, work)
         head = int(questions.relations[question])
         contexts[question] = int(work.totals[CONTEXT])
         for i in range(questions.answer_offsets[question], questions.answer_offsets[question + 1]):
@@ -307,9 +307,7 @@ def list_components(
 
 
 @part
-def score_candidates(
-    tables: TableArrays, weights: Doubles, mode: int, head: int, n: int, work: CandidateArrays
-) -> None:
+def score_candidates(tables: TableArrays, weights: Doubles, mode: int, head: int, n: int, work: ListedArrays) -> None:
     """Write the score of every listed candidate: the weighted mean of the components, unless `mode` says otherwise."""
     mixed = weights[head, int(work.totals[CONTEXT])]
     for i in range(n):
@@ -324,7 +322,7 @@ def score_candidates(
 
 
 @part
-def select_best(question: int, n: int, n_kept: int, work: CandidateArrays) -> int:
+def select_best(question: int, n: int, n_kept: int, work: ListedArrays) -> int:
     """Write the best listed candidates that are not excluded, or are answers, into the heap, in order.
 
     Equal scores are ordered by the smaller number. Return how many there are.
@@ -334,26 +332,26 @@ def select_best(question: int, n: int, n_kept: int, work: CandidateArrays) -> in
         candidate = int(work.listed[i])
         if work.excluded[candidate] == question and work.answers[candidate] != question:
             continue
-        if size == n_kept and not is_before(work, candidate, int(work.heap[0])):
+        if size == n_kept and not scores_before(work, candidate, int(work.heap[0])):
             continue
         if size < n_kept:
             place = size
             size += 1
-            while place > 0 and is_before(work, int(work.heap[(place - 1) >> 1]), candidate):
+            while place > 0 and scores_before(work, int(work.heap[(place - 1) >> 1]), candidate):
                 work.heap[place] = work.heap[(place - 1) >> 1]
                 place = (place - 1) >> 1
             work.heap[place] = candidate
         else:
-            sift_down(work, candidate, size)
+            sink(work, candidate, size)
     for end in range(size - 1, 0, -1):  # the worst is at the top: move it to the end
         worst, moved = work.heap[0], int(work.heap[end])
-        sift_down(work, moved, end)
+        sink(work, moved, end)
         work.heap[end] = worst
     return size
 
 
 @inlined
-def is_before(work: CandidateArrays, one: int, other: int) -> bool:
+def scores_before(work: ListedArrays, one: int, other: int) -> bool:
     """Whether a candidate ranks before another."""
     if work.scores[one] != work.scores[other]:
         return bool(work.scores[one] > work.scores[other])
@@ -361,16 +359,16 @@ def is_before(work: CandidateArrays, one: int, other: int) -> bool:
 
 
 @part
-def sift_down(work: CandidateArrays, candidate: int, size: int) -> None:
+def sink(work: ListedArrays, candidate: int, size: int) -> None:
     """Put a candidate in place of the top of the heap, whose top is the worst."""
     place = 0
     while True:
         child = 2 * place + 1
         if child >= size:
             break
-        if child + 1 < size and is_before(work, int(work.heap[child]), int(work.heap[child + 1])):
+        if child + 1 < size and scores_before(work, int(work.heap[child]), int(work.heap[child + 1])):
             child += 1
-        if not is_before(work, candidate, int(work.heap[child])):
+        if not scores_before(work, candidate, int(work.heap[child])):
             break
         work.heap[place] = work.heap[child]
         place = child
@@ -378,7 +376,7 @@ def sift_down(work: CandidateArrays, candidate: int, size: int) -> None:
 
 
 @kernel
-def answer_questions(
+def answer_moments(
     history: HistoryArrays,
     cells: CellArrays,
     tables: TableArrays,
@@ -387,7 +385,7 @@ def answer_questions(
     questions: QuestionArrays,
     first: int,
     last: int,
-    work: CandidateArrays,
+    work: ListedArrays,
     better: Ints,
     equal: Ints,
     n_kept: int,
@@ -403,7 +401,7 @@ def answer_questions(
     """
     base = questions.answer_offsets[first]
     for question in range(first, last):
-        n = gather(history, cells, tables, questions, question, work)
+        n = gather_candidates(history, cells, tables, questions, question, work)
         head = int(questions.relations[question])
         score_candidates(tables, weights, mode, head, n, work)
         begin, end = int(questions.excluded_offsets[question]), int(questions.excluded_offsets[question + 1])
@@ -454,7 +452,7 @@ def write_features(
     row: int,
     size: int,
     n: int,
-    work: CandidateArrays,
+    work: ListedArrays,
     features: Floats,
 ) -> None:
     """Write what a model knows of each kept candidate, see `FEATURES`."""

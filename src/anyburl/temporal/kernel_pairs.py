@@ -96,7 +96,7 @@ def count_pairs(
 
 
 @kernel
-def count_steps(history: HistoryArrays, cells: CellArrays, first: int, last: int, end: int, steps: Ints) -> None:
+def count_exposure(history: HistoryArrays, cells: CellArrays, first: int, last: int, end: int, steps: Ints) -> None:
     """Count, for every relation and cell, the steps of the clock before `end` that its triples spent there.
 
     `first` and `last` bound the triples; `steps` is a table of relations and cells.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from anyburl.temporal.counting import (
     smooth,
 )
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
-from anyburl.temporal.history import Directed, FactColumns, index_cases, index_cells, index_history
+from anyburl.temporal.history import Directed, index_cases, index_cells, index_history
 from anyburl.temporal.kernel_answer import N_COMPONENTS, N_CONTEXTS
 from anyburl.temporal.model import ListModel, fit_model
 from anyburl.temporal.options import TemporalOptions
@@ -62,14 +62,14 @@ class TemporalLearner:
         started = time.perf_counter()
         words, data = self.dataset.vocabulary, self.dataset
         say("sorting facts by time")
-        parts = [cast(FactColumns, split) for split in (data.train, data.valid) if len(split)]
+        parts = [split for split in (data.train, data.valid) if len(split)]
         facts = Directed(parts, words.n_entities, words.n_relations)
         history, cells = index_history(facts), index_cells()
         workers = Workers(history, self.threads)
         first = self._first_held_out(facts)
         rules = self._count(facts, workers, cells, first, say)
         rules_done = time.perf_counter()
-        questions = held_out_questions(facts, first)
+        questions = later_questions(facts, first)
         asked = Asked(history, cells, rules.tables(), rules.weights, self.threads)
         say("weighing the forms of rules")
         contexts, components = asked.components(questions)
@@ -188,7 +188,7 @@ def _earlier(before: TemporalRules, heads: Any, bodies: Any, asked: NDArray[np.f
     return np.where((slots >= 0)[:, None], before.pairs.values[np.maximum(slots, 0)], table).ravel().astype(np.float32)
 
 
-def held_out_questions(facts: Directed, first: int) -> QuestionArrays:
+def later_questions(facts: Directed, first: int) -> QuestionArrays:
     """Return the questions that the facts from `first` on answer; the answers of one question exclude each other."""
     part = facts.between(first, None)
     columns = (column[part] for column in (facts.entities, facts.relations, facts.times, facts.answers))

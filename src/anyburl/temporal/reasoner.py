@@ -24,13 +24,13 @@ from anyburl.temporal.evaluation import (
     Protocol,
     TemporalMetrics,
     evaluate_temporal,
-    known_answers,
+    known_at_moments,
     ranked_parts,
     split_questions,
 )
 from anyburl.temporal.explanation import TemporalExplanation, explain_fact
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
-from anyburl.temporal.history import Directed, FactColumns, index_cells, index_history
+from anyburl.temporal.history import Directed, index_cells, index_history
 from anyburl.temporal.kernel_answer import MAX, MIXTURE, NOISY_OR
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.model import ListModel
@@ -88,7 +88,7 @@ class TemporalReasoner:
         self.calibration: TemporalCalibration | None = None
         self.run: Path | None = None
         splits = (self.dataset.train, self.dataset.valid, self.dataset.test)
-        parts = [cast(FactColumns, split) for split in splits if len(split)]
+        parts = [split for split in splits if len(split)]
         self.facts = Directed(parts, words.n_entities, words.n_relations)
         if not len(self.facts):
             raise DataError(f"{self.dataset.name} has no facts")
@@ -144,7 +144,7 @@ class TemporalReasoner:
         step = self.step_of(at)
         one = np.array([entity]), np.array([directed]), np.array([step])
         questions, _ = make_questions(*one, np.array([0]), still=self.last + 1)
-        offsets, known = known_answers(self.facts, *one, static=False)
+        offsets, known = known_at_moments(self.facts, *one, static=False)
         nothing = np.zeros(2, np.int64)
         return questions._replace(
             answer_offsets=nothing, answers=np.empty(0, np.int32), excluded_offsets=offsets, excluded=known
@@ -303,7 +303,7 @@ class TemporalReasoner:
             entities, directed, moments, np.zeros(len(entities), np.int64), still=self.last + 1
         )
         order = np.lexsort((entities, directed))
-        offsets, known = known_answers(self.facts, entities[order], directed[order], moments, static=False)
+        offsets, known = known_at_moments(self.facts, entities[order], directed[order], moments, static=False)
         unanswered = np.zeros(len(entities) + 1, np.int64)
         questions = questions._replace(
             answer_offsets=unanswered, answers=np.empty(0, np.int32), excluded_offsets=offsets, excluded=known
