@@ -52,6 +52,14 @@ if TYPE_CHECKING:
     from anyburl.rules.rule import Atom, Rule, format_rule, parse_rule
     from anyburl.rules.ruleset import RuleSet
     from anyburl.rules.types import PathProfile, RuleType
+    from anyburl.temporal.clock import Clock
+    from anyburl.temporal.evaluation import TemporalMetrics
+    from anyburl.temporal.explanation import TemporalExplanation
+    from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
+    from anyburl.temporal.learner import TemporalLearner
+    from anyburl.temporal.options import TemporalOptions
+    from anyburl.temporal.reasoner import TemporalReasoner
+    from anyburl.temporal.rules import TemporalRules
     from anyburl.tools.doctor.examine import examine
     from anyburl.tools.doctor.findings import Finding, Report
     from anyburl.tools.doctor.options import DoctorOptions
@@ -67,6 +75,7 @@ _HOMES = {
     "Atom": "rules.rule",
     "Calibration": "models.calibration",
     "CalibrationReport": "reasoning.completion.promises",
+    "Clock": "temporal.clock",
     "CompleteOptions": "reasoning.completion.options",
     "DataError": "base.errors",
     "Dataset": "data.dataset",
@@ -97,6 +106,14 @@ _HOMES = {
     "RunDirectory": "learning.run",
     "RunError": "base.errors",
     "Span": "learning.learner",
+    "TemporalDataset": "temporal.facts",
+    "TemporalExplanation": "temporal.explanation",
+    "TemporalFacts": "temporal.facts",
+    "TemporalLearner": "temporal.learner",
+    "TemporalMetrics": "temporal.evaluation",
+    "TemporalOptions": "temporal.options",
+    "TemporalReasoner": "temporal.reasoner",
+    "TemporalRules": "temporal.rules",
     "TripleTable": "data.table",
     "UnknownLabelError": "base.errors",
     "Vocabulary": "data.vocabulary",
@@ -109,6 +126,7 @@ _HOMES = {
     "format_rule": "rules.rule",
     "learn": "learning.learn",
     "load_dataset": "data.dataset",
+    "load_temporal_dataset": "temporal.facts",
     "measure": "bodies.rescore",
     "parse_rule": "rules.rule",
     "plan_publishing": "tools.publishing",
@@ -126,6 +144,7 @@ __all__ = [
     "Atom",
     "Calibration",
     "CalibrationReport",
+    "Clock",
     "CompleteOptions",
     "DataError",
     "Dataset",
@@ -156,6 +175,14 @@ __all__ = [
     "RunDirectory",
     "RunError",
     "Span",
+    "TemporalDataset",
+    "TemporalExplanation",
+    "TemporalFacts",
+    "TemporalLearner",
+    "TemporalMetrics",
+    "TemporalOptions",
+    "TemporalReasoner",
+    "TemporalRules",
     "TripleTable",
     "UnknownLabelError",
     "Vocabulary",
@@ -169,6 +196,7 @@ __all__ = [
     "format_rule",
     "learn",
     "load_dataset",
+    "load_temporal_dataset",
     "measure",
     "parse_rule",
     "plan_publishing",

@@ -123,6 +123,15 @@ class TemporalDataset:
         facts: TemporalFacts = getattr(self, name)
         return facts
 
+    def splits_stating(self, subject: int, relation: int, object: int, step: int) -> tuple[str, ...]:
+        """Return the names of the splits that state a fact at a step."""
+        names = []
+        for name in SPLITS:
+            facts = self.split(name).between(step, step + 1)
+            same = (facts.subjects == subject) & (facts.relations == relation) & (facts.objects == object)
+            names += [name] if same.any() else []
+        return tuple(names)
+
     @cached_property
     def fingerprint(self) -> str:
         """A digest of labels, times and facts: the same data in another order has the same fingerprint."""

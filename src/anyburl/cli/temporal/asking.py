@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time as clocks
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from anyburl.temporal.reasoner import TemporalAnswer, TemporalReasoner
 
 N_REASONS = 3
+MOST_STATED = 100  # answers that train states and that are left out
 
 
 def _chosen(words: tuple[str, ...], help: str) -> Any:
@@ -158,10 +160,21 @@ class _Answering:
         return [clock.label(step) for step in range(first, first + (following or 1))]
 
     def ask(self, question: list[str], moment: str) -> list[TemporalAnswer]:
-        """Return the answers to a question at a moment."""
+        """Return the answers to a question at a moment, without those that train states unless they are included."""
         subject, relation, object = question
         given = None if subject == "?" else subject, relation, None if object == "?" else object
-        return self.reasoner.predict(*given, moment, top=self.top, include_known=self.include_known)
+        answers = self.reasoner.predict(*given, moment, top=self.top + MOST_STATED, include_known=True)
+        kept = [answer for answer in answers if self.include_known or "train" not in self.stating(answer)]
+        return [replace(answer, rank=rank) for rank, answer in enumerate(kept[: self.top], 1)]
+
+    def stating(self, answer: TemporalAnswer) -> tuple[str, ...]:
+        """Return the splits that state an answer at the moment of the question."""
+        if not answer.known:
+            return ()
+        dataset, (subject, relation, object, moment) = self.reasoner.dataset, answer.fact
+        words, names = dataset.vocabulary, dataset.names
+        ids = names.entity_id(subject, words), names.relation_id(relation, words), names.entity_id(object, words)
+        return dataset.splits_stating(*ids, dataset.clock.step(moment))
 
     def answer_json(self, answer: TemporalAnswer) -> dict[str, Any]:
         """Return an answer as plain values."""
@@ -170,7 +183,7 @@ class _Answering:
             "entity": answer.entity,
             "score": answer.score,
             "probability": answer.probability,
-            "known": answer.known,
+            "known": list(self.stating(answer)),
             "fact": list(answer.fact),
         }
         if self.explains:
@@ -199,7 +212,7 @@ class _Answering:
             if not own:
                 out.say("no answer: nothing that was known before speaks for any")
                 continue
-            print_whole(_answers_table(own))
+            print_whole(_answers_table(own, [", ".join(self.stating(answer)) for answer in own]))
             for answer in own if self.explains else ():
                 out.say(str(self.reasoner.explain(*answer.fact, top=N_REASONS)))
 
@@ -215,12 +228,12 @@ class _Answering:
                 plain = self.to_json(question, [(moment, answers)])
                 sys.stdout.write(json_format.dumps(plain, ensure_ascii=False) + "\n")
             for answer in () if as_json else answers:
-                known = "yes" if answer.known else ""
+                known = ",".join(self.stating(answer))
                 sys.stdout.write("\t".join([*answer.fact, str(answer.rank), f"{answer.score:.6g}", known]) + "\n")
             bar.advance(1)
 
 
-def _answers_table(answers: list[TemporalAnswer]) -> Table:
+def _answers_table(answers: list[TemporalAnswer], known: list[str]) -> Table:
     with_chances = any(answer.probability is not None for answer in answers)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("rank", justify="right")
@@ -228,11 +241,10 @@ def _answers_table(answers: list[TemporalAnswer]) -> Table:
     table.add_column("score", justify="right", no_wrap=True)
     if with_chances:
         table.add_column("probability", justify="right", no_wrap=True)
-    table.add_column("")
-    for answer in answers:
+    table.add_column("known")
+    for answer, splits in zip(answers, known, strict=True):
         chance = [] if not with_chances else ["" if answer.probability is None else f"{answer.probability:.3f}"]
-        known = "stated" if answer.known else ""
-        table.add_row(str(answer.rank), answer.entity, f"{answer.score:.3f}", *chance, known)
+        table.add_row(str(answer.rank), answer.entity, f"{answer.score:.3f}", *chance, splits)
     return table
 
 

@@ -43,7 +43,9 @@ def with_times(name: str, command: Command) -> Command:
     if timed is None:
         return command
     versions = {False: command, True: with_flags(timed)}
-    parameters = {timed: dict(inspect.signature(version, eval_str=True).parameters) for timed, version in versions.items()}
+    parameters = {
+        timed: dict(inspect.signature(version, eval_str=True).parameters) for timed, version in versions.items()
+    }
     added = [parameter for key, parameter in parameters[True].items() if key not in parameters[False]]
 
     def run(ctx: typer.Context, **values: Any) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from anyburl.temporal.reasoner import TemporalReasoner
 
 PANEL = "Facts with times"
-KERNELS = ("kernel_pairs.share_credit", "kernel_bodies.count_hops", "kernel_answer.answer_questions")
+KERNELS = ("kernel_pairs.share_credit", "kernel_bodies.count_hops", "kernel_answer.answer_moments")
 AGGREGATION_NAMES = ("model", "sum", "max", "noisy-or")
 
 Time = Annotated[
