@@ -11,17 +11,14 @@ from collections.abc import Callable, Sequence
 from html import escape
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anyburl.base.writing import replace_text
 from anyburl.reasoning.drawing import shorten, text_width
 from anyburl.reasoning.explanation.page import STYLE
 from anyburl.temporal.arrays import RECENCY
 from anyburl.temporal.clock import Clock
-
-if TYPE_CHECKING:
-    from anyburl.temporal.explanation import DatedFact, TemporalExplanation
-    from anyburl.temporal.rules import TemporalRule
+from anyburl.temporal.explanation import DatedFact, TemporalExplanation
+from anyburl.temporal.rules import TemporalRule
 
 WIDTH, MARGIN, ROW, RADIUS = 880, 16, 26, 5
 LONGEST = 44  # characters of a fact beside its line
@@ -39,40 +36,44 @@ STYLES = """
 """
 
 
-def draw_timeline(facts: Sequence[DatedFact], fact: DatedFact, clock: Clock) -> str:
-    """Return dated facts as SVG, a line for each that happened (once or often), up to the moment of `fact`."""
+def draw_timeline(facts: Sequence[DatedFact], clock: Clock, fact: DatedFact | None = None) -> str:
+    """Return dated facts as SVG: a line for each, with a dot for each time; the last one is the `fact` they speak for.
+
+    Of many facts, the latest are drawn.
+    """
     lanes: dict[tuple[str, str, str], set[int]] = {}
     for subject, relation, object, time in facts:
         lanes.setdefault((subject, relation, object), set()).add(clock.step(time))
     ordered = sorted(lanes.items(), key=lambda lane: -max(lane[1]))[:MOST_LANES]
-    moment = clock.step(fact[3])
-    first = min([moment - 1, *(min(steps) for _, steps in ordered)])
+    last = max(max(steps) for _, steps in ordered) if fact is None else clock.step(fact[3])
+    first = min([last - 1, *(min(steps) for _, steps in ordered)])
     texts = [shorten(" ".join(triple), LONGEST) for triple, _ in ordered]
-    left = MARGIN + max([text_width(text) for text in [*texts, shorten(" ".join(fact[:3]), LONGEST)]]) + MARGIN
+    claimed = "" if fact is None else shorten(" ".join(fact[:3]), LONGEST)
+    left = MARGIN + max(map(text_width, [*texts, claimed])) + MARGIN
     width = max(WIDTH, left + 360)
-    right = width - MARGIN - text_width(fact[3]) / 2
+    right = width - MARGIN - text_width(clock.label(last)) / 2
 
     def x(step: int) -> float:
-        return left + (right - left) * (step - first) / (moment - first)
+        return left + (right - left) * (step - first) / (last - first)
 
-    bottom = MARGIN + ROW * (len(ordered) + 1)
     rows = [
         _lane(clock, triple, text, steps, MARGIN + ROW * (i + 0.5), (left, right), x)
         for i, ((triple, steps), text) in enumerate(zip(ordered, texts, strict=True))
     ]
-    last = shorten(" ".join(fact[:3]), LONGEST)
-    rows.append(
-        f'<text class="moment" x="{left - MARGIN:.0f}" y="{bottom - ROW / 2 + 4:.0f}" text-anchor="end">'
-        f"{escape(last)}</text>"
-        f'<line class="moment" x1="{right:.1f}" y1="{MARGIN}" x2="{right:.1f}" y2="{bottom:.0f}"/>'
-        f'<circle class="moment" cx="{right:.1f}" cy="{bottom - ROW / 2:.0f}" r="{RADIUS + 1}"/>'
-    )
+    bottom = MARGIN + ROW * (len(ordered) + (fact is not None))
+    if fact is not None:
+        rows.append(
+            f'<text class="moment" x="{left - MARGIN:.0f}" y="{bottom - ROW / 2 + 4:.0f}" text-anchor="end">'
+            f"{escape(claimed)}</text>"
+            f'<line class="moment" x1="{right:.1f}" y1="{MARGIN}" x2="{right:.1f}" y2="{bottom:.0f}"/>'
+            f'<circle class="moment" cx="{right:.1f}" cy="{bottom - ROW / 2:.0f}" r="{RADIUS + 1}"/>'
+        )
     axis = f'<line x1="{left:.0f}" y1="{bottom:.0f}" x2="{right:.1f}" y2="{bottom:.0f}"/>' + "".join(
-        f'<text class="{name}" x="{x(step):.1f}" y="{bottom + 18:.0f}" text-anchor="middle">{escape(clock.label(step))}'
-        "</text>"
-        for step, name in _ticks(first, moment, clock, x)
+        f'<text class="{name if fact else "dim"}" x="{x(step):.1f}" y="{bottom + 18:.0f}" text-anchor="middle">'
+        f"{escape(clock.label(step))}</text>"
+        for step, name in _ticks(first, last, clock, x)
     )
-    title = f"{' '.join(fact[:3])}, {fact[3]}: the facts before it"
+    title = "facts in the order of time" if fact is None else f"{' '.join(fact[:3])}, {fact[3]}: the facts before it"
     return _svg(width, bottom + 28, title, "".join(rows) + axis)
 
 
@@ -162,7 +163,7 @@ def write_explanation_page(explanation: TemporalExplanation, clock: Clock, path:
     subject, relation, object, moment = explanation.fact
     place = "no rule speaks for it" if explanation.rank is None else f"rank {explanation.rank}"
     facts = [fact for reason in explanation.reasons for fact in reason.facts]
-    drawn = f'<div class="scroll">{draw_timeline(facts, explanation.fact, clock)}</div>' if facts else ""
+    drawn = f'<div class="scroll">{draw_timeline(facts, clock, explanation.fact)}</div>' if facts else ""
     reasons = "".join(
         f"<section><h2>{escape(reason.rule.rule)}</h2><p>{escape(reason.rule.figures)}</p><ul>"
         + "".join(f"<li>{escape(' '.join(fact[:3]))}, {escape(fact[3])}</li>" for fact in reason.facts)

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 
 import h11
 import uvicorn
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
@@ -113,16 +113,14 @@ def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIA
     chosen = options or ServeOptions()
     has_run = explorer.run is not None
     environment = make_environment(explorer.reasoner.rules, explorer.names, title=explorer.title, has_run=has_run)
-    app = make_app(Site(explorer, chosen, environment), explorer.title)
-    for page in (browse, ask, run, review):
-        app.include_router(page.router, include_in_schema=False)
-    app.include_router(api.page_router, include_in_schema=False)
-    app.include_router(api.router)
-    return Guard(app, chosen)
+    pages = APIRouter(include_in_schema=False)
+    for page in (browse.router, ask.router, run.router, review.router, api.page_router):
+        pages.include_router(page)
+    return Guard(make_app(Site(explorer, chosen, environment), explorer.title, [pages, api.router]), chosen)
 
 
-def make_app(site: Site[E], title: str) -> FastAPI:
-    """Return an application with what all have in common: style sheets, the login, the search and the error pages."""
+def make_app(site: Site[E], title: str, routers: Sequence[APIRouter]) -> FastAPI:
+    """Return an application of some pages, and what all have: style sheets, the login, the search and error pages."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -143,6 +141,8 @@ def make_app(site: Site[E], title: str) -> FastAPI:
     app.state.site = site
     for error, handler in ERROR_HANDLERS.items():
         app.add_exception_handler(error, handler)
+    for router in routers:
+        app.include_router(router)
     app.include_router(door.router, include_in_schema=False)
     return app
 

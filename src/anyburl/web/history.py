@@ -25,7 +25,7 @@ from anyburl.web.schemas import LIMITS, Label, OptionalLabel, Page, Text
 from anyburl.web.site import Context, Site, current_site, tagged_response
 from anyburl.web.templating import make_environment, url
 
-PAGES = {"/ask": "Ask", "/rules": "Rules"}
+LINKED = {"/ask": "Ask", "/rules": "Rules"}
 N_EXAMPLES, N_RELATIONS = 5, 12
 ROWS, TOP_RULES, MOST_RULES, REASONS = 25, 200, 1000, 8
 DRAWN = 60  # facts of an entity on its time line
@@ -110,19 +110,18 @@ class TemporalExplorer:
 
 TemporalSite = Annotated[Site[TemporalExplorer], Depends(current_site)]
 
-router = APIRouter()
+pages = APIRouter(include_in_schema=False)
+api = APIRouter(prefix="/api")
 
 
 def create_temporal_app(explorer: TemporalExplorer, options: ServeOptions | None = None) -> ASGIApp:
     """Return the application: pages, and the same questions under /api."""
     chosen = options or ServeOptions()
-    environment = make_environment(None, explorer.names, title=explorer.title, has_run=False, pages=PAGES)
-    app = make_app(Site(explorer, chosen, environment), explorer.title)
-    app.include_router(router)
-    return Guard(app, chosen)
+    environment = make_environment(None, explorer.names, title=explorer.title, has_run=False, pages=LINKED)
+    return Guard(make_app(Site(explorer, chosen, environment), explorer.title, [pages, api]), chosen)
 
 
-@router.get("/", include_in_schema=False)
+@pages.get("/")
 async def history_home(request: Request, site: TemporalSite) -> Response:
     """Describe the facts and the rules, with examples."""
     explorer, reasoner = site.explorer, site.explorer.reasoner
@@ -140,7 +139,7 @@ async def history_home(request: Request, site: TemporalSite) -> Response:
     return await site.page(request, "times_home.html", make)
 
 
-@router.get("/static/times.css", include_in_schema=False)
+@pages.get("/static/times.css")
 async def style_sheet(request: Request) -> Response:
     """Return the style of drawings of time."""
     return STYLE_SHEET.response(request)
@@ -151,7 +150,7 @@ def _question(subject: str | None, object: str | None) -> tuple[str | None, str 
     return first, second
 
 
-@router.get("/ask", include_in_schema=False)
+@pages.get("/ask")
 async def ask_at(
     request: Request,
     site: TemporalSite,
@@ -178,7 +177,7 @@ async def ask_at(
     return await site.page(request, "times_ask.html", make, site.slow)
 
 
-@router.get("/why", include_in_schema=False)
+@pages.get("/why")
 async def why_at(
     request: Request,
     site: TemporalSite,
@@ -195,13 +194,13 @@ async def why_at(
         explanation = explorer.reasoner.explain(subject, relation, object, time, asks=asks, top=REASONS)
         facts = [fact for reason in explanation.reasons for fact in reason.facts]
         clock = explorer.reasoner.dataset.clock
-        drawing = Markup(draw_timeline(facts, explanation.fact, clock)) if facts else ""
+        drawing = Markup(draw_timeline(facts, clock, explanation.fact)) if facts else ""
         return {"explanation": explanation, "fact": explanation.fact, "drawing": drawing, "asks": asks}
 
     return await site.page(request, "times_why.html", make, site.slow)
 
 
-@router.get("/rules", include_in_schema=False)
+@pages.get("/rules")
 async def temporal_rules_page(
     request: Request,
     site: TemporalSite,
@@ -222,7 +221,7 @@ async def temporal_rules_page(
     return await site.page(request, "times_rules.html", make, site.slow)
 
 
-@router.get("/rules/{number}", include_in_schema=False)
+@pages.get("/rules/{number}")
 async def temporal_rule_page(request: Request, site: TemporalSite, number: int) -> Response:
     """Show one rule, and its confidence by age."""
     rules = site.explorer.reasoner.rules
@@ -236,13 +235,13 @@ async def temporal_rule_page(request: Request, site: TemporalSite, number: int) 
     return await site.page(request, "times_rule.html", make)
 
 
-@router.get("/relation", include_in_schema=False)
+@pages.get("/relation")
 async def relation_rules(label: Label) -> Response:
     """Show the rules of a relation."""
     return RedirectResponse(url("/rules", relation=label), 303)
 
 
-@router.get("/entity", include_in_schema=False)
+@pages.get("/entity")
 async def entity_history(request: Request, site: TemporalSite, label: Label, page: Page = 1) -> Response:
     """Show the facts of an entity in the order of time, the latest first, and on a time line."""
     explorer = site.explorer
@@ -251,17 +250,14 @@ async def entity_history(request: Request, site: TemporalSite, label: Label, pag
         entity = explorer.entity(label)
         facts = explorer.facts_of(entity)
         paging = Paging(page, LIMITS.largest_page // 2, len(facts))
-        drawing: Markup | str = ""
-        if facts:
-            clock = explorer.reasoner.dataset.clock
-            moment = clock.label(max(clock.step(facts[0][3]), *(clock.step(fact[3]) for fact in facts)) + 1)
-            drawing = Markup(draw_timeline(facts[:DRAWN], (entity, "", "", moment), clock))
+        clock = explorer.reasoner.dataset.clock
+        drawing = Markup(draw_timeline(facts[:DRAWN], clock)) if facts else ""
         return {"label": entity, "facts": facts[paging.first : paging.last], "paging": paging, "drawing": drawing}
 
     return await site.page(request, "times_entity.html", make, site.slow)
 
 
-@router.get("/api/search")
+@api.get("/search")
 async def search_labels(
     request: Request,
     site: TemporalSite,
@@ -278,7 +274,7 @@ async def search_labels(
     return await site.answer(request, make, site.slow)
 
 
-@router.get("/api/ask")
+@api.get("/ask")
 async def answers_at(
     request: Request,
     site: TemporalSite,
@@ -302,7 +298,7 @@ async def answers_at(
     return await site.answer(request, make, site.slow)
 
 
-@router.get("/api/why")
+@api.get("/why")
 async def reasons_at(
     request: Request,
     site: TemporalSite,

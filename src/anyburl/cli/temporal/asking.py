@@ -308,7 +308,7 @@ def complete_at(
     seed: UnusedSeed = None,
 ) -> None:
     """Write the facts that are likely at a moment and that no split states for it."""
-    check_facts_file(out)
+    _check_facts_file(out)
     if json and out == "-":
         raise OptionError("--json and --out - both write to standard output: write to a file instead")
     notes = note_console(quiet=quiet)
@@ -320,7 +320,7 @@ def complete_at(
     started = clocks.monotonic()
     with Slow(notes, "finding facts", "found facts"):
         facts = reasoner.complete(moment, relations=chosen, **given)
-    write_facts(facts, out)
+    _write_facts(facts, out)
     seconds = round(clocks.monotonic() - started, 3)
     counts = dict(facts["relation"].value_counts(sort=True).iter_rows())
     if json:
@@ -329,7 +329,7 @@ def complete_at(
         result_console().say(f"{counted(facts.height, 'fact')} of {moment} written to {out} in {seconds:.1f} s")
 
 
-def check_facts_file(out: str) -> None:
+def _check_facts_file(out: str) -> None:
     """Refuse, before any work is done, a file that facts with times cannot be written to."""
     if out == "-":
         return
@@ -342,7 +342,7 @@ def check_facts_file(out: str) -> None:
         raise DataError(f"{out}: the folder {path.parent} does not exist")
 
 
-def write_facts(facts: Any, out: str) -> None:
+def _write_facts(facts: Any, out: str) -> None:
     """Write a frame of facts by the suffix of a file; - is standard output, with tabs."""
     from anyburl.base.writing import replacing
 

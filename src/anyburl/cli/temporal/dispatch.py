@@ -15,7 +15,7 @@ import typer
 from anyburl.base.errors import OptionError
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import is_given, with_flags, with_parameters
-from anyburl.cli.loading import is_temporal_run
+from anyburl.cli.loading import holds_temporal_rules
 from anyburl.cli.temporal.asking import complete_at, evaluate_history, explain_at, predict_at
 from anyburl.cli.temporal.examining import calibrate_history, examine_history, serve_history
 from anyburl.cli.temporal.learning import learn_history, show_temporal_rules
@@ -69,9 +69,9 @@ def _value(ctx: typer.Context, key: str, values: Mapping[str, Any], parameter: i
 
 def _has_times(name: str, subject: str, values: Mapping[str, Any]) -> bool:
     if name in BY_RUN:
-        return is_temporal_run(at_home(subject))
+        return holds_temporal_rules(at_home(subject))
     if name == "learn" and values.get("resume"):
-        return is_temporal_run(at_home(values["out"]))
+        return holds_temporal_rules(at_home(values["out"]))
     if values.get("data") is None:
         return False
     from anyburl.temporal.facts import recognise_times

@@ -96,7 +96,7 @@ def show_temporal_rules(
     reasoner = open_history(rules, None, note_console(quiet=quiet), threads=threads)
     best = reasoner.rules.top(top, relation=relation, form=form)
     if json:
-        print_json({"total": len(reasoner.rules), "rules": [rule_json(rule) for rule in best]})
+        print_json({"total": len(reasoner.rules), "rules": [_rule_json(rule) for rule in best]})
         return
     if not best:
         result_console().say(f"none of the {len(reasoner.rules):,} rules match")
@@ -112,7 +112,7 @@ def show_temporal_rules(
     result_console().say(f"{len(best):,} of {len(reasoner.rules):,} temporal rules, by right cases x confidence", "dim")
 
 
-def rule_json(rule: TemporalRule) -> dict[str, Any]:
+def _rule_json(rule: TemporalRule) -> dict[str, Any]:
     """Return a rule as plain values."""
     return {
         "number": rule.number,
