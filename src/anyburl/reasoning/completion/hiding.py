@@ -24,8 +24,7 @@ from anyburl.models.calibration import (
     probability_table,
 )
 from anyburl.models.tuned.reranker import TunedReranker
-from anyburl.ranking.backend import Progress
-from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ranking.ranker import Progress, Ranker, make_ranker
 from anyburl.reasoning.completion.conflicts import NOTHING, Conflicts, Properties, fact_keys
 from anyburl.reasoning.completion.facts import FactColumns, collected
 from anyburl.reasoning.completion.judging import Judge

@@ -20,8 +20,7 @@ from anyburl.models.calibration import (
     per_hidden,
     probability_table,
 )
-from anyburl.ranking.backend import Progress
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.completion.conflicts import Properties
 from anyburl.reasoning.completion.hiding import FEWEST_BACK, HIDDEN_SHARE, Tally, fitted_shares, hide_facts, play
 from anyburl.reasoning.completion.options import MOST_MISSING
