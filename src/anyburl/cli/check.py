@@ -106,7 +106,7 @@ def _read(facts: str) -> pl.DataFrame:
     """Return the labels of facts, in order."""
     import polars as pl
 
-    from anyburl.data.dataset import read_facts
+    from anyburl.data.dataset import facts_in_order
 
     path = at_home(facts)
     if path.suffix.lower() in (".jsonl", ".ndjson"):
@@ -119,7 +119,7 @@ def _read(facts: str) -> pl.DataFrame:
         if missing := [name for name in ("subject", "relation", "object") if name not in frame.columns]:
             raise DataError(f"{facts}: expected objects with subject, relation and object, got none with {missing[0]}")
         return frame
-    return read_facts(facts)
+    return facts_in_order(facts)
 
 
 def _write(checked: pl.DataFrame, path: Path) -> None:

@@ -189,7 +189,7 @@ def load_dataset(
     return Dataset.from_triples(data, options=options)
 
 
-def read_facts(data: DataLike) -> pl.DataFrame:
+def facts_in_order(data: DataLike) -> pl.DataFrame:
     """Return the labels of train facts, in the order in which they are given, those given twice included.
 
     `data` is what `load_dataset` takes.

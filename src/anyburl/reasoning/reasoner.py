@@ -18,7 +18,7 @@ from anyburl.base.checking import callback, choose_options, flag, share, texts, 
 from anyburl.base.errors import DataError, OptionError, RunError
 from anyburl.base.files import at_home
 from anyburl.base.machine import check_not_forked
-from anyburl.data.dataset import SPLITS, Dataset, load_dataset, load_recorded, read_facts
+from anyburl.data.dataset import SPLITS, Dataset, facts_in_order, load_dataset, load_recorded
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.lookup import split_names
@@ -349,7 +349,7 @@ class Reasoner:
         """
         share("min_probability", min_probability)
         callback("progress", progress)
-        frame = facts if isinstance(facts, pl.DataFrame) else read_facts(facts)
+        frame = facts if isinstance(facts, pl.DataFrame) else facts_in_order(facts)
         if missing := [name for name in CHECKED if name not in frame.columns]:
             raise DataError(f"expected the columns {', '.join(CHECKED)}, got a frame without {', '.join(missing)}")
         parts = []
