@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from anyburl.base.errors import OptionError, UnknownLabelError
-from anyburl.data.names import Names
+from anyburl.data.names import Names, entity_name, relation_name
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.explanation.record import Fact
@@ -26,7 +26,6 @@ from anyburl.reasoning.search import LabelSearch
 from anyburl.reasoning.warmup import warm_up_reasoning
 from anyburl.tools.review import QueuedFact, ReviewLog, ReviewQueue, review_queue
 from anyburl.web.rule_list import Chosen, RuleChoice, RuleList
-from anyburl.web.templating import entity_name, relation_name
 
 MOST_DERIVED = 8
 LARGEST_SMOOTHING = 1e6
