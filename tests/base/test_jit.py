@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -65,17 +66,16 @@ def test_every_kernel_is_in_a_file_that_the_cache_depends_on() -> None:
     assert elsewhere == []
 
 
-def test_everything_that_a_kernel_uses_is_in_a_file_that_the_cache_depends_on() -> None:
+def test_the_cache_of_a_kernel_depends_on_everything_that_it_uses() -> None:
     """NamedTuples, constants and functions that kernels name: swapped fields would give wrong numbers."""
-    counted = {path.resolve() for path in _jit.kernel_sources()}
     elsewhere = set()
     n_used = 0
     for path, tree in modules():
         imported = imported_names(tree)
         for name in names_in(decorated(tree)) & imported.keys():
-            home = Path(str(import_module(imported[name]).__file__)).resolve()
+            home = Path(str(import_module(imported[name]).__file__)).relative_to(PACKAGE).as_posix()
             n_used += 1
-            if home not in counted and home.name != "jit.py":
+            if home not in _jit.sources_of(path):
                 elsewhere.add(f"{path.name}: {name} from {home}")
     assert n_used > 100
     assert elsewhere == set()
@@ -107,22 +107,60 @@ def test_the_named_tuples_of_kernels_are_in_such_files() -> None:
     assert [named for named in types if Path(inspect.getfile(named)).resolve() not in counted] == []
 
 
-@pytest.mark.parametrize("name", ["kernel_new.py", "arrays.py", "rng.py"])
-def test_a_new_file_changes_the_folder_of_the_cache(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "base").mkdir()
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package with two files of kernels, one of which imports another file."""
+    texts = {
+        "base/jit.py": "",
+        "stage/arrays.py": "WIDTH = 1",
+        "stage/kernel.py": "from anyburl.stage.arrays import WIDTH",
+        "stage/kernel_call.py": "from anyburl.stage.kernel import (\n    WIDTH,\n)",
+        "stage/kernel_other.py": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
     monkeypatch.setattr(_jit, "__file__", str(tmp_path / "base" / "jit.py"))
-    (tmp_path / "base" / "jit.py").touch()
-    before = _jit._digest()
-    (tmp_path / "stage").mkdir()
-    (tmp_path / "stage" / name).write_text("NEW = 1\n")
-    assert _jit._digest() != before
+    yield tmp_path
+    _jit.cache_folder.cache_clear()
+    _jit._text.cache_clear()
 
 
-def test_checked_kernels_have_a_folder_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def folders(package: Path) -> dict[str, Path]:
+    _jit.cache_folder.cache_clear()
+    _jit._text.cache_clear()
+    return {path.stem: _jit.cache_folder(path) for path in sorted((package / "stage").glob("kernel*.py"))}
+
+
+@pytest.mark.parametrize(
+    ("edited", "dependent"),
+    [
+        ("base/jit.py", {"kernel", "kernel_call", "kernel_other"}),
+        ("stage/arrays.py", {"kernel", "kernel_call"}),
+        ("stage/kernel_call.py", {"kernel_call"}),
+        ("stage/kernel_other.py", {"kernel_other"}),
+    ],
+)
+def test_an_edit_changes_the_cache_of_what_depends_on_it(edited: str, dependent: set[str], package: Path) -> None:
+    before = folders(package)
+    (package / edited).write_text((package / edited).read_text() + "\nNEW = 1")
+    after = folders(package)
+    assert {name for name in after if after[name] != before[name]} == dependent
+
+
+def test_a_copy_of_the_sources_has_the_same_cache(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = folders(package)
+    copy = package.parent / "copy"
+    shutil.copytree(package, copy)
+    monkeypatch.setattr(_jit, "__file__", str(copy / "base" / "jit.py"))
+    assert folders(copy) == before
+
+
+def test_checked_kernels_have_a_folder_of_their_own(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
-    fast = _jit._digest()
+    fast = folders(package)["kernel"].name
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
-    assert (fast.removesuffix("-fast"), fast[-5:]) == (_jit._digest().removesuffix("-checked"), "-fast")
+    assert folders(package)["kernel"].name == fast.removesuffix("-fast") + "-checked"
 
 
 @kernel

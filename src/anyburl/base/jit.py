@@ -1,16 +1,20 @@
 """The decorators `kernel`, `part`, `inlined` and `merged`, and the cache of kernels; the only file that imports Numba.
 
 Numba's own cache watches a kernel's own file only: after an edit to a function that the kernel calls, or to a
-NamedTuple that it reads, stale machine code would run. So the cache folder's name holds a digest of every source file
-that kernels are made of. Numba's cache also falls back to folders beside the sources, fails at a damaged file, and may
-mix up two processes that compile a kernel for different types of arguments; the cache here does not.
+NamedTuple that it reads, stale machine code would run. So each file of kernels has a cache folder whose name holds a
+digest of that file and of the files that it imports: an edit compiles only what depends on it, and a copy of the same
+sources elsewhere (another clone, another environment) compiles nothing. Numba's cache also falls back to folders beside
+the sources, fails at a damaged file, and may mix up two processes that compile a kernel for different types of
+arguments; the cache here does not.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -88,20 +92,27 @@ class _Locators:
 
     def from_function(self, function: Callable[..., Any], file: str) -> _Locator:
         """Return the locator of a function."""
-        return _Locator(function, file, self._folder)
+        return _Locator(function, self._folder)
 
 
-class _Locator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):  # type: ignore[misc]
+class _Locator(caching._CacheLocator):  # type: ignore[misc]
     """The cache folder of a function; unlike Numba's own locators, it writes nothing to test whether it can."""
 
-    def __init__(self, function: Callable[..., Any], file: str, folder: Path) -> None:
-        self._py_file = file
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
         self._lineno = function.__code__.co_firstlineno
-        self._path = os.path.join(folder, self.get_suitable_cache_subpath(file))
+        self._folder = folder
 
     def get_cache_path(self) -> str:
         """Return the folder."""
-        return self._path
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        """Return what changes with the sources: the folder's name, which holds their digest."""
+        return self._folder.name
+
+    def get_disambiguator(self) -> str:
+        """Return what tells functions of one name apart."""
+        return str(self._lineno)
 
     def ensure_cache_path(self) -> None:
         """Do nothing: `save_overload` creates the folder."""
@@ -119,23 +130,56 @@ def kernel_sources() -> list[Path]:
     return sorted({path for pattern in KERNEL_SOURCES for path in package.rglob(pattern)})
 
 
-def _digest() -> str:
-    """Return a digest of everything that the machine code of kernels depends on."""
+_IMPORT = re.compile(rb"^ *from anyburl\.([\w.]+) import", re.MULTILINE)
+
+
+def sources_of(path: Path) -> dict[str, bytes]:
+    """Return the texts that the machine code of the kernels in `path` depends on, by their place in the package.
+
+    These are the file, the files of kernels that it imports, those that they import and so on, and this file.
+    """
     package = Path(__file__).parents[1]
+    texts: dict[str, bytes] = {}
+    waiting = [Path(__file__), path]
+    while waiting:
+        source = waiting.pop()
+        name = source.relative_to(package).as_posix() if source.is_relative_to(package) else source.name
+        if name not in texts:
+            texts[name] = _text(source)
+            imported = (match.decode().replace(".", "/") + ".py" for match in _IMPORT.findall(texts[name]))
+            waiting += [package / file for file in imported if _is_kernel_source(file)]
+    return texts
+
+
+def _is_kernel_source(file: str) -> bool:
+    return any(Path(file).match(pattern) for pattern in KERNEL_SOURCES)
+
+
+@cache
+def _text(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+@cache
+def cache_folder(path: Path) -> Path:
+    """Return the folder of the compiled kernels of a file."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in (Path(__file__), *kernel_sources()):
-        digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    for name, text in sorted(sources_of(path).items()):
+        digest.update(name.encode() + text)
     mode = "checked" if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else "fast"
-    return f"{digest.hexdigest()[:16]}-{mode}"
+    return _cache_dir / f"{path.parent.name}-{path.stem}-{digest.hexdigest()[:16]}-{mode}"
 
 
 _config = vars(numba.config)
-_cache_dir = Path(os.environ.get("ANYBURL_CACHE") or user_cache_path("anyburl")) / "kernels" / _digest()
+_cache_dir = Path(os.environ.get("ANYBURL_CACHE") or user_cache_path("anyburl")) / "kernels"
 
 
 def is_compiled(name: str = "") -> bool:
     """Whether kernels of this version, or the one of that name ("kernel.answer"), are in the cache."""
-    return any(_cache_dir.rglob(f"{name}*.nbi"))
+    stem = name.partition(".")[0]
+    return any(
+        any(cache_folder(path).glob(f"{name}*.nbi")) for path in kernel_sources() if not stem or path.stem == stem
+    )
 
 
 def not_kept() -> str | None:
@@ -257,5 +301,5 @@ def _compile(dispatcher: type[CPUDispatcher], function: Callable[P, R], **option
         return function
     always = {"nopython": True, "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
     compiled: Callable[P, R] = dispatcher(function, targetoptions={**always, **options})
-    keep_compiled(compiled, _cache_dir)
+    keep_compiled(compiled, cache_folder(Path(function.__code__.co_filename)))
     return compiled

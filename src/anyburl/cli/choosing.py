@@ -76,7 +76,8 @@ def learned_under_identity(rules: str) -> bool:
 
 
 MEASURES = ("pca-confidence", "head-coverage", "lift")
-ORDERS = ("confidence", "support", "value", "predictions", *MEASURES)
+DISTILLED = ("worth", "decides", "only", "stands-for")
+ORDERS = ("confidence", "support", "value", "predictions", *MEASURES, *DISTILLED)
 SMOOTHING = 5
 MEASURED = "Measures that need the data"
 
@@ -98,7 +99,8 @@ class RuleFilters(Options):
         ORDERS[0],
         choice,
         ORDERS,
-        help="Sort by this, highest first. value is support x confidence.",
+        help="Sort by this, highest first. value is support x confidence; distilled runs (see `anyburl distil`) also have "
+        f"{', '.join(DISTILLED)}.",
         metavar="|".join(ORDERS),
     )
     smoothing: Annotated[

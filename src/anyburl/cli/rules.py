@@ -45,7 +45,7 @@ def command(
     measuring = Measuring(rules, data, threads, notes)
     matching = wanted.matching(everything, readable, measuring)
     best = wanted.best(matching, top)
-    if measures or best.measures:
+    if measures or any(name in best.measures for name in wanted.least):
         best = measuring.add(best, wanted.least)
     if json:
         counts = {

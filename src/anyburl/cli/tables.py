@@ -86,7 +86,9 @@ def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
 
 
 def _measure_text(value: float, most: float) -> str:
-    """Return a measure as text, with fewer decimals where it can be large."""
+    """Return a measure as text, with fewer decimals where it can be large; counts have none."""
+    if isinstance(value, int):
+        return f"{value:,}"
     return f"{value:,.1f}" if most > 1 and value >= 10 else f"{value:.4f}"
 
 

@@ -57,6 +57,9 @@ def lift(support: Counts, predictions: Counts, head_probability: NDArray[np.floa
     return confidence(support, predictions) / np.where(head_probability > 0, head_probability, np.inf)
 
 
+DISTILLING = "anyburl.distil(rules, data)"
+"""What computes the measures of a set as a whole."""
+
 Rows = slice | NDArray[Any]
 Mask = NDArray[np.bool_]
 
@@ -94,7 +97,9 @@ class Column:
     heading: str = ""
     """What tables of rules call it."""
     most: float = 1.0
-    """The largest value of a measure; the least is 0."""
+    """The largest value of a measure; the least is 0, but for `worth`."""
+    added_by: str = "anyburl.measure(rules, table)"
+    """What computes a measure."""
 
     name: str = ""
     dtype: DTypeLike = "V"
@@ -159,6 +164,23 @@ class RuleColumns:
     """Which part of the facts of the head's relation is predicted; None unless measured."""
     lift: Annotated[NDArray[np.float64] | None, Column(Holds.MEASURE, heading="lift", most=np.inf)] = None
     """How many times likelier the head is where the body holds than anywhere; None unless measured."""
+    worth: Annotated[
+        NDArray[np.float64] | None, Column(Holds.MEASURE, heading="worth", most=np.inf, added_by=DISTILLING)
+    ] = None
+    """What the set would lose without the rule: by how much the sum of the reciprocal ranks of known answers would
+    fall; below 0 where they would rank better. None unless distilled, as in the columns that follow."""
+    decides: Annotated[
+        NDArray[np.int32] | None, Column(Holds.MEASURE, heading="decides", most=np.inf, added_by=DISTILLING)
+    ] = None
+    """Of how many known answers it is the best rule of the set."""
+    only: Annotated[
+        NDArray[np.int32] | None, Column(Holds.MEASURE, heading="only", most=np.inf, added_by=DISTILLING)
+    ] = None
+    """How many known answers no other rule of the set predicts."""
+    stands_for: Annotated[
+        NDArray[np.int32] | None, Column(Holds.MEASURE, heading="stands for", most=np.inf, added_by=DISTILLING)
+    ] = None
+    """How many of the rules that were left out say nearly the same, see `represented`."""
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in (*REQUIRED, *self.columns)}  # what is required may be None
@@ -285,6 +307,8 @@ REQUIRED = tuple(name for name, column in COLUMNS.items() if not column.optional
 IDENTITY_COLUMNS = tuple(name for name, column in COLUMNS.items() if column.is_identity)
 MEASURES = tuple(name for name, column in COLUMNS.items() if column.is_measure)
 """The columns that take the data to compute, not only the counts of a rule."""
+DISTILLED = tuple(name for name in MEASURES if COLUMNS[name].added_by == DISTILLING)
+"""Those that say what a rule is worth to the set that it is in."""
 
 
 def owned_column(name: str, column: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:

@@ -82,7 +82,7 @@ def measure_column(rules: RuleColumns, name: str) -> NDArray[np.float64]:
     """Return a measure of rules that takes the data; rules that were not measured are refused."""
     column = getattr(rules, name)
     if column is None:
-        raise RuleError(f"the rules have no {name}: add it with anyburl.measure(rules, table)")
+        raise RuleError(f"the rules have no {name}: add it with {COLUMNS[name].added_by}")
     measured: NDArray[np.float64] = column
     return measured
 
