@@ -20,7 +20,9 @@ SYMMETRIC = Idea("symmetric", "Holds both ways", "what holds from A to B also ho
 INVERSE = Idea("inverse", "The same, read backwards", "another relation says it the other way round")
 IMPLIED = Idea("implied", "Follows at once", "another relation between the same two things says as much")
 CHAIN = Idea("chain", "Goes on along chains", "two steps of the relation make one")
-INHERITED = Idea("inherited", "Handed on", "what holds for one thing holds for another that it belongs to or is part of")
+INHERITED = Idea(
+    "inherited", "Handed on", "what holds for one thing holds for another that it belongs to or is part of"
+)
 SHARED = Idea("shared", "Shared by similar things", "things that have something in common have this in common, too")
 COMPOSITION = Idea("composition", "By way of something else", "a path over other things leads there")
 TYPICAL = Idea("typical", "Typical values", "what has a certain kind of fact usually has this value")

@@ -24,7 +24,22 @@ class Piece(NamedTuple):
 Words = tuple[Piece, ...]
 
 PREPOSITIONS = {"at", "by", "for", "from", "in", "into", "near", "of", "on", "to", "under", "with"}
-AUXILIARIES = {"are", "can", "has", "have", "is", "was", "were"}
+VERBS = {"also", "are", "can", "has", "have", "is", "was", "were"} | {
+    "belongs",
+    "borders",
+    "causes",
+    "contains",
+    "includes",
+    "lives",
+    "makes",
+    "owns",
+    "plays",
+    "produces",
+    "speaks",
+    "uses",
+    "works",
+}
+"""First words of names that say what is done. (Other words in s are plurals more often: sports team.)"""
 NOUN_ENDINGS = ("ss", "us", "is", "ics")
 VARIABLES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 SOMETHING = Piece("something")
@@ -37,12 +52,14 @@ def plain_text(words: Iterable[Piece]) -> str:
 
 
 def chance(part: int, whole: int) -> str:
-    """Return how often something holds, as people say it: 9 of 10; 7 of 8 where there are few cases.
+    """Return how often something holds, as people say it: 9 of 10; 7 of 8 where there are few cases; all 54.
 
     Never all or nothing where that is not so.
     """
-    if whole <= FEW or part == whole:
-        return f"{part:,} of {whole:,}"
+    if part == whole:
+        return f"all {whole:,}"
+    if whole <= FEW:
+        return f"{part:,} of {whole:,}" if part else "none"
     share = part / whole
     if 0.05 <= share < 0.95:
         return f"{max(1, round(10 * share))} of 10"
@@ -99,11 +116,15 @@ class Wording:
         (by, forward), same = steps[0], Piece(self.relation(head), "relation")
         along = Piece(self.relation(by), "relation")
         if len(steps) == 2 and forward:
-            return Piece("Everything has the same "), same, Piece(" as its "), along, Piece(".")
+            return Piece("A thing has the same "), same, Piece(" as its "), along, Piece(".")
         if len(steps) == 2:
-            return Piece("The "), along, Piece(" of something has the same "), same, Piece(" as that.")
+            return Piece("The "), along, Piece(" of something has the same "), same, Piece(" as that thing.")
         if len(steps) == 3 and steps[1] == (by, not forward) and by != head:
-            shared = (Piece("Things with the same "), along) if forward else (Piece("Two "), along, Piece(" of one thing"))
+            shared = (
+                (Piece("Things with the same "), along)
+                if forward
+                else (Piece("Things that are the "), along, Piece(" of the same thing"))
+            )
             return *shared, Piece(" have the same "), same, Piece(".")
         return None
 
@@ -136,25 +157,23 @@ class Wording:
 def is_noun(name: str) -> bool:
     """Guess whether the name of a relation says what its object is ("capital"), or what is done to it ("borders")."""
     tokens = re.sub(r"\(.*?\)", "", name).lower().replace("-", " ").split() or [name]
-    if tokens[0] in AUXILIARIES or tokens[-1] in PREPOSITIONS:
+    if tokens[0] in VERBS | PREPOSITIONS or tokens[-1] in PREPOSITIONS:
         return False
     return len(tokens) > 1 or not tokens[0].endswith("s") or tokens[0].endswith(NOUN_ENDINGS)
 
 
 def _letters(rule: Rule) -> dict[Term, Piece]:
-    """Return the variables as letters: A and B in the head, in the order of its arguments, then those of the body.
+    """Return the variables as letters, in the order in which a sentence names them: the body comes first.
 
     A variable that occurs only once is "something".
     """
-    terms = [term for atom in (rule.head, *rule.body) for term in (atom.subject, atom.object)]
+    terms = [term for atom in (*rule.body, rule.head) for term in (atom.subject, atom.object)]
     counts = Counter(terms)
-    in_head = (rule.head.subject, rule.head.object)
     letters: dict[Term, Piece] = {}
     for term in terms:
         if not isinstance(term, Constant) and term not in letters:
-            is_named = counts[term] > 1 or term in in_head
             n_named = sum(piece != SOMETHING for piece in letters.values())
-            letters[term] = Piece(VARIABLES[n_named], "variable") if is_named else SOMETHING
+            letters[term] = Piece(VARIABLES[n_named], "variable") if counts[term] > 1 else SOMETHING
     return letters
 
 
@@ -168,7 +187,7 @@ def _sentence(parts: list[Piece]) -> Words:
 def unique_names(labels: Sequence[str], names: Names) -> dict[str, str]:
     """Return short names of relations, no two the same: as much of a path is written as that takes."""
     left, chosen = list(labels), dict[str, str]()
-    for depth in range(3):
+    for depth in range(N_NAMES):
         shown = {label: _names_of(label, names)[depth] for label in left}
         counts = Counter([*shown.values(), *chosen.values()])
         chosen |= {label: name for label, name in shown.items() if counts[name] == 1}
@@ -176,18 +195,21 @@ def unique_names(labels: Sequence[str], names: Names) -> dict[str, str]:
     return chosen | {label: label for label in left}
 
 
-def _names_of(label: str, names: Names) -> tuple[str, str, str]:
+N_NAMES = 4
+
+
+def _names_of(label: str, names: Names) -> tuple[str, str, str, str]:
     """Return names of a relation, the later ones longer: "genre", "film genre"; "award (awards won)"."""
     if label in names or not label.startswith("/"):
         name = relation_name(label, names)
-        return name, name, label
+        return name, name, name, label
     steps = [[_spoken(word) for word in step.strip("/").split("/")] for step in label.split("./")]
     last, kind = steps[-1][-1], steps[0][-2] if len(steps[0]) > 1 else ""
     if len(steps) == 1:
-        return last, f"{kind} {last}".strip(), label
+        return last, f"{kind} {last}".strip(), label, label
     before = steps[0][-1]
     name = last if last == before else f"{last} ({before})"
-    return last, name, f"{kind} {name}"
+    return last, name, f"{kind}: {name}", f"{last} ({before}, {steps[-1][-2] if len(steps[-1]) > 1 else kind})"
 
 
 def _spoken(word: str) -> str:
