@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # typing's would have to be imported first, see `anyburl.cli.early`
+TYPE_CHECKING = False  # typing's would have to be imported first, see `anyburl.cli.start`
 if TYPE_CHECKING:
     from typing import Any
 
@@ -49,17 +49,15 @@ if TYPE_CHECKING:
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.reasoning.shortcuts import evaluate, explain, predict
     from anyburl.rules.difference import RuleDifference, diff
-    from anyburl.rules.rule import Atom, Rule
+    from anyburl.rules.rule import Atom, Rule, format_rule, parse_rule
     from anyburl.rules.ruleset import RuleSet
-    from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.rules.types import PathProfile, RuleType
     from anyburl.tools.doctor.examine import examine
     from anyburl.tools.doctor.findings import Finding, Report
     from anyburl.tools.doctor.options import DoctorOptions
     from anyburl.tools.export.export import ExportReport, export_rules
-    from anyburl.tools.export.options import ExportOptions
-    from anyburl.tools.publishing.options import PublishOptions
-    from anyburl.tools.publishing.publish import plan_publishing, publish
+    from anyburl.tools.options import ExportOptions, PublishOptions
+    from anyburl.tools.publishing import plan_publishing, publish
     from anyburl.tools.review import ReviewLog
 
 _HOMES = {
@@ -74,7 +72,7 @@ _HOMES = {
     "Dataset": "data.dataset",
     "DoctorOptions": "tools.doctor.options",
     "Explanation": "reasoning.explanation.explain",
-    "ExportOptions": "tools.export.options",
+    "ExportOptions": "tools.options",
     "ExportReport": "tools.export.export",
     "Finding": "tools.doctor.findings",
     "InvalidOptionError": "base.errors",
@@ -84,7 +82,7 @@ _HOMES = {
     "MissingExtraError": "base.errors",
     "OptionError": "base.errors",
     "PathProfile": "rules.types",
-    "PublishOptions": "tools.publishing.options",
+    "PublishOptions": "tools.options",
     "RankOptions": "ranking.options",
     "ReadOptions": "data.options",
     "Reason": "reasoning.explanation.record",
@@ -108,14 +106,14 @@ _HOMES = {
     "examine": "tools.doctor.examine",
     "explain": "reasoning.shortcuts",
     "export_rules": "tools.export.export",
-    "format_rule": "rules.syntax",
+    "format_rule": "rules.rule",
     "learn": "learning.learn",
     "load_dataset": "data.dataset",
     "measure": "bodies.rescore",
-    "parse_rule": "rules.syntax",
-    "plan_publishing": "tools.publishing.publish",
+    "parse_rule": "rules.rule",
+    "plan_publishing": "tools.publishing",
     "predict": "reasoning.shortcuts",
-    "publish": "tools.publishing.publish",
+    "publish": "tools.publishing",
     "rescore": "bodies.rescore",
 }
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.base.errors import OptionError, RuleError
-from anyburl.ranking import backend as local
+from anyburl.ranking import ranker as local
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays
 from anyburl.ranking.index import build_rule_index
 from anyburl.ranking.options import RankOptions

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl import Dataset, RuleSet, learn, load_dataset, measure, rescore
-from anyburl.bodies.counting import count_rules, counting_limits
+from anyburl.bodies.rescore import count_rules, counting_limits
 from anyburl.graph.build import build_graph
 from anyburl.rules.columns import MEASURES, confidence, lift, value
 from kernels import examples, table_of

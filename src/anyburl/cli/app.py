@@ -48,9 +48,9 @@ from anyburl.cli import (
     tune,
 )
 from anyburl.cli.arguments import with_flags
-from anyburl.cli.early import handle_signals, leave
 from anyburl.cli.events import exhausted, lacks_descriptors, logged
 from anyburl.cli.notes import print_error
+from anyburl.cli.start import handle_signals, leave
 from anyburl.cli.streams import STANDARD_OUTPUT, forget_interrupt, let_go_of_output, prepare_streams, raise_again
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130

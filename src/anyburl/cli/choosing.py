@@ -99,7 +99,7 @@ class RuleFilters(Options):
         ORDERS[0],
         choice,
         ORDERS,
-        help="Sort by this, highest first. value is support x confidence; distilled runs (see `anyburl distil`) also have "
+        help="Sort by this, highest first. value is support x confidence; distilled runs also have "
         f"{', '.join(DISTILLED)}.",
         metavar="|".join(ORDERS),
     )

@@ -57,7 +57,7 @@ def command(
             explorer = _explorer(reasoner, source, reviews)
             _announce(asked, rules, explorer, serving)
             try:
-                from anyburl.web.server import serve
+                from anyburl.web.app import serve
 
                 serve(explorer, serving, listener)
             except KeyboardInterrupt:

@@ -162,12 +162,15 @@ def metrics_table(metrics: Metrics, names: Mapping[str, str] | None = None) -> T
     return table
 
 
-def _add_relations(table: Table, relations: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> None:
-    for row in relations[:N_RELATIONS]:
-        label = names.get(row["relation"]) or row["relation"]
-        _add(table, Text(label, overflow="ellipsis", no_wrap=True), row, row["queries"])
-    if rest := relations[N_RELATIONS:]:
-        name = counted(len(rest), "more relation")
+def _add_relations(table: Table, rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> None:
+    """Add two rows, one for each direction, for each of the most frequent relations."""
+    from anyburl.reasoning.metrics import question_text
+
+    n_shown = len(DIRECTIONS) * N_RELATIONS
+    for row in rows[:n_shown]:
+        _add(table, Text(question_text(row, names), overflow="ellipsis", no_wrap=True), row, row["queries"])
+    if rest := rows[n_shown:]:
+        name = counted(len(rest) // len(DIRECTIONS), "more relation")
         n_queries = sum(row["queries"] for row in rest)
         mean = {key: sum(row[key] * row["queries"] for row in rest) / n_queries for key in FIGURES}
         _add(table, Text(name, "dim"), mean, n_queries)
@@ -199,14 +202,16 @@ def _add(table: Table, label: Text | str, figures: Mapping[str, float], n_querie
 
 def protocol_line(metrics: Metrics, *, with_rules: bool = True) -> str:
     """Return in one line how the metrics were measured."""
+    from anyburl.reasoning.metrics import restriction_text
+
     protocol = metrics.protocol
     weights = "".join(f", {name} x {factor:g}" for name, factor in protocol["weights"].items() if factor != 1)
     rules = f"{counted(protocol['rules'], 'rule')}, " if with_rules else ""
     how = "" if protocol["block_connected_choice"] != "auto" else " (auto)"
     against = f", against {protocol['negatives']} sampled entities" if protocol["ranked_against"] == "sampled" else ""
     return (
-        f"{protocol['data']} {protocol['split']}, {rules}{protocol['aggregation']}, smoothing "
-        f"{protocol['smoothing']:g}{weights}; filtered{against}, {protocol['ties']} ties, connected pairs "
+        f"{protocol['data']} {protocol['split']}{restriction_text(protocol)}, {rules}{protocol['aggregation']}, "
+        f"smoothing {protocol['smoothing']:g}{weights}; filtered{against}, {protocol['ties']} ties, connected pairs "
         f"{'blocked' if protocol['block_connected'] else 'not blocked'}{how}"
         f"{'' if protocol['object_identity'] else ', without object identity'}"
     )

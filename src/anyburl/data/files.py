@@ -24,6 +24,7 @@ from anyburl.data.formats.delimited import (
     is_csv,
     read_blocks,
     read_delimited,
+    text_columns,
 )
 from anyburl.data.formats.dumps import read_dump
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, label_frame
@@ -49,7 +50,8 @@ def read_parquet(path: Path, options: ReadOptions, rows: int) -> Iterator[pl.Dat
     try:
         table = scan_parquet(path)
         names = table.collect_schema().names()
-        chosen = table.select(names[i] for i in choose_columns(names, options.columns, path))
+        positions = choose_columns(names, options.columns, path, options.time)
+        chosen = table.select(names[i] for i in positions)
         for batch in frame_batches(chosen, rows):
             if batch.height:
                 yield _labels(batch, path, n_read)
@@ -63,7 +65,7 @@ def read_parquet(path: Path, options: ReadOptions, rows: int) -> Iterator[pl.Dat
 
 def _labels(batch: pl.DataFrame, path: Path, first: int) -> pl.DataFrame:
     try:
-        return label_frame(batch, batch.columns, first)
+        return label_frame(batch, batch.columns[:3], first, batch.columns[3:] or None)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 
@@ -95,6 +97,8 @@ def read_batches(
     path = Path(path)
     start = first_bytes(path, "triples", DataError)
     options, gathered = options or ReadOptions(), gathered or Gathered()
+    if options.has_times and (options.dump is not None or is_rdf(path)):
+        raise DataError(f"{path}: RDF is read without times: write them into a fourth column of a table")
     if options.dump is not None:
         yield from read_dump(path, start, size, options, gathered)
         return
@@ -107,20 +111,22 @@ def read_batches(
             f"{path}: reading a pickled file can run arbitrary code: convert the triples to .csv or .parquet"
         )
     try:
-        if is_csv(path) or options.columns is not None:
+        columns = text_columns(path, start, options.time)
+        if is_csv(path) or options.columns is not None or columns is None:
             yield from read_delimited(path, start, options, size)
         elif is_kgx(path, start):
             yield from read_kgx(path, start, gathered, size)
         else:
-            yield from _read_lines(path, start, size)
+            for frame in _read_lines(path, start, size, columns):
+                yield frame if options.has_times else frame.select(COLUMNS)
     except (OSError, EOFError, zlib.error) as error:
         if start.startswith((GZIP, ZSTD)):
             raise DataError(f"{path}: the compressed file is damaged or truncated ({error})") from error
         raise DataError(f"{path}: the file cannot be read ({error})") from error
 
 
-def _read_lines(path: Path, start: bytes, size: int) -> Iterator[pl.DataFrame]:
-    parser = LineParser(path)
+def _read_lines(path: Path, start: bytes, size: int, columns: tuple[str, ...]) -> Iterator[pl.DataFrame]:
+    parser = LineParser(path, columns)
     for block in read_blocks(path, start, size):
         frame = parser.parse(block)
         if frame.height:

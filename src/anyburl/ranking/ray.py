@@ -14,9 +14,9 @@ from anyburl import __version__
 from anyburl.base.cluster import Crew
 from anyburl.base.errors import RunError
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays
-from anyburl.ranking.backend import PARTS_AHEAD, QUERIES_AT_A_TIME, AnswerRequest, LocalBackend, Progress, ReadyRules
 from anyburl.ranking.options import Aggregation, Maximum
 from anyburl.ranking.queries import single_query, take_queries
+from anyburl.ranking.ranker import PARTS_AHEAD, QUERIES_AT_A_TIME, AnswerRequest, LocalBackend, Progress, ReadyRules
 
 CHUNKS = 16  # for each worker, so that none waits long for the last one
 MOST_QUERIES = 1024  # in a chunk

@@ -21,17 +21,16 @@ from anyburl.data.dataset import Dataset, load_recorded
 from anyburl.graph.stored import graph_of
 from anyburl.learning.options import ENGINES
 from anyburl.models.calibration import CALIBRATION, Calibration, calibration_key, load_calibration
-from anyburl.models.embedding.model import load_embedding
+from anyburl.models.embedding import load_embedding
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.listing import OtherModel, take_groups
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.models.tuned.reranker import FilledReranker, TunedReranker
 from anyburl.models.tuned.train import Tuning, load_tuning, save_tuning, tune, tuning_key
-from anyburl.ranking.backend import Backend, LocalBackend, ReadyRules
 from anyburl.ranking.index import build_rule_index
 from anyburl.ranking.options import MODEL, SCORES, RankOptions, parse_aggregation
 from anyburl.ranking.queries import blocks_connected
-from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ranking.ranker import Backend, LocalBackend, Ranker, ReadyRules, make_ranker
 from anyburl.reasoning.prepared import (
     Carried,
     NotPreparedError,

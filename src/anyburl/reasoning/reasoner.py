@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.base.checking import callback, choose_options, flag, share, whole
+from anyburl.base.checking import callback, choose_options, flag, share, texts, whole
 from anyburl.base.errors import DataError, OptionError, RunError
 from anyburl.base.files import at_home
 from anyburl.base.machine import check_not_forked
@@ -24,15 +24,14 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.lookup import split_names
 from anyburl.models.calibration import Calibration, save_calibration
 from anyburl.models.tuned.listing import OtherModel
-from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.completion.check import COLUMNS as CHECKED
 from anyburl.reasoning.completion.check import check_frames
 from anyburl.reasoning.completion.complete import complete_graph, missing_by_id
 from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing
 from anyburl.reasoning.completion.promises import CalibrationReport, Judge, Verdict, calibrate_ranker, known_properties
-from anyburl.reasoning.evaluation import evaluate_split
+from anyburl.reasoning.evaluation import evaluate_split, ranking_frames, write_rankings
 from anyburl.reasoning.explanation.explain import Explanation, explain_triple
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.metrics import Metrics
@@ -48,8 +47,7 @@ from anyburl.reasoning.opening import (
     with_fallback,
 )
 from anyburl.reasoning.predicting import Answer, AnswerFrames, Answers, answer_columns
-from anyburl.reasoning.queries import QueryIds, encode_queries, encode_query, make_query
-from anyburl.reasoning.ranking_files import ranking_frames, write_rankings
+from anyburl.reasoning.queries import QueryIds, encode_entity, encode_queries, encode_query, make_query
 from anyburl.rules.files.run_folder import described_run
 from anyburl.rules.ruleset import RuleSet
 
@@ -201,7 +199,7 @@ class Reasoner:
         `progress` is called with the number of queries answered. There is always at least one frame.
         """
         if not isinstance(queries, QueryIds):
-            queries = encode_queries(queries, self.vocabulary, self.names)
+            queries = encode_queries(queries, self.vocabulary, self.names, self.dataset.train.triples)
         parts = answer_columns(
             self.ranker, self.dataset, queries, top=top, include_known=include_known, progress=progress
         )
@@ -214,7 +212,7 @@ class Reasoner:
         self, subject: str | None, relation: str, object: str | None, top: int, include_known: bool
     ) -> Answers:
         query = make_query(subject, relation, object)
-        entity, directed = encode_query(query, self.vocabulary, self.names)
+        entity, directed = encode_query(query, self.vocabulary, self.names, self.dataset.train.triples)
         questions = QueryIds.one(entity, directed)
         (found,) = answer_columns(self.ranker, self.dataset, questions, top=top, include_known=include_known)
         answers, vocabulary = Answers(), self.vocabulary
@@ -251,15 +249,44 @@ class Reasoner:
         """Write what `rank` returns: as Parquet with the suffix .parquet, else as AnyBURL's text, also with .gz."""
         write_rankings(path, self.ranker, self.dataset, split=split, top_k=top_k, progress=progress)
 
-    def evaluate(self, split: str = "test", *, protocol: str = "all", progress: Progress | None = None) -> Metrics:
+    def evaluate(
+        self,
+        split: str = "test",
+        *,
+        relations: Sequence[str] | None = None,
+        sample: int | None = None,
+        protocol: str = "all",
+        progress: Progress | None = None,
+    ) -> Metrics:
         """Rank both queries of every triple of `split` and return the filtered metrics.
 
-        `protocol` says what answers are ranked against: "all" entities, 49 "sampled" at random as in GraIL, or
-        "estimated", which ranks against all and computes the average sampled figures from that. `progress` is called
-        with the number of questions answered.
+        `relations` are all by default or, if the run was learned for some relations only, these. With `sample`, so many
+        triples are drawn at random. `protocol` says what answers are ranked against: "all" entities, 49 "sampled" at
+        random as in GraIL, or "estimated", which ranks against all and computes the average sampled figures from that.
+        `progress` is called with the number of questions answered.
         """
         return evaluate_split(
-            self.ranker, self.dataset, split, self.seconds, progress, protocol=protocol, seed=self._seed
+            self.ranker,
+            self.dataset,
+            split,
+            self.seconds,
+            progress,
+            protocol=protocol,
+            seed=self._seed,
+            relations=self.evaluated_relations(relations),
+            sample=sample,
+        )
+
+    def evaluated_relations(self, relations: Sequence[str] | None = None) -> list[int] | None:
+        """Return the ids of relations; by default, of those that the run was learned for, None if that is all."""
+        if relations is None:
+            learned = described_run(self._run)["options"].get("relations") if self._run is not None else None
+            return learned and np.flatnonzero(self.vocabulary.relations.is_in(learned)).tolist()
+        return sorted(
+            {
+                self.names.relation_id(label, self.vocabulary)
+                for label in texts("relations", relations, "a list of relations")
+            }
         )
 
     def calibrate(
@@ -376,10 +403,11 @@ class Reasoner:
         if not isinstance(triple, tuple | list) or len(triple) != 3:
             raise DataError(f"expected a triple (subject, relation, object), got {triple!r}")
         vocabulary, (subject, relation, object) = self.vocabulary, triple
+        relation_id, facts = self.names.relation_id(relation, vocabulary), self.dataset.train.triples
         labels = vocabulary.triple_labels(
-            self.names.entity_id(subject, vocabulary),
-            self.names.relation_id(relation, vocabulary),
-            self.names.entity_id(object, vocabulary),
+            encode_entity(subject, vocabulary, self.names, relation_id, 0, facts),
+            relation_id,
+            encode_entity(object, vocabulary, self.names, relation_id, 2, facts),
         )
         return explain_triple(self.ranker, self.dataset, labels, top=top, groundings=groundings)
 

@@ -18,7 +18,7 @@ from anyburl.reasoning.completion.promises import Judge, known_properties
 from anyburl.reasoning.explanation.explain import explain_triple
 from anyburl.reasoning.predicting import answer_columns
 from anyburl.reasoning.queries import QueryIds
-from anyburl.rules.files.labelled import encode_rules, label_rules
+from anyburl.rules.files.rule_file import encode_rules, label_rules
 from anyburl.rules.rule import Atom, Rule, X, Y
 from anyburl.rules.ruleset import RuleSet
 

@@ -21,11 +21,21 @@ import polars as pl
 from anyburl.base.errors import DataError
 from anyburl.base.polars_unstable import line_batches, numbered_lines
 from anyburl.data.formats.frames import COLUMNS
-from anyburl.data.options import ReadOptions, by_number, choose_columns
+from anyburl.data.options import (
+    IGNORED,
+    PARTS,
+    RECOGNISED,
+    TIMED,
+    ReadOptions,
+    by_number,
+    choose_columns,
+    has_usual_names,
+)
 
 BLOCK = 1 << 25  # bytes of text that are parsed at a time
 MOST_REST = 1 << 24  # bytes of a line beyond the end of a block
 GZIP, ZSTD, BZIP2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
+END = PARTS.index("end")  # a fact without an end goes on
 BYTE_ORDER_MARK = "\ufeff"
 MARK = BYTE_ORDER_MARK.encode()
 
@@ -62,11 +72,40 @@ def _read_zstd(path: Path, size: int) -> Iterator[bytes]:
         raise DataError(f"{path}:{number}: expected UTF-8 text, got other bytes") from error
 
 
+def text_columns(path: Path, start: bytes, time: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return what the fields of a file of text without a header are, None if its first line names its columns.
+
+    These are subject, relation and object and, if times are to be read or left out, one or two fields more.
+    """
+    if time is None:
+        return COLUMNS
+    if time[0] not in (RECOGNISED, IGNORED) and not by_number(time):
+        return None
+    fields = first_fields(path, start)
+    if has_usual_names(fields) and len(fields) > len(COLUMNS):
+        return None
+    if time == (IGNORED,):
+        return PARTS[: max(len(COLUMNS), min(len(fields), len(PARTS)))]
+    numbers = ("4", "5")[: len(time)] if by_number(time) else ("4", "5")[: max(1, min(len(fields), 5) - 3)]
+    if by_number(time) and time != numbers:
+        return None
+    return (*COLUMNS, *PARTS[3 : 3 + len(numbers)])
+
+
+def first_fields(path: Path, start: bytes) -> list[str]:
+    """Return the fields of the first line of a file that is not blank."""
+    for block in read_blocks(path, start, 1 << 12):
+        for line in block.removeprefix(MARK).decode(errors="replace").splitlines():
+            if line.strip():
+                return next(csv.reader([line])) if is_csv(path) else line.split("\t" if "\t" in line else None)
+    return []
+
+
 class LineParser:
     """Turns blocks of lines into frames of labels; the first line that is not blank determines the separator."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, columns: tuple[str, ...] = COLUMNS) -> None:
+        self._path, self._columns = path, columns
         self._n_lines = 0
         self.separator: str | None = None
 
@@ -74,7 +113,7 @@ class LineParser:
         """Return the labels in the next block of the file."""
         # Polars drops the mark and, seeing it, does not mistake text for compressed data.
         marked = block if not self._n_lines and block.startswith(MARK) else MARK + block
-        frame = None if self.separator == " " else _parse_tabs(marked)
+        frame = None if self.separator == " " else _parse_tabs(marked, self._columns)
         if frame is None:
             frame = self._parse_lines(marked)
         else:
@@ -91,14 +130,14 @@ class LineParser:
         separator = "\t" if tabs else " "
         fields = lines.with_columns(
             text.str.count_matches(separator, literal=True).add(1).alias("n_fields"),
-            text.str.split_exact(separator, 2).struct.rename_fields(COLUMNS).alias("fields"),
+            text.str.split_exact(separator, len(self._columns) - 1).struct.rename_fields(self._columns).alias("fields"),
         ).unnest("fields")
-        has_gap = pl.any_horizontal(pl.col(COLUMNS) == "")
+        has_gap = pl.any_horizontal(pl.col(self._columns[:END]) == "")
         has_nul = pl.col("line").str.contains("\0", literal=True)
-        wrong = fields.filter((pl.col("n_fields") != 3) | has_gap | has_nul)
+        wrong = fields.filter((pl.col("n_fields") != len(self._columns)) | has_gap | has_nul)
         if wrong.height:
-            _refuse_line(self._path, wrong.row(0, named=True), "tab" if tabs else "blank")
-        return fields.select(COLUMNS)
+            _refuse_line(self._path, wrong.row(0, named=True), "tab" if tabs else "blank", self._columns)
+        return fields.select(self._columns)
 
     def _numbered_lines(self, block: bytes) -> pl.DataFrame:
         try:
@@ -112,15 +151,15 @@ class LineParser:
         )
 
 
-def _parse_tabs(block: bytes) -> pl.DataFrame | None:
-    """Return the triples if every line is three labels separated by tabs, else None."""
+def _parse_tabs(block: bytes, columns: tuple[str, ...]) -> pl.DataFrame | None:
+    """Return the triples if every line is three labels, or as many `columns`, separated by tabs, else None."""
     # Polars ignores an empty last field at the very end, and a carriage return that ends a label. A NUL means a binary
     # file, or text of 16-bit characters.
     if block[-2:].rstrip(b"\r").endswith(b"\t") or b"\r\t" in block or b"\0" in block:
         return None
     try:
         frame = pl.read_csv(
-            block, has_header=False, separator="\t", quote_char=None, schema=dict.fromkeys(COLUMNS, pl.String)
+            block, has_header=False, separator="\t", quote_char=None, schema=dict.fromkeys(columns, pl.String)
         )
     except pl.exceptions.PolarsError:
         return None
@@ -129,19 +168,24 @@ def _parse_tabs(block: bytes) -> pl.DataFrame | None:
     return None if gaps or not frame.height else frame
 
 
-def _refuse_line(path: Path, row: dict[str, str | int], separator: str) -> NoReturn:
+def _refuse_line(path: Path, row: dict[str, str | int], separator: str, columns: tuple[str, ...]) -> NoReturn:
     line = str(row["line"])
     if "\0" in line:
         got = "text with a NUL character"
-    elif row["n_fields"] != 3:
+    elif row["n_fields"] != len(columns):
         got = str(row["n_fields"])
     else:
-        got = f"an empty {next(name for name in COLUMNS if row[name] == '')}"
+        got = f"an empty {next(name for name in columns if row[name] == '')}"
     shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
     hint = " (separate them by tabs, not commas)" if row["n_fields"] == 1 and line.count(",") >= 2 else ""
     if line.startswith("<http://rdf.freebase.com/"):
         hint = " (--dump freebase reads the dump of Freebase)"
-    raise DataError(f"{path}:{row['number']}: expected 3 {separator}-separated fields{hint}, got {got}: {shown}")
+    if columns == COLUMNS and row["n_fields"] in (4, 5) and row["number"] == 1:
+        hint = f" ({TIMED})"
+    n_fields = len(columns)
+    raise DataError(
+        f"{path}:{row['number']}: expected {n_fields} {separator}-separated fields{hint}, got {got}: {shown}"
+    )
 
 
 def first_undecodable_line(block: bytes) -> int:
@@ -228,8 +272,13 @@ def _after_header(path: Path, block: bytes, options: ReadOptions, *, quoted: boo
     if not header:
         raise DataError(f"{path}: {NOTHING}")
     parser.n_columns = len(header)
-    parser.positions = choose_columns(header, options.columns, f"{path}:{n_lines}")
-    if by_number(options.columns):
+    without_header = by_number(options.columns)
+    time = options.time
+    if without_header and time in ((RECOGNISED,), (IGNORED,)):
+        time = tuple(str(number + 1) for number in range(3, len(header)))[:2] or None
+    parser.positions = choose_columns(header, options.columns, f"{path}:{n_lines}", time)
+    parser.positions = parser.positions[: None if options.has_times else len(COLUMNS)]
+    if without_header:
         return parser, block
     parser.n_lines = n_lines
     return parser, block.split(NEWLINE, n_lines)[-1] if block.count(NEWLINE) >= n_lines else b""
@@ -273,9 +322,10 @@ class _Parser:
         except pl.exceptions.PolarsError:
             return None
         labels = frame.select(
-            pl.col(str(position)).alias(name) for position, name in zip(self.positions, COLUMNS, strict=True)
+            pl.col(str(position)).alias(name) for position, name in zip(self.positions, PARTS, strict=False)
         )
-        has_gap = labels.select(pl.any_horizontal(pl.all().is_null() | (pl.all() == "")).any()).item()
+        filled = pl.col(labels.columns[:END])
+        has_gap = labels.select(pl.any_horizontal(filled.is_null() | (filled == "")).any()).item()
         return None if has_gap else labels
 
     def _parse_records(self, block: bytes) -> pl.DataFrame:
@@ -284,10 +334,11 @@ class _Parser:
             if not max(self.positions) < len(fields) <= self.n_columns:
                 self._refuse(number, f"{self.n_columns} fields", str(len(fields)), fields)
             labels = [fields[position] for position in self.positions]
-            if "" in labels:
-                self._refuse(number, "a label", f"an empty {COLUMNS[labels.index('')]}", fields)
+            if "" in labels[:END]:
+                self._refuse(number, "a label", f"an empty {PARTS[labels.index('')]}", fields)
             rows.append(labels)
-        return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+        columns = PARTS[: len(self.positions)]
+        return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
 
     def records(self, block: bytes) -> Iterator[tuple[int, list[str]]]:
         """Yield the records of a block that are not blank, each with the number of its last line."""

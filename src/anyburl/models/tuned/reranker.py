@@ -14,10 +14,9 @@ from anyburl.models.tuned.model import TunedModel
 from anyburl.models.tuned.observations import Floats, Lists, find_answers, lists_of, reorder, rerank, rows_of
 from anyburl.models.tuned.train import Tuning
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays, empty_answers
-from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import Aggregation, parse_aggregation
 from anyburl.ranking.queries import take_queries
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Progress, Ranker
 
 MOST_CANDIDATES = 1000  # of the rules: after more, nothing is added
 

@@ -15,7 +15,7 @@ from anyburl.data.dataset import Dataset, all_types, stated_types
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.models.calibration import Calibration
-from anyburl.ranking.backend import Progress
+from anyburl.ranking.ranker import Progress
 from anyburl.reasoning.completion.facts import (
     FactColumns,
     Find,

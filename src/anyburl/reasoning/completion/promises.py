@@ -35,8 +35,7 @@ from anyburl.models.calibration import (
     per_hidden,
     probability_table,
 )
-from anyburl.ranking.backend import Progress
-from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ranking.ranker import Progress, Ranker, make_ranker
 from anyburl.reasoning.completion.conflicts import NOTHING, Conflicts, Properties, fact_keys, find_properties
 from anyburl.reasoning.completion.facts import FactColumns, collected
 from anyburl.reasoning.completion.options import MOST_MISSING

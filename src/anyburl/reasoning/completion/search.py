@@ -36,12 +36,11 @@ from anyburl.ranking.arrays import (
     empty_walk,
     offsets_of,
 )
-from anyburl.ranking.backend import NO_GROUPS, Progress, ReadyRules
 from anyburl.ranking.index import cut_levels, freeze, readings, shown_scores, to_confidences, to_scores
 from anyburl.ranking.kernel_order import n_columns
 from anyburl.ranking.options import Aggregation
 from anyburl.ranking.queries import single_query
-from anyburl.ranking.ranker import Ranker, make_ready
+from anyburl.ranking.ranker import NO_GROUPS, Progress, Ranker, ReadyRules, make_ready
 from anyburl.reasoning.completion.arrays import (
     BodyRules,
     FactArrays,

@@ -27,7 +27,7 @@ from anyburl.data.remote.database import column_name, connected, is_of_driver, t
 from anyburl.data.remote.http import send
 from anyburl.data.terms import OWN, is_blank_node, rdf_term
 from anyburl.reasoning.completion.files import PARQUET, SUFFIXES
-from anyburl.tools.publishing.options import Progress, PublishOptions
+from anyburl.tools.options import Progress, PublishOptions
 
 N_SHOWN = 5
 

@@ -1,9 +1,12 @@
-"""The language, and its settings. Imports no compiler, so the command line can take its choices from here."""
+"""`ExportOptions` (the language, and its settings) and `PublishOptions` (how facts are sent).
+
+Imports no compiler, so the command line can take its choices from here.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypedDict, Unpack
@@ -11,6 +14,7 @@ from typing import Any, TypedDict, Unpack
 from anyburl.base import checking
 from anyburl.base.checking import Options, from_keywords, option, options_of
 from anyburl.base.errors import InvalidOptionError
+from anyburl.data.options import ReadOptions
 from anyburl.data.terms import IRI, OWN
 
 SUFFIXES = {
@@ -23,6 +27,7 @@ SUFFIXES = {
 }
 LANGUAGES = tuple(SUFFIXES)
 UPDATE_SUFFIX = ".ru"
+GRAPH_IRI = r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]+'
 NAME = ("a name", "(?s).+")  # what is required of a name, and its pattern
 
 _option = partial(option, panel="The other system")
@@ -139,3 +144,25 @@ def options_for(
     if language == "sparql" and name.endswith(UPDATE_SUFFIX):
         options["insert"] = True
     return from_keywords(ExportOptions, {"to": language, **options})
+
+
+Progress = Callable[[int], None]
+"""Called with the number of further facts written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions(Options):
+    """How facts are sent."""
+
+    graph: str | None = option(
+        None,
+        checking.text,
+        "an IRI, such as http://example.org/predicted",
+        GRAPH_IRI,
+        help="The named graph to write to. Defaults to the endpoint's default graph.",
+        metavar="IRI",
+    )
+    batch_size: int = option(1000, checking.whole, 1, help="Facts per update.", metavar="N")
+    timeout: float = option(
+        ReadOptions.timeout, checking.waiting, help="How long to wait for a silent server.", metavar="SECONDS"
+    )
