@@ -176,7 +176,7 @@ class _Scorer:
 
 SMOOTHING = 5  # of the confidence that the best rules are chosen by, as in `RuleSet.top`
 
-Measured = NDArray[np.float64]
+Measured = NDArray[np.float64] | NDArray[np.float32]
 
 
 def rescore(
@@ -215,7 +215,8 @@ def rescore(
         return new
     pca_confidence = formulas.pca_confidence(counts.support, pca_predictions)
     return new.replace(
-        pca_confidence=pca_confidence, **{name: compute(graph, new) for name, compute in FROM_COUNTS.items()}
+        pca_confidence=pca_confidence,
+        **{name: FROM_COUNTS[name](graph, new) for name in FROM_COUNTS.keys() & set(BY_DEFAULT)},
     )
 
 
@@ -264,19 +265,21 @@ FROM_COUNTS: dict[str, Callable[[GraphArrays, RuleColumns], Measured]] = {
 """The measures that follow from the graph and the counts of rules."""
 
 COMPUTED = ("pca_confidence", *FROM_COUNTS)
+BY_DEFAULT = ("pca_confidence", "head_coverage", "lift")
+"""AMIE's measures."""
 
 
 def measure(
     rules: RuleSet,
     table: TripleTable | Dataset,
     *,
-    only: Iterable[str] = COMPUTED,
+    only: Iterable[str] = BY_DEFAULT,
     object_identity: bool = True,
     budget: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> RuleSet:
-    """Return `rules` with `pca_confidence`, `head_coverage`, `lift` and `surprise`, or with `only` some of them.
+    """Return `rules` with `pca_confidence`, `head_coverage` and `lift`, or with `only` some of them or `surprise`.
 
     `table` (or the train split of a data set) is what the rules were learned from, matched by label: head coverage,
     lift and surprise follow from their support and predictions. PCA confidence is counted; a `budget` of edges per body

@@ -15,7 +15,7 @@ from anyburl.cli.explain import check_page
 from anyburl.cli.loading import load_data_of_rules, load_rules_argument, read_names_argument
 from anyburl.cli.notes import Slow, note_console, print_json, result_console
 from anyburl.cli.session import compile_kernels
-from anyburl.tools.report.options import ReportOptions
+from anyburl.tools.options import ReportOptions
 
 if TYPE_CHECKING:
     from anyburl.tools.report.record import Theory
@@ -77,7 +77,7 @@ def _make(
 def _write(theory: Theory, html: Path | None, markdown: Path | None) -> list[Path]:
     """Write the files that were asked for; return them."""
     from anyburl.base.writing import replace_text
-    from anyburl.tools.report.markdown import theory_markdown
+    from anyburl.tools.report.files import theory_markdown
     from anyburl.tools.report.page import theory_html
 
     texts = [(path, write) for path, write in ((html, theory_html), (markdown, theory_markdown)) if path is not None]

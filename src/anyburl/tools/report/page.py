@@ -22,7 +22,7 @@ from anyburl.tools.report.parts import (
 )
 from anyburl.tools.report.record import Law, RelationTheory, Theory
 from anyburl.tools.report.schema import draw_schema
-from anyburl.tools.report.words import Piece
+from anyburl.tools.report.words import Word
 
 TAGS = {"relation": "i", "entity": "b", "variable": "var"}
 
@@ -190,11 +190,11 @@ def _unexplained(relation: RelationTheory, theory: Theory) -> str:
     return f'<p class="dim">Not explained, for example: {facts}.</p>'
 
 
-def marked(words: Iterable[Piece]) -> str:
+def marked(words: Iterable[Word]) -> str:
     """Return words as HTML, with relations, entities and variables marked."""
-    return "".join(_marked(piece) for piece in words)
+    return "".join(_marked(word) for word in words)
 
 
-def _marked(piece: Piece) -> str:
-    tag, text = TAGS.get(piece.role), escape(piece.text)
+def _marked(word: Word) -> str:
+    tag, text = TAGS.get(word.role), escape(word.text)
     return f"<{tag}>{text}</{tag}>" if tag else text

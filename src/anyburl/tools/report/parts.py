@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from anyburl.base.errors import counted
 from anyburl.tools.report.record import Case, Law, RelationTheory, Theory
-from anyburl.tools.report.words import Piece, Wording, Words, chance
+from anyburl.tools.report.words import Word, Wording, Words, chance
 
 HOW_TO_READ = (
     "How to read the chances: “9 of 10” means that of ten cases in which the condition holds, the graph states the "
@@ -46,7 +46,7 @@ def front_parts(theory: Theory) -> list[tuple[str, list[Line]]]:
             Line(law.words, law, _example_words(law, wording)) for law in theory.sure(N_SURE)
         ],
         "Laws with exceptions": [
-            Line(law.words, law, (Piece("But "), *exception_words(law.exceptions[0], wording), Piece(".")))
+            Line(law.words, law, (Word("But "), *exception_words(law.exceptions[0], wording), Word(".")))
             for law in theory.doubtful(N_DOUBTFUL)
         ],
         "What hardly any law explains": [_open_line(relation, wording) for relation in hard[:N_OPEN]],
@@ -55,26 +55,26 @@ def front_parts(theory: Theory) -> list[tuple[str, list[Line]]]:
 
 
 def _relation_line(relation: RelationTheory, wording: Wording) -> Line:
-    name = Piece(wording.relation(relation.label), "relation")
+    name = Word(wording.relation(relation.label), "relation")
     example = wording.fact(relation.facts[0]) if relation.facts else ()
-    return Line((name, Piece(f", {counted(relation.n_facts, 'fact')}: for example, "), *example, Piece(".")))
+    return Line((name, Word(f", {counted(relation.n_facts, 'fact')}: for example, "), *example, Word(".")))
 
 
 def _things_line(theory: Theory) -> list[Line]:
-    parts: list[Piece] = []
+    parts: list[Word] = []
     for place, label in enumerate(theory.things):
-        parts += [Piece(", " if place else "Mentioned most: "), Piece(theory.wording.entity(label), "entity")]
-    return [Line((*parts, Piece(".")))] if parts else []
+        parts += [Word(", " if place else "Mentioned most: "), Word(theory.wording.entity(label), "entity")]
+    return [Line((*parts, Word(".")))] if parts else []
 
 
 def _open_line(relation: RelationTheory, wording: Wording) -> Line:
     follow = f"{relation.explained_chance} follow" if relation.explained else "none follows"
-    name = Piece(wording.relation(relation.label), "relation")
-    return Line((name, Piece(f": of {counted(relation.n_facts, 'fact')}, {follow} from others.")))
+    name = Word(wording.relation(relation.label), "relation")
+    return Line((name, Word(f": of {counted(relation.n_facts, 'fact')}, {follow} from others.")))
 
 
 def _example_words(law: Law, wording: Wording) -> Words:
-    return () if law.example is None else (Piece("For example, "), *case_words(law.example, wording), Piece("."))
+    return () if law.example is None else (Word("For example, "), *case_words(law.example, wording), Word("."))
 
 
 def size_text(relation: RelationTheory) -> str:
@@ -94,11 +94,11 @@ def values_words(relation: RelationTheory, wording: Wording) -> Words:
     """Return the commonest values, if there are any that stand out."""
     if not relation.values:
         return ()
-    parts: list[Piece] = [Piece("The commonest: ")]
+    parts: list[Word] = [Word("The commonest: ")]
     for place, (label, n) in enumerate(relation.values):
-        parts += [Piece(", ")] * (place > 0)
-        parts += [Piece(wording.entity(label), "entity"), Piece(f" ({chance(n, relation.n_facts)})")]
-    return *parts, Piece(".")
+        parts += [Word(", ")] * (place > 0)
+        parts += [Word(wording.entity(label), "entity"), Word(f" ({chance(n, relation.n_facts)})")]
+    return *parts, Word(".")
 
 
 def remark_on(relation: RelationTheory) -> str:
@@ -118,29 +118,29 @@ def case_words(case: Case, wording: Wording) -> Words:
     """Return a prediction with the facts that it follows from."""
     parts = [*wording.fact(case.triple)]
     for place, fact in enumerate(case.facts):
-        parts += [Piece(" and " if place else ", since "), *wording.fact(fact)]
+        parts += [Word(" and " if place else ", since "), *wording.fact(fact)]
     return tuple(parts)
 
 
 def exception_words(case: Case, wording: Wording) -> Words:
     """Return a prediction that fails, and what is stated in its place."""
     subject, relation, object = case.triple
-    others = [Piece(wording.entity(label), "entity") for label in case.instead]
-    listed: list[Piece] = []
+    others = [Word(wording.entity(label), "entity") for label in case.instead]
+    listed: list[Word] = []
     for place, other in enumerate(others):
-        listed += [Piece(" and " if place == len(others) - 1 else ", ")] * (place > 0)
+        listed += [Word(" and " if place == len(others) - 1 else ", ")] * (place > 0)
         listed.append(other)
     return (
         *wording.fact((subject, relation, object)),
-        Piece(" would follow; the graph states "),
+        Word(" would follow; the graph states "),
         *listed,
-        Piece(" instead"),
+        Word(" instead"),
     )
 
 
 def unknown_words(case: Case, wording: Wording) -> Words:
     """Return a prediction that nothing confirms or contradicts."""
-    return *wording.fact(case.triple), Piece(" would follow")
+    return *wording.fact(case.triple), Word(" would follow")
 
 
 def unstated_text(law: Law) -> str:

@@ -24,12 +24,12 @@ from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.reasoning.explanation.coverage import predicted_facts_of
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.explanation.rule_examples import Example, examine_rule, triple_ids
-from anyburl.rules.files.labelled import encode_rules, label_rules
+from anyburl.rules.files.rule_file import encode_rules, label_rules
 from anyburl.rules.rule import Atom, Rule, X, Y
 from anyburl.rules.ruleset import RuleSet
+from anyburl.tools.options import ReportOptions
 from anyburl.tools.report.choose import Choice, choose_laws, find_candidates
 from anyburl.tools.report.ideas import find_idea
-from anyburl.tools.report.options import ReportOptions
 from anyburl.tools.report.record import Case, Law, RelationTheory, Theory
 from anyburl.tools.report.words import Wording
 
@@ -154,7 +154,7 @@ class _Author:
     def section(self, relation: int, sample: Triples, choice: Choice, *, in_full: bool) -> RelationTheory:
         """Return what there is to know about one relation."""
         facts = self.triples[self._facts_of[relation]]
-        is_explained: NDArray[np.bool_] = choice.covers.any(axis=0)
+        is_explained = np.logical_or.reduce(choice.covers, axis=0, initial=False)
         sizes = np.diff(self.graph.domain_offsets)[[relation, relation + self.vocabulary.n_relations]]
         laws = [self._law(choice, place, in_full=in_full) for place in range(len(choice.rows))]
         shown = self._well_known(sample, SOME)

@@ -14,14 +14,14 @@ from anyburl.tools.report.ideas import find_steps, is_chain
 Role = Literal["plain", "relation", "entity", "variable"]
 
 
-class Piece(NamedTuple):
+class Word(NamedTuple):
     """A part of a sentence, and what it names."""
 
     text: str
     role: Role = "plain"
 
 
-Words = tuple[Piece, ...]
+Words = tuple[Word, ...]
 
 PREPOSITIONS = {"at", "by", "for", "from", "in", "into", "near", "of", "on", "to", "under", "with"}
 VERBS = {"also", "are", "can", "has", "have", "is", "was", "were"} | {
@@ -42,13 +42,13 @@ VERBS = {"also", "are", "can", "has", "have", "is", "was", "were"} | {
 """First words of names that say what is done. (Other words in s are plurals more often: sports team.)"""
 NOUN_ENDINGS = ("ss", "us", "is", "ics")
 VARIABLES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-SOMETHING = Piece("something")
+SOMETHING = Word("something")
 FEW = 20  # cases: counted one by one
 
 
-def plain_text(words: Iterable[Piece]) -> str:
+def plain_text(words: Iterable[Word]) -> str:
     """Return a sentence without its roles."""
-    return "".join(piece.text for piece in words)
+    return "".join(word.text for word in words)
 
 
 def chance(part: int, whole: int) -> str:
@@ -87,7 +87,7 @@ class Wording:
     def fact(self, fact: tuple[str | None, str, str | None]) -> Words:
         """Return a fact as a clause; an end that is None is "something"."""
         subject, relation, object = fact
-        ends = [SOMETHING if end is None else Piece(self.entity(end), "entity") for end in (subject, object)]
+        ends = [SOMETHING if end is None else Word(self.entity(end), "entity") for end in (subject, object)]
         return self._clause(relation, ends[0], ends[1])
 
     def rule(self, rule: Rule) -> Words:
@@ -100,10 +100,10 @@ class Wording:
         head = self._atom(rule.head, letters)
         if not rule.body:
             return _sentence([*head])
-        parts: list[Piece] = [Piece("If ")]
+        parts: list[Word] = [Word("If ")]
         for place, atom in enumerate(rule.body):
-            parts += [*([Piece(" and ")] if place else []), *self._atom(atom, letters)]
-        return _sentence([*parts, Piece(", then "), *head])
+            parts += [*([Word(" and ")] if place else []), *self._atom(atom, letters)]
+        return _sentence([*parts, Word(", then "), *head])
 
     def _short_rule(self, rule: Rule) -> Words | None:
         """Return a shorter sentence for what is handed on or shared, where the relations are nouns."""
@@ -113,42 +113,42 @@ class Wording:
         handed_on = len(steps) > 1 and steps[-1] == (head, True) and not is_chain(rule)
         if not handed_on or not all(self._is_noun(relation) for relation, _ in steps):
             return None
-        (by, forward), same = steps[0], Piece(self.relation(head), "relation")
-        along = Piece(self.relation(by), "relation")
+        (by, forward), same = steps[0], Word(self.relation(head), "relation")
+        along = Word(self.relation(by), "relation")
         if len(steps) == 2 and forward:
-            return Piece("A thing has the same "), same, Piece(" as its "), along, Piece(".")
+            return Word("A thing has the same "), same, Word(" as its "), along, Word(".")
         if len(steps) == 2:
-            return Piece("The "), along, Piece(" of something has the same "), same, Piece(" as that thing.")
+            return Word("The "), along, Word(" of something has the same "), same, Word(" as that thing.")
         if len(steps) == 3 and steps[1] == (by, not forward) and by != head:
             shared = (
-                (Piece("Things with the same "), along)
+                (Word("Things with the same "), along)
                 if forward
-                else (Piece("Things that are the "), along, Piece(" of the same thing"))
+                else (Word("Things that are the "), along, Word(" of the same thing"))
             )
-            return *shared, Piece(" have the same "), same, Piece(".")
+            return *shared, Word(" have the same "), same, Word(".")
         return None
 
-    def _atom(self, atom: Atom, letters: dict[Term, Piece]) -> Words:
+    def _atom(self, atom: Atom, letters: dict[Term, Word]) -> Words:
         subject, object = (self._term(term, letters) for term in (atom.subject, atom.object))
         if isinstance(atom.object, Constant) and atom.object.is_self:
-            object = Piece("itself")
+            object = Word("itself")
         if isinstance(atom.subject, Constant) and atom.subject.is_self:
             subject = object
         return self._clause(atom.relation, subject, object)
 
-    def _term(self, term: Term, letters: dict[Term, Piece]) -> Piece:
-        return Piece(self.entity(term.label), "entity") if isinstance(term, Constant) else letters[term]
+    def _term(self, term: Term, letters: dict[Term, Word]) -> Word:
+        return Word(self.entity(term.label), "entity") if isinstance(term, Constant) else letters[term]
 
-    def _clause(self, label: str, subject: Piece, object: Piece) -> Words:
+    def _clause(self, label: str, subject: Word, object: Word) -> Words:
         """Return "A borders B" or "the capital of A is B", whichever the name of the relation asks for."""
-        relation = Piece(self.relation(label), "relation")
+        relation = Word(self.relation(label), "relation")
         if not self._is_noun(label):
-            return subject, Piece(" "), relation, Piece(" "), object
+            return subject, Word(" "), relation, Word(" "), object
         if object == SOMETHING:
-            return subject, Piece(" has any "), relation
+            return subject, Word(" has any "), relation
         if subject == SOMETHING:
-            return object, Piece(" is the "), relation, Piece(" of something")
-        return Piece("the "), relation, Piece(" of "), subject, Piece(" is "), object
+            return object, Word(" is the "), relation, Word(" of something")
+        return Word("the "), relation, Word(" of "), subject, Word(" is "), object
 
     def _is_noun(self, label: str) -> bool:
         return is_noun(self.relation(label))
@@ -162,26 +162,26 @@ def is_noun(name: str) -> bool:
     return len(tokens) > 1 or not tokens[0].endswith("s") or tokens[0].endswith(NOUN_ENDINGS)
 
 
-def _letters(rule: Rule) -> dict[Term, Piece]:
+def _letters(rule: Rule) -> dict[Term, Word]:
     """Return the variables as letters, in the order in which a sentence names them: the body comes first.
 
     A variable that occurs only once is "something".
     """
     terms = [term for atom in (*rule.body, rule.head) for term in (atom.subject, atom.object)]
     counts = Counter(terms)
-    letters: dict[Term, Piece] = {}
+    letters: dict[Term, Word] = {}
     for term in terms:
         if not isinstance(term, Constant) and term not in letters:
-            n_named = sum(piece != SOMETHING for piece in letters.values())
-            letters[term] = Piece(VARIABLES[n_named], "variable") if counts[term] > 1 else SOMETHING
+            n_named = sum(word != SOMETHING for word in letters.values())
+            letters[term] = Word(VARIABLES[n_named], "variable") if counts[term] > 1 else SOMETHING
     return letters
 
 
-def _sentence(parts: list[Piece]) -> Words:
+def _sentence(parts: list[Word]) -> Words:
     """Return words with a capital letter at their beginning and a full stop."""
     first = parts[0]
     begun = first._replace(text=first.text[:1].upper() + first.text[1:]) if first.role == "plain" else first
-    return begun, *parts[1:], Piece(".")
+    return begun, *parts[1:], Word(".")
 
 
 def unique_names(labels: Sequence[str], names: Names) -> dict[str, str]:

@@ -1,10 +1,16 @@
-"""A theory as Markdown."""
+"""A theory as Markdown, and in files: a page, Markdown or JSON."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
+from anyburl.base.errors import DataError
+from anyburl.base.writing import replace_text
+from anyburl.tools.report.page import theory_html
 from anyburl.tools.report.parts import (
     HOW_TO_READ,
     Line,
@@ -18,7 +24,7 @@ from anyburl.tools.report.parts import (
     values_words,
 )
 from anyburl.tools.report.record import Law, RelationTheory, Theory
-from anyburl.tools.report.words import Piece
+from anyburl.tools.report.words import Word
 
 SIGNS = {"relation": "*", "entity": "**", "variable": "**"}
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -73,9 +79,24 @@ def _law(law: Law, relation: RelationTheory, theory: Theory) -> str:
     return "- " + "\n".join(lines)
 
 
-def _marked(words: Iterable[Piece]) -> str:
+def _marked(words: Iterable[Word]) -> str:
     return "".join(f"{sign}{_escaped(text)}{sign}" for text, sign in ((p.text, SIGNS.get(p.role, "")) for p in words))
 
 
 def _escaped(text: str) -> str:
     return SPECIAL.sub(r"\\\1", text.replace("\n", " "))
+
+
+def _theory_json(theory: Theory) -> str:
+    return json.dumps(theory.to_json(), ensure_ascii=False, indent=2) + "\n"
+
+
+FORMATS = {".html": theory_html, ".md": theory_markdown, ".json": _theory_json}
+
+
+def write_theory(theory: Theory, path: str | os.PathLike[str]) -> None:
+    """Write a theory as a page (.html), as Markdown (.md) or as JSON (.json)."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise DataError(f"expected a file that ends in {', '.join(FORMATS)}, got {os.fspath(path)!r}")
+    replace_text(Path(path), FORMATS[suffix](theory))
