@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError, RuleError
-from anyburl.base.machine import available_cores
+from anyburl.base.machine import Spare, available_cores, stream_from_threads
 from anyburl.bodies.arrays import (
     NO_LIMIT,
     BodyArrays,
@@ -77,12 +78,13 @@ def count_rules(
     graph = graph if limits.object_identity else with_loops(graph)
     head_facts = head_arrays(graph)
     _score_zero(graph, head_facts, rules, limits.object_identity, counts)
-    with ThreadPoolExecutor(n_threads) as pool:
-        for length in np.unique(rules.lengths[rules.lengths > 0]):
-            rows = np.flatnonzero(rules.lengths == length)
-            batches = _batches(graph, rules.take(rows), int(length))
-            scorer = _Scorer(graph, head_facts, limits, int(length))
-            for order, out in pool.map(scorer, batches):
+    for length in map(int, np.unique(rules.lengths[rules.lengths > 0])):
+        rows = np.flatnonzero(rules.lengths == length)
+        spare = Spare(partial(empty_scratch, graph, length, pca=limits.pca), n_threads)
+        score_batch = partial(_score_batch, graph, head_facts, limits, spare)
+        batches = _batches(graph, rules.take(rows), length)
+        with closing(stream_from_threads(score_batch, batches, n_threads)) as results:
+            for order, out in results:
                 chosen = rows[order]
                 counts.predictions[chosen], counts.support[chosen] = out.predictions, out.supports
                 counts.exact[chosen], counts.margin[chosen] = out.exact, out.margins
@@ -131,9 +133,10 @@ def _score_zero(
     counts.pca_predictions[rows] = judged
 
 
-def _batches(
-    graph: GraphArrays, rules: RuleSet, length: int
-) -> Iterator[tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]]:
+Batch = tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]
+
+
+def _batches(graph: GraphArrays, rules: RuleSet, length: int) -> Iterator[Batch]:
     """Group rules by body: yield distinct bodies, the offsets of their rules, those rules' rows and heads."""
     with_heads = rule_bodies(graph, rules, length)
     no_heads = np.full_like(with_heads.heads, -1)
@@ -149,29 +152,19 @@ def _batches(
         yield bodies.take(order[bounds[:-1]]), bounds - bounds[0], rows, with_heads.take(rows)
 
 
-class _Scorer:
-    """Scores one batch; makes its own buffers on each thread's first batch and keeps them."""
-
-    def __init__(self, graph: GraphArrays, head_facts: HeadArrays, limits: Limits, length: int) -> None:
-        self._graph, self._head_facts, self._limits, self._length = graph, head_facts, limits, length
-        self._spare = [self._buffers()]
-
-    def __call__(
-        self, batch: tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]
-    ) -> tuple[NDArray[np.int64], HarvestArrays]:
-        bodies, offsets, rows, with_heads = batch
-        try:
-            scratch = self._spare.pop()
-        except IndexError:
-            scratch = self._buffers()
-        room = empty_harvest(len(rows), pca=self._limits.pca)
-        out = room._replace(heads=with_heads.heads, head_constants=with_heads.head_constants)
-        score(self._graph, self._head_facts, bodies, 0, offsets.astype(np.int64), self._limits, scratch, out)
-        self._spare.append(scratch)
-        return rows, out
-
-    def _buffers(self) -> Scratch:
-        return empty_scratch(self._graph, self._length, pca=self._limits.pca)
+def _score_batch(
+    graph: GraphArrays, head_facts: HeadArrays, limits: Limits, spare: Spare[Scratch], batch: Batch
+) -> tuple[NDArray[np.int64], HarvestArrays]:
+    """Return the rows of the batch's rules and what was counted for them."""
+    bodies, offsets, rows, with_heads = batch
+    room = empty_harvest(len(rows), pca=limits.pca)
+    out = room._replace(heads=with_heads.heads, head_constants=with_heads.head_constants)
+    scratch = spare.take()
+    try:
+        score(graph, head_facts, bodies, 0, offsets.astype(np.int64), limits, scratch, out)
+    finally:
+        spare.put(scratch)
+    return rows, out
 
 
 SMOOTHING = 5  # of the confidence that the best rules are chosen by, as in `RuleSet.top`

@@ -6,18 +6,17 @@ process.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from queue import SimpleQueue
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError, RuleError
-from anyburl.base.machine import available_cores
+from anyburl.base.machine import Spare, available_cores, stream_from_threads
 from anyburl.data.dataset import Dataset
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
@@ -46,7 +45,6 @@ Progress = Callable[[int], None]
 
 NO_GROUPS = np.empty(0, np.uint8)
 QUERIES_AT_A_TIME = 32
-PARTS_AHEAD = 4  # for each worker: those under way, and those that wait for the ones before them
 
 
 @dataclass(frozen=True)
@@ -131,9 +129,7 @@ class LocalBackend:
     def __init__(self, ready: ReadyRules, threads: int | None = None) -> None:
         self.threads = threads or available_cores()
         self._ready = ready
-        self._spare: SimpleQueue[Workspace | None] = SimpleQueue()
-        for _ in range(self.threads):
-            self._spare.put(None)
+        self._spare = Spare(self._make_space, self.threads)
 
     def answer(self, queries: QueryArrays, wanted: AnswerRequest, progress: Progress | None = None) -> AnswerArrays:
         n_queries = len(queries.entities)
@@ -141,24 +137,16 @@ class LocalBackend:
         out = empty_answers(n_queries, len(queries.targets), wanted.top_k, n_columns(groups))
         protocol = self._ready.protocol(wanted.aggregation, wanted.top_k, keep_known=wanted.keep_known)
         batches = range(0, n_queries, QUERIES_AT_A_TIME)
-        if len(batches) <= 1 or self.threads == 1:
-            for first in batches:
-                self._run(queries, first, protocol, groups, out)
+        threads = self.threads if len(batches) > 1 else 1
+        work = partial(self._run, queries, protocol, groups, out)
+        with closing(stream_from_threads(work, batches, threads)) as done:
+            for n_done in done:
                 if progress:
-                    progress(min(QUERIES_AT_A_TIME, n_queries - first))
-            return out
-        with ThreadPoolExecutor(self.threads) as pool:
-            try:
-                for done in pool.map(lambda first: self._run(queries, first, protocol, groups, out), batches):
-                    if progress:
-                        progress(done)
-            except BaseException:  # Ctrl-C: what is under way ends, what is waiting is dropped
-                pool.shutdown(cancel_futures=True)
-                raise
+                    progress(n_done)
         return out
 
     def fire(self, entity: int, relation: int, aggregation: Aggregation) -> FiringArrays:
-        ready, space = self._ready, self._take()
+        ready, space = self._ready, self._spare.take()
         query, out = single_query(entity, relation, np.empty(0, np.int32)), empty_answers(1, 0, 0)
         protocol = self._ready.protocol(aggregation, 0, only_fires=True)
         try:
@@ -172,32 +160,20 @@ class LocalBackend:
             self._spare.put(space)
 
     def map(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
-        waiting: deque[Future[Any]] = deque()
-        pool = ThreadPoolExecutor(self.threads)
-        try:
-            for part in parts:
-                waiting.append(pool.submit(work, part))
-                if len(waiting) > PARTS_AHEAD * self.threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:  # Ctrl-C: what is under way ends, what is waiting is dropped
-            pool.shutdown(cancel_futures=True)
+        return stream_from_threads(work, parts, self.threads)
 
     def close(self) -> None:
         """Nothing was started."""
 
-    def _take(self) -> Workspace:
+    def _make_space(self) -> Workspace:
         n_entities, longest = self._ready.graph.n_entities, self._ready.longest
-        return self._spare.get() or Workspace(
-            empty_walk(n_entities, longest), empty_candidates(n_entities), empty_firings(ROOM)
-        )
+        return Workspace(empty_walk(n_entities, longest), empty_candidates(n_entities), empty_firings(ROOM))
 
     def _run(
-        self, queries: QueryArrays, first: int, protocol: AnswerSettings, groups: NDArray[np.uint8], out: AnswerArrays
+        self, queries: QueryArrays, protocol: AnswerSettings, groups: NDArray[np.uint8], out: AnswerArrays, first: int
     ) -> int:
         """Answer one batch, with more room for firings where a query needs it; return how many queries there were."""
-        ready, space = self._ready, self._take()
+        ready, space = self._ready, self._spare.take()
         try:
             last = min(first + QUERIES_AT_A_TIME, len(queries.entities))
             place = first
