@@ -11,6 +11,7 @@ import typer
 from anyburl.base.errors import MissingExtraError, OptionError
 from anyburl.cli.arguments import Data, Rules, Without
 from anyburl.cli.asking import AskingOptions
+from anyburl.cli.notes import print_json
 from anyburl.cli.serve import INTERRUPTED, check_aggregation, compile_pages, listening, make_explorer
 from anyburl.web.options import ServeOptions
 
@@ -40,11 +41,13 @@ def command(
     ] = None,
     *,
     serving: ServeOptions,
-    asked: Annotated[AskingOptions, Without("with_scores", "json")],
+    asked: Annotated[AskingOptions, Without("with_scores")],
 ) -> None:
     """Let agents search, ask, explain, check facts, list rules and complete relations."""
     if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn", "mcp"))):
         raise MissingExtraError("anyburl mcp", "mcp")
+    if asked.json and not http:
+        raise OptionError("--json needs --http: standard output belongs to the protocol")
     if explorer is not None and http:
         raise OptionError(
             "--explorer is for standard input and output: with --http, answers link to the explorer beside it"
@@ -65,6 +68,8 @@ def command(
             else:
                 with listener:
                     bound = replace(serving, port=listener.getsockname()[1])
+                    if asked.json:
+                        print_json({"address": f"{bound.address}{PATH}", "explorer": bound.address})
                     asked.notes().say(
                         f"agents at {bound.address}{PATH}, people at {bound.address} (Ctrl-C to stop)", "bold"
                     )

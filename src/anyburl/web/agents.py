@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, counted
 from anyburl.base.machine import available_cores
-from anyburl.reasoning.explanation.record import Fact
+from anyburl.reasoning.explanation.record import Fact, Reason
 from anyburl.web.explorer import BusyError, Explorer
 from anyburl.web.facts import answer_question
 from anyburl.web.options import ServeOptions
@@ -82,7 +82,7 @@ class GraphSummary(BaseModel):
     link: str | None = None
 
 
-class Reason(BaseModel):
+class RuleAndFacts(BaseModel):
     """A rule, how often it was right, and the facts that make it fire."""
 
     rule: str
@@ -101,7 +101,7 @@ class ProposedFact(BaseModel):
     probability: float | None = None
     known: list[str] = []
     conflict: list[str] | None = None
-    reason: Reason | None = None
+    reason: RuleAndFacts | None = None
     link: str | None = None
 
 
@@ -127,7 +127,7 @@ class Explained(BaseModel):
     probability: float | None
     conflict: list[str] | None
     n_reasons: int
-    reasons: list[Reason]
+    reasons: list[RuleAndFacts]
     near_miss: dict[str, Any] | None
     link: str | None = None
 
@@ -377,8 +377,8 @@ def _list(fact: Fact | None) -> list[str] | None:
     return None if fact is None else list(fact)
 
 
-def _reason(reason: Any) -> Reason:
-    return Reason(
+def _reason(reason: Reason) -> RuleAndFacts:
+    return RuleAndFacts(
         rule=str(reason.rule),
         confidence=reason.confidence,
         support=reason.support,
