@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from anyburl.base.errors import OptionError, UnknownLabelError
-from anyburl.data.names import Names
+from anyburl.data.names import Names, entity_name, relation_name
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.explanation.record import Fact
@@ -33,7 +33,6 @@ from anyburl.tools.review import (
     review_queue,
 )
 from anyburl.web.rule_list import Chosen, RuleChoice, RuleList
-from anyburl.web.templating import entity_name, relation_name
 
 MOST_DERIVED = 8
 LARGEST_SMOOTHING = 1e6
