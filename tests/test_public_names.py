@@ -40,6 +40,7 @@ PUBLIC = [
     "Reason",
     "Reasoner",
     "Report",
+    "ReportOptions",
     "ReviewLog",
     "Rule",
     "RuleDifference",
@@ -57,6 +58,7 @@ PUBLIC = [
     "TemporalOptions",
     "TemporalReasoner",
     "TemporalRules",
+    "Theory",
     "TripleTable",
     "UnknownLabelError",
     "Vocabulary",
@@ -71,12 +73,14 @@ PUBLIC = [
     "learn",
     "load_dataset",
     "load_temporal_dataset",
+    "make_theory",
     "measure",
     "parse_rule",
     "plan_publishing",
     "predict",
     "publish",
     "rescore",
+    "write_theory",
 ]
 
 

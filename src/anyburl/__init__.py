@@ -64,8 +64,11 @@ if TYPE_CHECKING:
     from anyburl.tools.doctor.findings import Finding, Report
     from anyburl.tools.doctor.options import DoctorOptions
     from anyburl.tools.export.export import ExportReport, export_rules
-    from anyburl.tools.options import ExportOptions, PublishOptions
+    from anyburl.tools.options import ExportOptions, PublishOptions, ReportOptions
     from anyburl.tools.publishing import plan_publishing, publish
+    from anyburl.tools.report.files import write_theory
+    from anyburl.tools.report.record import Theory
+    from anyburl.tools.report.theory import make_theory
     from anyburl.tools.review import ReviewLog
 
 _HOMES = {
@@ -97,6 +100,7 @@ _HOMES = {
     "Reason": "reasoning.explanation.record",
     "Reasoner": "reasoning.reasoner",
     "Report": "tools.doctor.findings",
+    "ReportOptions": "tools.options",
     "ReviewLog": "tools.review",
     "Rule": "rules.rule",
     "RuleDifference": "rules.difference",
@@ -114,6 +118,7 @@ _HOMES = {
     "TemporalOptions": "temporal.options",
     "TemporalReasoner": "temporal.reasoner",
     "TemporalRules": "temporal.rules",
+    "Theory": "tools.report.record",
     "TripleTable": "data.table",
     "UnknownLabelError": "base.errors",
     "Vocabulary": "data.vocabulary",
@@ -127,12 +132,14 @@ _HOMES = {
     "learn": "learning.learn",
     "load_dataset": "data.dataset",
     "load_temporal_dataset": "temporal.facts",
+    "make_theory": "tools.report.theory",
     "measure": "bodies.rescore",
     "parse_rule": "rules.rule",
     "plan_publishing": "tools.publishing",
     "predict": "reasoning.shortcuts",
     "publish": "tools.publishing",
     "rescore": "bodies.rescore",
+    "write_theory": "tools.report.files",
 }
 
 __version__ = "0.1.0"
@@ -166,6 +173,7 @@ __all__ = [
     "Reason",
     "Reasoner",
     "Report",
+    "ReportOptions",
     "ReviewLog",
     "Rule",
     "RuleDifference",
@@ -183,6 +191,7 @@ __all__ = [
     "TemporalOptions",
     "TemporalReasoner",
     "TemporalRules",
+    "Theory",
     "TripleTable",
     "UnknownLabelError",
     "Vocabulary",
@@ -197,12 +206,14 @@ __all__ = [
     "learn",
     "load_dataset",
     "load_temporal_dataset",
+    "make_theory",
     "measure",
     "parse_rule",
     "plan_publishing",
     "predict",
     "publish",
     "rescore",
+    "write_theory",
 ]
 
 

@@ -37,10 +37,12 @@ from anyburl.cli import (
     export,
     index,
     learn,
+    mcp,
     plot,
     predict,
     prepare,
     publish,
+    report,
     rescore,
     rules,
     serve,
@@ -140,12 +142,14 @@ MODULES = (
     demo,
     learn,
     rules,
+    report,
     evaluate,
     predict,
     explain,
     complete,
     publish,
     serve,
+    mcp,
     prepare,
     tune,
     embed,
@@ -160,7 +164,7 @@ MODULES = (
     index,
     plot,
 )
-LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index)
+LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index, report)
 for module in MODULES:
     command = with_times(module.NAME, with_flags(module.command))
     command = logged(module.NAME, command) if module in LONG else command

@@ -9,7 +9,8 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
@@ -31,6 +32,9 @@ from anyburl.web.options import ServeOptions
 from anyburl.web.schemas import LONGEST_SEARCH
 from anyburl.web.site import JSON, E, Explored, Site, to_json
 from anyburl.web.templating import make_environment
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
 
 log = logging.getLogger("anyburl.web")
 
@@ -108,24 +112,28 @@ ERROR_HANDLERS: dict[type[Exception], ExceptionHandler] = {
 }
 
 
-def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIApp:
-    """Return the application: pages, and the API under /api."""
+def create_app(
+    explorer: Explorer, options: ServeOptions | None = None, agents: MCPServer[Any] | None = None
+) -> ASGIApp:
+    """Return the application: pages, the API under /api and, if there is a server for agents, that under /mcp."""
     chosen = options or ServeOptions()
     has_run = explorer.run is not None
     environment = make_environment(explorer.reasoner.rules, explorer.names, title=explorer.title, has_run=has_run)
     pages = APIRouter(include_in_schema=False)
     for page in (browse.router, ask.router, run.router, review.router, api.page_router):
         pages.include_router(page)
-    return Guard(make_app(Site(explorer, chosen, environment), explorer.title, [pages, api.router]), chosen)
+    site = Site(explorer, chosen, environment)
+    return Guard(make_app(site, explorer.title, [pages, api.router], agents), chosen)
 
 
-def make_app(site: Site[E], title: str, routers: Sequence[APIRouter]) -> FastAPI:
+def make_app(site: Site[E], title: str, routers: Sequence[APIRouter], agents: MCPServer[Any] | None = None) -> FastAPI:
     """Return an application of some pages, and what all have: style sheets, the login, the search and error pages."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         site.slow.begin(site.explorer.warm_up)
-        yield
+        async with agents.session_manager.run() if agents else nullcontext():
+            yield
         site.close()
 
     app = FastAPI(
@@ -144,6 +152,8 @@ def make_app(site: Site[E], title: str, routers: Sequence[APIRouter]) -> FastAPI
     for router in routers:
         app.include_router(router)
     app.include_router(door.router, include_in_schema=False)
+    if agents:  # each request stands for itself: nothing is kept for clients that went away
+        app.router.routes.extend(agents.streamable_http_app(stateless_http=True, json_response=True).routes)
     return app
 
 
