@@ -52,12 +52,23 @@ if TYPE_CHECKING:
     from anyburl.rules.rule import Atom, Rule, format_rule, parse_rule
     from anyburl.rules.ruleset import RuleSet
     from anyburl.rules.types import PathProfile, RuleType
+    from anyburl.temporal.clock import Clock
+    from anyburl.temporal.evaluation import TemporalMetrics
+    from anyburl.temporal.explanation import TemporalExplanation
+    from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
+    from anyburl.temporal.learner import TemporalLearner
+    from anyburl.temporal.options import TemporalOptions
+    from anyburl.temporal.reasoner import TemporalReasoner
+    from anyburl.temporal.rules import TemporalRules
     from anyburl.tools.doctor.examine import examine
     from anyburl.tools.doctor.findings import Finding, Report
     from anyburl.tools.doctor.options import DoctorOptions
     from anyburl.tools.export.export import ExportReport, export_rules
-    from anyburl.tools.options import ExportOptions, PublishOptions
+    from anyburl.tools.options import ExportOptions, PublishOptions, ReportOptions
     from anyburl.tools.publishing import plan_publishing, publish
+    from anyburl.tools.report.files import write_theory
+    from anyburl.tools.report.record import Theory
+    from anyburl.tools.report.theory import make_theory
     from anyburl.tools.review import ReviewLog
 
 _HOMES = {
@@ -67,6 +78,7 @@ _HOMES = {
     "Atom": "rules.rule",
     "Calibration": "models.calibration",
     "CalibrationReport": "reasoning.completion.promises",
+    "Clock": "temporal.clock",
     "CompleteOptions": "reasoning.completion.options",
     "DataError": "base.errors",
     "Dataset": "data.dataset",
@@ -88,6 +100,7 @@ _HOMES = {
     "Reason": "reasoning.explanation.record",
     "Reasoner": "reasoning.reasoner",
     "Report": "tools.doctor.findings",
+    "ReportOptions": "tools.options",
     "ReviewLog": "tools.review",
     "Rule": "rules.rule",
     "RuleDifference": "rules.difference",
@@ -97,6 +110,15 @@ _HOMES = {
     "RunDirectory": "learning.run",
     "RunError": "base.errors",
     "Span": "learning.learner",
+    "TemporalDataset": "temporal.facts",
+    "TemporalExplanation": "temporal.explanation",
+    "TemporalFacts": "temporal.facts",
+    "TemporalLearner": "temporal.learner",
+    "TemporalMetrics": "temporal.evaluation",
+    "TemporalOptions": "temporal.options",
+    "TemporalReasoner": "temporal.reasoner",
+    "TemporalRules": "temporal.rules",
+    "Theory": "tools.report.record",
     "TripleTable": "data.table",
     "UnknownLabelError": "base.errors",
     "Vocabulary": "data.vocabulary",
@@ -109,12 +131,15 @@ _HOMES = {
     "format_rule": "rules.rule",
     "learn": "learning.learn",
     "load_dataset": "data.dataset",
+    "load_temporal_dataset": "temporal.facts",
+    "make_theory": "tools.report.theory",
     "measure": "bodies.rescore",
     "parse_rule": "rules.rule",
     "plan_publishing": "tools.publishing",
     "predict": "reasoning.shortcuts",
     "publish": "tools.publishing",
     "rescore": "bodies.rescore",
+    "write_theory": "tools.report.files",
 }
 
 __version__ = "0.1.0"
@@ -126,6 +151,7 @@ __all__ = [
     "Atom",
     "Calibration",
     "CalibrationReport",
+    "Clock",
     "CompleteOptions",
     "DataError",
     "Dataset",
@@ -147,6 +173,7 @@ __all__ = [
     "Reason",
     "Reasoner",
     "Report",
+    "ReportOptions",
     "ReviewLog",
     "Rule",
     "RuleDifference",
@@ -156,6 +183,15 @@ __all__ = [
     "RunDirectory",
     "RunError",
     "Span",
+    "TemporalDataset",
+    "TemporalExplanation",
+    "TemporalFacts",
+    "TemporalLearner",
+    "TemporalMetrics",
+    "TemporalOptions",
+    "TemporalReasoner",
+    "TemporalRules",
+    "Theory",
     "TripleTable",
     "UnknownLabelError",
     "Vocabulary",
@@ -169,12 +205,15 @@ __all__ = [
     "format_rule",
     "learn",
     "load_dataset",
+    "load_temporal_dataset",
+    "make_theory",
     "measure",
     "parse_rule",
     "plan_publishing",
     "predict",
     "publish",
     "rescore",
+    "write_theory",
 ]
 
 
