@@ -93,7 +93,7 @@ def save_temporal_run(
     }
     write_vocabulary(folder, rules.vocabulary)
     rules.save(folder / RULES)
-    arrays = {"weights": rules.weights, "vectors": rules.vectors, **model_arrays(rules.model)}
+    arrays: dict[str, Any] = {"weights": rules.weights, "vectors": rules.vectors, **model_arrays(rules.model)}
     if calibration is not None:
         arrays |= {"edges": calibration.edges, "shares": calibration.shares}
         arrays["aggregation"] = np.array(calibration.aggregation)
