@@ -138,7 +138,10 @@ def test_run_folders_parquet_and_text_show_the_same(run_json: Any, geo_run: Path
         (["{tmp}/rules.txt", "--relation", "speakz"], "unknown relation 'speakz'; did you mean 'speaks'?"),
         (["{tmp}/rules.txt", "--contains", "hollant"], "unknown entity or relation 'hollant'; did you mean 'holland'?"),
         (["{tmp}/rules.txt", "--type", "Q"], "--type must be one of B, Uc, Ud, Z, got 'Q'"),
-        (["{tmp}/rules.txt", "--sort", "luck"], "--sort must be one of surprise, confidence, support, value, predictions"),
+        (
+            ["{tmp}/rules.txt", "--sort", "luck"],
+            "--sort must be one of surprise, confidence, support, value, predictions",
+        ),
         (["{tmp}/rules.txt", "--top", "-1"], "Invalid value for '--top'"),
         (["{tmp}/rules.txt", "--at", "10"], "--at needs a run folder with snapshots"),
     ],
@@ -178,7 +181,12 @@ def test_the_best_rules_of_a_large_run_are_read_from_a_small_file(
 ) -> None:
     folder = tmp_path / "run"
     shutil.copytree(geo_run, folder)
-    requests = [[], ["--relation", "located_in"], ["--sort", "value", "--top", 7], ["--relation", "borders", "--no-fold"]]
+    requests = [
+        [],
+        ["--relation", "located_in"],
+        ["--sort", "value", "--top", 7],
+        ["--relation", "borders", "--no-fold"],
+    ]
     expected = [run_json("rules", folder, *request) for request in requests]
     assert not (folder / "best.parquet").exists()
     monkeypatch.setattr(best, "MANY", 1000)

@@ -102,7 +102,8 @@ def _kept(rules: str, wanted: RuleFilters, n: int, names: NamesByLabel, at: floa
         label = names.label_of(wanted.relation, part.vocabulary.relations, "relation")
         part, n_matching = part.filter(relation=label), kept.by_relation.get(label, 0)
     sort = wanted.sort or kept.default_order
-    return Found(part.top(n, sort), n_matching, kept.n_rules, sort)
+    best = part.top(n, sort)
+    return Found(best if sort == "surprise" else best.replace(surprise=None), n_matching, kept.n_rules, sort)
 
 
 def _read(
