@@ -76,7 +76,7 @@ def command(
 
 
 @dataclass(frozen=True)
-class Found:
+class ShownRules:
     """The best rules that match, best first, of how many; and what they are sorted by."""
 
     best: RuleSet
@@ -85,7 +85,7 @@ class Found:
     sort: str
 
 
-def _kept(rules: str, wanted: RuleFilters, n: int, names: NamesByLabel, at: float | None) -> Found | None:
+def _kept(rules: str, wanted: RuleFilters, n: int, names: NamesByLabel, at: float | None) -> ShownRules | None:
     """Return the best rules of a large run from the small file that holds them, if they can be told from that."""
     from anyburl.rules.files.best import read_best
     from anyburl.rules.ruleset import RuleSet
@@ -103,7 +103,7 @@ def _kept(rules: str, wanted: RuleFilters, n: int, names: NamesByLabel, at: floa
         part, n_matching = part.filter(relation=label), kept.by_relation.get(label, 0)
     sort = wanted.sort or kept.default_order
     best = part.top(n, sort)
-    return Found(best if sort == "surprise" else best.replace(surprise=None), n_matching, kept.n_rules, sort)
+    return ShownRules(best if sort == "surprise" else best.replace(surprise=None), n_matching, kept.n_rules, sort)
 
 
 def _read(
@@ -116,11 +116,11 @@ def _read(
     *,
     at: float | None,
     escaped: bool,
-) -> Found:
+) -> ShownRules:
     """Return the best of all rules; those of a large run are kept for the next time."""
     everything = load_rules_argument(rules, notes, at=at, escaped=escaped)
     if at is None:
-        measuring.keep_best(everything)
+        measuring.write_best(everything)
     matching = wanted.matching(everything, names, measuring)
     sort = wanted.sort
     if sort is None and "worth" in matching.measures:
@@ -128,8 +128,8 @@ def _read(
     if sort is None:
         sort = "surprise" if measuring.has_data or matching.surprise is not None else "confidence"
     if sort == "surprise" and matching.surprise is None:
-        return Found(measuring.most_surprising(matching, n), len(matching), len(everything), sort)
-    return Found(matching.top(n, sort, smoothing=wanted.smoothing), len(matching), len(everything), sort)
+        return ShownRules(measuring.most_surprising(matching, n), len(matching), len(everything), sort)
+    return ShownRules(matching.top(n, sort, smoothing=wanted.smoothing), len(matching), len(everything), sort)
 
 
 def _folded(best: RuleSet, measuring: Measuring, top: int) -> tuple[RuleSet, list[int]]:
@@ -154,7 +154,7 @@ def _order(sort: str, smoothing: float) -> str:
     return words.get(sort, sort)
 
 
-def _print_table(best: RuleSet, alike: list[int] | None, names: NamesByLabel, found: Found, order: str) -> None:
+def _print_table(best: RuleSet, alike: list[int] | None, names: NamesByLabel, found: ShownRules, order: str) -> None:
     out = result_console(least_width=table_width(best, names))
     if not len(best):
         out.say("no rules" if not found.n_rules else f"none of the {found.n_rules:,} rules match")

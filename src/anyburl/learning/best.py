@@ -29,7 +29,7 @@ MOST_OF_ALL_RELATIONS = 200_000
 Rows = NDArray[np.int64]
 
 
-def keep_best(folder: Path, rules: RuleSet, table: TripleTable) -> None:
+def write_best(folder: Path, rules: RuleSet, table: TripleTable) -> None:
     """Keep the best rules of a run folder; `table` is what they were learned from."""
     rules = rules.with_vocabulary(table.vocabulary)
     n_relations = max(1, rules.vocabulary.n_relations)

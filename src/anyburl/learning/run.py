@@ -25,7 +25,7 @@ from anyburl.base.writing import append_line, make_inner_folder, replace_text
 from anyburl.data.dataset import Dataset, load_recorded
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.learning.best import keep_best
+from anyburl.learning.best import write_best
 from anyburl.learning.learner import Span
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.store import KeyFiles
@@ -205,7 +205,7 @@ class RunDirectory:
         write_keys()
         remove_parts(self.path)
         if len(rules) >= MANY:
-            keep_best(self.path, rules, self.load_train())
+            write_best(self.path, rules, self.load_train())
 
     def keep_snapshots(self, rules: RuleSet) -> None:
         """Write the snapshots of a killed run; `rules` are all the rules it found, in order."""
