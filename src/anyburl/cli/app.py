@@ -42,6 +42,7 @@ from anyburl.cli import (
     predict,
     prepare,
     publish,
+    report,
     rescore,
     rules,
     serve,
@@ -139,6 +140,7 @@ MODULES = (
     demo,
     learn,
     rules,
+    report,
     evaluate,
     predict,
     explain,
@@ -160,7 +162,7 @@ MODULES = (
     index,
     plot,
 )
-LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index)
+LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index, report)
 for module in MODULES:
     command = with_flags(module.command)
     command = logged(module.NAME, command) if module in LONG else command
