@@ -39,6 +39,7 @@ PUBLIC = [
     "Reason",
     "Reasoner",
     "Report",
+    "ReportOptions",
     "ReviewLog",
     "Rule",
     "RuleDifference",
@@ -48,6 +49,7 @@ PUBLIC = [
     "RunDirectory",
     "RunError",
     "Span",
+    "Theory",
     "TripleTable",
     "UnknownLabelError",
     "Vocabulary",
@@ -61,12 +63,14 @@ PUBLIC = [
     "format_rule",
     "learn",
     "load_dataset",
+    "make_theory",
     "measure",
     "parse_rule",
     "plan_publishing",
     "predict",
     "publish",
     "rescore",
+    "write_theory",
 ]
 
 

@@ -56,8 +56,11 @@ if TYPE_CHECKING:
     from anyburl.tools.doctor.findings import Finding, Report
     from anyburl.tools.doctor.options import DoctorOptions
     from anyburl.tools.export.export import ExportReport, export_rules
-    from anyburl.tools.options import ExportOptions, PublishOptions
+    from anyburl.tools.options import ExportOptions, PublishOptions, ReportOptions
     from anyburl.tools.publishing import plan_publishing, publish
+    from anyburl.tools.report.files import write_theory
+    from anyburl.tools.report.record import Theory
+    from anyburl.tools.report.theory import make_theory
     from anyburl.tools.review import ReviewLog
 
 _HOMES = {
@@ -88,6 +91,7 @@ _HOMES = {
     "Reason": "reasoning.explanation.record",
     "Reasoner": "reasoning.reasoner",
     "Report": "tools.doctor.findings",
+    "ReportOptions": "tools.options",
     "ReviewLog": "tools.review",
     "Rule": "rules.rule",
     "RuleDifference": "rules.difference",
@@ -97,6 +101,7 @@ _HOMES = {
     "RunDirectory": "learning.run",
     "RunError": "base.errors",
     "Span": "learning.learner",
+    "Theory": "tools.report.record",
     "TripleTable": "data.table",
     "UnknownLabelError": "base.errors",
     "Vocabulary": "data.vocabulary",
@@ -109,12 +114,14 @@ _HOMES = {
     "format_rule": "rules.rule",
     "learn": "learning.learn",
     "load_dataset": "data.dataset",
+    "make_theory": "tools.report.theory",
     "measure": "bodies.rescore",
     "parse_rule": "rules.rule",
     "plan_publishing": "tools.publishing",
     "predict": "reasoning.shortcuts",
     "publish": "tools.publishing",
     "rescore": "bodies.rescore",
+    "write_theory": "tools.report.files",
 }
 
 __version__ = "0.1.0"
@@ -147,6 +154,7 @@ __all__ = [
     "Reason",
     "Reasoner",
     "Report",
+    "ReportOptions",
     "ReviewLog",
     "Rule",
     "RuleDifference",
@@ -156,6 +164,7 @@ __all__ = [
     "RunDirectory",
     "RunError",
     "Span",
+    "Theory",
     "TripleTable",
     "UnknownLabelError",
     "Vocabulary",
@@ -169,12 +178,14 @@ __all__ = [
     "format_rule",
     "learn",
     "load_dataset",
+    "make_theory",
     "measure",
     "parse_rule",
     "plan_publishing",
     "predict",
     "publish",
     "rescore",
+    "write_theory",
 ]
 
 

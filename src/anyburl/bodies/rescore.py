@@ -169,7 +169,7 @@ def _score_batch(
 
 SMOOTHING = 5  # of the confidence that the best rules are chosen by, as in `RuleSet.top`
 
-Measured = NDArray[np.float64]
+Measured = NDArray[np.float64] | NDArray[np.float32]
 
 
 def rescore(
@@ -208,7 +208,8 @@ def rescore(
         return new
     pca_confidence = formulas.pca_confidence(counts.support, pca_predictions)
     return new.replace(
-        pca_confidence=pca_confidence, **{name: compute(graph, new) for name, compute in FROM_COUNTS.items()}
+        pca_confidence=pca_confidence,
+        **{name: FROM_COUNTS[name](graph, new) for name in FROM_COUNTS.keys() & set(BY_DEFAULT)},
     )
 
 
@@ -229,31 +230,54 @@ def lifts(graph: GraphArrays, rules: RuleColumns) -> Measured:
     return formulas.lift(rules.support, rules.predictions, _head_probability(graph, rules))
 
 
+def surprises(graph: GraphArrays, rules: RuleColumns) -> Measured:
+    """Return for each rule how far its confidence is above the base rate of its head."""
+    return formulas.surprise(rules.support, rules.predictions, base_rates(graph, rules))
+
+
+def base_rates(graph: GraphArrays, rules: RuleColumns) -> NDArray[np.float64]:
+    """Return how likely each head is for entities that have a fact of its relation.
+
+    For h(X, c), which share of the subjects of h have the object c; for h(X, Y), which share of all pairs of a subject
+    and an object of h are facts.
+    """
+    sizes, n_relations = np.maximum(np.diff(graph.domain_offsets), 1), graph.n_relations
+    binary, heads = rules.is_binary, rules.head
+    rates = np.empty(len(rules), np.float64)
+    facts = _facts_by_relation(graph) / (sizes[:n_relations] * sizes[n_relations:])
+    rates[binary] = facts[heads[binary]]
+    rates[~binary] = _facts_of_constants(graph, rules.take(~binary)) / sizes[heads[~binary]]
+    return rates
+
+
 FROM_COUNTS: dict[str, Callable[[GraphArrays, RuleColumns], Measured]] = {
     "head_coverage": head_coverages,
     "lift": lifts,
+    "surprise": surprises,
 }
 """The measures that follow from the graph and the counts of rules."""
 
 COMPUTED = ("pca_confidence", *FROM_COUNTS)
+BY_DEFAULT = ("pca_confidence", "head_coverage", "lift")
+"""AMIE's measures."""
 
 
 def measure(
     rules: RuleSet,
     table: TripleTable | Dataset,
     *,
-    only: Iterable[str] = COMPUTED,
+    only: Iterable[str] = BY_DEFAULT,
     object_identity: bool = True,
     budget: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> RuleSet:
-    """Return `rules` with `pca_confidence`, `head_coverages` and `lifts`, or with `only` some of them.
+    """Return `rules` with `pca_confidence`, `head_coverage` and `lift`, or with `only` some of them or `surprise`.
 
-    `table` (or the train split of a data set) is what the rules were learned from, matched by label: head coverage and
-    lift follow from their support and predictions. PCA confidence is counted; a `budget` of edges per body makes it an
-    estimate for rules whose counts are already estimates (`exact` is False). `progress` is called with the number of
-    rules counted.
+    `table` (or the train split of a data set) is what the rules were learned from, matched by label: head coverage,
+    lift and surprise follow from their support and predictions. PCA confidence is counted; a `budget` of edges per body
+    makes it an estimate for rules whose counts are already estimates (`exact` is False). `progress` is called with the
+    number of rules counted.
     """
     choices = f"some of {', '.join(COMPUTED)}"
     names = checking.texts("only", only, choices)
@@ -318,11 +342,14 @@ def _head_probability(graph: GraphArrays, rules: RuleColumns) -> NDArray[np.floa
     binary = rules.is_binary
     probabilities = np.empty(len(rules), np.float64)
     probabilities[binary] = _facts_by_relation(graph)[rules.head[binary]] / n_entities**2
-    back = inverses(rules.head[~binary], graph.n_relations)
-    segments = find_segments(graph, rules.head_constant[~binary], back)
-    sizes = np.append(np.diff(graph.segment_starts), 0)
-    probabilities[~binary] = sizes[segments] / n_entities
+    probabilities[~binary] = _facts_of_constants(graph, rules.take(~binary)) / n_entities
     return probabilities
+
+
+def _facts_of_constants(graph: GraphArrays, rules: RuleColumns) -> NDArray[np.int64]:
+    """Return for each unary rule how many facts have its head's constant in the place where the head has it."""
+    segments = find_segments(graph, rules.head_constant, inverses(rules.head, graph.n_relations))
+    return np.append(np.diff(graph.segment_starts), 0)[segments]
 
 
 def _facts_by_relation(graph: GraphArrays) -> NDArray[np.int64]:

@@ -37,10 +37,12 @@ from anyburl.cli import (
     export,
     index,
     learn,
+    mcp,
     plot,
     predict,
     prepare,
     publish,
+    report,
     rescore,
     rules,
     serve,
@@ -138,12 +140,14 @@ MODULES = (
     demo,
     learn,
     rules,
+    report,
     evaluate,
     predict,
     explain,
     complete,
     publish,
     serve,
+    mcp,
     prepare,
     tune,
     embed,
@@ -158,7 +162,7 @@ MODULES = (
     index,
     plot,
 )
-LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index)
+LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index, report)
 for module in MODULES:
     command = with_flags(module.command)
     command = logged(module.NAME, command) if module in LONG else command

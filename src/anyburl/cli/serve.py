@@ -18,7 +18,7 @@ from anyburl.cli.arguments import Data, Rules, Without
 from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import print_json
 from anyburl.cli.session import compile_kernels
-from anyburl.ranking.options import parse_aggregation
+from anyburl.ranking.options import RankOptions, parse_aggregation
 from anyburl.web.options import ServeOptions
 
 if TYPE_CHECKING:
@@ -48,13 +48,12 @@ def command(
     if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn"))):
         raise MissingExtraError("anyburl serve", "web")
     options, source = asked.ranking, asked.source(rules, data)
-    if parse_aggregation(options.aggregation).needs_embedding:
-        raise InvalidOptionError("aggregation", "one that ranks by rules alone, which the pages explain", "hybrid")
-    with _listening(serving) as listener:
+    check_aggregation(options)
+    with listening(serving) as listener:
         serving = replace(serving, port=listener.getsockname()[1])
-        _compile(source)
+        compile_pages(source)
         with source.open(options, explaining=True, completing=True, seed=asked.seed) as reasoner:
-            explorer = _explorer(reasoner, source, reviews)
+            explorer = make_explorer(reasoner, source, reviews)
             _announce(asked, rules, explorer, serving)
             try:
                 from anyburl.web.app import serve
@@ -65,7 +64,14 @@ def command(
                 raise typer.Exit(INTERRUPTED) from None
 
 
-def _explorer(reasoner: Reasoner, source: RulesAndData, reviews: Path | None) -> Explorer:
+def check_aggregation(options: RankOptions) -> None:
+    """Refuse an aggregation whose answers have no reasons."""
+    if parse_aggregation(options.aggregation).needs_embedding:
+        raise InvalidOptionError("aggregation", "one that ranks by rules alone, which the pages explain", "hybrid")
+
+
+def make_explorer(reasoner: Reasoner, source: RulesAndData, reviews: Path | None) -> Explorer:
+    """Return the explorer of rules, with the file of verdicts beside them or the one that is named."""
     from anyburl.web.explorer import Explorer
 
     rules = source.path.resolve()
@@ -84,7 +90,7 @@ def _announce(asked: AskingOptions, rules: str, explorer: Explorer, serving: Ser
     asked.notes().say(f"{counted(n_rules, 'rule')} of {rules} at {serving.address} (Ctrl-C to stop)", "bold")
 
 
-def _compile(source: RulesAndData) -> None:
+def compile_pages(source: RulesAndData) -> None:
     """Compile the kernels of all pages, if this machine has not yet."""
     from anyburl.base.jit import is_compiled
 
@@ -95,7 +101,7 @@ def _compile(source: RulesAndData) -> None:
         compile_kernels(lambda: warm_up_explorer(n_relations), source.notes)
 
 
-def _listening(serving: ServeOptions) -> socket.socket:
+def listening(serving: ServeOptions) -> socket.socket:
     """Take the port before anything else is done."""
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
     try:

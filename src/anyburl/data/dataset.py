@@ -189,6 +189,22 @@ def load_dataset(
     return Dataset.from_triples(data, options=options)
 
 
+def facts_in_order(data: DataLike) -> pl.DataFrame:
+    """Return the labels of train facts, in the order in which they are given, those given twice included.
+
+    `data` is what `load_dataset` takes.
+    """
+    if isinstance(data, str | os.PathLike):
+        with located(data) as source:
+            if source.index is None:
+                batches = source.batches("train", ReadOptions(), Gathered())
+                labels = [batch.select(pl.col(COLUMNS).cast(pl.String)) for batch in batches]
+                return pl.concat([_labels("train", None, ReadOptions()), *labels])
+    elif not isinstance(data, Dataset | TripleTable) and not is_rdflib(data):
+        return label_frame(data, None)
+    return load_dataset(data).train.to_polars()
+
+
 def load_recorded(data: Mapping[str, Any]) -> Dataset:
     """Load the data that options.json of a run folder, or the card of a prepared one, describes."""
     return load_dataset(data["source"], ReadOptions.from_json(data.get("reading", {})))

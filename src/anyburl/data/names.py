@@ -103,6 +103,28 @@ class Names(Mapping[str, str]):
         return f"Names({len(self)} names)"
 
 
+def entity_name(label: str, names: Names) -> str:
+    """Return the name of an entity, or its label if it has none."""
+    return str(names.get(label))
+
+
+def relation_name(label: str, names: Names) -> str:
+    """Return the name of a relation; without one, the last word of a path such as /location/location/contains."""
+    if label in names:
+        return names[label]
+    steps = [_last_word(step) for step in label.split("./")] if label.startswith("/") else [_last_word(label)]
+    return ", ".join(dict.fromkeys(steps)).replace("_", " ").strip() or label
+
+
+def _last_word(path: str) -> str:
+    """Return what follows the last slash or number sign; all of the path if that would be empty."""
+    for sign in ("#", "/"):
+        before, _, after = path.rstrip(sign).rpartition(sign)
+        if before and after:
+            return after
+    return path
+
+
 def _contains(known: pl.Series, label: str) -> bool:
     row = bisect_left(known, label)
     return row < len(known) and known[row] == label

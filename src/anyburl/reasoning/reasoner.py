@@ -18,7 +18,7 @@ from anyburl.base.checking import callback, choose_options, flag, share, texts, 
 from anyburl.base.errors import DataError, OptionError, RunError
 from anyburl.base.files import at_home
 from anyburl.base.machine import check_not_forked
-from anyburl.data.dataset import Dataset, load_dataset, load_recorded
+from anyburl.data.dataset import SPLITS, Dataset, facts_in_order, load_dataset, load_recorded
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.lookup import split_names
@@ -27,10 +27,11 @@ from anyburl.models.tuned.listing import OtherModel
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.completion.check import COLUMNS as CHECKED
-from anyburl.reasoning.completion.check import check_frames
+from anyburl.reasoning.completion.check import check_frames, encode_facts
 from anyburl.reasoning.completion.complete import complete_graph, missing_by_id
+from anyburl.reasoning.completion.judging import Judge, Verdict, known_properties
 from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing
-from anyburl.reasoning.completion.promises import CalibrationReport, Judge, Verdict, calibrate_ranker, known_properties
+from anyburl.reasoning.completion.promises import CalibrationReport, calibrate_ranker
 from anyburl.reasoning.evaluation import evaluate_split, ranking_frames, write_rankings
 from anyburl.reasoning.explanation.explain import Explanation, explain_triple
 from anyburl.reasoning.explanation.record import Fact
@@ -305,7 +306,7 @@ class Reasoner:
             None if missing is None else missing_by_id(check_missing("missing", missing), self.vocabulary, self.names)
         )
         report = calibrate_ranker(
-            self.ranker,
+            self.judge.ranker,
             self.dataset,
             self._seed,
             properties=self.judge.conflicts.properties,
@@ -329,23 +330,40 @@ class Reasoner:
         """The same without the verdicts of people."""
         return Judge.of(self.ranker, self.dataset, known_properties(self.dataset))
 
-    def check(self, facts: Any, *, min_probability: float = 0.5, progress: Progress | None = None) -> pl.DataFrame:
+    def check(
+        self,
+        facts: Any,
+        *,
+        min_probability: float = 0.5,
+        as_if_unstated: bool = False,
+        progress: Progress | None = None,
+    ) -> pl.DataFrame:
         """Judge facts from elsewhere, one row each: `verdict` is "stated", "supported", "contradicted" or "unknown".
 
-        `facts` is anything that `load_dataset` takes, such as a list of (subject, relation, object). They are supported
-        if their `probability` (before `calibrate`, their `score`) is at least `min_probability`. `rule` and `facts` are
-        the reasons for a fact; `conflict`, a stated fact, and `instead`, the value that rules prefer where there can be
-        only one, those against it. `note` says what is not in the data. `progress` is called with the number of facts.
+        `facts` is anything that `load_dataset` takes, such as a list of (subject, relation, object); rows are in its
+        order. They are supported if their `probability` (before `calibrate`, their `score`) is at least
+        `min_probability`. `rule` and `facts` are the reasons for a fact; `conflict`, a stated fact, and `instead`, the
+        value that rules prefer where there can be only one, those against it. `note` says what is not in the data.
+        With `as_if_unstated`, facts of valid and test are judged by train alone, as if nobody had stated them: so
+        probabilities can be compared with what is known. `progress` is called with the number of facts.
         """
         share("min_probability", min_probability)
         callback("progress", progress)
-        given = facts if isinstance(facts, pl.DataFrame) else load_dataset(facts).train
-        frame = given if isinstance(given, pl.DataFrame) else given.vocabulary.decode_triples(given.triples)
+        frame = facts if isinstance(facts, pl.DataFrame) else facts_in_order(facts)
         if missing := [name for name in CHECKED if name not in frame.columns]:
             raise DataError(f"expected the columns {', '.join(CHECKED)}, got a frame without {', '.join(missing)}")
         parts = []
+        splits = ("train",) if flag("as_if_unstated", as_if_unstated) else SPLITS
+        judge = self.judge
+        if as_if_unstated:
+            judge = Judge.of(self.ranker, self.dataset, judge.conflicts.properties, splits)
         for part in check_frames(
-            self.judge, frame, calibration=self.calibration, names=self.names, min_probability=min_probability
+            judge,
+            frame,
+            calibration=self.calibration,
+            names=self.names,
+            min_probability=min_probability,
+            splits=splits,
         ):
             parts.append(part)
             if progress:
@@ -384,7 +402,7 @@ class Reasoner:
     def ids_of(self, facts: Sequence[Fact]) -> NDArray[np.int32]:
         """Return the ids of facts, without those that have labels of other data."""
         labels = pl.DataFrame(list(facts), schema=dict.fromkeys(CHECKED, pl.String), orient="row")
-        triples = np.column_stack(self.vocabulary.encode_triples(labels)).astype(np.int32)
+        triples, _ = encode_facts(labels, self.vocabulary, self.names)
         return triples[(triples >= 0).all(axis=1)]
 
     def properties(self) -> pl.DataFrame:

@@ -13,8 +13,8 @@ from anyburl.graph.build import build_graph, on_tiny_table
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.completion.complete import complete_graph
+from anyburl.reasoning.completion.judging import Judge, known_properties
 from anyburl.reasoning.completion.options import CompleteOptions
-from anyburl.reasoning.completion.promises import Judge, known_properties
 from anyburl.reasoning.explanation.explain import explain_triple
 from anyburl.reasoning.predicting import answer_columns
 from anyburl.reasoning.queries import QueryIds

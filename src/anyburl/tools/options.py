@@ -1,4 +1,4 @@
-"""`ExportOptions` (the language, and its settings) and `PublishOptions` (how facts are sent).
+"""`ExportOptions` (the language, and its settings), `PublishOptions` (how facts are sent), `ReportOptions`.
 
 Imports no compiler, so the command line can take its choices from here.
 """
@@ -165,4 +165,25 @@ class PublishOptions(Options):
     batch_size: int = option(1000, checking.whole, 1, help="Facts per update.", metavar="N")
     timeout: float = option(
         ReadOptions.timeout, checking.waiting, help="How long to wait for a silent server.", metavar="SECONDS"
+    )
+
+
+def _relation_labels(name: str, labels: object) -> tuple[str, ...]:
+    return tuple(checking.texts(name, labels, "the labels of relations"))
+
+
+def _comma_separated(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(Options):
+    """What a report holds, checked on creation."""
+
+    relations: tuple[str, ...] = option(
+        (), _relation_labels, help="Only these relations. Defaults to all.", parse=_comma_separated, metavar="A,B,..."
+    )
+    laws: int = option(6, checking.whole, 1, 100, help="Most laws of a relation.", metavar="N")
+    sections: int = option(
+        30, checking.whole, 1, help="Relations told in full, those with most facts; the others get a line.", metavar="N"
     )

@@ -9,7 +9,8 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
@@ -30,6 +31,9 @@ from anyburl.web.guard import Guard, path_of
 from anyburl.web.options import ServeOptions
 from anyburl.web.schemas import LONGEST_SEARCH
 from anyburl.web.site import JSON, Site, to_json
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
 
 log = logging.getLogger("anyburl.web")
 
@@ -107,15 +111,18 @@ ERROR_HANDLERS: dict[type[Exception], ExceptionHandler] = {
 }
 
 
-def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIApp:
-    """Return the application: pages, and the API under /api."""
+def create_app(
+    explorer: Explorer, options: ServeOptions | None = None, agents: MCPServer[Any] | None = None
+) -> ASGIApp:
+    """Return the application: pages, the API under /api and, if there is a server for agents, that under /mcp."""
     chosen = options or ServeOptions()
     site = Site(explorer, chosen)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         site.slow.begin(explorer.warm_up)
-        yield
+        async with agents.session_manager.run() if agents else nullcontext():
+            yield
         site.close()
 
     app = FastAPI(
@@ -135,6 +142,8 @@ def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIA
         app.include_router(page.router, include_in_schema=False)
     app.include_router(api.page_router, include_in_schema=False)
     app.include_router(api.router)
+    if agents:  # each request stands for itself: nothing is kept for clients that went away
+        app.router.routes.extend(agents.streamable_http_app(stateless_http=True, json_response=True).routes)
     return Guard(app, chosen)
 
 
@@ -147,14 +156,16 @@ TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-lengt
 )
 
 
-def serve(explorer: Explorer, options: ServeOptions, listener: socket.socket) -> None:
+def serve(
+    explorer: Explorer, options: ServeOptions, listener: socket.socket, agents: MCPServer[Any] | None = None
+) -> None:
     """Answer requests until interrupted."""
 
     class Connection(TimedConnection):
         seconds = options.seconds_to_send
 
     config = uvicorn.Config(
-        create_app(explorer, options),
+        create_app(explorer, options, agents),
         http=Connection,
         ws="none",
         proxy_headers=False,

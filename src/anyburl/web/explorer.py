@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from anyburl.base.errors import OptionError, UnknownLabelError
-from anyburl.data.names import Names
+from anyburl.data.names import Names, entity_name, relation_name
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.explanation.record import Fact
@@ -24,14 +24,21 @@ from anyburl.reasoning.queries import Query, decode_query, make_query
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.search import LabelSearch
 from anyburl.reasoning.warmup import warm_up_reasoning
-from anyburl.tools.review import QueuedFact, ReviewLog, ReviewQueue, review_queue
+from anyburl.tools.review import (
+    PossibleError,
+    QueuedFact,
+    ReviewLog,
+    ReviewQueue,
+    possible_errors,
+    review_queue,
+)
 from anyburl.web.rule_list import Chosen, RuleChoice, RuleList
-from anyburl.web.templating import entity_name, relation_name
 
 MOST_DERIVED = 8
 LARGEST_SMOOTHING = 1e6
 SECONDS_TO_WAIT = 6.0
 SECONDS_TO_SEARCH = 60.0
+SECONDS_TO_SEARCH_ERRORS = 10.0
 STACK, MOST_STACKS = 200, 32
 
 
@@ -180,6 +187,7 @@ class ReviewDesk:
         self.log = log
         self._reasoner = reasoner
         self._stacks: dict[str | None, Future[ReviewQueue]] = {}
+        self._errors: Future[tuple[PossibleError, ...]] | None = None
         self._lock = Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="anyburl-desk")
 
@@ -192,6 +200,21 @@ class ReviewDesk:
         self._drop(relation, stack)
         _, queue = self._searched(relation)
         return None if queue is None else self._unjudged(queue.facts)
+
+    def possible_errors(self) -> list[PossibleError]:
+        """Return stated facts that strong rules contradict, without those that were judged; none before the search is
+        done, which begins with the first call.
+        """
+        with self._lock:
+            if self._errors is None:
+                self._errors = self._pool.submit(
+                    possible_errors, self._reasoner, self.log, seconds=SECONDS_TO_SEARCH_ERRORS
+                )
+            search = self._errors
+        if not search.done() or search.cancelled() or search.exception() is not None:
+            return []
+        judged = self.log.standing()
+        return [one for one in search.result() if one.predicted.triple not in judged and one.stated not in judged]
 
     def _searched(self, relation: str | None) -> tuple[Future[ReviewQueue], ReviewQueue | None]:
         """Return a relation's search and its result, None while it runs; a failed search is repeated next time."""

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from anyburl import __version__
-from anyburl.data.names import Names
+from anyburl.data.names import Names, entity_name, relation_name
 from anyburl.reasoning.explanation.record import Fact, OpenFact
 from anyburl.reasoning.explanation.render import contribution_text, no_rule_text
 from anyburl.rules.rule import Atom, Constant, Rule, Term
@@ -25,28 +25,6 @@ MOST_CACHED = 1 << 14
 LONGEST_CACHED = 300
 BAR = 72
 SOMETHING = Markup("<var>something</var>")
-
-
-def entity_name(label: str, names: Names) -> str:
-    """Return the name of an entity, or its label if it has none."""
-    return str(names.get(label))
-
-
-def relation_name(label: str, names: Names) -> str:
-    """Return the name of a relation; without one, the last word of a path such as /location/location/contains."""
-    if label in names:
-        return names[label]
-    steps = [_last_word(step) for step in label.split("./")] if label.startswith("/") else [_last_word(label)]
-    return ", ".join(dict.fromkeys(steps)).replace("_", " ").strip() or label
-
-
-def _last_word(path: str) -> str:
-    """Return what follows the last slash or number sign; all of the path if that would be empty."""
-    for sign in ("#", "/"):
-        before, _, after = path.rstrip(sign).rpartition(sign)
-        if before and after:
-            return after
-    return path
 
 
 class Fragments:

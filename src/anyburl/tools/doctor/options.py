@@ -19,6 +19,7 @@ CHECKS = {
     "reflexive": "facts that relate an entity to itself",
     "functional": "relations with one answer to nearly every question, and the facts that break this",
     "types": "facts whose subject or object does not fit the relation",
+    "conflicts": "possible errors: facts that strong rules contradict, with the reasons for both sides",
     "suspects": "facts to check by hand, the most suspicious first",
     "degrees": "how many facts entities have: hubs and isolated facts",
     "labels": "labels that other tools cannot read or tell apart",
