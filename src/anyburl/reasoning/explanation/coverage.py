@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.graph.arrays import GraphArrays
-from anyburl.reasoning.explanation.arrays import empty_search
-from anyburl.reasoning.explanation.kernel import find_first_walks
+from anyburl.reasoning.explanation.kernel import empty_search, find_first_walks
 from anyburl.rules.ruleset import RuleSet
 
 Rows = NDArray[np.int64]
