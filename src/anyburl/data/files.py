@@ -30,6 +30,7 @@ from anyburl.data.formats.dumps import read_dump
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.data.formats.layouts import is_kgx, read_kgx
 from anyburl.data.formats.rdf import RDF_SUFFIXES, is_rdf, rdf_lines, read_rdf
+from anyburl.data.formats.reified import read_reified
 from anyburl.data.options import Gathered, ReadOptions, choose_columns
 from anyburl.data.table import TripleTable
 
@@ -97,13 +98,16 @@ def read_batches(
     path = Path(path)
     start = first_bytes(path, "triples", DataError)
     options, gathered = options or ReadOptions(), gathered or Gathered()
-    if options.has_times and (options.dump is not None or is_rdf(path)):
-        raise DataError(f"{path}: RDF is read without times: write them into a fourth column of a table")
+    if options.has_times and options.dump is not None:
+        raise DataError(f"{path}: a dump is read without times: drop --time")
     if options.dump is not None:
         yield from read_dump(path, start, size, options, gathered)
         return
     if is_rdf(path) or is_parquet(path):
         rows = max(1, size // 64)
+        if options.has_times and is_rdf(path):
+            yield from read_reified(path, rows, options, gathered)
+            return
         yield from read_rdf(path, rows, options, gathered) if is_rdf(path) else read_parquet(path, options, rows)
         return
     if path.suffix.lower() in PICKLED:

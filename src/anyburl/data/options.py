@@ -195,6 +195,15 @@ class ReadOptions(Options):
         """Whether the times of facts are read."""
         return self.time is not None and self.time != (IGNORED,)
 
+    def check_timeless(self) -> None:
+        """Raise an error if facts are to be read with their times, which only rules with times have a use for."""
+        if self.has_times:
+            raise InvalidOptionError(
+                "time", f"{IGNORED} where triples are read; load_temporal_dataset reads times", self.time
+            )
+        if self.split_at is not None:
+            raise OptionError("only facts with times are split at a time: pass split, or the column with times as time")
+
     def changed(self, other: ReadOptions) -> ReadOptions:
         """Return these options, replaced by those in which `other` differs from the defaults."""
         return ReadOptions.from_json({**self.to_json(), **other.to_json()})
@@ -281,7 +290,7 @@ def choose_columns(
         return [others[place[0]] for place in _usual_places(names)] + kept
     expected = "one each for subject, relation and object" if len(others) == 3 else "three columns"
     expected += " and those of times" if times else ""
-    if time is None and len(found) in (4, 5) and _usual_times(found):
+    if time is None and len(found) in (4, 5) and usual_times(found):
         raise DataError(f"{where}: expected three columns, got {_listed(found)}; {TIMED}; or {CHOOSE}")
     raise DataError(f"{where}: expected {expected}, got {_listed(found)}; {CHOOSE}")
 
@@ -290,14 +299,14 @@ def time_positions(found: Sequence[str], time: Sequence[str], where: object) -> 
     """Return the position of the column with the times of facts and, if there is one, of that with their ends."""
     if time[0] not in (RECOGNISED, IGNORED):
         return [_position(found, name, where, numbered=by_number(time)) for name in time]
-    if usual := _usual_times(found):
+    if usual := usual_times(found):
         return usual
     if time[0] == IGNORED:
         return []
     raise DataError(f"{where}: expected a column with times, got {_listed(found)}; name it with --time")
 
 
-def _usual_times(found: Sequence[str]) -> list[int]:
+def usual_times(found: Sequence[str]) -> list[int]:
     """Return the positions of columns with a usual name for times: one column, perhaps another for ends."""
     begins, ends = (
         [row for row, name in enumerate(found) if name.strip().lower() in KNOWN[part]] for part in PARTS[3:]

@@ -60,6 +60,9 @@ class ListModel:
         return TunedModel(self.forest, self.threads).scores(_with_logits(rows, logits, sizes))
 
 
+FEWEST_ROWS = 500  # candidates that a forest is fitted on; LightGBM refuses a handful
+
+
 def _with_logits(rows: Rows, logits: Doubles, sizes: NDArray[np.int64]) -> Rows:
     """Return rows with the score of the logit, and how far it is below the best of its list."""
     used = sizes[sizes > 0]
@@ -104,7 +107,7 @@ def fit_model(
     """Fit a model of some kind ("logit" or "forest") on lists of candidates."""
     used = sizes[sizes > 0]
     weights = fit_logit(logit_columns(rows), is_answer, used)
-    if kind == "logit":
+    if kind == "logit" or len(rows) < FEWEST_ROWS:
         return ListModel(weights, None, threads)
     made = fit(
         _with_logits(rows, logit_columns(rows) @ weights, used),

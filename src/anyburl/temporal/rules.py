@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -210,8 +210,14 @@ class TemporalRules:
         return sum(self.sizes[name] for name in before) + place
 
     def __getitem__(self, number: int) -> TemporalRule:
-        number = whole("number", number, 0, max(len(self) - 1, 0))
-        row = self.frame(np.array([number])).row(0, named=True)
+        return self.at([whole("number", number, 0, max(len(self) - 1, 0))])[0]
+
+    def at(self, numbers: Sequence[int] | Ints) -> list[TemporalRule]:
+        """Return the rules of some numbers."""
+        rows = self.frame(np.asarray(numbers, np.int64)).iter_rows(named=True)
+        return [self._rule(int(number), row) for number, row in zip(numbers, rows, strict=True)]
+
+    def _rule(self, number: int, row: dict[str, Any]) -> TemporalRule:
         return TemporalRule(
             number,
             row["form"],
@@ -245,7 +251,7 @@ class TemporalRules:
             numbers = numbers[heads[numbers] % self.vocabulary.n_relations == self.vocabulary.relation_id(relation)]
         worth = right[numbers] * confidences[numbers]
         order = np.argsort(-worth, kind="stable")[: whole("n", n, 0)]
-        return [self[int(number)] for number in numbers[order]]
+        return self.at(numbers[order])
 
     def columns(self) -> tuple[Ints, NDArray[np.float64], Ints, Ints]:
         """Return heads, confidences, right cases and all cases of all rules, by number."""
