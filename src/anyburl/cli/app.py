@@ -30,6 +30,7 @@ from anyburl.cli import (
     datasets,
     demo,
     diff,
+    distil,
     doctor,
     embed,
     evaluate,
@@ -145,6 +146,7 @@ MODULES = (
     publish,
     serve,
     prepare,
+    distil,
     tune,
     embed,
     calibrate,
@@ -158,7 +160,7 @@ MODULES = (
     index,
     plot,
 )
-LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index)
+LONG = (learn, evaluate, complete, prepare, distil, tune, embed, calibrate, rescore, doctor, index)
 for module in MODULES:
     command = with_flags(module.command)
     command = logged(module.NAME, command) if module in LONG else command

@@ -27,7 +27,7 @@ from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.known import KeyFiles
 from anyburl.learning.learner import Span
-from anyburl.learning.options import LearnOptions
+from anyburl.learning.options import ALL, LearnOptions
 from anyburl.rules.files import run_folder
 from anyburl.rules.files.run_folder import remove_parts, write_part
 from anyburl.rules.ruleset import RuleSet
@@ -163,7 +163,7 @@ class RunDirectory:
                 f"{', '.join(odd)}"
             )
         try:
-            return LearnOptions(**stored)
+            return LearnOptions(**{"keep": ALL, **stored})  # earlier versions kept all rules
         except OptionError as error:
             raise RunError(f"{self.options_file} does not describe a run: {error}") from error
 
