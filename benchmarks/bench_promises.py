@@ -1,104 +1,134 @@
 """Promises that hold: how likely proposed facts are said to be, and how many of them are true.
 
-python benchmarks/bench_promises.py DATA [--aggregation tuned] [--missing 0.1] [--seconds 40] [--run RUN]
+python benchmarks/bench_promises.py                         every part below, with max and tuned, and what each bar says
+python benchmarks/bench_promises.py geo debian-0.1 --aggregations max --seeds 1 2
+python benchmarks/bench_promises.py FOLDER --missing 0.1    FOLDER has `data` (train and valid) and `hidden.txt`
 
-DATA is the name of a data set, whose test split is hidden, or a folder with `data` (train and valid) and `hidden.txt`,
-facts that are true and stated nowhere. Only this file reads hidden facts: rules are learned, calibrated and completed
-from train and valid. Figures go to benchmarks/results/promises.json, one entry for each data set, aggregation and
-share of hidden facts, and a plot for each relation with enough proposals goes to a picture beside it.
+Parts are data sets, whose test split is hidden; debian-SHARE, Debian's packages with a share of the facts hidden, which
+`tools/debian.py` of the shared folder makes from the package lists of this machine; `review`, the first cards on
+Debian; and `verified`, CoDEx-S's facts that people found to be false. Only this file reads hidden facts: rules are
+learned, calibrated and completed from train and valid. Each part is kept in benchmarks/results/promises.json when it is
+done and not measured again, unless `--again`; data and runs are kept in `--scratch`. Plots by relation lie beside it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 import anyburl
 from anyburl.tools.plotting import COLOURS, new_figure, ready_axes, short
 from anyburl.tools.plotting import save as save_figure
-from common import HERE, save, shared, timed
+from anyburl.tools.review import ReviewLog, review_queue
+from common import HERE, machine, save, shared, timed
 
 LEAST = (0.5, 0.8, 0.9)
 ENOUGH = 300  # proposals of a relation, to say something about it alone
 KEYS = ["subject", "relation", "object"]
 BIN = 0.05  # the width of a bin in a plot, in probability
 COLUMNS = 4  # of plots
+DEBIAN, REVIEW, VERIFIED = "debian", "review", "verified"
+DEBIAN_HIDDEN = (0.1, 0.05, 0.2)
+SMALL = ("geo", "umls", "nations", "CoDEx-S", "WN18RR", "FB15k-237")
+PARTS = (*SMALL, *(f"{DEBIAN}-{share:g}" for share in DEBIAN_HIDDEN), REVIEW, VERIFIED)
+LEARNING: dict[str, dict[str, Any]] = {
+    DEBIAN: {"seconds": 40, "min_support": 5, "min_confidence": 0.05},
+    "FB15k-237": {"seconds": 40, "min_support": 5, "min_confidence": 0.05},
+}
+BRIEFLY: dict[str, Any] = {"seconds": 10}
+CARDS = 50
+WEIGHT = 10.0  # of the facts of all relations, where the threshold of one relation is chosen
+
+Results = dict[str, Any]
+Floats = NDArray[np.float64]
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Measure what is asked for, and say which bars are met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data")
-    parser.add_argument("--name", help="of the data set in results, if DATA is a folder")
-    parser.add_argument("--run", type=Path, help="a run folder on train and valid, in place of learning")
-    parser.add_argument("--aggregation", default="max")
-    parser.add_argument("--missing", type=float, help="the share of missing facts, if it is told")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=20, help="of learning")
-    parser.add_argument("--paths", type=int, help="learn from so many paths instead")
-    parser.add_argument("--min-support", type=int)
-    parser.add_argument("--min-confidence", type=float)
+    parser.add_argument("parts", nargs="*", default=PARTS, metavar="PART")
+    parser.add_argument("--aggregations", nargs="+", default=("max", "tuned"))
+    parser.add_argument("--seeds", nargs="+", type=int, default=(1,))
+    parser.add_argument("--missing", type=float, help="the share of missing facts that is told, of folders")
+    parser.add_argument("--seconds", type=float, help="of learning, in place of those of the part")
+    parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "anyburl-promises")
+    parser.add_argument("--again", action="store_true", help="measure what was measured before, too")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        folder, hidden = split(chosen.data, Path(scratch))
-        n_stated, found, proposed = measure(chosen.run, folder, hidden, chosen, Path(scratch) / "run")
-    name = chosen.name or Path(chosen.data).name
-    share = round(len(hidden) / (len(hidden) + n_stated), 3)
-    key = f"{name}, {chosen.aggregation}, {share:g} hidden"
-    show(key, found)
     path = HERE / "results" / "promises.json"
-    results: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
-    results[key] = {"command": command(chosen, name), **found}
-    save("promises", dict(sorted(results.items())), "python benchmarks/bench_promises.py DATA", quiet=True)
-    draw(key, proposed, path.with_name(f"promises-{name}-{chosen.aggregation.replace(':', '')}-{share:g}.png"))
+    results: Results = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
+    for part in chosen.parts:
+        for seed in chosen.seeds:
+            for aggregation in chosen.aggregations:
+                key = f"{Path(part).name}, {aggregation}, seed {seed}"
+                if key in results and not chosen.again:
+                    print(f"{key}: measured before")
+                    continue
+                measure = {REVIEW: measure_review, VERIFIED: measure_verified}.get(part, measure_promises)
+                figures = measure(Setting(part, aggregation, seed, chosen))
+                results[key] = {"machine": machine(), **figures}
+                save("promises", dict(sorted(results.items())), "python benchmarks/bench_promises.py", quiet=True)
+    show_bars(results)
 
 
-def split(data: str, scratch: Path) -> tuple[Path, pl.DataFrame]:
-    """Return a folder with train and valid alone, and the facts that are hidden from it."""
-    given = Path(data)
-    if (given / "hidden.txt").is_file():
-        columns = pl.read_csv(
-            given / "hidden.txt",
-            separator="\t",
-            has_header=False,
-            new_columns=KEYS,
-            quote_char=None,
-            infer_schema=False,
-        )
-        return given / "data", columns
-    built_in = data == "geo"
-    whole = anyburl.load_dataset(data if built_in or given.is_dir() else shared() / "data" / data)
-    if not len(whole.test):
-        raise SystemExit(f"{data} has no test split to hide")
-    folder = scratch / "data"
-    folder.mkdir()
-    for name in ("train", "valid"):
-        stated = whole.split(name).to_polars()
-        stated.write_csv(folder / f"{name}.txt", separator="\t", include_header=False, quote_style="never")
-    return folder, whole.test.to_polars()
+class Setting:
+    """One part with one aggregation and seed: its data, and its run, which all aggregations share."""
+
+    def __init__(self, part: str, aggregation: str, seed: int, chosen: argparse.Namespace) -> None:
+        self.part, self.aggregation, self.seed = part, aggregation, seed
+        self.name, self.scratch, self.missing = Path(part).name, chosen.scratch, chosen.missing
+        family = DEBIAN if part.startswith(DEBIAN) else part
+        self.learning = LEARNING.get(family, BRIEFLY) | ({"seconds": chosen.seconds} if chosen.seconds else {})
+        if part.startswith(f"{DEBIAN}-"):
+            self.missing = float(part.removeprefix(f"{DEBIAN}-"))
+
+    def data(self) -> tuple[Path, pl.DataFrame]:
+        """Return a folder with train and valid alone, and the facts that are hidden from it."""
+        given = Path(self.part)
+        if self.part.startswith(f"{DEBIAN}-"):
+            given = self.scratch / self.part
+            if not (given / "hidden.txt").is_file():
+                make = [sys.executable, str(shared() / "tools" / "debian.py"), str(given)]
+                subprocess.run([*make, "--hidden", f"{self.missing:g}"], check=True)
+        if (given / "hidden.txt").is_file():
+            return given / "data", read_triples(given / "hidden.txt")
+        whole = anyburl.load_dataset(self.part if self.part == "geo" else shared() / "data" / self.part)
+        folder = self.scratch / self.name / "data"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("train", "valid"):
+            stated = whole.split(name).to_polars()
+            stated.write_csv(folder / f"{name}.txt", separator="\t", include_header=False, quote_style="never")
+        return folder, whole.test.to_polars()
+
+    def run(self, data: Any) -> Path:
+        """Return the run on the data; it is learned when it is first asked for."""
+        run = self.scratch / f"{self.name}-run-{self.seed}-{self.learning['seconds']:g}"
+        if not run.is_dir():
+            anyburl.learn(data, seed=self.seed, out=run, **self.learning)
+        return run
 
 
-def measure(
-    run: Path | None, folder: Path, hidden: pl.DataFrame, chosen: argparse.Namespace, scratch: Path
-) -> tuple[int, dict[str, Any], pl.DataFrame]:
-    """Learn, calibrate, complete; return how many facts are stated, the figures, and the facts that were proposed."""
-    data, found = anyburl.load_dataset(folder), {}
-    if run is None:
-        run, options = scratch, {"paths": chosen.paths} if chosen.paths else {"seconds": chosen.seconds}
-        options |= {
-            name: value for name in ("min_support", "min_confidence") if (value := getattr(chosen, name)) is not None
-        }
-        learning, _ = timed(lambda: anyburl.learn(data, seed=chosen.seed, out=scratch, **options))
-        found["learned"] = {**options, "took": round(learning, 1)}
-    with anyburl.Reasoner.open(run, data, aggregation=chosen.aggregation, seed=chosen.seed) as reasoner:
+def read_triples(path: Path) -> pl.DataFrame:
+    """Return the facts of a plain file."""
+    return pl.read_csv(path, separator="\t", has_header=False, new_columns=KEYS, quote_char=None, infer_schema=False)
+
+
+def measure_promises(setting: Setting) -> Results:
+    """Calibrate and complete; return what was promised, what is true, and how long it took."""
+    folder, hidden = setting.data()
+    data = anyburl.load_dataset(folder)
+    run = setting.run(data)
+    with anyburl.Reasoner.open(run, data, aggregation=setting.aggregation, seed=setting.seed) as reasoner:
         evaluating, _ = timed(lambda: reasoner.evaluate("valid"))
-        calibrating, report = timed(lambda: reasoner.calibrate(missing=chosen.missing))
-        found |= {"rules": len(reasoner.rules), "missing": report.missing}
+        calibrating, report = timed(lambda: reasoner.calibrate(missing=setting.missing))
         seconds = {"evaluate": evaluating, "calibrate": calibrating}
         promises, first = {}, pl.DataFrame()
         for least in LEAST:
@@ -109,9 +139,21 @@ def measure(
             proposed = proposed.with_columns(pl.col("true").fill_null(value=False))
             promises[str(least)] = kept(proposed, len(hidden))
             first = proposed if least == LEAST[0] else first
-    found["seconds"] = {name: round(took, 2) for name, took in seconds.items()}
+        n_rules = len(reasoner.rules)
     n_stated = len(data.train) + len(data.valid)
-    return n_stated, {**found, "facts": {"stated": n_stated, "hidden": len(hidden)}, "promises": promises}, first
+    figures = {
+        "learning": setting.learning,
+        "rules": n_rules,
+        "missing": report.missing,
+        "facts": {"stated": n_stated, "hidden": len(hidden)},
+        "seconds": {name: round(took, 2) for name, took in seconds.items()},
+        "promises": promises,
+    }
+    key = f"{setting.name}, {setting.aggregation}, seed {setting.seed}"
+    show(key, figures)
+    if setting.seed == 1:
+        draw(key, first, HERE / "results" / f"promises-{setting.name}-{setting.aggregation.replace(':', '')}.png")
+    return figures
 
 
 def kept(proposed: pl.DataFrame, n_hidden: int) -> dict[str, Any]:
@@ -131,7 +173,100 @@ def kept(proposed: pl.DataFrame, n_hidden: int) -> dict[str, Any]:
     }
 
 
-def show(key: str, found: dict[str, Any]) -> None:
+def measure_review(setting: Setting) -> Results:
+    """Return how many of the first cards on Debian are true."""
+    debian = Setting(f"{DEBIAN}-0.1", setting.aggregation, setting.seed, argparse.Namespace(**vars(setting), seconds=0))
+    folder, hidden = debian.data()
+    data = anyburl.load_dataset(folder)
+    with (
+        anyburl.Reasoner.open(debian.run(data), data, aggregation=setting.aggregation, seed=setting.seed) as reasoner,
+        tempfile.TemporaryDirectory() as reviews,
+    ):
+        if reasoner.calibration is None:
+            reasoner.calibrate(missing=debian.missing)
+        cards = review_queue(reasoner, ReviewLog(Path(reviews) / "reviews.jsonl"), top=CARDS, seconds=600)
+    true = set(hidden.rows())
+    figures = {"cards": len(cards), "true": sum(card.triple in true for card in cards)}
+    print(f"review, {setting.aggregation}: {figures['true']} of the first {figures['cards']} cards are true")
+    return figures
+
+
+def measure_verified(setting: Setting) -> Results:
+    """Tell CoDEx-S's facts from those that people found to be false, by the probability that `check` gives.
+
+    A threshold for each relation is taken from valid: the one that is right most often about its facts, those of all
+    relations counting a little too.
+    """
+    data, folder = anyburl.load_dataset(shared() / "data" / "CoDEx-S"), shared() / "data" / "negatives"
+    run = setting.run(data)
+    with anyburl.Reasoner.open(run, aggregation=setting.aggregation, seed=setting.seed) as reasoner:
+        reasoner.calibrate()
+        likely: dict[str, pl.DataFrame] = {}
+        for split in ("valid", "test"):
+            false = read_triples(folder / f"CoDEx-S-{split}.txt.gz").with_columns(true=pl.lit(value=False))
+            facts = pl.concat([data.split(split).to_polars().with_columns(true=pl.lit(value=True)), false])
+            checked = reasoner.check(facts.select(KEYS), as_if_unstated=True)
+            likely[split] = facts.with_columns(checked["probability"].fill_null(0.0))
+    right, precise = classify(likely["valid"], likely["test"])
+    print(f"verified, {setting.aggregation}: accuracy {right:.4f}, F1 {precise:.4f}")
+    return {"learning": setting.learning, "accuracy": round(right, 4), "f1": round(precise, 4)}
+
+
+def classify(valid: pl.DataFrame, test: pl.DataFrame) -> tuple[float, float]:
+    """Return accuracy and F1 on test with thresholds from valid."""
+    columns = [frame.select("relation", "probability", "true").to_dict() for frame in (valid, test)]
+    (relations, likely, true), (of_test, said, truth) = ([c.to_numpy() for c in one.values()] for one in columns)
+    candidates = np.append(np.unique(likely), 2.0)
+    overall = n_right(likely, true, candidates) / len(true)
+    thresholds = {
+        name: candidates[np.argmax(n_right(likely[own], true[own], candidates) + WEIGHT * overall)]
+        for name in set(of_test)
+        for own in [relations == name]
+    }
+    positive = said >= np.array([thresholds[name] for name in of_test])
+    both = float((positive & truth).sum())
+    return float((positive == truth).mean()), 2 * both / float(positive.sum() + truth.sum())
+
+
+def n_right(likely: Floats, true: NDArray[np.bool_], thresholds: Floats) -> Floats:
+    """Return how many facts are rightly judged at each threshold."""
+    return np.array([((likely >= threshold) == true).sum() for threshold in thresholds], np.float64)
+
+
+def show_bars(results: Results) -> None:
+    """Print for each part whether what is asked of it is met."""
+    print(f"\n{'part':<28} {'what is asked':<44} {'measured':<28} met")
+    for key, one in results.items():
+        for bar, measured, is_met in bars(key.split(",")[0], one):
+            print(f"{key:<28} {bar:<44} {measured:<28} {'yes' if is_met else 'NO'}")
+
+
+def bars(part: str, one: Results) -> list[tuple[str, str, bool]]:
+    """Return what is asked of a part, what was measured, and whether that is enough."""
+    if "cards" in one:
+        return [("40 of the first 50 cards are true", f"{one['true']} of {one['cards']}", one["true"] >= 40)]
+    if "f1" in one:
+        measured = f"{one['accuracy']:.3f}, {one['f1']:.3f}"
+        return [("accuracy .855, F1 .862", measured, one["accuracy"] >= 0.855 and one["f1"] >= 0.862)]
+    rows, debian = [], part.startswith(DEBIAN)
+    for least, said in one["promises"].items():
+        if said["facts"]:
+            off, most = abs(said["promised"] - said["true"]), 0.03 if debian else 0.05
+            measured = f"{said['promised']:.3f}, true {said['true']:.3f}"
+            rows.append((f"from {least} promised and true within {most}", measured, off <= most))
+        if debian and (worst := said["worst_relation"]):
+            measured = f"{worst['relation']} {worst['off']:+.3f}"
+            rows.append((f"from {least} every relation within .08", measured, abs(worst["off"]) <= 0.08))
+    if part == f"{DEBIAN}-0.1":
+        n_found = one["promises"]["0.8"]["hidden_found"]
+        rows.append(("from 0.8 at least 25,000 hidden facts found", f"{n_found:,}", n_found >= 25_000))
+    seconds = one["seconds"]
+    slowest = max(took for name, took in seconds.items() if name != "evaluate")
+    measured = f"{slowest:.1f} s, evaluate {seconds['evaluate']:.1f} s"
+    return [*rows, ("at most 3 times as long as evaluate", measured, slowest <= 3 * seconds["evaluate"])]
+
+
+def show(key: str, found: Results) -> None:
     """Print the figures as tables."""
     print(f"{key}: {found['rules']:,} rules, missing {found['missing']['share']:.3f} ({found['missing']['because']})")
     print(f"{'from':>5} {'facts':>9} {'promised':>9} {'true':>6} {'hidden found':>17}  worst of {ENOUGH} or more")
@@ -140,16 +275,7 @@ def show(key: str, found: dict[str, Any]) -> None:
         worst = one["worst_relation"]
         told = f"{worst['relation']}: {worst['promised']:.3f}, true {worst['true']:.3f}" if worst else "-"
         print(f"{least:>5} {one['facts']:>9,} {figure(one['promised'])} {figure(one['true'])} {back:>17}  {told}")
-    width = max((len(row["relation"]) for row in found["promises"][str(LEAST[0])]["by_relation"]), default=8)
-    print(f"{'relation':<{width}}" + "".join(f" | {least:>8} promised   true" for least in LEAST))
-    rows: dict[str, list[str]] = {}
-    for place, one in enumerate(found["promises"].values()):
-        for row in one["by_relation"]:
-            cells = rows.setdefault(row["relation"], [f"{'':>24}"] * len(LEAST))
-            cells[place] = f"{row['facts']:>8,} {figure(row['promised'])} {figure(row['true'])}"
-    for relation, cells in rows.items():
-        print(f"{relation:<{width}}" + "".join(f" | {cell}" for cell in cells))
-    print(", ".join(f"{name} {took:.1f} s" for name, took in found["seconds"].items()))
+    print(", ".join(f"{name} {took:.1f} s" for name, took in found["seconds"].items()), flush=True)
 
 
 def figure(share: float | None) -> str:
@@ -182,16 +308,6 @@ def draw(key: str, proposed: pl.DataFrame, path: Path) -> None:
         axes.set_xlim(LEAST[0] - 0.02, 1.02)
         axes.set_ylim(-0.05, 1.12)
     save_figure(drawing, path)
-
-
-def command(chosen: argparse.Namespace, name: str) -> str:
-    """Return the command to write down: without the folders of this machine."""
-    words = ["python benchmarks/bench_promises.py", name]
-    for option in ("aggregation", "missing", "paths", "min_support", "min_confidence", "seed"):
-        if (value := getattr(chosen, option)) is not None:
-            words.append(f"--{option.replace('_', '-')} {value}")
-    words.append("--run RUN" if chosen.run else f"--seconds {chosen.seconds:g}" if not chosen.paths else "")
-    return " ".join(filter(None, words))
 
 
 if __name__ == "__main__":

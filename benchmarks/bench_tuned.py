@@ -22,7 +22,7 @@ import numpy as np
 
 import anyburl
 from anyburl.data.table import TripleTable
-from anyburl.models.embedding.model import FILE, load_embedding, read_arrays
+from anyburl.models.embedding import FILE, load_embedding, read_arrays
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.models.tuned.train import tune

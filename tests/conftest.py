@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -14,8 +16,9 @@ import typer.main
 import typer.testing
 from hypothesis import HealthCheck, Phase, settings
 
+from anyburl.base.jit import is_compiled
 from clock import TickingClock, install
-from kernels import examples
+from kernels import INTERPRETED, examples
 
 # Interpreted kernels are slow and compiled ones pay their compilation in the first example: no deadlines. Examples are
 # the same in every run, so that a failure is due to a change; with ANYBURL_RANDOM=1 they are new ones. Where it is
@@ -42,6 +45,21 @@ SLOW_FILES = (
     "cli/test_cli_files.py",
 )
 """The files that take longest, most of it waiting for other processes."""
+
+
+COMPILE_KERNELS = Path(__file__).parents[1] / "scripts" / "compile_kernels.py"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile kernels before all tests are run by several workers: each worker would compile nearly all of them."""
+    starts_workers = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    runs_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.collectonly
+    if not (starts_workers and runs_all) or INTERPRETED:
+        return
+    if not (is_compiled("kernel.harvest") and is_compiled("kernel.answer")):
+        halves = [subprocess.Popen([sys.executable, COMPILE_KERNELS, half]) for half in ("learning", "reasoning")]
+        for half in halves:
+            half.wait()
 
 
 # What is collected stays: to look for garbage among it takes seconds.

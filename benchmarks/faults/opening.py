@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from anyburl import RuleSet, load_dataset
-from anyburl.models.embedding.model import read_arrays
+from anyburl.models.embedding import read_arrays
 from anyburl.reasoning.metrics import read_metrics
 from anyburl.reasoning.prepared import open_prepared
 from anyburl.rules.files.run_folder import read_run, read_trace

@@ -117,7 +117,7 @@ def check_words(trial: Trial, said: str) -> None:
 def is_before_us(said: str) -> bool:
     """Tell whether an interrupt came before anyburl could take care of it: while its first modules are imported."""
     files = set(re.findall(r"anyburl/([\w/]+\.py)", said))
-    return "KeyboardInterrupt" in said and files <= {"__init__.py", "__main__.py", "cli/start.py", "cli/early.py"}
+    return "KeyboardInterrupt" in said and files <= {"__init__.py", "__main__.py", "cli/start.py"}
 
 
 def check_files(trial: Trial, job: Job, place: Place, *, all_there: bool = False) -> None:

@@ -16,12 +16,12 @@ import polars as pl
 from anyburl import Dataset, RuleSet
 from anyburl.data.files import read_triples
 from anyburl.models.calibration import N_CONTEXTS, Calibration, calibration_key, load_calibration, save_calibration
-from anyburl.models.embedding.model import FILE, load_embedding, write_arrays
+from anyburl.models.embedding import FILE, load_embedding, write_arrays
 from anyburl.models.tuned.kernel import ForestArrays
 from anyburl.models.tuned.listing import COLUMNS, ScoredAnswers
 from anyburl.models.tuned.model import TunedModel
 from anyburl.models.tuned.train import N_FOLDS, Tuning, load_tuning, save_tuning, tuning_key
-from anyburl.tools.publishing.publish import read_facts
+from anyburl.tools.publishing import read_facts
 from fuzz.target import Target, damaged, parquet, written
 
 TRIPLES = [("ed", "lives", "nl"), ("lisa", "lives", "nl"), ("nl", "lang", "dutch"), ("ed", "speaks", "dutch")]

@@ -9,7 +9,7 @@ from anyburl import RuleSet, format_rule, parse_rule
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.reasoning.queries import read_queries
-from anyburl.tools.publishing.publish import read_facts
+from anyburl.tools.publishing import read_facts
 from anyburl.tools.review import ReviewLog
 from fuzz.target import Target, chosen, text, written
 

@@ -18,7 +18,7 @@ from anyburl.bodies.arrays import NO_LIMIT, Limits, empty_harvest, empty_scratch
 from anyburl.bodies.kernel import harvest
 from anyburl.bodies.paths import generalise, listed_heads, sample_paths
 from anyburl.learning.engines.base import search_arrays
-from anyburl.learning.engines.worker import harvest_limits
+from anyburl.learning.engines.threads import harvest_limits
 from anyburl.rules.types import PathProfile
 
 PROFILES = [PathProfile(cyclic, length) for cyclic, length in ((True, 1), (False, 1), (True, 2), (True, 3))]

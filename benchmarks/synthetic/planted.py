@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.rules.rule import Rule
-from anyburl.rules.syntax import parse_rule
+from anyburl.rules.rule import Rule, parse_rule
 from synthetic.background import FULLEST, Relation
 from synthetic.draws import Pairs, distinct, n_common, power_ranks
 from synthetic.entities import EntityType

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # typing's would have to be imported first, see `anyburl.cli.early`
+TYPE_CHECKING = False  # typing's would have to be imported first, see `anyburl.cli.start`
 if TYPE_CHECKING:
     from typing import Any
 
@@ -52,17 +52,26 @@ if TYPE_CHECKING:
     from anyburl.reasoning.reasoner import Reasoner
     from anyburl.reasoning.shortcuts import distil, evaluate, explain, predict
     from anyburl.rules.difference import RuleDifference, diff
-    from anyburl.rules.rule import Atom, Rule
+    from anyburl.rules.rule import Atom, Rule, format_rule, parse_rule
     from anyburl.rules.ruleset import RuleSet
-    from anyburl.rules.syntax import format_rule, parse_rule
     from anyburl.rules.types import PathProfile, RuleType
+    from anyburl.temporal.clock import Clock
+    from anyburl.temporal.evaluation import TemporalMetrics
+    from anyburl.temporal.explanation import TemporalExplanation
+    from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
+    from anyburl.temporal.learner import TemporalLearner
+    from anyburl.temporal.options import TemporalOptions
+    from anyburl.temporal.reasoner import TemporalReasoner
+    from anyburl.temporal.rules import TemporalRules
     from anyburl.tools.doctor.examine import examine
     from anyburl.tools.doctor.findings import Finding, Report
     from anyburl.tools.doctor.options import DoctorOptions
     from anyburl.tools.export.export import ExportReport, export_rules
-    from anyburl.tools.export.options import ExportOptions
-    from anyburl.tools.publishing.options import PublishOptions
-    from anyburl.tools.publishing.publish import plan_publishing, publish
+    from anyburl.tools.options import ExportOptions, PublishOptions, ReportOptions
+    from anyburl.tools.publishing import plan_publishing, publish
+    from anyburl.tools.report.files import write_theory
+    from anyburl.tools.report.record import Theory
+    from anyburl.tools.report.theory import make_theory
     from anyburl.tools.review import ReviewLog
 
 _HOMES = {
@@ -72,6 +81,7 @@ _HOMES = {
     "Atom": "rules.rule",
     "Calibration": "models.calibration",
     "CalibrationReport": "reasoning.completion.promises",
+    "Clock": "temporal.clock",
     "CompleteOptions": "reasoning.completion.options",
     "DataError": "base.errors",
     "Dataset": "data.dataset",
@@ -79,7 +89,7 @@ _HOMES = {
     "Distilled": "models.distilling.distil",
     "DoctorOptions": "tools.doctor.options",
     "Explanation": "reasoning.explanation.explain",
-    "ExportOptions": "tools.export.options",
+    "ExportOptions": "tools.options",
     "ExportReport": "tools.export.export",
     "Finding": "tools.doctor.findings",
     "InvalidOptionError": "base.errors",
@@ -89,12 +99,13 @@ _HOMES = {
     "MissingExtraError": "base.errors",
     "OptionError": "base.errors",
     "PathProfile": "rules.types",
-    "PublishOptions": "tools.publishing.options",
+    "PublishOptions": "tools.options",
     "RankOptions": "ranking.options",
     "ReadOptions": "data.options",
     "Reason": "reasoning.explanation.record",
     "Reasoner": "reasoning.reasoner",
     "Report": "tools.doctor.findings",
+    "ReportOptions": "tools.options",
     "ReviewLog": "tools.review",
     "Rule": "rules.rule",
     "RuleDifference": "rules.difference",
@@ -104,6 +115,15 @@ _HOMES = {
     "RunDirectory": "learning.run",
     "RunError": "base.errors",
     "Span": "learning.learner",
+    "TemporalDataset": "temporal.facts",
+    "TemporalExplanation": "temporal.explanation",
+    "TemporalFacts": "temporal.facts",
+    "TemporalLearner": "temporal.learner",
+    "TemporalMetrics": "temporal.evaluation",
+    "TemporalOptions": "temporal.options",
+    "TemporalReasoner": "temporal.reasoner",
+    "TemporalRules": "temporal.rules",
+    "Theory": "tools.report.record",
     "TripleTable": "data.table",
     "UnknownLabelError": "base.errors",
     "Vocabulary": "data.vocabulary",
@@ -114,16 +134,19 @@ _HOMES = {
     "examine": "tools.doctor.examine",
     "explain": "reasoning.shortcuts",
     "export_rules": "tools.export.export",
-    "format_rule": "rules.syntax",
+    "format_rule": "rules.rule",
     "learn": "models.distilling.keeping",
     "left_out_rules": "models.distilling.saving",
     "load_dataset": "data.dataset",
+    "load_temporal_dataset": "temporal.facts",
+    "make_theory": "tools.report.theory",
     "measure": "bodies.rescore",
-    "parse_rule": "rules.syntax",
-    "plan_publishing": "tools.publishing.publish",
+    "parse_rule": "rules.rule",
+    "plan_publishing": "tools.publishing",
     "predict": "reasoning.shortcuts",
-    "publish": "tools.publishing.publish",
+    "publish": "tools.publishing",
     "rescore": "bodies.rescore",
+    "write_theory": "tools.report.files",
 }
 
 __version__ = "0.1.0"
@@ -135,6 +158,7 @@ __all__ = [
     "Atom",
     "Calibration",
     "CalibrationReport",
+    "Clock",
     "CompleteOptions",
     "DataError",
     "Dataset",
@@ -158,6 +182,7 @@ __all__ = [
     "Reason",
     "Reasoner",
     "Report",
+    "ReportOptions",
     "ReviewLog",
     "Rule",
     "RuleDifference",
@@ -167,6 +192,15 @@ __all__ = [
     "RunDirectory",
     "RunError",
     "Span",
+    "TemporalDataset",
+    "TemporalExplanation",
+    "TemporalFacts",
+    "TemporalLearner",
+    "TemporalMetrics",
+    "TemporalOptions",
+    "TemporalReasoner",
+    "TemporalRules",
+    "Theory",
     "TripleTable",
     "UnknownLabelError",
     "Vocabulary",
@@ -182,12 +216,15 @@ __all__ = [
     "learn",
     "left_out_rules",
     "load_dataset",
+    "load_temporal_dataset",
+    "make_theory",
     "measure",
     "parse_rule",
     "plan_publishing",
     "predict",
     "publish",
     "rescore",
+    "write_theory",
 ]
 
 

@@ -19,13 +19,12 @@ from anyburl import InvalidOptionError, LearnOptions, RankOptions, ReadOptions
 from anyburl.base.checking import Options, choice, flag, option, options_behind, options_of, parse_numbers, whole
 from anyburl.cli.app import AnyburlGroup, app
 from anyburl.cli.arguments import Without, with_flags
-from anyburl.models.embedding.options import EmbedOptions
+from anyburl.models.options import EmbedOptions
 from anyburl.ranking.options import MODEL, SCORES
 from anyburl.reasoning.completion.options import CompleteOptions
 from anyburl.reasoning.opening import tuning_options
 from anyburl.tools.doctor.options import DoctorOptions
-from anyburl.tools.export.options import ExportOptions
-from anyburl.tools.publishing.options import PublishOptions
+from anyburl.tools.options import ExportOptions, PublishOptions
 from anyburl.web.options import ServeOptions
 from edited import with_line_added
 

@@ -82,7 +82,7 @@ def test_subjects_of_a_file(run_json: Any, geo_run: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--out", "m.csv"], "expected a file name that ends in .parquet"),
+        (["--out", "m.xml"], "expected a file name that ends in .parquet"),
         (["--out", "no/m.tsv"], "the folder no does not exist"),
         (["--out", "-", "--json"], "both write to standard output"),
         (["--out", "m.tsv", "--min-score", 2], "--min-score must be from 0 to 1, got 2.0"),
@@ -115,6 +115,15 @@ def test_wrong_input_gets_a_sentence(
     assert message in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_result_says_what_would_change_it(run: Any, geo_run: Path, tmp_path: Path) -> None:
+    """What is contradicted by stated facts does not come back with a lower score."""
+    asked = ["complete", geo_run, "--out", tmp_path / "m.csv"]
+    assert "lower --min-score" in run(*asked, "--min-score", 1).stdout
+    told = run(*asked, "--min-score", 0.3, "--relations", "main_country").stdout
+    assert "--min-score" not in told
+    assert "contradicted by stated facts: see them with --conflicts" in " ".join(told.split())
 
 
 def test_wrong_subjects_name_file_and_line(run: Any, geo_run: Path, tmp_path: Path) -> None:

@@ -60,6 +60,19 @@ def test_what_is_slow_is_announced_and_timed(capsys: pytest.CaptureFixture[str])
     assert re.fullmatch(r"dug in \d+\.\d s\n", capsys.readouterr().err)
 
 
+def test_where_there_is_no_terminal_lines_tell_how_long_the_rest_takes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anyburl.cli.notes.SECONDS_BETWEEN_LINES", 0.0)
+    with Slow(PlainConsole(stderr=True), "digging", "dug", after=0.0, total=2000) as slow:
+        slow.advance(1500)
+        slow.advance(500)
+    first, line, last = capsys.readouterr().err.splitlines()
+    assert first == "digging ..."
+    assert re.fullmatch(r"digging: 1,500 of 2,000, about \d+ s left", line)
+    assert last.startswith("dug in ")
+
+
 def test_a_terminal_shows_the_detail_of_what_is_slow(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +93,7 @@ def test_the_first_run_says_that_it_compiles(
 ) -> None:
     monkeypatch.setattr("anyburl.base.jit.is_compiled", lambda: False)
     shown = run("learn", "geo", "--paths", 5000, "--out", tmp_path / "run").stderr
-    assert re.match(r"compiling kernels \(first run only\) \.\.\.\ncompiled kernels in \d+\.\d s\n", shown)
+    assert re.match(r"compiling kernels \(each once on this machine\) \.\.\.\ncompiled kernels in \d+\.\d s\n", shown)
 
 
 def test_kernels_that_cannot_be_kept_are_told_with_what_helps(

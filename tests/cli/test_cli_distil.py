@@ -17,32 +17,21 @@ from anyburl.rules.lattice import RuleLattice
 from rules.samples import make_rules
 
 
-@pytest.fixture(scope="module")
-def small(geo_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The rules of geo that matter."""
-    from conftest import invoke
-
-    out = tmp_path_factory.mktemp("distilled") / "small"
-    told = invoke("distil", geo_run, "--out", out, "--rules", 100, "--plot", out.with_suffix(".png"), "--json")
-    (out / "told.json").write_text(told.stdout)
-    return out
-
-
-def test_distil_writes_a_run_folder_that_other_commands_take(small: Path, geo_run: Path, run_json: Any) -> None:
-    told, every = json.loads((small / "told.json").read_text()), RuleSet.load(geo_run)
+def test_distil_writes_a_run_folder_that_other_commands_take(distilled_run: Path, geo_run: Path, run_json: Any) -> None:
+    told, every = json.loads((distilled_run / "told.json").read_text()), RuleSet.load(geo_run)
     assert told["rules"] == len(every)
-    assert told["kept"] == len(RuleSet.load(small)) == 100
+    assert told["kept"] == len(RuleSet.load(distilled_run)) == 100
     assert [n for n, _ in told["curve"]] == sorted(n for n, _ in told["curve"])
     assert 0.8 < told["quality"] <= 1.02
-    assert small.with_suffix(".png").stat().st_size > 1000
-    whole, kept = (run_json("evaluate", path)["metrics"]["mrr"] for path in (geo_run, small))
+    assert distilled_run.with_suffix(".png").stat().st_size > 1000
+    whole, kept = (run_json("evaluate", path)["metrics"]["mrr"] for path in (geo_run, distilled_run))
     assert kept > 0.8 * whole
-    best = run_json("rules", small, "--sort", "worth", "--top", 5)["rules"]
+    best = run_json("rules", distilled_run, "--sort", "worth", "--top", 5)["rules"]
     assert [rule["worth"] for rule in best] == sorted((rule["worth"] for rule in best), reverse=True)
 
 
-def test_kept_rules_are_rules_of_the_run_and_none_implies_another(small: Path, geo_run: Path) -> None:
-    kept, every = RuleSet.load(small), RuleSet.load(geo_run)
+def test_kept_rules_are_rules_of_the_run_and_none_implies_another(distilled_run: Path, geo_run: Path) -> None:
+    kept, every = RuleSet.load(distilled_run), RuleSet.load(geo_run)
     assert set(kept.texts()) <= set(every.texts())
     assert kept.measures == ("worth", "decides", "only", "stands_for")
     lattice = RuleLattice.build(kept)
@@ -50,15 +39,15 @@ def test_kept_rules_are_rules_of_the_run_and_none_implies_another(small: Path, g
         assert not (kept.predictions[lattice.generalisations(row)] == kept.predictions[row]).any()
 
 
-def test_the_rules_that_a_kept_one_stands_for_can_be_asked_for(small: Path) -> None:
-    kept = RuleSet.load(small)
+def test_the_rules_that_a_kept_one_stands_for_can_be_asked_for(distilled_run: Path) -> None:
+    kept = RuleSet.load(distilled_run)
     row = int(np.argmax(kept.stands_for))
-    left_out = anyburl.left_out_rules(small, row)
+    left_out = anyburl.left_out_rules(distilled_run, row)
     assert len(left_out.rules) == kept.stands_for[row] > 0
     assert set(left_out.kept) == {row}
     assert left_out.overlaps.min() >= 0.5
     assert not set(left_out.rules.texts()) & set(kept.texts())
-    assert len(anyburl.left_out_rules(small).rules) == kept.stands_for.sum()
+    assert len(anyburl.left_out_rules(distilled_run).rules) == kept.stands_for.sum()
 
 
 def test_sizes_can_be_given_by_relation_or_by_quality(geo_run: Path, tmp_path: Path, run_json: Any) -> None:
@@ -91,9 +80,9 @@ def test_wrong_sizes_and_relations_get_a_sentence(
 
 
 def test_a_run_without_rules_and_data_without_known_facts_get_a_sentence(
-    run: Any, small: Path, geo_run: Path, tmp_path: Path
+    run: Any, distilled_run: Path, geo_run: Path, tmp_path: Path
 ) -> None:
-    assert "already contains a run" in run("distil", geo_run, "--out", small, code=2).stderr
+    assert "already contains a run" in run("distil", geo_run, "--out", distilled_run, code=2).stderr
     data = tmp_path / "data"
     data.mkdir()
     (data / "train.txt").write_text("a\tr\tb\nb\ts\tc\n")

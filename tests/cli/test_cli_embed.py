@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from anyburl.models.embedding.model import FILE
+from anyburl.models.embedding import FILE
 
 TINY = ("--rank", 4, "--epochs", 2, "--batch-size", 256, "--device", "cpu", "--threads", 1)
 

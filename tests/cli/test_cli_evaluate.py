@@ -48,6 +48,49 @@ def test_the_table_shows_figures_and_how_they_came_about(run: Any, geo_run: Path
     assert max(len(line) for line in shown.splitlines()) < 120
 
 
+def test_both_directions_of_a_relation_are_questions_of_their_own(run: Any, run_json: Any, geo_run: Path) -> None:
+    told = run_json("evaluate", geo_run)
+    triples, n = load_dataset("geo").test.triples, 0
+    metrics = evaluate(RunDirectory.open(geo_run).load_rules(), load_dataset("geo"))
+    ranks = metrics.ranks.of("realistic")
+    for row in told["by_relation"]:
+        relation = load_dataset("geo").vocabulary.relation_id(row["relation"])
+        asked_for = ranks[: len(triples)] if row["direction"] == "object" else ranks[len(triples) :]
+        expected = asked_for[triples[:, 1] == relation]
+        assert (row["queries"], row["mrr"]) == (len(expected), pytest.approx((1 / expected).mean()))
+        n += row["queries"]
+    assert n == told["protocol"]["queries"]
+    shown = run("evaluate", geo_run).stdout
+    assert "(subject, time_zone, ?)" in shown
+    assert "(?, time_zone, object)" in shown
+
+
+def test_some_relations_and_a_sample_can_be_ranked_and_the_protocol_says_so(
+    run: Any, run_json: Any, geo_run: Path
+) -> None:
+    whole, some = run_json("evaluate", geo_run), run_json("evaluate", geo_run, "--relations", "time_zone,capital")
+    assert some["by_relation"] == [r for r in whole["by_relation"] if r["relation"] in ("time_zone", "capital")]
+    assert some["protocol"]["relations"] == ["capital", "time_zone"]
+    drawn = run_json("evaluate", geo_run, "--sample", 20, "--seed", 3)
+    assert (drawn["protocol"]["queries"], drawn["protocol"]["sample"]) == (40, 20)
+    assert drawn["metrics"] == run_json("evaluate", geo_run, "--sample", 20, "--seed", 3)["metrics"]
+    shown = run("evaluate", geo_run, "--relations", "time_zone", "--sample", 5).stdout
+    assert f"geo test, time_zone only, 5 of {some['by_relation'][0]['queries']} triples" in " ".join(shown.split())
+
+
+def test_a_run_learned_for_some_relations_is_judged_on_them(run: Any, run_json: Any, tmp_path: Path) -> None:
+    run("learn", "geo", "--paths", 2000, "--relations", "time_zone", "--quiet", "--out", tmp_path / "one")
+    told = run("evaluate", tmp_path / "one", "--json")
+    assert json.loads(told.stdout)["protocol"]["relations"] == ["time_zone"]
+    assert "the run was learned for some relations only" in told.stderr
+
+
+def test_relations_that_cannot_be_ranked_are_refused(run: Any, geo_run: Path) -> None:
+    said = run("evaluate", geo_run, "--relations", "capitol", code=2).stderr
+    assert "unknown relation 'capitol'; did you mean 'capital'" in said
+    assert "--sample" in run("evaluate", geo_run, "--sample", 0, code=2).stderr
+
+
 def test_options_of_ranking_reach_the_protocol(run: Any, run_json: Any, geo_run: Path) -> None:
     given = ["--aggregation", "noisy-or-top:5", "--smoothing", 2, "--weights", "Ud=0.1, Z=0.01"]
     given += ["--block-connected", "on", "--no-object-identity", "--split", "valid", "--top-k", 7, "--threads", 1]

@@ -237,7 +237,7 @@ def test_a_pipe_in_place_of_a_file_is_refused(
     run: Any, own_run: Path, tmp_path: Path, pipe: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("anyburl.web.server.serve", lambda *given: pytest.fail("it is served"))
+    monkeypatch.setattr("anyburl.web.app.serve", lambda *given: pytest.fail("it is served"))
     (own_run / "facts.tsv").write_text("subject\trelation\tobject\tscore\na\tr\tb\t0.5\n")
     errors = run(*(part.format(run=own_run, pipe=pipe) for part in command), code=2).stderr
     last = errors.splitlines()[-1]

@@ -154,6 +154,21 @@ def test_answers_of_a_file_do_not_depend_on_the_threads(run: Any, geo_run: Path,
     assert len(alone.splitlines()) > 1000
 
 
+@pytest.mark.parametrize("name", ["answers.csv", "answers.parquet", "answers.tsv"])
+def test_answers_are_written_to_a_file(run: Any, geo_run: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "queries.tsv").write_text("France\tofficial_language\t?\n?\tlocated_in\tDenmark\n")
+    asked = ["predict", geo_run, "--queries", tmp_path / "queries.tsv", "--top", 3]
+    assert run(*asked, "--out", tmp_path / name).stdout == ""
+    expected = pl.read_csv(run(*asked).stdout.encode(), separator="\t", quote_char=None)
+    path = tmp_path / name
+    read = (
+        pl.read_parquet(path)
+        if name.endswith("parquet")
+        else pl.read_csv(path, separator="\t" * ("tsv" in name) or ",")
+    )
+    assert read.cast(expected.schema).fill_null("").equals(expected.fill_null(""))
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -175,6 +190,8 @@ def test_answers_of_a_file_do_not_depend_on_the_threads(run: Any, geo_run: Path,
         (["France", "official_language", "?", "--weights", "1"], "--weights takes factors"),
         (["France", "official_language", "?", "--queries", "{tmp}/q.tsv"], "pass either one query or a file"),
         (["--queries", "{tmp}/no.tsv"], "no.tsv: no such file"),
+        (["--queries", "{tmp}/q.tsv", "--out", "{tmp}/a.nt"], "expected a file name that ends in .parquet, .tsv, .csv"),
+        (["France", "capital", "?", "--out", "{tmp}/a.csv"], "--out takes the answers to --queries"),
         (["--queries", "{tmp}"], "expected a file of queries, got a folder"),
         (
             ["--queries", "{tmp}/q.tsv"],

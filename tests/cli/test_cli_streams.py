@@ -47,7 +47,7 @@ def test_closed_streams_are_no_error_and_no_place_for_files(geo_run: Path, tmp_p
 
 @needs_full
 def test_an_interrupt_ends_the_process_even_if_it_cannot_say_so() -> None:
-    program = "import signal; from anyburl.cli.early import handle_signals, leave; handle_signals(leave); "
+    program = "import signal; from anyburl.cli.start import handle_signals, leave; handle_signals(leave); "
     raising = f"signal.raise_signal({int(signal.SIGINT)})"
     with FULL.open("w") as full:
         done = subprocess.run([sys.executable, "-c", program + raising], stderr=full, timeout=120)

@@ -17,6 +17,8 @@ from anyburl.data import SELF_TOKEN, Vocabulary
 characters = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 labels = st.text(characters, min_size=1, max_size=6).filter(str.strip)
 
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
 
 @pytest.fixture
 def people() -> Vocabulary:
@@ -102,6 +104,15 @@ def test_suggestions_are_found_among_many_labels() -> None:
     vocabulary = Vocabulary.from_labels([*(f"/m/{number:05d}" for number in range(20_000)), "Germany"], ["r"])
     with pytest.raises(UnknownLabelError, match="Germany"):
         vocabulary.entity_id("Gemany")
+
+
+@pytest.mark.parametrize("typed", ["python3-numpyy", "pyhton3-numpy", "ython3-numpy"])
+def test_a_typing_error_is_understood_whatever_stands_before_it(typed: str) -> None:
+    """Of many packages that begin alike, the suggestions are not taken from the first ones only."""
+    others = [f"python3-{first}{second}{third}" for first in LETTERS for second in LETTERS for third in LETTERS]
+    vocabulary = Vocabulary.from_labels([*others, "python3-numpy"], ["r"])
+    with pytest.raises(UnknownLabelError, match="did you mean 'python3-numpy'"):
+        vocabulary.entity_id(typed)
 
 
 @pytest.mark.parametrize("row", [-1, 4])

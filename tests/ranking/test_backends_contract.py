@@ -13,9 +13,9 @@ import pytest
 
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.backend import QUERIES_AT_A_TIME, AnswerRequest, Backend, LocalBackend, ReadyRules
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import make_queries, take_queries
+from anyburl.ranking.ranker import QUERIES_AT_A_TIME, AnswerRequest, Backend, LocalBackend, ReadyRules
 from anyburl.reasoning.completion.facts import FactColumns
 from anyburl.reasoning.completion.kernel import find_facts
 from anyburl.reasoning.completion.search import make_search

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 import anyburl
-from anyburl.ranking import backend as local
+from anyburl.ranking import ranker as local
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays
 from anyburl.ranking.queries import make_queries, target_ranks
 from anyburl.ranking.ranker import Ranker

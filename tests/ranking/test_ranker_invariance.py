@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.base.errors import OptionError, RuleError
-from anyburl.ranking import backend as local
+from anyburl.ranking import ranker as local
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays
 from anyburl.ranking.index import build_rule_index
 from anyburl.ranking.options import RankOptions
@@ -170,14 +170,14 @@ def test_an_interrupt_drops_the_batches_that_wait(monkeypatch: pytest.MonkeyPatc
 
     def after_the_interrupt(*arguments: Any) -> int:
         """All batches but the first take until those that wait are dropped."""
-        started.append(arguments[1])
-        assert arguments[1] == 0 or cancelled.wait(60)
+        started.append(arguments[-1])
+        assert arguments[-1] == 0 or cancelled.wait(60)
         return run(*arguments)  # type: ignore[no-any-return]
 
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(local, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr("anyburl.base.machine.ThreadPoolExecutor", Pool)
     monkeypatch.setattr(ranker.backend, "_run", after_the_interrupt)
     with pytest.raises(KeyboardInterrupt):
         ranker.answer(queries, progress=interrupt)

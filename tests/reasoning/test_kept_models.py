@@ -17,7 +17,7 @@ import anyburl
 from anyburl import RankOptions, Reasoner, RuleSet
 from anyburl.base.errors import RunError
 from anyburl.base.writing import damaged
-from anyburl.models.embedding.model import Embedding, save_embedding
+from anyburl.models.embedding import Embedding, save_embedding
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.models.tuned.train import Tuning

@@ -53,11 +53,23 @@ def test_a_name_that_is_ambiguous_gets_the_list() -> None:
     named = reasoner(Names({**NAMES, "Q4": "tongue", "Q5": "tongue"}))
     sentence = "the entity 'tongue' is ambiguous; it could be Q4, Q5"
     with pytest.raises(DataError, match=sentence):
-        named.predict(None, "speaks", "tongue")
+        named.predict(None, "language", "tongue")
     with pytest.raises(DataError, match=sentence):
-        named.explain(("Ed", "speaks", "tongue"))
+        named.explain(("Holland", "language", "tongue"))
     with pytest.raises(DataError, match=f"query 2: {sentence}"):
-        named.predict([("Ed", "speaks", None), (None, "speaks", "tongue")])
+        named.predict([("Ed", "speaks", None), (None, "language", "tongue")])
+
+
+def test_a_name_that_only_one_entity_has_in_that_place_is_understood() -> None:
+    """Of two tongues, only Q4 is spoken; Q1 and Q5 are both called Ed, and only Q1 lives anywhere."""
+    named = reasoner(Names({**NAMES, "Q4": "tongue", "Q5": "tongue"}))
+    assert named.predict(None, "speaks", "tongue") == named.predict(None, "P3", "Q4")
+    assert named.predict([(None, "speaks", "tongue")]).rows() == named.predict([(None, "P3", "Q4")]).rows()
+    assert named.explain(("Ed", "speaks", "tongue")).triple == ("Q1", "P3", "Q4")
+    named = reasoner(Names({**NAMES, "Q5": "Ed"}))
+    assert named.explain(("Ed", "speaks", "Dutch")).triple == ("Q1", "P3", "Q4")
+    with pytest.raises(DataError, match="the entity 'Ed' is ambiguous"):
+        named.predict("Ed", "language", None)
 
 
 def test_a_label_is_itself_whatever_others_are_called() -> None:

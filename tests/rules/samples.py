@@ -9,10 +9,9 @@ import polars as pl
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from anyburl.rules.files.labelled import encode_rules, label_rules
-from anyburl.rules.rule import Rule
+from anyburl.rules.files.rule_file import encode_rules, label_rules
+from anyburl.rules.rule import Rule, parse_rule
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.syntax import parse_rule
 from rules.strategies import labels, rules
 
 Scores = tuple[int, int]

@@ -7,8 +7,7 @@ from itertools import pairwise
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from anyburl.rules.rule import SELF, Atom, Constant, Rule, Term, Variable
-from anyburl.rules.syntax import entity_fault, escape_label, relation_fault
+from anyburl.rules.rule import SELF, Atom, Constant, Rule, Term, Variable, entity_fault, escape_label, relation_fault
 
 awkward = st.text("XYAa(), <=%25\t\n\r#", min_size=1, max_size=8)
 unicode = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=6)

@@ -16,7 +16,7 @@ from anyburl import RuleType
 from anyburl.bodies import arrays
 from anyburl.rules.types import FORMS, KINDS, TYPE_OF_END, End
 from anyburl.tools.export.export import export_rules
-from anyburl.tools.export.options import LANGUAGES
+from anyburl.tools.options import LANGUAGES
 from rules.samples import make_rules
 
 PACKAGE = Path(anyburl.__file__).parent

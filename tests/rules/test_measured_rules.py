@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from anyburl import InvalidOptionError, RuleError, RuleSet, Vocabulary, load_dataset, measure, rescore
-from anyburl.bodies.rescore import COMPUTED as MEASURES
+from anyburl.bodies.rescore import BY_DEFAULT as MEASURES
 from rules.samples import make_rules
 
 TRIPLES = [("ed", "lives", "nl"), ("jan", "lives", "nl"), ("ed", "speaks", "dutch"), ("nl", "lang", "dutch")]

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl import Dataset, RuleSet, learn, load_dataset, measure, rescore
-from anyburl.bodies.counting import count_rules, counting_limits
+from anyburl.bodies.rescore import BY_DEFAULT as MEASURES
+from anyburl.bodies.rescore import count_rules, counting_limits
 from anyburl.graph.build import build_graph
-from anyburl.rules.columns import MEASURES, confidence, lift, value
+from anyburl.rules.columns import confidence, lift, value
 from kernels import examples, table_of
 from reference.measures import Measurer, Measures
 from reference.scoring import RuleLike
@@ -183,3 +184,19 @@ def reference_rules(rules: RuleSet) -> list[RuleLike]:
         head_constant, body_constant = (None if one < 0 else one for one in constants)
         found.append((TYPES[rules.type[row]], int(rules.head[row]), head_constant, body, body_constant))
     return found
+
+
+def test_surprise_is_how_far_a_rule_is_above_the_base_rate_of_its_head() -> None:
+    facts = [(f"p{n}", "priority", "optional" if n < 8 else "extra") for n in range(10)]
+    facts += [(f"p{n}", "section", "doc" if n < 6 else "net") for n in range(10)] + [("p9", "tag", "old")]
+    dataset = Dataset.from_triples(facts)
+    rules = make_rules(
+        [
+            ("priority(X,optional) <= section(X,doc)", (90, 90)),
+            ("priority(X,extra) <= tag(X,A)", (1, 1)),
+            ("priority(X,Y) <= section(X,Y)", (10, 9)),
+        ]
+    )
+    found = measure(rules, dataset, only=["surprise"]).surprise
+    assert found is not None
+    assert found.tolist() == pytest.approx([90 / 95 - 8 / 10, 0, 9 / 15 - 10 / (10 * 2)])  # 1 / 6 is below 2 / 10

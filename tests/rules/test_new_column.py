@@ -13,7 +13,7 @@ from edited import with_line_added
 LAST_FIELD = (
     '    lift: Annotated[NDArray[np.float64] | None, Column(Holds.MEASURE, heading="lift", most=np.inf)] = None\n'
 )
-NEW_FIELD = '    surprise: Annotated[NDArray[np.float32] | None, Column(Holds.MEASURE, heading="surprise")] = None\n'
+NEW_FIELD = '    novelty: Annotated[NDArray[np.float32] | None, Column(Holds.MEASURE, heading="novelty")] = None\n'
 
 ROUND_TRIPS = """
 import pickle
@@ -31,32 +31,32 @@ from rules.samples import make_rules
 
 texts = ["speaks(X,Y) <= lives(X,A), lang(A,Y)", "speaks(X,dutch) <= lives(X,nl)", "speaks(ed,Y) <= lang(A,Y)"]
 plain = make_rules([(text, (10, 8 - row)) for row, text in enumerate(texts)])
-rules = plain.replace(surprise=[0.25, 0.75, 0.5])
+rules = plain.replace(novelty=[0.25, 0.75, 0.5])
 
 def check(found, *expected):
-    assert found.surprise.dtype == np.float32
-    assert found.surprise.tolist() == list(expected)
-    assert found.measures == ("surprise",)
+    assert found.novelty.dtype == np.float32
+    assert found.novelty.tolist() == list(expected)
+    assert found.measures == ("novelty",)
 
 check(rules, 0.25, 0.75, 0.5)
-assert not rules.surprise.flags.writeable
-with pytest.raises(RuleError, match="another length for 'surprise'"):
-    rules.replace(surprise=[0.5])
+assert not rules.novelty.flags.writeable
+with pytest.raises(RuleError, match="another length for 'novelty'"):
+    rules.replace(novelty=[0.5])
 
 # choosing
 check(rules[1:], 0.75, 0.5)
 check(rules.filter(type="B"), 0.25)
-check(rules.filter(min_surprise=0.5), 0.75, 0.5)
-check(rules.top(2, by="surprise"), 0.75, 0.5)
-with pytest.raises(RuleError, match="the rules have no surprise"):
-    plain.top(1, by="surprise")
+check(rules.filter(min_novelty=0.5), 0.75, 0.5)
+check(rules.top(2, by="novelty"), 0.75, 0.5)
+with pytest.raises(RuleError, match="the rules have no novelty"):
+    plain.top(1, by="novelty")
 
 # joining
 check(RuleSet.concat([rules[1:], rules[:1]]), 0.75, 0.5, 0.25)
 check(rules.merge(rules[:2]), 0.25, 0.75, 0.5)
-assert RuleSet.concat([rules, plain]).surprise is None
+assert RuleSet.concat([rules, plain]).novelty is None
 check(rules.with_vocabulary(Vocabulary.from_labels(["dutch", "nl"], ["lang", "lives", "speaks"])), 0.25, 0.75)
-assert anyburl.rescore(rules, Dataset.from_triples([("ed", "lives", "nl")])).surprise is None
+assert anyburl.rescore(rules, Dataset.from_triples([("ed", "lives", "nl")])).novelty is None
 
 # other processes
 check(pickle.loads(pickle.dumps(rules)), 0.25, 0.75, 0.5)
@@ -76,11 +76,11 @@ write_part(run.path, matched[2:])
 check(RuleSet.load("run"), 0.25, 0.75, 0.5)
 write_part(run.path, matched[:1].replace(margin=[0.5], lift=[3.0]))
 both = read_part(sorted((run.path / "parts").iterdir())[-1], data.vocabulary)
-assert (both.margin.tolist(), both.lift.tolist(), both.surprise.tolist()) == ([0.5], [3.0], [0.25])
+assert (both.margin.tolist(), both.lift.tolist(), both.novelty.tolist()) == ([0.5], [3.0], [0.25])
 
 # tables
-assert [row["surprise"] for row in rule_rows(rules)] == [0.25, 0.75, 0.5]
-assert "surprise" in [column.header for column in rules_table(rules).columns]
+assert [row["novelty"] for row in rule_rows(rules)] == [0.25, 0.75, 0.5]
+assert "novelty" in [column.header for column in rules_table(rules).columns]
 print("all round trips")
 """
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from anyburl.base.errors import RuleError, RunError
 from anyburl.data import Vocabulary
-from anyburl.rules import frames, labels
+from anyburl.rules import labels
 from anyburl.rules.files import parquet
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
 from anyburl.rules.ruleset import RuleSet
@@ -69,7 +69,7 @@ def test_large_sets_are_written_and_read_in_parts(
 ) -> None:
     many = rules.take([*range(4)] * 25)
     monkeypatch.setattr(parquet, "SLICE_ROWS", 7)
-    monkeypatch.setattr(frames.FrameWriter.slices, "__defaults__", (7,))
+    monkeypatch.setattr(parquet.FrameWriter.slices, "__defaults__", (7,))
     many.save(tmp_path / "rules.parquet")
     assert_same(RuleSet.load(tmp_path / "rules.parquet"), many)
 

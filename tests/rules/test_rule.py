@@ -8,8 +8,7 @@ from itertools import pairwise
 import pytest
 
 from anyburl.base.errors import RuleError
-from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
-from anyburl.rules.syntax import parse_rule
+from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable, parse_rule
 from anyburl.rules.types import RuleType
 
 X, Y, A, B = map(Variable, "XYAB")

@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given, settings
 
 from anyburl.base.errors import RuleError
-from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
-from anyburl.rules.syntax import escape_label, format_rule, parse_rule, unescape_label, unwritable_labels
+from anyburl.rules.rule import (
+    SELF,
+    Atom,
+    Constant,
+    Rule,
+    Variable,
+    escape_label,
+    format_rule,
+    parse_rule,
+    unescape_label,
+    unwritable_labels,
+)
 from kernels import examples
 from rules.strategies import labels, rules, writable_entities, writable_relations
 

@@ -16,9 +16,8 @@ from anyburl.base.errors import RuleError
 from anyburl.data import Vocabulary
 from anyburl.rules.files import anyburl as anyburl_text
 from anyburl.rules.labels import float_texts
-from anyburl.rules.rule import Atom, Constant, Rule, Variable
+from anyburl.rules.rule import Atom, Constant, Rule, Variable, entity_fault, parse_rule, relation_fault
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.syntax import entity_fault, parse_rule, relation_fault
 from rules.samples import assert_same, make_rules, rule_sets
 from rules.strategies import writable_entities, writable_relations
 

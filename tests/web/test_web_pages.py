@@ -179,6 +179,7 @@ def test_a_run_that_goes_on_is_shown_with_a_half_written_last_line(
     keep_metrics(going_on, explorer.reasoner.evaluate("valid"), 10.0)
     text = page(client, "/run")
     assert "after 10 s" in text
+    assert "(subject, speaks, ?)" in text  # by relation and direction
     assert "Still learning" in text
     assert 'data-live="3"' in text
 

@@ -3,6 +3,7 @@
 AnyburlError
 ├── DataError            triples and the files they come from
 │   ├── UnknownLabelError    an entity or relation that the data does not have
+│   ├── AmbiguousNameError   a name of several entities or relations
 │   ├── UnknownDataError     no data set, folder or file has the given name
 │   ├── QueryError           one of many queries
 │   └── UnauthorizedError    a server asks for credentials
@@ -24,6 +25,7 @@ from collections.abc import Callable, Sequence
 from urllib.parse import unquote, unquote_plus
 
 MOST_QUOTED = 200  # characters of a value in a message
+MOST_LISTED = 10  # labels in a message
 
 
 class AnyburlError(Exception):
@@ -50,6 +52,15 @@ class UnknownLabelError(DataError):
         super().__init__(f"{self.without_hint}{hint}")
         self.label = label
         self.suggestions = tuple(suggestions)
+
+
+class AmbiguousNameError(DataError):
+    """A name that several entities or relations have."""
+
+    def __init__(self, kind: str, name: str, labels: Sequence[str]) -> None:
+        shown = ", ".join(sorted(labels)[:MOST_LISTED]) + (", ..." if len(labels) > MOST_LISTED else "")
+        super().__init__(f"the {kind} {name!r} is ambiguous; it could be {shown}")
+        self.labels = tuple(labels)
 
 
 class UnknownDataError(DataError):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from queue import SimpleQueue
+from typing import Generic, TypeVar
 
 from anyburl.base.errors import AnyburlError
 
@@ -15,6 +17,8 @@ CGROUPS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "m
 MEMORY = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+ITEMS_AHEAD = 4  # for each thread: those under way, and those that wait for the ones before them
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -55,12 +59,58 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
+def stream_from_threads(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Generator[Result, None, None]:
+    """Yield the results of `work` on each item, in order, computed by `threads` threads a few items ahead.
+
+    When it is closed, what is under way ends and what is waiting is dropped. Callers that can be interrupted use
+    `contextlib.closing`: a traceback would keep the generator open.
+    """
+    if threads == 1:
+        yield from map(work, items)
+        return
+    waiting: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="anyburl")
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > ITEMS_AHEAD * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
-    """Return the results of `work` on each item, in order; a single item, or thread, needs no pool."""
-    if threads == 1 or len(items) <= 1:
-        return list(map(work, items))
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, items))
+    """Return the results of `work` on each item, in order; a single item needs no thread."""
+    return list(stream_from_threads(work, items, 1 if len(items) <= 1 else threads))
+
+
+class Spare(Generic[Item]):
+    """Buffers that threads share: each takes one and puts it back. At most `most` are made, when they are needed."""
+
+    def __init__(self, make: Callable[[], Item], most: int) -> None:
+        self._make = make
+        self._idle: SimpleQueue[Item | None] = SimpleQueue()
+        for _ in range(most):
+            self._idle.put(None)
+
+    def take(self) -> Item:
+        """Return an idle buffer; wait for one if all are in use."""
+        idle = self._idle.get()
+        if idle is not None:
+            return idle
+        try:
+            return self._make()
+        except BaseException:  # no memory: another thread may try again
+            self._idle.put(None)
+            raise
+
+    def put(self, buffer: Item) -> None:
+        """Give a buffer back, or a larger one that replaces it."""
+        self._idle.put(buffer)
 
 
 _first_user: int | None = None  # the process that used Polars first

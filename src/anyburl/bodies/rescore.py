@@ -1,21 +1,37 @@
-"""`rescore` and `measure`: counts and measures of rules on any data, matched by label."""
+"""`rescore` and `measure`: counts and measures of rules on any data, matched by label; counted with all threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError, RuleError
-from anyburl.bodies.arrays import head_arrays
-from anyburl.bodies.counting import Progress, count_rules, counting_limits
+from anyburl.base.machine import Spare, available_cores, stream_from_threads
+from anyburl.bodies.arrays import (
+    NO_LIMIT,
+    BodyArrays,
+    HarvestArrays,
+    HeadArrays,
+    Limits,
+    Scratch,
+    empty_harvest,
+    empty_scratch,
+    head_arrays,
+    kinds_of,
+    n_owners,
+)
+from anyburl.bodies.kernel import score
+from anyburl.bodies.paths import canonical, with_keys
 from anyburl.data.dataset import Dataset
 from anyburl.data.table import TripleTable
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.build import find_segments
+from anyburl.graph.build import find_segments, owners, with_loops
 from anyburl.graph.stored import graph_of
 from anyburl.rules import columns as formulas
 from anyburl.rules.columns import MEASURES, RuleColumns
@@ -24,9 +40,136 @@ from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.selection import best_rows
 from anyburl.rules.types import MAX_LENGTH
 
+Progress = Callable[[int], None]
+
+_BODIES_AT_A_TIME = {1: 64, 2: 16}  # of longer ones 4: a body may take long, and threads should end together
+
+
+class RuleCounts(NamedTuple):
+    """What was counted of rules, in columns."""
+
+    predictions: NDArray[np.int64]
+    support: NDArray[np.int32]
+    exact: NDArray[np.bool_]
+    margin: NDArray[np.float32]  # how far the confidence may be off, see `RuleColumns`
+    pca_predictions: NDArray[
+        np.int64
+    ]  # those that the partial completeness assumption can judge; zero unless `Limits.pca`
+
+
+def counting_limits(object_identity: bool, budget: int | None, *, pca: bool) -> Limits:
+    """Return limits that keep every rule and stop at nothing but the `budget`."""
+    most = NO_LIMIT if budget is None else checking.whole("budget", budget, 1)
+    return Limits(0, 0.0, checking.flag("object_identity", object_identity), most, NO_LIMIT, NO_LIMIT, pca)
+
+
+def count_rules(
+    rules: RuleSet, graph: GraphArrays, limits: Limits, threads: int | None = None, progress: Progress | None = None
+) -> RuleCounts:
+    """Count predictions and support of rules on a graph; `progress` is called with the number of rules done."""
+    n_rules, n_threads = len(rules), checking.threads(threads) or available_cores()
+    counts = RuleCounts(
+        np.zeros(n_rules, np.int64),
+        np.zeros(n_rules, np.int32),
+        np.ones(n_rules, np.bool_),
+        np.zeros(n_rules, np.float32),
+        np.zeros(n_rules, np.int64),
+    )
+    graph = graph if limits.object_identity else with_loops(graph)
+    head_facts = head_arrays(graph)
+    _score_zero(graph, head_facts, rules, limits.object_identity, counts)
+    for length in map(int, np.unique(rules.lengths[rules.lengths > 0])):
+        rows = np.flatnonzero(rules.lengths == length)
+        spare = Spare(partial(empty_scratch, graph, length, pca=limits.pca), n_threads)
+        score_batch = partial(_score_batch, graph, head_facts, limits, spare)
+        batches = _batches(graph, rules.take(rows), length)
+        with closing(stream_from_threads(score_batch, batches, n_threads)) as results:
+            for order, out in results:
+                chosen = rows[order]
+                counts.predictions[chosen], counts.support[chosen] = out.predictions, out.supports
+                counts.exact[chosen], counts.margin[chosen] = out.exact, out.margins
+                if limits.pca:
+                    counts.pca_predictions[chosen] = out.pca_predictions
+                if progress:
+                    progress(len(chosen))
+    return counts
+
+
+def rule_bodies(graph: GraphArrays, rules: RuleSet, length: int) -> BodyArrays:
+    """Return the body of each rule (all of one length), B bodies in canonical direction with their head read
+    likewise.
+    """
+    relations = rules.bodies[rules.body][:, :length]
+    heads = rules.head.copy()
+    binary = rules.is_binary
+    turned, flipped = canonical(graph, relations[binary])
+    heads[binary] = np.where(flipped, inverses(heads[binary], graph.n_relations), heads[binary])
+    relations[binary] = turned
+    kinds = kinds_of(rules.type, rules.head_constant, rules.body_constant)
+    keys = np.zeros(len(rules), np.uint64)
+    relations = np.ascontiguousarray(relations)
+    return BodyArrays(kinds, relations, rules.body_constant.copy(), heads, rules.head_constant.copy(), keys)
+
+
+def _score_zero(
+    graph: GraphArrays, head_facts: HeadArrays, rules: RuleSet, object_identity: bool, counts: RuleCounts
+) -> None:
+    """Count rules without a body: h(X, c) predicts every entity that has h, but c itself."""
+    rows = np.flatnonzero(rules.lengths == 0)
+    if not len(rows):
+        return
+    head, constant = rules.head[rows], rules.head_constant[rows]
+    back = inverses(head, graph.n_relations)
+    own, into = find_segments(graph, constant, head), find_segments(graph, constant, back)
+    is_owner = (own >= 0) & (constant < graph.n_entities)
+    predictions = n_owners(graph)[head] - is_owner * object_identity
+    # `self` comes last in a segment; no variable stands for it.
+    reached = np.diff(graph.segment_starts) - (graph.targets[graph.segment_starts[1:] - 1] == graph.n_entities)
+    counts.predictions[rows], counts.support[rows] = predictions, np.append(reached, 0)[into]
+    # Every X has h. Where the object decides, that is c; or X, which h(X, self) has as its object, too.
+    judged = np.where(head_facts.functional[head] | (into >= 0), predictions, 0)
+    for row in np.flatnonzero(~head_facts.functional[head] & (constant == graph.n_entities)):
+        judged[row] = len(np.intersect1d(owners(graph, int(head[row])), owners(graph, int(back[row]))))
+    counts.pca_predictions[rows] = judged
+
+
+Batch = tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]
+
+
+def _batches(graph: GraphArrays, rules: RuleSet, length: int) -> Iterator[Batch]:
+    """Group rules by body: yield distinct bodies, the offsets of their rules, those rules' rows and heads."""
+    with_heads = rule_bodies(graph, rules, length)
+    no_heads = np.full_like(with_heads.heads, -1)
+    plain = with_heads._replace(heads=no_heads, head_constants=no_heads)
+    bodies = with_keys(graph, plain)
+    order = np.argsort(bodies.keys, kind="stable")
+    firsts = np.flatnonzero(np.diff(bodies.keys[order], prepend=bodies.keys[order[:1]] + np.uint64(1)))
+    offsets = np.append(firsts, len(order))
+    step = _BODIES_AT_A_TIME.get(length, 4)
+    for start in range(0, len(firsts), step):
+        bounds = offsets[start : start + step + 1]
+        rows = order[bounds[0] : bounds[-1]]
+        yield bodies.take(order[bounds[:-1]]), bounds - bounds[0], rows, with_heads.take(rows)
+
+
+def _score_batch(
+    graph: GraphArrays, head_facts: HeadArrays, limits: Limits, spare: Spare[Scratch], batch: Batch
+) -> tuple[NDArray[np.int64], HarvestArrays]:
+    """Return the rows of the batch's rules and what was counted for them."""
+    bodies, offsets, rows, with_heads = batch
+    room = empty_harvest(len(rows), pca=limits.pca)
+    out = room._replace(heads=with_heads.heads, head_constants=with_heads.head_constants)
+    scratch = spare.take()
+    try:
+        score(graph, head_facts, bodies, 0, offsets.astype(np.int64), limits, scratch, out)
+    finally:
+        spare.put(scratch)
+    return rows, out
+
+
 SMOOTHING = 5  # of the confidence that the best rules are chosen by, as in `RuleSet.top`
 
-Measured = NDArray[np.float64]
+Measured = NDArray[np.float64] | NDArray[np.float32]
 
 
 def rescore(
@@ -65,7 +208,8 @@ def rescore(
         return new
     pca_confidence = formulas.pca_confidence(counts.support, pca_predictions)
     return new.replace(
-        pca_confidence=pca_confidence, **{name: compute(graph, new) for name, compute in FROM_COUNTS.items()}
+        pca_confidence=pca_confidence,
+        **{name: FROM_COUNTS[name](graph, new) for name in FROM_COUNTS.keys() & set(BY_DEFAULT)},
     )
 
 
@@ -86,31 +230,54 @@ def lifts(graph: GraphArrays, rules: RuleColumns) -> Measured:
     return formulas.lift(rules.support, rules.predictions, _head_probability(graph, rules))
 
 
+def surprises(graph: GraphArrays, rules: RuleColumns) -> Measured:
+    """Return for each rule how far its confidence is above the base rate of its head."""
+    return formulas.surprise(rules.support, rules.predictions, base_rates(graph, rules))
+
+
+def base_rates(graph: GraphArrays, rules: RuleColumns) -> NDArray[np.float64]:
+    """Return how likely each head is for entities that have a fact of its relation.
+
+    For h(X, c), which share of the subjects of h have the object c; for h(X, Y), which share of all pairs of a subject
+    and an object of h are facts.
+    """
+    sizes, n_relations = np.maximum(np.diff(graph.domain_offsets), 1), graph.n_relations
+    binary, heads = rules.is_binary, rules.head
+    rates = np.empty(len(rules), np.float64)
+    facts = _facts_by_relation(graph) / (sizes[:n_relations] * sizes[n_relations:])
+    rates[binary] = facts[heads[binary]]
+    rates[~binary] = _facts_of_constants(graph, rules.take(~binary)) / sizes[heads[~binary]]
+    return rates
+
+
 FROM_COUNTS: dict[str, Callable[[GraphArrays, RuleColumns], Measured]] = {
     "head_coverage": head_coverages,
     "lift": lifts,
+    "surprise": surprises,
 }
 """The measures that follow from the graph and the counts of rules."""
 
 COMPUTED = ("pca_confidence", *FROM_COUNTS)
+BY_DEFAULT = ("pca_confidence", "head_coverage", "lift")
+"""AMIE's measures."""
 
 
 def measure(
     rules: RuleSet,
     table: TripleTable | Dataset,
     *,
-    only: Iterable[str] = COMPUTED,
+    only: Iterable[str] = BY_DEFAULT,
     object_identity: bool = True,
     budget: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> RuleSet:
-    """Return `rules` with `pca_confidence`, `head_coverages` and `lifts`, or with `only` some of them.
+    """Return `rules` with `pca_confidence`, `head_coverage` and `lift`, or with `only` some of them or `surprise`.
 
-    `table` (or the train split of a data set) is what the rules were learned from, matched by label: head coverage and
-    lift follow from their support and predictions. PCA confidence is counted; a `budget` of edges per body makes it an
-    estimate for rules whose counts are already estimates (`exact` is False). `progress` is called with the number of
-    rules counted.
+    `table` (or the train split of a data set) is what the rules were learned from, matched by label: head coverage,
+    lift and surprise follow from their support and predictions. PCA confidence is counted; a `budget` of edges per body
+    makes it an estimate for rules whose counts are already estimates (`exact` is False). `progress` is called with the
+    number of rules counted.
     """
     choices = f"some of {', '.join(COMPUTED)}"
     names = checking.texts("only", only, choices)
@@ -175,11 +342,14 @@ def _head_probability(graph: GraphArrays, rules: RuleColumns) -> NDArray[np.floa
     binary = rules.is_binary
     probabilities = np.empty(len(rules), np.float64)
     probabilities[binary] = _facts_by_relation(graph)[rules.head[binary]] / n_entities**2
-    back = inverses(rules.head[~binary], graph.n_relations)
-    segments = find_segments(graph, rules.head_constant[~binary], back)
-    sizes = np.append(np.diff(graph.segment_starts), 0)
-    probabilities[~binary] = sizes[segments] / n_entities
+    probabilities[~binary] = _facts_of_constants(graph, rules.take(~binary)) / n_entities
     return probabilities
+
+
+def _facts_of_constants(graph: GraphArrays, rules: RuleColumns) -> NDArray[np.int64]:
+    """Return for each unary rule how many facts have its head's constant in the place where the head has it."""
+    segments = find_segments(graph, rules.head_constant, inverses(rules.head, graph.n_relations))
+    return np.append(np.diff(graph.segment_starts), 0)[segments]
 
 
 def _facts_by_relation(graph: GraphArrays) -> NDArray[np.int64]:

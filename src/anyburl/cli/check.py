@@ -55,6 +55,12 @@ def command(
             help=f"Exit with code {FAILED} if a fact that is not stated is less likely than this, or contradicted.",
         ),
     ] = None,
+    as_if_unstated: Annotated[
+        bool,
+        typer.Option(
+            "--as-if-unstated", help="Judge facts of valid and test by train alone, as if nobody stated them."
+        ),
+    ] = False,
     *,
     asked: AskingOptions,
 ) -> None:
@@ -72,7 +78,9 @@ def command(
         if reasoner.calibration is None and not asked.quiet:
             source.notes.say(f"scores are not calibrated: run `anyburl calibrate {run}` for probabilities", "yellow")
         with Slow(source.notes, "checking facts", "checked facts", total=len(given)) as bar:
-            checked = reasoner.check(given, min_probability=min_probability, progress=bar.advance)
+            checked = reasoner.check(
+                given, min_probability=min_probability, as_if_unstated=as_if_unstated, progress=bar.advance
+            )
         likely = "score" if reasoner.calibration is None else "probability"
     if out is not None:
         _write(checked, at_home(out))
@@ -98,7 +106,7 @@ def _read(facts: str) -> pl.DataFrame:
     """Return the labels of facts, in order."""
     import polars as pl
 
-    from anyburl.data.dataset import load_dataset
+    from anyburl.data.dataset import facts_in_order
 
     path = at_home(facts)
     if path.suffix.lower() in (".jsonl", ".ndjson"):
@@ -111,8 +119,7 @@ def _read(facts: str) -> pl.DataFrame:
         if missing := [name for name in ("subject", "relation", "object") if name not in frame.columns]:
             raise DataError(f"{facts}: expected objects with subject, relation and object, got none with {missing[0]}")
         return frame
-    table = load_dataset(facts).train
-    return table.vocabulary.decode_triples(table.triples)
+    return facts_in_order(facts)
 
 
 def _write(checked: pl.DataFrame, path: Path) -> None:

@@ -41,7 +41,7 @@ def command(
         str,
         typer.Option(
             metavar="FILE",
-            help="Output file: .parquet, .tsv, .jsonl, .nt, .ttl, .nq, .trig (text also with .gz), "
+            help="Output file: .parquet, .tsv, .csv, .jsonl, .nt, .ttl, .nq, .trig (text also with .gz), "
             "or - for standard output.",
         ),
     ],
@@ -85,7 +85,7 @@ def command(
     if asked.json:
         print_json(found.to_json())
     elif out != STANDARD_OUTPUT and not asked.quiet:
-        found.show(source.names)
+        found.show(source.names, wanted)
 
 
 def _read_subjects(path: Path) -> dict[int, str]:
@@ -146,12 +146,23 @@ class _Found:
             ],
         }
 
-    def show(self, names: Names) -> None:
+    def _why_none(self, wanted: CompleteOptions) -> str:
+        """Return why there are no facts, and which option would change that."""
+        with_conflicts = replace(wanted, conflicts=True, reasons=False)
+        contradicted = sum(len(facts) for facts in self._reasoner.complete(with_conflicts))
+        if contradicted and not wanted.conflicts:
+            what = counted(contradicted, "implied fact is", "implied facts are")
+            return f"{what} contradicted by stated facts: see them with --conflicts"
+        if wanted.min_probability is not None:
+            return "no fact is so likely: lower --min-probability or drop some filters"
+        return "no fact scores high enough: lower --min-score or drop some filters"
+
+    def show(self, names: Names, wanted: CompleteOptions) -> None:
         """Print how many facts there are, by relation."""
         console = result_console()
         console.say(f"{counted(self._counts.total(), 'missing fact')} in {self._out}, in {self._seconds:.1f} s")
         if not self._counts:
-            console.say("no fact scores high enough: lower --min-score or drop some filters")
+            console.say(self._why_none(wanted))
             return
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         table.add_column("relation", overflow="fold")

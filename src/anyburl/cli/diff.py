@@ -98,7 +98,7 @@ def _print_difference(difference: RuleDifference, top: int, names: Names) -> Non
 def _named(rule: str, names: Names) -> str:
     """Return a rule in readable names."""
     from anyburl.reasoning.explanation import render as words
-    from anyburl.rules.syntax import parse_rule
+    from anyburl.rules.rule import parse_rule
 
     try:
         return words.rule_text(parse_rule(rule), names)

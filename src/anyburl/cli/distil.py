@@ -44,7 +44,7 @@ def command(
     """
     from anyburl.learning.run import RunDirectory
     from anyburl.models.distilling.saving import check_out, save_distilled
-    from anyburl.models.distilling.warmup import warm_up_distilling
+    from anyburl.reasoning.warmup import warm_up_distilling
 
     require_run(run)
     source, notes = asked.source(run, None), asked.notes()

@@ -15,11 +15,11 @@ from anyburl.cli.events import tell
 from anyburl.cli.loading import load_data_argument, recorded_data
 from anyburl.cli.notes import PlainConsole, note_console, print_json, result_console
 from anyburl.cli.streams import Interrupts
-from anyburl.models.embedding.options import EmbedOptions
+from anyburl.models.options import EmbedOptions
 
 if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
-    from anyburl.models.embedding.model import Epoch
+    from anyburl.models.embedding import Epoch
 
 NAME = "embed"
 EXAMPLE = "Example:  anyburl embed --out runs/geo, then anyburl evaluate runs/geo --aggregation hybrid"
@@ -68,7 +68,7 @@ def _dataset(data: str | None, out: Path, notes: PlainConsole) -> Dataset:
 
 
 def _train(dataset: Dataset, out: Path, options: EmbedOptions, resume: bool, notes: PlainConsole) -> dict[str, Any]:
-    from anyburl.models.embedding.model import train_embedding
+    from anyburl.models.embedding import train_embedding
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyburl.base.checking import parse_texts
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError, counted
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import Address, Data, Engine, Rules, flag_of
@@ -37,6 +38,16 @@ def command(
     split: Annotated[str, typer.Option(metavar="test|valid|train", help="The split to rank.")] = "test",
     at: Annotated[
         str | None, typer.Option(metavar="10,50,100", help="Evaluate the run's snapshots taken after these seconds.")
+    ] = None,
+    relations: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Rank triples of these relations only; by default all, or those that the run was learned for.",
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Rank so many triples, drawn at random with --seed.")
     ] = None,
     protocol: Annotated[
         str,
@@ -69,8 +80,9 @@ def command(
     snapshots: list[float | None] = [*moments] or [None]
     if protocol not in PROTOCOLS:
         raise InvalidOptionError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
-    results = [_evaluate(source, options, split, protocol, moment, rankings, asked.seed) for moment in snapshots]
-    if protocol != "sampled":
+    how = _How(split, protocol, None if relations is None else parse_texts(relations), sample, asked.seed)
+    results = [_evaluate(source, options, how, moment, rankings) for moment in snapshots]
+    if protocol != "sampled" and not {"relations", "sample"} & results[0][0].protocol.keys():
         _keep(source, [metrics for metrics, _ in results], snapshots)
     if asked.json:
         _print_json(results, moments, source.names)
@@ -78,6 +90,17 @@ def command(
         _print_snapshots([metrics for metrics, _ in results], moments)
     else:
         _print_metrics(*results[0], source.names, rankings, quiet=asked.quiet)
+
+
+@dataclass(frozen=True)
+class _How:
+    """Which triples are ranked, and against what."""
+
+    split: str
+    protocol: str = "all"
+    relations: tuple[str, ...] | None = None
+    sample: int | None = None
+    seed: int = 0
 
 
 def parse_moments(text: str | None) -> list[float]:
@@ -125,23 +148,21 @@ def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[f
 def _evaluate(
     source: RulesAndData,
     options: RankOptions,
-    split: str,
-    protocol: str,
+    how: _How,
     at: float | None,
     rankings: Path | None,
-    seed: int,
 ) -> tuple[Metrics, dict[str, float]]:
     """Evaluate the rules, or one snapshot, showing progress; return the metrics and how long everything took."""
     from anyburl.data.dataset import SPLITS
 
-    if split not in SPLITS:
-        raise InvalidOptionError("split", f"one of {', '.join(SPLITS)}", split)
-    with source.open(options, at, seed=seed) as reasoner:
-        if not len(reasoner.dataset.split(split)):
-            raise DataError(f"{reasoner.dataset.name} has no triples in its {split} split: {SPLIT_HINT}")
-        metrics = rank_in_sight(source, reasoner, split, protocol)
+    if how.split not in SPLITS:
+        raise InvalidOptionError("split", f"one of {', '.join(SPLITS)}", how.split)
+    with source.open(options, at, seed=how.seed) as reasoner:
+        if not len(reasoner.dataset.split(how.split)):
+            raise DataError(f"{reasoner.dataset.name} has no triples in its {how.split} split: {SPLIT_HINT}")
+        metrics = rank_in_sight(source, reasoner, how)
         if rankings is not None:
-            _write_rankings(rankings, source, reasoner, split)
+            _write_rankings(rankings, source, reasoner, how.split)
     return metrics, {"load": round(source.seconds_loading, 3), **metrics.seconds}
 
 
@@ -155,15 +176,23 @@ def _keep(source: RulesAndData, results: list[Metrics], snapshots: list[float | 
                 keep_metrics(source.path, metrics, at)
 
 
-def rank_in_sight(source: RulesAndData, reasoner: Reasoner, split: str, protocol: str = "all") -> Metrics:
+def rank_in_sight(source: RulesAndData, reasoner: Reasoner, how: _How) -> Metrics:
     """Evaluate with a progress bar."""
     from anyburl.ranking.queries import make_queries
+    from anyburl.reasoning.evaluation import choose_triples
 
-    triples = reasoner.dataset.split(split).triples
+    relations = reasoner.evaluated_relations(how.relations)
+    if relations is not None and how.relations is None:
+        source.notes.say(
+            "the run was learned for some relations only: no others are ranked (see --relations)", "yellow"
+        )
+    triples, _ = choose_triples(reasoner.dataset, how.split, relations, how.sample, how.seed)
     n_questions = len(make_queries(triples, [], reasoner.vocabulary.n_relations)[0].entities)
     done = f"answered {counted(n_questions, 'different question')}"
     with Slow(source.notes, "answering questions", done, total=n_questions) as bar:
-        return reasoner.evaluate(split, protocol=protocol, progress=bar.advance)
+        return reasoner.evaluate(
+            how.split, relations=how.relations, sample=how.sample, protocol=how.protocol, progress=bar.advance
+        )
 
 
 def _write_rankings(path: Path, source: RulesAndData, reasoner: Reasoner, split: str) -> None:

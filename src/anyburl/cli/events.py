@@ -34,7 +34,7 @@ from anyburl.base.errors import AnyburlError, OptionError
 from anyburl.base.files import at_home
 from anyburl.base.machine import memory_left
 from anyburl.cli.arguments import with_parameters
-from anyburl.cli.early import NO_MEMORY, lacks_memory
+from anyburl.cli.start import NO_MEMORY, lacks_memory
 
 NO_FILES = "too many open files: allow this process more of them (ulimit -n)"
 FEWEST_FILES = 16

@@ -82,12 +82,14 @@ def print_json(result: dict[str, Any] | list[dict[str, Any]]) -> None:
 
 
 SECONDS_UNTIL_SAID = 2.0
+SECONDS_BETWEEN_LINES = 10.0  # of what is no terminal: it shows lines in place of a bar
 
 
 class Slow:
     """Says what is being done if it takes more than a moment, and at the end how long it took.
 
-    With a `total`, `advance` tells how much of it is done, and a terminal shows that and the time left.
+    With a `total`, `advance` tells how much of it is done. A terminal shows that and the time left as a bar; elsewhere,
+    a line says it every few seconds.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class Slow:
         self._timer.daemon = True
         self._spinner: Progress | None = None
         self._is_shown = self._is_over = False
-        self._started = time.monotonic()
+        self._started = self._last_line = time.monotonic()
         self._detail = ""
 
     def __enter__(self) -> Self:
@@ -136,6 +138,16 @@ class Slow:
             tell_progress(doing=self._doing, done=self._n_done, total=self._total)
             if self._spinner is not None:
                 self._spinner.advance(self._spinner.task_ids[0], n)
+            elif self._is_shown:
+                self._say_progress()
+
+    def _say_progress(self) -> None:
+        """Say how much is done and how long the rest will take, if the last line was some time ago."""
+        now = time.monotonic()
+        if self._total and 0 < self._n_done < self._total and now - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            left = (now - self._started) * (self._total - self._n_done) / self._n_done
+            self._console.say(f"{self._doing}: {self._n_done:,} of {self._total:,}, about {left:.0f} s left")
 
     def change(self, doing: str, done: str, detail: str) -> None:
         """Take note that something else is being done; only a terminal shows the detail."""
@@ -151,7 +163,7 @@ class Slow:
         with self._lock:
             if self._is_over:
                 return
-            self._is_shown = True
+            self._is_shown, self._last_line = True, time.monotonic()
             if not self._console.is_terminal or self._console.quiet:
                 self._console.say(f"{self._doing} ...")
                 return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_format
 import sys
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from anyburl.base.errors import OptionError, counted
+from anyburl.base.files import at_home
 from anyburl.cli.arguments import Data, Rules
 from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
@@ -22,6 +22,7 @@ from anyburl.ranking.options import parse_aggregation
 if TYPE_CHECKING:
     import polars as pl
 
+    from anyburl.reasoning.completion.files import FactFile, FactStream
     from anyburl.reasoning.explanation.explain import Explanation
     from anyburl.reasoning.predicting import Answer, Answers
     from anyburl.reasoning.queries import Query, QueryIds
@@ -50,6 +51,13 @@ def command(
             "the subject or the object. Prints tab-separated answers or, with --json, one object per query.",
         ),
     ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the answers to --queries to a file: .parquet, .tsv, .csv, .jsonl (also with .gz).",
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of answers.")] = 10,
     explain: Annotated[bool, typer.Option("--explain", help="Show the reasons for each answer.")] = False,
     include_known: Annotated[
@@ -61,13 +69,14 @@ def command(
     """Rank the answers to SUBJECT RELATION ? or ? RELATION OBJECT (some shells need quotes around the ?)."""
     if explain and queries and not asked.json:
         raise OptionError("--explain with --queries needs --json")
+    target = _answer_file(out, queries, as_json=asked.json)
     one = _one_query([subject, relation, object], queries)
     source = asked.source(rules, data)
     _check_queries(one, queries, source)
     with source.open(asked.ranking, explaining=explain, seed=asked.seed) as reasoner:
         answering = _Answering(reasoner, top, include_known, explain)
         if queries is not None:
-            answering.answer_file(_read_queries(queries, reasoner), source, as_json=asked.json)
+            answering.answer_file(_read_queries(queries, reasoner), source, target, as_json=asked.json)
             return
         assert one is not None
         answers = reasoner.predict(*one, top=top, include_known=include_known)
@@ -75,6 +84,17 @@ def command(
             print_json(answering.to_json(one, answers))
         else:
             _print_answers(one, answers, answering, quiet=asked.quiet)
+
+
+def _answer_file(out: str | None, queries: Path | None, *, as_json: bool) -> FactFile | FactStream:
+    """Return where tables of answers go to."""
+    from anyburl.reasoning.completion.files import STANDARD_OUTPUT, TABLES, FactFile, FactStream
+
+    if out in (None, STANDARD_OUTPUT):
+        return FactStream()
+    if queries is None or as_json:
+        raise OptionError("--out takes the answers to --queries, without --json")
+    return FactFile(at_home(str(out)), suffixes=TABLES)
 
 
 def _one_query(words: list[str | None], queries: Path | None) -> Query | None:
@@ -99,15 +119,15 @@ def _check_queries(one: Query | None, queries: Path | None, source: RulesAndData
     if (source.path / PREPARED).is_dir():
         return
     if queries is not None:
-        read_queries(queries, source.dataset.vocabulary, source.names)
+        read_queries(queries, source.dataset.vocabulary, source.names, source.dataset.train.triples)
     elif one is not None:
-        encode_query(one, source.dataset.vocabulary, source.names)
+        encode_query(one, source.dataset.vocabulary, source.names, source.dataset.train.triples)
 
 
 def _read_queries(path: Path, reasoner: Reasoner) -> QueryIds:
     from anyburl.reasoning.queries import read_queries
 
-    return read_queries(path, reasoner.vocabulary, reasoner.names)
+    return read_queries(path, reasoner.vocabulary, reasoner.names, reasoner.dataset.train.triples)
 
 
 class _Answering:
@@ -152,8 +172,10 @@ class _Answering:
             told["reasons"] = [reason.to_json() for reason in self.explain(answer).reasons]
         return told
 
-    def answer_file(self, questions: QueryIds, source: RulesAndData, *, as_json: bool) -> None:
-        """Write the answers to each query as soon as they are known."""
+    def answer_file(
+        self, questions: QueryIds, source: RulesAndData, target: FactFile | FactStream, *, as_json: bool
+    ) -> None:
+        """Write the answers to each query: to standard output as soon as they are known, to a file at the end."""
         done = f"answered {counted(len(questions), 'query', 'queries')}"
         with Slow(source.notes, "answering queries", done, total=len(questions)) as bar:
             if as_json:
@@ -163,8 +185,9 @@ class _Answering:
                 frames = self.reasoner.predict_frames(
                     questions, top=self.top, include_known=self.include_known, progress=bar.advance
                 )
-                for number, frame in enumerate(frames):
-                    sys.stdout.write(self._to_lines(frame, with_header=number == 0))
+                with target:
+                    for frame in frames:
+                        target.add(self._columns(frame))
         sys.stdout.flush()
 
     def _answered_one_by_one(self, questions: QueryIds, bar: Slow) -> Any:
@@ -175,16 +198,10 @@ class _Answering:
             yield query, self.reasoner.predict(*query, top=self.top, include_known=self.include_known)
             bar.advance(1)
 
-    def _to_lines(self, frame: pl.DataFrame, *, with_header: bool) -> str:
-        """Return tab-separated lines, one for each answer; `query` counts from 1."""
-        from anyburl.rules.labels import float_texts
-
-        lines = frame.select(*COLUMNS).with_columns(frame["query"] + 1, score=float_texts(frame["score"].to_numpy()))
-        if self.names:
-            lines = lines.with_columns(name=self.names.series(frame["entity"]))
-        out = BytesIO()
-        lines.write_csv(out, separator="\t", include_header=with_header, quote_style="never")
-        return out.getvalue().decode()
+    def _columns(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return one row for each answer; `query` counts from 1."""
+        rows = frame.select(*COLUMNS).with_columns(frame["query"] + 1)
+        return rows.with_columns(name=self.names.series(frame["entity"])) if self.names else rows
 
 
 def _print_answers(query: Query, answers: Answers, answering: _Answering, *, quiet: bool) -> None:

@@ -12,10 +12,10 @@ from anyburl.base.errors import counted
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads
 from anyburl.cli.loading import unlock
 from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, result_console
-from anyburl.tools.publishing.options import PublishOptions
+from anyburl.tools.options import PublishOptions
 
 if TYPE_CHECKING:
-    from anyburl.tools.publishing.publish import Plan
+    from anyburl.tools.publishing import Plan
 
 NAME = "publish"
 EXAMPLE = (
@@ -45,7 +45,7 @@ def command(
     seed: UnusedSeed = None,
 ) -> None:
     """Send FACTS to a SPARQL endpoint or a database table. Without --write, only show what would be done."""
-    from anyburl.tools.publishing.publish import plan_publishing
+    from anyburl.tools.publishing import plan_publishing
 
     notes = note_console(quiet=quiet)
     if write:

@@ -74,7 +74,7 @@ def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
     """
     from anyburl.base.jit import compiling, is_compiled, not_kept
 
-    words = "compiling kernels (first run only)", "compiled kernels"
+    words = "compiling kernels (each once on this machine)", "compiled kernels"
     slow = Slow(notes, *words, after=0.0)
     if is_compiled():
         slow = Slow(notes, "loading kernels (compiling those that are new to this machine)", "loaded kernels")
@@ -185,7 +185,7 @@ def _keeping(dataset: Dataset, learner: Learner, notes: PlainConsole) -> KeepRul
     """Return what chooses the rules to keep; its kernels are compiled if there is much to choose from."""
     from anyburl.models.distilling.distil import MANY_RULES
     from anyburl.models.distilling.keeping import rules_to_keep
-    from anyburl.models.distilling.warmup import warm_up_distilling
+    from anyburl.reasoning.warmup import warm_up_distilling
 
     n_rules, options = learner.store.n_rules, learner.options
     keep = rules_to_keep(dataset, options, lambda doing, done: Slow(notes, doing, done))

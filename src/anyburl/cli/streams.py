@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
-from anyburl.cli.early import SIGNALS
+from anyburl.cli.start import SIGNALS
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

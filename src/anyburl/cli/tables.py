@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from anyburl.learning.progress import Outlook
     from anyburl.reasoning.metrics import Metrics
     from anyburl.rules.ruleset import RuleSet
+    from anyburl.temporal.evaluation import TemporalMetrics
 
 
 STYLES = {str(kind): kind.form.style for kind in KINDS}
@@ -136,7 +137,7 @@ def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]
 N_RELATIONS = 10
 
 
-def metrics_table(metrics: Metrics, names: Mapping[str, str] | None = None) -> Table:
+def metrics_table(metrics: Metrics | TemporalMetrics, names: Mapping[str, str] | None = None) -> Table:
     """Return all metrics of one evaluation."""
     table = _table("")
     n_queries, figures = metrics.protocol["queries"], metrics.metrics
@@ -148,26 +149,31 @@ def metrics_table(metrics: Metrics, names: Mapping[str, str] | None = None) -> T
     _add(table, "ties broken at random, on average", figures["random"])
     if estimated := figures.get("estimated"):
         _add(table, f"among {metrics.protocol['negatives']} sampled entities, estimated", estimated)
-    bound = f"lower bound: nothing beyond rank {figures['mrr_lower_bound_k']:,}"
-    _add(table, bound, {"mrr": figures["mrr_lower_bound"]})
+    if "mrr_lower_bound" in figures:
+        bound = f"lower bound: nothing beyond rank {figures['mrr_lower_bound_k']:,}"
+        _add(table, bound, {"mrr": figures["mrr_lower_bound"]})
     table.add_section()
     for direction, found in metrics.by_direction.items():
         _add(table, DIRECTIONS[direction], found, n_queries // 2)
     table.add_section()
-    for name in (name for name in (*STYLES, "none") if name in metrics.by_rule_type):
+    by_type: Mapping[str, Mapping[str, float]] = getattr(metrics, "by_rule_type", {})
+    for name in (name for name in (*STYLES, "none") if name in by_type):
         label = Text.assemble("best rule is ", (name, STYLES[name])) if name in STYLES else Text("no rule predicts it")
-        _add(table, label, metrics.by_rule_type[name], int(metrics.by_rule_type[name]["queries"]))
+        _add(table, label, by_type[name], int(by_type[name]["queries"]))
     table.add_section()
     _add_relations(table, metrics.by_relation, names or {})
     return table
 
 
-def _add_relations(table: Table, relations: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> None:
-    for row in relations[:N_RELATIONS]:
-        label = names.get(row["relation"]) or row["relation"]
-        _add(table, Text(label, overflow="ellipsis", no_wrap=True), row, row["queries"])
-    if rest := relations[N_RELATIONS:]:
-        name = counted(len(rest), "more relation")
+def _add_relations(table: Table, rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> None:
+    """Add two rows, one for each direction, for each of the most frequent relations."""
+    from anyburl.reasoning.metrics import question_text
+
+    n_shown = len(DIRECTIONS) * N_RELATIONS
+    for row in rows[:n_shown]:
+        _add(table, Text(question_text(row, names), overflow="ellipsis", no_wrap=True), row, row["queries"])
+    if rest := rows[n_shown:]:
+        name = counted(len(rest) // len(DIRECTIONS), "more relation")
         n_queries = sum(row["queries"] for row in rest)
         mean = {key: sum(row[key] * row["queries"] for row in rest) / n_queries for key in FIGURES}
         _add(table, Text(name, "dim"), mean, n_queries)
@@ -199,14 +205,16 @@ def _add(table: Table, label: Text | str, figures: Mapping[str, float], n_querie
 
 def protocol_line(metrics: Metrics, *, with_rules: bool = True) -> str:
     """Return in one line how the metrics were measured."""
+    from anyburl.reasoning.metrics import restriction_text
+
     protocol = metrics.protocol
     weights = "".join(f", {name} x {factor:g}" for name, factor in protocol["weights"].items() if factor != 1)
     rules = f"{counted(protocol['rules'], 'rule')}, " if with_rules else ""
     how = "" if protocol["block_connected_choice"] != "auto" else " (auto)"
     against = f", against {protocol['negatives']} sampled entities" if protocol["ranked_against"] == "sampled" else ""
     return (
-        f"{protocol['data']} {protocol['split']}, {rules}{protocol['aggregation']}, smoothing "
-        f"{protocol['smoothing']:g}{weights}; filtered{against}, {protocol['ties']} ties, connected pairs "
+        f"{protocol['data']} {protocol['split']}{restriction_text(protocol)}, {rules}{protocol['aggregation']}, "
+        f"smoothing {protocol['smoothing']:g}{weights}; filtered{against}, {protocol['ties']} ties, connected pairs "
         f"{'blocked' if protocol['block_connected'] else 'not blocked'}{how}"
         f"{'' if protocol['object_identity'] else ', without object identity'}"
     )

@@ -180,6 +180,8 @@ def load_dataset(
     check_not_forked()
     if isinstance(data, Dataset):
         return data
+    if options is not None:
+        options.check_timeless()
     if isinstance(data, TripleTable) and not (options and options.split):
         return _train_only(data)
     if isinstance(data, str | os.PathLike):
@@ -187,6 +189,22 @@ def load_dataset(
     if is_rdflib(data):
         return _from_rdflib(data, options or ReadOptions(), progress)
     return Dataset.from_triples(data, options=options)
+
+
+def facts_in_order(data: DataLike) -> pl.DataFrame:
+    """Return the labels of train facts, in the order in which they are given, those given twice included.
+
+    `data` is what `load_dataset` takes.
+    """
+    if isinstance(data, str | os.PathLike):
+        with located(data) as source:
+            if source.index is None:
+                batches = source.batches("train", ReadOptions(), Gathered())
+                labels = [batch.select(pl.col(COLUMNS).cast(pl.String)) for batch in batches]
+                return pl.concat([_labels("train", None, ReadOptions()), *labels])
+    elif not isinstance(data, Dataset | TripleTable) and not is_rdflib(data):
+        return label_frame(data, None)
+    return load_dataset(data).train.to_polars()
 
 
 def load_recorded(data: Mapping[str, Any]) -> Dataset:
@@ -250,7 +268,9 @@ def _labels(split: str, triples: TripleTable | TriplesLike | None, options: Read
     if triples is None:
         return pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
     try:
-        return triples.to_polars() if isinstance(triples, TripleTable) else label_frame(triples, options.columns)
+        if isinstance(triples, TripleTable):
+            return triples.to_polars()
+        return label_frame(triples, options.columns, time=options.time)
     except DataError as error:
         raise DataError(f"{split}: {error}") from error
 

@@ -24,12 +24,14 @@ from anyburl.data.formats.delimited import (
     is_csv,
     read_blocks,
     read_delimited,
+    text_columns,
 )
 from anyburl.data.formats.dumps import read_dump
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.data.formats.layouts import is_kgx, read_kgx
 from anyburl.data.formats.rdf import RDF_SUFFIXES, is_rdf, rdf_lines, read_rdf
-from anyburl.data.options import Gathered, ReadOptions, choose_columns
+from anyburl.data.formats.reified import read_reified
+from anyburl.data.options import LITERALS, Gathered, ReadOptions, SkippedLines, choose_columns
 from anyburl.data.table import TripleTable
 
 PARQUET = ".parquet"
@@ -49,7 +51,8 @@ def read_parquet(path: Path, options: ReadOptions, rows: int) -> Iterator[pl.Dat
     try:
         table = scan_parquet(path)
         names = table.collect_schema().names()
-        chosen = table.select(names[i] for i in choose_columns(names, options.columns, path))
+        positions = choose_columns(names, options.columns, path, options.time)
+        chosen = table.select(names[i] for i in positions)
         for batch in frame_batches(chosen, rows):
             if batch.height:
                 yield _labels(batch, path, n_read)
@@ -63,7 +66,7 @@ def read_parquet(path: Path, options: ReadOptions, rows: int) -> Iterator[pl.Dat
 
 def _labels(batch: pl.DataFrame, path: Path, first: int) -> pl.DataFrame:
     try:
-        return label_frame(batch, batch.columns, first)
+        return label_frame(batch, batch.columns[:3], first, batch.columns[3:] or None)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 
@@ -95,11 +98,20 @@ def read_batches(
     path = Path(path)
     start = first_bytes(path, "triples", DataError)
     options, gathered = options or ReadOptions(), gathered or Gathered()
+    if options.has_times and options.dump is not None:
+        raise DataError(f"{path}: a dump is read without times: drop --time")
     if options.dump is not None:
         yield from read_dump(path, start, size, options, gathered)
         return
+    if options.literals != LITERALS[0] and not is_rdf(path):
+        raise DataError(
+            f"{path}: --literals {options.literals} is for RDF, which says what is a literal; this is a table"
+        )
     if is_rdf(path) or is_parquet(path):
         rows = max(1, size // 64)
+        if options.has_times and is_rdf(path):
+            yield from read_reified(path, rows, options, gathered)
+            return
         yield from read_rdf(path, rows, options, gathered) if is_rdf(path) else read_parquet(path, options, rows)
         return
     if path.suffix.lower() in PICKLED:
@@ -107,20 +119,26 @@ def read_batches(
             f"{path}: reading a pickled file can run arbitrary code: convert the triples to .csv or .parquet"
         )
     try:
-        if is_csv(path) or options.columns is not None:
-            yield from read_delimited(path, start, options, size)
+        columns = text_columns(path, start, options.time)
+        if is_csv(path) or options.columns is not None or columns is None:
+            yield from read_delimited(path, start, options, size, gathered)
         elif is_kgx(path, start):
             yield from read_kgx(path, start, gathered, size)
         else:
-            yield from _read_lines(path, start, size)
+            skipped = SkippedLines(path, options.skip_bad)
+            for frame in _read_lines(path, start, size, columns, skipped):
+                yield frame if options.has_times else frame.select(COLUMNS)
+            skipped.report(gathered)
     except (OSError, EOFError, zlib.error) as error:
         if start.startswith((GZIP, ZSTD)):
             raise DataError(f"{path}: the compressed file is damaged or truncated ({error})") from error
         raise DataError(f"{path}: the file cannot be read ({error})") from error
 
 
-def _read_lines(path: Path, start: bytes, size: int) -> Iterator[pl.DataFrame]:
-    parser = LineParser(path)
+def _read_lines(
+    path: Path, start: bytes, size: int, columns: tuple[str, ...], skipped: SkippedLines
+) -> Iterator[pl.DataFrame]:
+    parser = LineParser(path, columns, skipped)
     for block in read_blocks(path, start, size):
         frame = parser.parse(block)
         if frame.height:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
@@ -12,15 +11,14 @@ from typing import Any
 
 import polars as pl
 
-from anyburl.base.errors import DataError, UnknownLabelError
+from anyburl.base.errors import AmbiguousNameError, DataError, UnknownLabelError
 from anyburl.base.files import check_regular
 from anyburl.base.polars_unstable import numbered_lines
 from anyburl.data.formats.rdf import is_rdf, read_labels
 from anyburl.data.terms import RDF_TYPE, Prefixes
-from anyburl.data.vocabulary import MOST_COMPARED, Vocabulary
+from anyburl.data.vocabulary import Vocabulary, similar_labels
 
 BYTE_ORDER_MARK = "\ufeff"
-MOST_SHOWN = 10
 
 
 class Names(Mapping[str, str]):
@@ -56,8 +54,7 @@ class Names(Mapping[str, str]):
         exact = [label for label in labels if self._names[label] == text]
         labels = exact if len(exact) == 1 else labels
         if len(labels) > 1:
-            shown = ", ".join(sorted(labels)[:MOST_SHOWN]) + (", ..." if len(labels) > MOST_SHOWN else "")
-            raise DataError(f"the {kind} {text!r} is ambiguous; it could be {shown}")
+            raise AmbiguousNameError(kind, text, labels)
         return labels[0] if labels else text
 
     def entity_id(self, text: str, vocabulary: Vocabulary) -> int:
@@ -76,13 +73,7 @@ class Names(Mapping[str, str]):
         except UnknownLabelError as error:
             if error.suggestions or not self:
                 raise
-            raise self._unknown(kind, text, known) from error
-
-    def _unknown(self, kind: str, text: str, known: pl.Series) -> UnknownLabelError:
-        shown = self.series(known.head(MOST_COMPARED)).to_list()
-        beside = [name for name in self._names.values() if name.startswith(text[:1])] if len(known) > len(shown) else []
-        near = difflib.get_close_matches(text, [*shown, *beside[:MOST_COMPARED]], n=3, cutoff=0.6)
-        return UnknownLabelError(kind, text, list(dict.fromkeys(near)))
+            raise UnknownLabelError(kind, text, similar_labels(self.series(known), text, cutoff=0.6)) from error
 
     @cached_property
     def _by_name(self) -> dict[str, list[str]]:
@@ -110,6 +101,28 @@ class Names(Mapping[str, str]):
 
     def __repr__(self) -> str:
         return f"Names({len(self)} names)"
+
+
+def entity_name(label: str, names: Names) -> str:
+    """Return the name of an entity, or its label if it has none."""
+    return str(names.get(label))
+
+
+def relation_name(label: str, names: Names) -> str:
+    """Return the name of a relation; without one, the last word of a path such as /location/location/contains."""
+    if label in names:
+        return names[label]
+    steps = [_last_word(step) for step in label.split("./")] if label.startswith("/") else [_last_word(label)]
+    return ", ".join(dict.fromkeys(steps)).replace("_", " ").strip() or label
+
+
+def _last_word(path: str) -> str:
+    """Return what follows the last slash or number sign; all of the path if that would be empty."""
+    for sign in ("#", "/"):
+        before, _, after = path.rstrip(sign).rpartition(sign)
+        if before and after:
+            return after
+    return path
 
 
 def _contains(known: pl.Series, label: str) -> bool:

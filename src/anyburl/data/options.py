@@ -12,17 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from anyburl.base import checking
 from anyburl.base.checking import Options, choice, option, whole
-from anyburl.base.errors import DataError, InvalidOptionError
+from anyburl.base.errors import DataError, InvalidOptionError, OptionError
 
 LITERALS = ("skip", "keep", "ranges")
 THREE_COLUMNS = "the names of three columns, such as head,relation,tail"
 THREE_SHARES = "three shares that sum to 1, such as 0.8,0.1,0.1"
 LANGUAGE = "[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*"
 DUMPS = ("wikidata", "freebase")
+RECOGNISED, IGNORED = "auto", "ignore"
+TIME_COLUMNS = f"{RECOGNISED}, {IGNORED}, or the names of one or two columns, such as date or from,to"
+GRANULARITY = "second, minute, hour, day, week, month, year or a whole number above 0"
+ONE_OR_TWO_TIMES = "one or two times, such as 2014-11-01,2014-12-01"
 
 _option = partial(option, panel="How DATA is read")
 
@@ -40,6 +45,20 @@ def _columns(option: str, columns: Any) -> tuple[str, ...]:
     if len(names) != 3 or len({*names}) != 3 or not all(names):
         raise InvalidOptionError(option, THREE_COLUMNS, columns)
     return names
+
+
+def _time(option: str, columns: Any) -> tuple[str, ...]:
+    names = checking.texts(option, columns, TIME_COLUMNS)
+    if len({*names}) not in (1, 2) or len(names) > 2 or not all(names) or {*names[1:]} & {RECOGNISED, IGNORED}:
+        raise InvalidOptionError(option, TIME_COLUMNS, columns)
+    return names
+
+
+def _moments(option: str, moments: Any) -> tuple[str, ...]:
+    texts = checking.texts(option, moments, ONE_OR_TWO_TIMES)
+    if not 1 <= len(texts) <= 2 or not all(texts):
+        raise InvalidOptionError(option, ONE_OR_TWO_TIMES, moments)
+    return texts
 
 
 def _shares(option: str, shares: Any) -> tuple[float, ...]:
@@ -102,6 +121,12 @@ class ReadOptions(Options):
         parse=checking.parse_texts,
         metavar="A,B,C",
     )
+    skip_bad: bool = _option(
+        False,
+        checking.flag,
+        help="Leave out lines of text and CSV that hold no fact, and report them, instead of refusing the file.",
+        flag="--skip-bad",
+    )
     split: tuple[float, ...] | None = _option(
         None,
         _shares,
@@ -110,6 +135,31 @@ class ReadOptions(Options):
         metavar="TRAIN,VALID,TEST",
     )
     split_seed: int = _option(0, whole, 0, help="Random seed for --split.", metavar="N", shown={"min": 0})
+    time: tuple[str, ...] | None = _option(
+        None,
+        _time,
+        help="The column that holds the time of each fact, or two that hold its begin and its end, by name or by "
+        f"number; `{RECOGNISED}` finds them, `{IGNORED}` reads the facts without their times. Facts with times are "
+        "split in the order of time.",
+        parse=checking.parse_texts,
+        metavar="COLUMN",
+    )
+    granularity: str | None = _option(
+        None,
+        checking.text,
+        GRANULARITY,
+        r"second|minute|hour|day|week|month|year|[1-9]\d{0,14}",
+        help="How long a step of time is: second, minute, hour, day, week, month, year, or a number where times are "
+        "numbers. Defaults to what tells all times apart.",
+        metavar="UNIT",
+    )
+    split_at: tuple[str, ...] | None = _option(
+        None,
+        _moments,
+        help="Split facts with times where valid begins and where test begins, or where test begins.",
+        parse=checking.parse_texts,
+        metavar="TIME[,TIME]",
+    )
     graphs: tuple[str, ...] = _option(
         (),
         checking.texts,
@@ -144,6 +194,22 @@ class ReadOptions(Options):
         super().__post_init__()
         if self.dump is not None and self.literals != LITERALS[0]:
             raise InvalidOptionError("literals", f"{LITERALS[0]} for the dump of {self.dump}", self.literals)
+        if self.split is not None and self.split_at is not None:
+            raise OptionError("pass either split or split_at, not both")
+
+    @property
+    def has_times(self) -> bool:
+        """Whether the times of facts are read."""
+        return self.time is not None and self.time != (IGNORED,)
+
+    def check_timeless(self) -> None:
+        """Raise an error if facts are to be read with their times, which only rules with times have a use for."""
+        if self.has_times:
+            raise InvalidOptionError(
+                "time", f"{IGNORED} where triples are read; load_temporal_dataset reads times", self.time
+            )
+        if self.split_at is not None:
+            raise OptionError("only facts with times are split at a time: pass split, or the column with times as time")
 
     def changed(self, other: ReadOptions) -> ReadOptions:
         """Return these options, replaced by those in which `other` differs from the defaults."""
@@ -161,6 +227,33 @@ class ReadOptions(Options):
         if odd := sorted(stored.keys() - known):
             raise DataError(f"the data was read by another version of anyburl, with the options {', '.join(odd)}")
         return cls(**stored)
+
+
+MOST_REMEMBERED = 3
+
+
+@dataclass
+class SkippedLines:
+    """Lines of a file that hold no fact: refused one by one, or counted and the first ones remembered."""
+
+    path: Path
+    are_skipped: bool
+    n_lines: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, number: int, sentence: str) -> None:
+        """Raise an error for a line or, if such lines are skipped, count it."""
+        if not self.are_skipped:
+            raise DataError(f"{self.path}:{number}: {sentence}")
+        self.n_lines += 1
+        if len(self.first) < MOST_REMEMBERED:
+            self.first.append(f"line {number}: {sentence}")
+
+    def report(self, gathered: Gathered) -> None:
+        """Note what was left out of the file."""
+        if self.n_lines:
+            more = "; ..." if self.n_lines > len(self.first) else ""
+            gathered.left_out[f"bad lines of {self.path} ({'; '.join(self.first)}{more})"] += self.n_lines
 
 
 @dataclass
@@ -181,13 +274,32 @@ class Gathered:
 
 
 COLUMNS = ("subject", "relation", "object")
+PARTS = (*COLUMNS, "time", "end")
+"""The columns of facts with times; readers return the first three, four or five of them."""
+
 KNOWN = {
     "subject": {"subject", "head", "source", "s", "h"},
     "relation": {"relation", "predicate", "label", "p", "r"},
     "object": {"object", "tail", "target", "o", "t"},
+    "time": {
+        "time",
+        "timestamp",
+        "date",
+        "datetime",
+        "day",
+        "month",
+        "year",
+        "when",
+        "start",
+        "begin",
+        "from",
+        "since",
+    },
+    "end": {"end", "until", "to"},
 }
 MOST_LISTED = 12
 CHOOSE = "choose with --columns A,B,C, or by number if there is no header"
+TIMED = f"--time {RECOGNISED} reads the fourth column as times, --time {IGNORED} leaves them out"
 
 
 def by_number(chosen: Sequence[str] | None) -> bool:
@@ -195,17 +307,45 @@ def by_number(chosen: Sequence[str] | None) -> bool:
     return chosen is not None and all(name.isdecimal() for name in chosen)
 
 
-def choose_columns(found: Sequence[str], chosen: Sequence[str] | None, where: object) -> list[int]:
-    """Return the positions of subject, relation and object among the columns that were found.
+def choose_columns(
+    found: Sequence[str], chosen: Sequence[str] | None, where: object, time: Sequence[str] | None = None
+) -> list[int]:
+    """Return the positions of subject, relation and object among the columns that were found, then those of times.
 
-    They are those `chosen` or, in a table of three columns, the ones that have the usual names.
+    They are those `chosen` or, in a table of three columns besides those of times, the ones that have the usual names.
     """
+    times = [] if time is None else time_positions(found, time, where)
+    kept = [] if time is not None and tuple(time) == (IGNORED,) else times
     if chosen is not None:
-        return [_position(found, name, where, numbered=by_number(chosen)) for name in chosen]
-    if len(found) == 3 and has_usual_names(found):
-        return [place[0] for place in _usual_places(found)]
-    expected = "one each for subject, relation and object" if len(found) == 3 else "three columns"
+        return [_position(found, name, where, numbered=by_number(chosen)) for name in chosen] + kept
+    others = [position for position in range(len(found)) if position not in times]
+    names = [found[position] for position in others]
+    if len(others) == 3 and has_usual_names(names):
+        return [others[place[0]] for place in _usual_places(names)] + kept
+    expected = "one each for subject, relation and object" if len(others) == 3 else "three columns"
+    expected += " and those of times" if times else ""
+    if time is None and len(found) in (4, 5) and usual_times(found):
+        raise DataError(f"{where}: expected three columns, got {_listed(found)}; {TIMED}; or {CHOOSE}")
     raise DataError(f"{where}: expected {expected}, got {_listed(found)}; {CHOOSE}")
+
+
+def time_positions(found: Sequence[str], time: Sequence[str], where: object) -> list[int]:
+    """Return the position of the column with the times of facts and, if there is one, of that with their ends."""
+    if time[0] not in (RECOGNISED, IGNORED):
+        return [_position(found, name, where, numbered=by_number(time)) for name in time]
+    if usual := usual_times(found):
+        return usual
+    if time[0] == IGNORED:
+        return []
+    raise DataError(f"{where}: expected a column with times, got {_listed(found)}; name it with --time")
+
+
+def usual_times(found: Sequence[str]) -> list[int]:
+    """Return the positions of columns with a usual name for times: one column, perhaps another for ends."""
+    begins, ends = (
+        [row for row, name in enumerate(found) if name.strip().lower() in KNOWN[part]] for part in PARTS[3:]
+    )
+    return [*begins, *(ends if len(ends) == 1 else [])] if len(begins) == 1 else []
 
 
 def has_usual_names(found: Sequence[str]) -> bool:

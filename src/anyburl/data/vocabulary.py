@@ -17,7 +17,8 @@ from anyburl.base.errors import DataError, UnknownLabelError
 SELF_TOKEN = "me_myself_i"
 """How the token `self` is written in the text of a rule. It has an id, but is no entity and has no label."""
 
-MOST_COMPARED = 5000
+MOST_COMPARED = 5000  # labels, in full
+MOST_GROUPS = 40  # of characters
 """At most this many labels are compared with an unknown one to find similar names."""
 
 FEW = 2
@@ -209,16 +210,22 @@ def _find(labels: pl.Series, kind: str, label: str) -> int:
         row = bisect_left(labels, label)  # Polars takes many times as long for one label
         if row < len(labels) and labels[row] == label:
             return row
-    raise UnknownLabelError(kind, str(label), _suggestions(labels, str(label)))
+    raise UnknownLabelError(kind, str(label), similar_labels(labels, str(label)))
 
 
-def _suggestions(labels: pl.Series, unknown: str) -> list[str]:
-    """Return up to three similar labels: first those that differ by upper and lower case only."""
-    lower = labels.str.to_lowercase()
-    same = labels.filter(lower == unknown.lower()).to_list()
+def similar_labels(labels: pl.Series, text: str, cutoff: float = 0.7) -> list[str]:
+    """Return up to three labels that resemble `text`: first those that differ by upper and lower case only.
+
+    Of many labels, those that share most groups of three characters with `text` are compared.
+    """
+    lower, plain = labels.str.to_lowercase(), text.lower()
+    same = labels.filter(lower == plain).to_list()
     if len(labels) > MOST_COMPARED:
-        labels = labels.filter(lower.str.starts_with(unknown.lower()[:2]))
-    near = difflib.get_close_matches(unknown, labels.head(MOST_COMPARED).to_list(), n=3, cutoff=0.7)
+        groups = {plain[i : i + 3] for i in range(min(len(plain), MOST_GROUPS))}
+        shared = sum((lower.str.contains(group, literal=True).cast(pl.Int32) for group in groups), pl.Series([0]))
+        likeness = shared / (lower.str.len_chars() + len(plain))
+        labels = labels.gather(likeness.arg_sort(descending=True).head(MOST_COMPARED // 10))
+    near = difflib.get_close_matches(text, labels.to_list(), n=3, cutoff=cutoff)
     return list(dict.fromkeys(same + near))[:3]
 
 

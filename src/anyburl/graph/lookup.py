@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -108,6 +110,11 @@ def held_by(dataset: Dataset, triples: Ints) -> NDArray[np.uint8]:
 def split_names(bits: int) -> tuple[str, ...]:
     """Return the names of the splits behind the bits of `held_by`."""
     return tuple(split for bit, split in enumerate(SPLITS) if bits >> bit & 1)
+
+
+def split_bits(splits: Iterable[str]) -> np.uint8:
+    """Return the bits of `held_by` that stand for some splits."""
+    return np.uint8(sum(1 << SPLITS.index(split) for split in splits))
 
 
 def holding_splits(dataset: Dataset, triple: Ids) -> tuple[str, ...]:

@@ -8,11 +8,11 @@ from typing import Unpack
 from anyburl.base.errors import RunError
 from anyburl.base.files import Lock
 from anyburl.data.dataset import Dataset
-from anyburl.learning.known import is_same_search
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import LearnKeywords, LearnOptions
 from anyburl.learning.recorder import Recorder, resume_changed
 from anyburl.learning.run import RunDirectory, claim_run
+from anyburl.learning.store import is_same_search
 
 
 def run_learner(

@@ -19,12 +19,11 @@ from anyburl.data.table import TripleTable
 from anyburl.learning.engines.base import Engine, by_profile
 from anyburl.learning.engines.ray import RayEngine
 from anyburl.learning.engines.threads import ThreadsEngine, warm_up_learning
-from anyburl.learning.known import NOTHING, Earlier
 from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
 from anyburl.learning.policy import ProfileSpan, SpanRecord, make_policy
 from anyburl.learning.progress import Outlook, outlook
 from anyburl.learning.source import Listed, is_large
-from anyburl.learning.store import RuleStore, sort_rules
+from anyburl.learning.store import NOTHING, Earlier, RuleStore, sort_rules
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import PathProfile
 

@@ -28,10 +28,10 @@ from anyburl.data.dataset import Dataset
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.learning.known import NO_KEYS, NOTHING, Earlier, Keys
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.run import LOCK, RunDirectory, claim_run
+from anyburl.learning.store import NO_KEYS, NOTHING, Earlier, Keys
 from anyburl.rules.combine import join_vocabularies
 from anyburl.rules.difference import RuleDifference
 from anyburl.rules.files import run_folder

@@ -25,9 +25,9 @@ from anyburl.base.writing import append_line, make_inner_folder, replace_text
 from anyburl.data.dataset import Dataset, load_recorded
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.learning.known import KeyFiles
 from anyburl.learning.learner import Span
 from anyburl.learning.options import ALL, LearnOptions
+from anyburl.learning.store import KeyFiles
 from anyburl.rules.files import run_folder
 from anyburl.rules.files.run_folder import remove_parts, write_part
 from anyburl.rules.ruleset import RuleSet

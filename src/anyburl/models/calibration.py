@@ -35,7 +35,7 @@ STEPS = 25  # of Newton's method; it ends long before
 LEAST, CERTAIN = 1e-6, 0.999  # no probability is higher: nothing that was counted could tell it from 1
 LEAST_CORRECTED = 0.05  # share; lower ones are not corrected, see `fit_correction`
 N_CONTEXTS = 2
-"""Whether another value of the subject stands before a fact: see `reasoning.completion.promises.contexts_of`."""
+"""Whether another value of the subject stands before a fact: see `reasoning.completion.judging.Judge.contexts_of`."""
 WIDTH = 0.02  # of the narrow bins that facts are counted in, in units of -log(1 - score)
 N_NARROW = 750  # up to a score of 1 - 3e-7
 ROUNDING = 1e-9  # of a narrow bin: a score at which one starts belongs to it

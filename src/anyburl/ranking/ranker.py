@@ -1,23 +1,189 @@
-"""`Ranker`: rules on a graph, the backend that answers queries, and the order of candidates."""
+"""`Ranker`: rules on a graph, the order of candidates, and the backend that answers queries.
+
+A `Backend` gets the graph, the rule index and how rules apply (`ReadyRules`); `LocalBackend` uses the threads of this
+process.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError, RuleError
+from anyburl.base.machine import Spare, available_cores, stream_from_threads
 from anyburl.data.dataset import Dataset
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import with_loops
-from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays, RuleIndex
-from anyburl.ranking.backend import NO_GROUPS, AnswerRequest, Backend, LocalBackend, Progress, ReadyRules
+from anyburl.ranking.arrays import (
+    AnswerArrays,
+    AnswerSettings,
+    FiringArrays,
+    QueryArrays,
+    RuleIndex,
+    Workspace,
+    empty_answers,
+    empty_candidates,
+    empty_firings,
+    empty_walk,
+)
 from anyburl.ranking.index import build_rule_index, count_confidences, longest_body, to_scores, with_edges, with_scores
+from anyburl.ranking.kernel import answer
+from anyburl.ranking.kernel_order import ALL_COUNT, n_columns
 from anyburl.ranking.options import Aggregation, RankOptions, parse_aggregation
+from anyburl.ranking.queries import single_query
 from anyburl.rules.ruleset import RuleSet
+
+Progress = Callable[[int], None]
+"""Called with how many more queries were answered."""
+
+NO_GROUPS = np.empty(0, np.uint8)
+QUERIES_AT_A_TIME = 32
+
+
+@dataclass(frozen=True)
+class AnswerRequest:
+    """What the answers are to be: ranks by `aggregation`, and the `top_k` best candidates of each query.
+
+    With `keep_known`, answers that the graph states are not blocked where connected pairs are. If `groups` puts every
+    rule into a group, the evidence for each of the best is returned as well.
+    """
+
+    aggregation: Aggregation
+    top_k: int = 0
+    keep_known: bool = False
+    groups: NDArray[np.uint8] = field(default_factory=lambda: NO_GROUPS)
+
+
+class Backend(Protocol):
+    """Answers queries with rules that it was made with."""
+
+    threads: int
+
+    def answer(self, queries: QueryArrays, wanted: AnswerRequest, progress: Progress | None = None) -> AnswerArrays:
+        """Rank the targets of `queries` and keep the best candidates of each."""
+        ...
+
+    def fire(self, entity: int, relation: int, aggregation: Aggregation) -> FiringArrays:
+        """Return every firing for the query (entity, directed relation, ?), known answers included, of the rules that
+        `aggregation` looks at.
+        """
+        ...
+
+    def map(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
+        """Yield what `work` makes of each part, in their order; it may run in several places at once.
+
+        Few parts are under way or waiting to be taken at any time.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what was started."""
+        ...
+
+
+@dataclass(frozen=True)
+class ReadyRules:
+    """Arrays that threads, memory maps and object stores share; no labels, and no rules as such.
+
+    `facts` is the graph to look facts up in; `graph` is what rules walk: the same under object identity, see
+    `with_loops`.
+    """
+
+    facts: GraphArrays
+    graph: GraphArrays
+    index: RuleIndex
+    longest: int
+    object_identity: bool
+    block_connected: bool
+
+    def protocol(
+        self, aggregation: Aggregation, top_k: int, *, keep_known: bool = False, only_fires: bool = False
+    ) -> AnswerSettings:
+        """Return what kernels are told; where rules only fire, nothing is blocked."""
+        return AnswerSettings(
+            n_counted=ALL_COUNT if aggregation.n_counted is None else min(aggregation.n_counted, ALL_COUNT),
+            breaks_ties=aggregation.breaks_ties,
+            object_identity=self.object_identity,
+            block_connected=self.block_connected and not only_fires,
+            keep_known=keep_known,
+            only_fires=only_fires,
+            top_k=top_k,
+            longest=self.longest,
+            least_binary=int(to_scores(aggregation.least_binary)) if aggregation.least_binary else -1,
+        )
+
+
+ROOM = 1 << 18  # for the firings of one query; it grows where that is too little
+
+
+class LocalBackend:
+    """Answers queries on `threads` threads; buffers are made when they are first needed."""
+
+    def __init__(self, ready: ReadyRules, threads: int | None = None) -> None:
+        self.threads = threads or available_cores()
+        self._ready = ready
+        self._spare = Spare(self._make_space, self.threads)
+
+    def answer(self, queries: QueryArrays, wanted: AnswerRequest, progress: Progress | None = None) -> AnswerArrays:
+        n_queries = len(queries.entities)
+        groups = wanted.groups
+        out = empty_answers(n_queries, len(queries.targets), wanted.top_k, n_columns(groups))
+        protocol = self._ready.protocol(wanted.aggregation, wanted.top_k, keep_known=wanted.keep_known)
+        batches = range(0, n_queries, QUERIES_AT_A_TIME)
+        threads = self.threads if len(batches) > 1 else 1
+        work = partial(self._run, queries, protocol, groups, out)
+        with closing(stream_from_threads(work, batches, threads)) as done:
+            for n_done in done:
+                if progress:
+                    progress(n_done)
+        return out
+
+    def fire(self, entity: int, relation: int, aggregation: Aggregation) -> FiringArrays:
+        ready, space = self._ready, self._spare.take()
+        query, out = single_query(entity, relation, np.empty(0, np.int32)), empty_answers(1, 0, 0)
+        protocol = self._ready.protocol(aggregation, 0, only_fires=True)
+        try:
+            while True:
+                place, n = answer(ready.graph, ready.index, query, 0, 1, protocol, space, NO_GROUPS, out)
+                if place == 1:
+                    found = {name: column[:n].copy() for name, column in space.firings._asdict().items()}
+                    return space.firings._replace(**found)
+                space = space._replace(firings=empty_firings(2 * n))
+        finally:
+            self._spare.put(space)
+
+    def map(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
+        return stream_from_threads(work, parts, self.threads)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+    def _make_space(self) -> Workspace:
+        n_entities, longest = self._ready.graph.n_entities, self._ready.longest
+        return Workspace(empty_walk(n_entities, longest), empty_candidates(n_entities), empty_firings(ROOM))
+
+    def _run(
+        self, queries: QueryArrays, protocol: AnswerSettings, groups: NDArray[np.uint8], out: AnswerArrays, first: int
+    ) -> int:
+        """Answer one batch, with more room for firings where a query needs it; return how many queries there were."""
+        ready, space = self._ready, self._spare.take()
+        try:
+            last = min(first + QUERIES_AT_A_TIME, len(queries.entities))
+            place = first
+            while place < last:
+                place, needed = answer(ready.graph, ready.index, queries, place, last, protocol, space, groups, out)
+                if needed:
+                    space = space._replace(firings=empty_firings(2 * needed))
+            return last - first
+        finally:
+            self._spare.put(space)
 
 
 class Reranker(Protocol):

@@ -13,10 +13,11 @@ import numpy as np
 from anyburl import __version__
 from anyburl.base.cluster import Crew
 from anyburl.base.errors import RunError
+from anyburl.base.machine import ITEMS_AHEAD
 from anyburl.ranking.arrays import AnswerArrays, FiringArrays, QueryArrays
-from anyburl.ranking.backend import PARTS_AHEAD, QUERIES_AT_A_TIME, AnswerRequest, LocalBackend, Progress, ReadyRules
 from anyburl.ranking.options import Aggregation, Maximum
 from anyburl.ranking.queries import single_query, take_queries
+from anyburl.ranking.ranker import QUERIES_AT_A_TIME, AnswerRequest, LocalBackend, Progress, ReadyRules
 
 CHUNKS = 16  # for each worker, so that none waits long for the last one
 MOST_QUERIES = 1024  # in a chunk
@@ -113,7 +114,7 @@ class RayBackend:
             for number, worker in self._crew.workers.items():
                 if number in asked:
                     continue
-                if not again and not is_last and n_taken - n_given < PARTS_AHEAD * len(self._crew.workers):
+                if not again and not is_last and n_taken - n_given < ITEMS_AHEAD * len(self._crew.workers):
                     again.extend(islice(coming, 1))
                     is_last = not again
                     n_taken += not is_last

@@ -1,31 +1,49 @@
-"""Ranks a split and returns metrics with their protocol.
+"""Ranks a split: metrics with their protocol, and files of the best filtered candidates.
 
-What an answer is ranked against: all entities, or a few drawn at random, as in GraIL and later papers.
+An answer is ranked against all entities, or against a few drawn at random, as in GraIL and later papers. Among
+negatives drawn at random, a rank depends on nothing but the full rank: it is drawn, or its mean computed, from how many
+rivals are better and how many tie.
 
-Among negatives drawn at random, a rank depends on nothing but the full rank: it is drawn, or its mean computed, from
-how many rivals are better and how many tie.
+A ranking file has the best candidates of both queries of every triple. As text, in AnyBURL's format, three lines for a
+triple:
+
+    subject relation object
+    Heads: candidate<TAB>score<TAB>candidate<TAB>score<TAB>
+    Tails: candidate<TAB>score<TAB>
+
+Heads are the answers of (?, relation, object), tails those of (subject, relation, ?). The triple's own entity is among
+them, other known answers are not. As Parquet, one row for each query: subject, relation, object, direction (which of
+the two is asked for), rank, candidates, scores.
 """
 
 from __future__ import annotations
 
+import gzip
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TextIO
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anyburl import __version__
-from anyburl.base.checking import callback
+from anyburl.base import checking
+from anyburl.base.checking import callback, whole
 from anyburl.base.errors import DataError, InvalidOptionError
+from anyburl.base.files import at_home
+from anyburl.base.polars_unstable import sink_frames
+from anyburl.base.writing import replacing
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.models.tuned.train import Tuning
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.backend import Progress
-from anyburl.ranking.options import PROTOCOLS
+from anyburl.ranking.index import shown_scores
+from anyburl.ranking.options import DIRECTIONS, PROTOCOLS
 from anyburl.ranking.queries import Ranks, make_queries, target_ranks
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.metrics import (
     HITS,
     Metrics,
@@ -37,6 +55,119 @@ from anyburl.reasoning.metrics import (
 )
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS
+
+TRIPLES_AT_A_TIME = 2048
+SCHEMA = pl.Schema(
+    {
+        "subject": pl.String(),
+        "relation": pl.String(),
+        "object": pl.String(),
+        "direction": pl.String(),
+        "rank": pl.Float64(),
+        "candidates": pl.List(pl.String()),
+        "scores": pl.List(pl.Float64()),
+    }
+)
+
+
+def write_rankings(
+    path: str | os.PathLike[str],
+    ranker: Ranker,
+    dataset: Dataset,
+    *,
+    split: str = "test",
+    top_k: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Rank the queries of `split` and write the `top_k` best candidates of each, as Parquet if the name ends so.
+
+    Text may be compressed (.gz). `progress` is called with the number of triples written.
+    """
+    if not len(dataset.split(split)):
+        raise DataError(f"{dataset.name} has no triples in its {split} split")
+    target = at_home(path)
+    chosen = ranker.options.top_k if top_k is None else top_k
+    frames = ranking_frames(ranker, dataset, split, chosen, progress)
+    with replacing(target) as unfinished:
+        if target.suffix == ".parquet":
+            sink_frames(SCHEMA, lambda: frames, lambda lazy: lazy.sink_parquet(unfinished))
+        else:
+            packed = target.suffix == ".gz"
+            with (gzip.open if packed else open)(unfinished, "wt", encoding="utf-8") as file:
+                for frame in frames:
+                    _write_text(frame, file)
+
+
+def ranking_frames(
+    ranker: Ranker, dataset: Dataset, split: str, top_k: int, progress: Callable[[int], None] | None = None
+) -> Iterator[pl.DataFrame]:
+    """Yield frames of rankings: of a number of triples the queries (s, r, ?), then the queries (?, r, o)."""
+    ranker.check_data(dataset)
+    checking.whole("top_k", top_k, 1, checking.MOST_KEPT)
+    checking.callback("progress", progress)
+    triples, vocabulary = dataset.split(split).triples, dataset.vocabulary
+    known = [dataset.split(name).triples for name in SPLITS]
+    for start in range(0, len(triples), TRIPLES_AT_A_TIME):
+        part = triples[start : start + TRIPLES_AT_A_TIME]
+        queries, places = make_queries(part, known, vocabulary.n_relations)
+        most_targets = int(np.diff(queries.target_offsets).max())
+        answers = ranker.answer(queries, top_k=top_k + most_targets - 1)
+        ranks = target_ranks(queries, answers, vocabulary.n_entities).at(places).realistic
+        lists = _lists(queries, answers, places, top_k, vocabulary.entities)
+        labels = vocabulary.decode_triples(part)
+        frame = pl.concat([labels, labels])
+        direction = pl.Series(["object"] * len(part) + ["subject"] * len(part))
+        yield frame.with_columns(direction=direction, rank=pl.Series(ranks), **lists).select(SCHEMA.names())
+        if progress:
+            progress(len(part))
+
+
+def _lists(
+    queries: QueryArrays, answers: AnswerArrays, places: NDArray[np.int64], top_k: int, labels: pl.Series
+) -> dict[str, pl.Series]:
+    """Return for the target at each place the `top_k` best candidates and their scores, without the other targets."""
+    question = np.searchsorted(queries.target_offsets, places, side="right") - 1
+    own = queries.targets[places]
+    best = answers.best[question]
+    kept = np.arange(best.shape[1])[None, :] < answers.n_best[question][:, None]
+    kept &= ~_are_targets(queries, answers)[question] | (best == own[:, None])
+    kept &= np.cumsum(kept, axis=1) <= top_k
+    scores = shown_scores(answers.best_keys[question][kept])
+    sizes = pl.Series(kept.sum(axis=1))
+    return {
+        "candidates": _cut(labels.gather(best[kept]), sizes),
+        "scores": _cut(pl.Series(scores), sizes),
+    }
+
+
+def _are_targets(queries: QueryArrays, answers: AnswerArrays) -> NDArray[np.bool_]:
+    """Tell of each question's best candidates which ones are its targets."""
+    n_questions = len(queries.entities)
+    span = int(max(answers.best.max(initial=0), queries.targets.max(initial=0))) + 1
+    asked = np.repeat(np.arange(n_questions), np.diff(queries.target_offsets)) * span + queries.targets
+    return np.isin(np.arange(n_questions)[:, None] * span + answers.best, asked) & (answers.best >= 0)
+
+
+def _cut(values: pl.Series, sizes: pl.Series) -> pl.Series:
+    """Cut a column into lists of these sizes."""
+    row = pl.Series(np.repeat(np.arange(len(sizes)), sizes.to_numpy()))
+    lists = pl.DataFrame({"row": row, "values": values}).group_by("row", maintain_order=True).agg("values")
+    rows = pl.DataFrame({"row": pl.Series(np.arange(len(sizes)))})
+    return rows.join(lists, on="row", how="left", maintain_order="left")["values"].fill_null([])
+
+
+def _write_text(frame: pl.DataFrame, file: TextIO) -> None:
+    """Write three lines for each triple; `frame` holds the queries for objects, then those for subjects."""
+    n = len(frame) // 2
+    lines = [_line(*row) for row in frame.select("candidates", "scores").iter_rows()]
+    triples = frame.select("subject", "relation", "object")[:n].iter_rows()
+    for triple, tails, heads in zip(triples, lines[:n], lines[n:], strict=True):
+        file.write(f"{' '.join(triple)}\nHeads: {heads}\nTails: {tails}\n")
+
+
+def _line(candidates: list[str], scores: list[float]) -> str:
+    return "".join(f"{candidate}\t{score!r}\t" for candidate, score in zip(candidates, scores, strict=True))
+
 
 N_NEGATIVES = 49
 AT_A_TIME = 1 << 22  # numbers held in memory
@@ -117,20 +248,21 @@ def evaluate_split(
     *,
     protocol: str = "all",
     seed: int = 0,
+    relations: Sequence[int] | None = None,
+    sample: int | None = None,
 ) -> Metrics:
     """Rank both queries of every triple of `split` and return the filtered metrics.
 
     `seconds` holds how long it took to make the ranker; `progress` is called with the number of questions answered.
-    `protocol` says against whom answers are ranked, see `protocol.py`.
+    `protocol` says what answers are ranked against, see `PROTOCOLS`. With `relations`, only their triples are ranked;
+    with `sample`, so many triples, drawn at random.
     """
     check_protocol(protocol)
     callback("progress", progress)
     ranker.check_data(dataset)
-    table = dataset.split(split)
-    if not len(table):
-        raise DataError(f"{dataset.name} has no triples in its {split} split")
+    triples, restricted = choose_triples(dataset, split, relations, sample, seed)
     known = [dataset.split(name).triples for name in SPLITS]
-    queries, places = make_queries(table.triples, known, dataset.vocabulary.n_relations)
+    queries, places = make_queries(triples, known, dataset.vocabulary.n_relations)
     started = time.perf_counter()
     answers = ranker.answer(queries, progress=progress)
     n_entities = dataset.vocabulary.n_entities
@@ -142,16 +274,36 @@ def evaluate_split(
     }
     types = _best_types(ranker.rules, answers.target_rules[places])
     tuning = ranker.reranker.tuning if isinstance(ranker.reranker, TunedReranker) else None
-    told: dict[str, object] = {"ranked_against": protocol}
+    described: dict[str, object] = {"ranked_against": protocol, **restricted}
     estimated = {}
     if protocol != "all":
-        told |= {"negatives": N_NEGATIVES, "seed": seed}
+        described |= {"negatives": N_NEGATIVES, "seed": seed}
     if protocol == "sampled":
         ranks = sample_ranks(ranks, n_rivals[places], seed)
     if protocol == "estimated":
         estimated = {"estimated": estimate_sampled(ranks, n_rivals[places])}
-    found = summarise_ranks(ranks, types, ranker, dataset, split, took, tuning)
-    return replace(found, protocol={**found.protocol, **told}, metrics={**found.metrics, **estimated})
+    metrics = summarise_ranks(ranks, types, ranker, dataset, split, took, tuning, triples=triples)
+    return replace(metrics, protocol={**metrics.protocol, **described}, metrics={**metrics.metrics, **estimated})
+
+
+def choose_triples(
+    dataset: Dataset, split: str, relations: Sequence[int] | None = None, sample: int | None = None, seed: int = 0
+) -> tuple[NDArray[np.int32], dict[str, Any]]:
+    """Return the triples of a split to be ranked, and what a protocol says if these are not all of them."""
+    triples, described = dataset.split(split).triples, dict[str, Any]()
+    if not len(triples):
+        raise DataError(f"{dataset.name} has no triples in its {split} split")
+    if relations is not None:
+        labels = [dataset.vocabulary.relation_label(relation) for relation in relations]
+        triples = triples[np.isin(triples[:, 1], np.array(relations, np.int32))]
+        if not len(triples):
+            raise DataError(f"the {split} split of {dataset.name} has no triples with {' or '.join(labels)}")
+        described["relations"] = labels
+    if sample is not None and whole("sample", sample, 1) < len(triples):
+        rows = np.sort(np.random.default_rng(seed).choice(len(triples), sample, replace=False))
+        described |= {"sample": sample, "sampled_from": len(triples), "seed": seed}
+        triples = triples[rows]
+    return triples, described
 
 
 def _best_types(rules: RuleSet, best: NDArray[np.int32]) -> NDArray[np.str_]:
@@ -169,14 +321,13 @@ def summarise_ranks(
     split: str,
     seconds: dict[str, float],
     tuning: Tuning | None = None,
+    *,
+    triples: NDArray[np.int32] | None = None,
 ) -> Metrics:
-    """Put the metrics and their protocol together."""
-    options, table = ranker.options, dataset.split(split)
-    realistic = ranks.of("realistic")
-    n = len(table)
-    labels = dataset.vocabulary.relations.to_list()
-    per_relation = grouped(realistic, np.concatenate([table.triples[:, 1]] * 2))
-    by_relation = [{"relation": labels[relation], **figures} for relation, figures in per_relation.items()]
+    """Put the metrics and their protocol together; `triples` are all of the split by default."""
+    options, realistic = ranker.options, ranks.of("realistic")
+    triples = dataset.split(split).triples if triples is None else triples
+    n = len(triples)
     return Metrics(
         protocol={
             "data": dataset.name,
@@ -206,8 +357,25 @@ def summarise_ranks(
             "interval": bootstrap_interval(realistic),
         },
         by_direction={"object": summarise(realistic[:n]), "subject": summarise(realistic[n:])},
-        by_relation=sorted(by_relation, key=lambda row: -row["queries"]),
+        by_relation=figures_by_relation(realistic, triples[:, 1], dataset.vocabulary.relations.to_list()),
         by_rule_type=grouped(realistic, types),
         seconds={name: round(value, 3) for name, value in seconds.items()},
         ranks=ranks,
     )
+
+
+def figures_by_relation(
+    ranks: NDArray[np.float64], relations: NDArray[np.int32], labels: list[str]
+) -> list[dict[str, Any]]:
+    """Return the figures of every relation and direction, the most frequent relations first.
+
+    Which section a package is in, and which packages a section has, are different questions.
+    """
+    n_relations = len(labels)
+    figures = grouped(ranks, np.concatenate([relations, relations.astype(np.int64) + n_relations]))
+    in_order = sorted(np.unique(relations).tolist(), key=lambda relation: -figures[relation]["queries"])
+    return [
+        {"relation": labels[relation], "direction": direction, **figures[relation + backward * n_relations]}
+        for relation in in_order
+        for backward, direction in enumerate(DIRECTIONS)
+    ]

@@ -37,9 +37,15 @@ def metrics_html(
     rows = [_row("all", found, n_queries)]
     rows += [_row(f"{ties} ties", found[ties]) for ties in ("optimistic", "pessimistic", "random")]
     rows += [_row(DIRECTIONS[name], figures, n_queries // 2) for name, figures in by_direction.items()]
-    rows += [_row(row["relation"], row, row["queries"]) for row in by_relation[:N_RELATIONS]]
+    rows += [_row(question_text(row), row, row["queries"]) for row in by_relation[: len(DIRECTIONS) * N_RELATIONS]]
     headings = "".join(f"<th>{name}</th>" for name in ("", "queries", *FIGURES))
     return f"<table><thead><tr>{headings}</tr></thead><tbody>{''.join(rows)}</tbody></table>{escape(protocol)}"
+
+
+def question_text(row: Mapping[str, Any], names: Mapping[str, str] | None = None) -> str:
+    """Return what is asked in a row of `Metrics.by_relation`: (subject, capital, ?)."""
+    relation = (names or {}).get(row["relation"]) or row["relation"]
+    return DIRECTIONS[row["direction"]].replace("relation", relation)
 
 
 def _row(name: str, figures: Mapping[str, float], n_queries: int = 0) -> str:
@@ -143,8 +149,8 @@ class Metrics:
     def _protocol_text(self) -> str:
         protocol = self.protocol
         return (
-            f"{protocol['data']} {protocol['split']}, {protocol['queries']} queries, filtered, "
-            f"{protocol['ties']} ties, {protocol['aggregation']}, smoothing {protocol['smoothing']:g}, "
+            f"{protocol['data']} {protocol['split']}{restriction_text(protocol)}, {protocol['queries']} queries, "
+            f"filtered, {protocol['ties']} ties, {protocol['aggregation']}, smoothing {protocol['smoothing']:g}, "
             f"connected pairs {'blocked' if protocol['block_connected'] else 'not blocked'}"
         )
 
@@ -156,7 +162,17 @@ class Metrics:
         return metrics_html(self.metrics, self.by_direction, self.by_relation, queries, protocol)
 
 
+def restriction_text(protocol: Mapping[str, Any]) -> str:
+    """Return which triples of a split were ranked, nothing if all were."""
+    relations = protocol.get("relations", ())
+    named = f", {', '.join(relations)} only" if 0 < len(relations) <= N_RELATIONS else ""
+    named = f", {len(relations)} relations only" if len(relations) > N_RELATIONS else named
+    drawn = f", {protocol['sample']:,} of {protocol['sampled_from']:,} triples" if "sample" in protocol else ""
+    return named + drawn
+
+
 METRICS = "metrics.jsonl"
+MOST_RELATIONS_KEPT = 50
 DESCRIPTIVE = ("data", "fingerprint", "queries", "rules", "block_connected_choice", "tuned", "anyburl")
 """What a protocol tells besides how figures were measured: later figures replace those that differ only in this."""
 UNMENTIONED = {
@@ -176,7 +192,8 @@ def keep_metrics(run: Path, metrics: Metrics, at: float | None) -> None:
     how = {name: value for name, value in told["protocol"].items() if name not in DESCRIPTIVE}
     how["weights"] = {name: factor for name, factor in sorted(how["weights"].items()) if factor != 1}
     figures = {name: told["metrics"][name] for name in FIGURES}
-    line = {"at": at, **how, "rules": told["protocol"]["rules"], **figures}
+    rows = told["by_relation"][: len(DIRECTIONS) * MOST_RELATIONS_KEPT]
+    line = {"at": at, **how, "rules": told["protocol"]["rules"], **figures, "by_relation": rows}
     append_line(run / METRICS, json.dumps(line).encode())
 
 
@@ -197,7 +214,7 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
             key = _how_measured(found)
             order = float("inf") if found["at"] is None else float(found["at"])
             figures = {name: float(found[name]) for name in (*FIGURES, "rules")}
-            latest[key] = {**found, **figures, "order": order}
+            latest[key] = {"by_relation": [], **found, **figures, "order": order}
         except (ValueError, TypeError, KeyError, RecursionError):
             continue
     return sorted(latest.values(), key=lambda line: (line["order"], str(line["split"]), str(line["aggregation"])))
@@ -207,5 +224,5 @@ def _how_measured(line: dict[str, Any]) -> str:
     """Return the snapshot and the protocol of a line, without its figures."""
     if not isinstance(line["weights"], dict) or not {"at", "split", "aggregation", "smoothing"} <= line.keys():
         raise ValueError("the line does not say how its figures were measured")
-    how = {name: value for name, value in line.items() if name not in (*FIGURES, "rules")}
+    how = {name: value for name, value in line.items() if name not in (*FIGURES, "rules", "by_relation")}
     return json.dumps(how, sort_keys=True)

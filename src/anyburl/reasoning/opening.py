@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 import warnings
 from collections.abc import Callable
@@ -21,17 +22,16 @@ from anyburl.data.dataset import Dataset, load_recorded
 from anyburl.graph.stored import graph_of
 from anyburl.learning.options import ENGINES
 from anyburl.models.calibration import CALIBRATION, Calibration, calibration_key, load_calibration
-from anyburl.models.embedding.model import load_embedding
+from anyburl.models.embedding import load_embedding
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.listing import OtherModel, take_groups
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.models.tuned.reranker import FilledReranker, TunedReranker
 from anyburl.models.tuned.train import Tuning, load_tuning, save_tuning, tune, tuning_key
-from anyburl.ranking.backend import Backend, LocalBackend, ReadyRules
 from anyburl.ranking.index import build_rule_index
 from anyburl.ranking.options import MODEL, SCORES, RankOptions, parse_aggregation
 from anyburl.ranking.queries import blocks_connected
-from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ranking.ranker import Backend, LocalBackend, Ranker, ReadyRules, make_ranker
 from anyburl.reasoning.prepared import (
     Carried,
     NotPreparedError,
@@ -41,6 +41,7 @@ from anyburl.reasoning.prepared import (
     may_be_own_data,
     open_prepared,
     portable_rows,
+    prepared_bytes,
     remembers_its_data,
     write_prepared,
 )
@@ -226,6 +227,9 @@ def _try_to_prepare(run: Path, rules: RuleSet, dataset: Dataset, front: Front, r
         return None
 
 
+MANY_BYTES = 200_000_000
+
+
 def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front: Front, reason: str = "") -> Prepared:
     """Index the rules of a run and write them to its folder, to be mapped from there."""
     rules, dataset = load()
@@ -234,11 +238,25 @@ def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front:
         front.note(f"preparing {run}, so that it opens at once in future: {reason}")
     with front.watch(f"preparing {run}", f"prepared {run}"):
         graph = graph_of(dataset.train)
-        write_prepared(run, dataset, graph, matched, build_rule_index(graph, matched), len(rules) - len(matched))
+        index = build_rule_index(graph, matched)
+        _check_room(run, prepared_bytes(dataset, graph, matched, index), front)
+        write_prepared(run, dataset, graph, matched, index, len(rules) - len(matched))
     try:
         return open_prepared(run)
     except NotPreparedError as error:
         raise RunError(f"{run} was prepared, but cannot be opened: {error}") from error
+
+
+def _check_room(run: Path, n_bytes: int, front: Front) -> None:
+    """Say how much will be written, if it is much; refuse it before anything is written if there is no room."""
+    free = shutil.disk_usage(run).free
+    if n_bytes > free:
+        raise RunError(
+            f"preparing {run} takes {n_bytes / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free: make room, keep fewer "
+            "rules (`anyburl distil`), or ask with --no-prepare"
+        )
+    if n_bytes > MANY_BYTES:
+        front.note(f"preparing {run} writes {n_bytes / 1e6:,.0f} MB to its folder; --no-prepare does without")
 
 
 def left_out_note(n: int, dataset: Dataset) -> str:

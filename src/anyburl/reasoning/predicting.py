@@ -19,9 +19,8 @@ from anyburl.data.dataset import Dataset
 from anyburl.graph.lookup import all_known_answers, held_by, split_names
 from anyburl.models.tuned.listing import TOP_K
 from anyburl.ranking.arrays import QueryArrays
-from anyburl.ranking.backend import Progress
 from anyburl.ranking.index import shown_scores
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.explanation.explain import Explanation
 from anyburl.reasoning.explanation.record import Fact, Reason
 from anyburl.reasoning.queries import QueryIds

@@ -20,7 +20,6 @@ import hashlib
 import json
 import os
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 
 from anyburl import __version__
 from anyburl.base.errors import DataError, RunError
+from anyburl.base.machine import available_cores, map_in_threads
 from anyburl.base.sealed import open_array, open_record, read_seal, save_record
 from anyburl.base.writing import replace_text, replacing_folder
 from anyburl.data.dataset import Dataset, load_dataset, load_recorded
@@ -79,6 +79,20 @@ class Prepared:
 def can_prepare(run: Path) -> bool:
     """Whether a folder holds a run whose rules do not change: one that ended."""
     return (run / RULES).is_file() and not part_files(run)
+
+
+def prepared_bytes(dataset: Dataset, graph: GraphArrays, rules: RuleSet, index: RuleIndex) -> int:
+    """Return about how many bytes `write_prepared` writes."""
+    scores = _bytes_of((index.scores, index.best_below))  # depend on the aggregation, so they are not kept
+    columns = _bytes_of(tuple(getattr(rules, name) for name in STORED))
+    data = 0 if dataset.train.folder is not None else _bytes_of((graph, dataset.train.triples))
+    return _bytes_of(index) - scores + columns + data
+
+
+def _bytes_of(record: Any) -> int:
+    if isinstance(record, tuple):
+        return sum(map(_bytes_of, record))
+    return record.nbytes if isinstance(record, np.ndarray) else 0
 
 
 def write_prepared(
@@ -259,8 +273,7 @@ def _is_record(hint: Any) -> bool:
 
 def _described_files(folder: Path) -> dict[str, tuple[int, int, int, int]]:
     files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
-    with ThreadPoolExecutor() as pool:
-        checksums = list(pool.map(crc, files))
+    checksums = map_in_threads(crc, files, available_cores())
     named = zip(files, checksums, strict=True)
     return {file.relative_to(folder).as_posix(): (*stamp(file), checksum) for file, checksum in named}
 

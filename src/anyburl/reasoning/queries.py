@@ -12,13 +12,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.base.errors import DataError, OptionError, QueryError
+from anyburl.base.errors import AmbiguousNameError, DataError, OptionError, QueryError
 from anyburl.base.files import lines_of
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 
 ASKED = "?"
 COLUMNS = ("subject", "relation", "object")
+Triples = NDArray[np.int32]
 
 
 class Query(NamedTuple):
@@ -70,12 +71,34 @@ class QueryIds:
         return QueryIds(self.entities[start:stop].copy(), self.relations[start:stop].copy())
 
 
-def encode_query(query: Query, vocabulary: Vocabulary, names: Names | None = None) -> tuple[int, int]:
-    """Return the given entity and the directed relation; labels, or else names that only one label has."""
+def encode_query(
+    query: Query, vocabulary: Vocabulary, names: Names | None = None, facts: Triples | None = None
+) -> tuple[int, int]:
+    """Return the given entity and the directed relation: by label, or else by name, see `encode_entity`."""
     names = names or Names()
     relation = names.relation_id(query.relation, vocabulary)
-    entity = names.entity_id(query.given, vocabulary)
+    column = 2 if query.subject is None else 0
+    entity = encode_entity(query.given, vocabulary, names, relation, column, facts)
     return entity, relation + (vocabulary.n_relations if query.subject is None else 0)
+
+
+def encode_entity(
+    text: str, vocabulary: Vocabulary, names: Names, relation: int, column: int, facts: Triples | None = None
+) -> int:
+    """Return the id of an entity given by label or name, as the subject (`column` 0) or object (2) of a relation.
+
+    If several entities have the name, it is the one that stands in that place in one of the `facts`.
+    """
+    try:
+        return names.entity_id(text, vocabulary)
+    except AmbiguousNameError as error:
+        if facts is None:
+            raise
+        in_place = facts[facts[:, 1] == relation, column]
+        fitting = [entity for entity in map(vocabulary.entity_id, error.labels) if entity in in_place]
+        if len(fitting) != 1:
+            raise
+        return fitting[0]
 
 
 def decode_query(entity: int, relation: int, vocabulary: Vocabulary) -> Query:
@@ -85,11 +108,13 @@ def decode_query(entity: int, relation: int, vocabulary: Vocabulary) -> Query:
     return Query(label, name, None) if relation < vocabulary.n_relations else Query(None, name, label)
 
 
-def encode_queries(queries: Any, vocabulary: Vocabulary, names: Names | None = None) -> QueryIds:
+def encode_queries(
+    queries: Any, vocabulary: Vocabulary, names: Names | None = None, facts: Triples | None = None
+) -> QueryIds:
     """Return the ids of many queries.
 
     `queries` are tuples (subject, relation, object) or a frame with these columns; None, null or a question mark stands
-    for what is asked. Errors name the number of the query, from 1.
+    for what is asked. `facts` decide what ambiguous names mean. Errors name the number of the query, from 1.
     """
     frame = _query_frame(queries)
     asks_subject, asks_object = (_is_asked(frame[name]) for name in ("subject", "object"))
@@ -103,7 +128,7 @@ def encode_queries(queries: Any, vocabulary: Vocabulary, names: Names | None = N
     for row in np.flatnonzero((entities < 0) | (relations < 0)).tolist():
         query = Query(*(None if label in (None, ASKED) else label for label in frame.row(row)))  # type: ignore[arg-type]
         try:
-            entities[row], relations[row] = encode_query(query, vocabulary, names)
+            entities[row], relations[row] = encode_query(query, vocabulary, names, facts)
             relations[row] %= vocabulary.n_relations
         except DataError as error:  # an unknown label, an ambiguous name
             raise QueryError(row + 1, str(error)) from error
@@ -134,13 +159,15 @@ def _is_asked(labels: pl.Series) -> NDArray[np.bool_]:
     return (labels.is_null() | (labels == ASKED).fill_null(False)).to_numpy()
 
 
-def read_queries(path: str | os.PathLike[str], vocabulary: Vocabulary, names: Names | None = None) -> QueryIds:
+def read_queries(
+    path: str | os.PathLike[str], vocabulary: Vocabulary, names: Names | None = None, facts: Triples | None = None
+) -> QueryIds:
     """Read a file of queries, one in a line, tab-separated; errors name the line."""
     path = Path(path)
     lines = lines_of(path, "queries", DataError)
     queries = [_parse_line(line, f"{path}:{number}") for number, line in lines.items()]
     try:
-        return encode_queries(queries, vocabulary, names)
+        return encode_queries(queries, vocabulary, names, facts)
     except QueryError as error:
         raise DataError(f"{path}:{[*lines][error.number - 1]}: {error.reason}") from error
 

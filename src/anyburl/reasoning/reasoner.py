@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.base.checking import callback, choose_options, flag, share, whole
+from anyburl.base.checking import callback, choose_options, flag, share, texts, whole
 from anyburl.base.errors import DataError, OptionError, RunError
 from anyburl.base.files import at_home
 from anyburl.base.machine import check_not_forked
-from anyburl.data.dataset import Dataset, load_dataset, load_recorded
+from anyburl.data.dataset import SPLITS, Dataset, facts_in_order, load_dataset, load_recorded
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.lookup import split_names
@@ -26,15 +26,15 @@ from anyburl.models.calibration import Calibration, save_calibration
 from anyburl.models.distilling.distil import Distilled, Watch, distil_ranker, unwatched
 from anyburl.models.distilling.options import DistilKeywords, DistilOptions
 from anyburl.models.tuned.listing import OtherModel
-from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Progress, Ranker
 from anyburl.reasoning.completion.check import COLUMNS as CHECKED
-from anyburl.reasoning.completion.check import check_frames
+from anyburl.reasoning.completion.check import check_frames, encode_facts
 from anyburl.reasoning.completion.complete import complete_graph, missing_by_id
+from anyburl.reasoning.completion.judging import Judge, Verdict, known_properties
 from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing
-from anyburl.reasoning.completion.promises import CalibrationReport, Judge, Verdict, calibrate_ranker, known_properties
-from anyburl.reasoning.evaluation import evaluate_split
+from anyburl.reasoning.completion.promises import CalibrationReport, calibrate_ranker
+from anyburl.reasoning.evaluation import evaluate_split, ranking_frames, write_rankings
 from anyburl.reasoning.explanation.explain import Explanation, explain_triple
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.metrics import Metrics
@@ -50,8 +50,7 @@ from anyburl.reasoning.opening import (
     with_fallback,
 )
 from anyburl.reasoning.predicting import Answer, AnswerFrames, Answers, answer_columns
-from anyburl.reasoning.queries import QueryIds, encode_queries, encode_query, make_query
-from anyburl.reasoning.ranking_files import ranking_frames, write_rankings
+from anyburl.reasoning.queries import QueryIds, encode_entity, encode_queries, encode_query, make_query
 from anyburl.rules.files.run_folder import described_run
 from anyburl.rules.ruleset import RuleSet
 
@@ -203,7 +202,7 @@ class Reasoner:
         `progress` is called with the number of queries answered. There is always at least one frame.
         """
         if not isinstance(queries, QueryIds):
-            queries = encode_queries(queries, self.vocabulary, self.names)
+            queries = encode_queries(queries, self.vocabulary, self.names, self.dataset.train.triples)
         parts = answer_columns(
             self.ranker, self.dataset, queries, top=top, include_known=include_known, progress=progress
         )
@@ -216,7 +215,7 @@ class Reasoner:
         self, subject: str | None, relation: str, object: str | None, top: int, include_known: bool
     ) -> Answers:
         query = make_query(subject, relation, object)
-        entity, directed = encode_query(query, self.vocabulary, self.names)
+        entity, directed = encode_query(query, self.vocabulary, self.names, self.dataset.train.triples)
         questions = QueryIds.one(entity, directed)
         (found,) = answer_columns(self.ranker, self.dataset, questions, top=top, include_known=include_known)
         answers, vocabulary = Answers(), self.vocabulary
@@ -253,15 +252,44 @@ class Reasoner:
         """Write what `rank` returns: as Parquet with the suffix .parquet, else as AnyBURL's text, also with .gz."""
         write_rankings(path, self.ranker, self.dataset, split=split, top_k=top_k, progress=progress)
 
-    def evaluate(self, split: str = "test", *, protocol: str = "all", progress: Progress | None = None) -> Metrics:
+    def evaluate(
+        self,
+        split: str = "test",
+        *,
+        relations: Sequence[str] | None = None,
+        sample: int | None = None,
+        protocol: str = "all",
+        progress: Progress | None = None,
+    ) -> Metrics:
         """Rank both queries of every triple of `split` and return the filtered metrics.
 
-        `protocol` says what answers are ranked against: "all" entities, 49 "sampled" at random as in GraIL, or
-        "estimated", which ranks against all and computes the average sampled figures from that. `progress` is called
-        with the number of questions answered.
+        `relations` are all by default or, if the run was learned for some relations only, these. With `sample`, so many
+        triples are drawn at random. `protocol` says what answers are ranked against: "all" entities, 49 "sampled" at
+        random as in GraIL, or "estimated", which ranks against all and computes the average sampled figures from that.
+        `progress` is called with the number of questions answered.
         """
         return evaluate_split(
-            self.ranker, self.dataset, split, self.seconds, progress, protocol=protocol, seed=self._seed
+            self.ranker,
+            self.dataset,
+            split,
+            self.seconds,
+            progress,
+            protocol=protocol,
+            seed=self._seed,
+            relations=self.evaluated_relations(relations),
+            sample=sample,
+        )
+
+    def evaluated_relations(self, relations: Sequence[str] | None = None) -> list[int] | None:
+        """Return the ids of relations; by default, of those that the run was learned for, None if that is all."""
+        if relations is None:
+            learned = described_run(self._run)["options"].get("relations") if self._run is not None else None
+            return learned and np.flatnonzero(self.vocabulary.relations.is_in(learned)).tolist()
+        return sorted(
+            {
+                self.names.relation_id(label, self.vocabulary)
+                for label in texts("relations", relations, "a list of relations")
+            }
         )
 
     def calibrate(
@@ -280,7 +308,7 @@ class Reasoner:
             None if missing is None else missing_by_id(check_missing("missing", missing), self.vocabulary, self.names)
         )
         report = calibrate_ranker(
-            self.ranker,
+            self.judge.ranker,
             self.dataset,
             self._seed,
             properties=self.judge.conflicts.properties,
@@ -304,23 +332,40 @@ class Reasoner:
         """The same without the verdicts of people."""
         return Judge.of(self.ranker, self.dataset, known_properties(self.dataset))
 
-    def check(self, facts: Any, *, min_probability: float = 0.5, progress: Progress | None = None) -> pl.DataFrame:
+    def check(
+        self,
+        facts: Any,
+        *,
+        min_probability: float = 0.5,
+        as_if_unstated: bool = False,
+        progress: Progress | None = None,
+    ) -> pl.DataFrame:
         """Judge facts from elsewhere, one row each: `verdict` is "stated", "supported", "contradicted" or "unknown".
 
-        `facts` is anything that `load_dataset` takes, such as a list of (subject, relation, object). They are supported
-        if their `probability` (before `calibrate`, their `score`) is at least `min_probability`. `rule` and `facts` are
-        the reasons for a fact; `conflict`, a stated fact, and `instead`, the value that rules prefer where there can be
-        only one, those against it. `note` says what is not in the data. `progress` is called with the number of facts.
+        `facts` is anything that `load_dataset` takes, such as a list of (subject, relation, object); rows are in its
+        order. They are supported if their `probability` (before `calibrate`, their `score`) is at least
+        `min_probability`. `rule` and `facts` are the reasons for a fact; `conflict`, a stated fact, and `instead`, the
+        value that rules prefer where there can be only one, those against it. `note` says what is not in the data.
+        With `as_if_unstated`, facts of valid and test are judged by train alone, as if nobody had stated them: so
+        probabilities can be compared with what is known. `progress` is called with the number of facts.
         """
         share("min_probability", min_probability)
         callback("progress", progress)
-        given = facts if isinstance(facts, pl.DataFrame) else load_dataset(facts).train
-        frame = given if isinstance(given, pl.DataFrame) else given.vocabulary.decode_triples(given.triples)
+        frame = facts if isinstance(facts, pl.DataFrame) else facts_in_order(facts)
         if missing := [name for name in CHECKED if name not in frame.columns]:
             raise DataError(f"expected the columns {', '.join(CHECKED)}, got a frame without {', '.join(missing)}")
         parts = []
+        splits = ("train",) if flag("as_if_unstated", as_if_unstated) else SPLITS
+        judge = self.judge
+        if as_if_unstated:
+            judge = Judge.of(self.ranker, self.dataset, judge.conflicts.properties, splits)
         for part in check_frames(
-            self.judge, frame, calibration=self.calibration, names=self.names, min_probability=min_probability
+            judge,
+            frame,
+            calibration=self.calibration,
+            names=self.names,
+            min_probability=min_probability,
+            splits=splits,
         ):
             parts.append(part)
             if progress:
@@ -359,7 +404,7 @@ class Reasoner:
     def ids_of(self, facts: Sequence[Fact]) -> NDArray[np.int32]:
         """Return the ids of facts, without those that have labels of other data."""
         labels = pl.DataFrame(list(facts), schema=dict.fromkeys(CHECKED, pl.String), orient="row")
-        triples = np.column_stack(self.vocabulary.encode_triples(labels)).astype(np.int32)
+        triples, _ = encode_facts(labels, self.vocabulary, self.names)
         return triples[(triples >= 0).all(axis=1)]
 
     def properties(self) -> pl.DataFrame:
@@ -378,10 +423,11 @@ class Reasoner:
         if not isinstance(triple, tuple | list) or len(triple) != 3:
             raise DataError(f"expected a triple (subject, relation, object), got {triple!r}")
         vocabulary, (subject, relation, object) = self.vocabulary, triple
+        relation_id, facts = self.names.relation_id(relation, vocabulary), self.dataset.train.triples
         labels = vocabulary.triple_labels(
-            self.names.entity_id(subject, vocabulary),
-            self.names.relation_id(relation, vocabulary),
-            self.names.entity_id(object, vocabulary),
+            encode_entity(subject, vocabulary, self.names, relation_id, 0, facts),
+            relation_id,
+            encode_entity(object, vocabulary, self.names, relation_id, 2, facts),
         )
         return explain_triple(self.ranker, self.dataset, labels, top=top, groundings=groundings)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 from anyburl.base.errors import OptionError
 from anyburl.models.distilling.distil import Distilled
 from anyburl.models.distilling.options import DistilOptions
-from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import RankKeywords, RankOptions
+from anyburl.ranking.ranker import Progress
 from anyburl.reasoning.explanation.explain import Explanation
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.metrics import Metrics
@@ -41,6 +42,8 @@ def evaluate(
     data: Any,
     *,
     split: str = "test",
+    relations: Sequence[str] | None = None,
+    sample: int | None = None,
     protocol: str = "all",
     progress: Progress | None = None,
     options: RankOptions | None = None,
@@ -53,7 +56,7 @@ def evaluate(
     """Rank a split and return the filtered metrics; see `Reasoner.evaluate`."""
     chosen = _reasoner(rules, data, options, reasoner, seed, keywords, engine, address)
     try:
-        return chosen.evaluate(split, protocol=protocol, progress=progress)
+        return chosen.evaluate(split, relations=relations, sample=sample, protocol=protocol, progress=progress)
     finally:
         if reasoner is None:
             chosen.close()

@@ -21,8 +21,20 @@ from numpy.typing import NDArray
 from anyburl.base.errors import RuleError
 from anyburl.data.vocabulary import SELF_TOKEN, Vocabulary
 from anyburl.rules.columns import RuleColumns
-from anyburl.rules.rule import BODY_VARIABLES, SELF, Atom, Constant, Rule, Term, Variable, X, Y
-from anyburl.rules.syntax import SUSPICIOUS, escape_label, unwritable_labels
+from anyburl.rules.rule import (
+    BODY_VARIABLES,
+    SELF,
+    SUSPICIOUS,
+    Atom,
+    Constant,
+    Rule,
+    Term,
+    Variable,
+    X,
+    Y,
+    escape_label,
+    unwritable_labels,
+)
 from anyburl.rules.types import KINDS
 
 Indexes = NDArray[np.int64]

@@ -24,8 +24,8 @@ from anyburl.rules import selection
 from anyburl.rules.columns import RuleColumns
 from anyburl.rules.combine import concatenate, merge, reencode
 from anyburl.rules.files.formats import read_rules, write_rules
+from anyburl.rules.files.parquet import FrameReader, to_frame
 from anyburl.rules.files.rule_file import ReadReport
-from anyburl.rules.frames import FrameReader, to_frame
 from anyburl.rules.labels import RuleTexts, rule_object
 from anyburl.rules.rule import Rule
 from anyburl.rules.types import KINDS, RuleType

@@ -18,6 +18,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,8 +37,10 @@ from anyburl.base.writing import append_line, replacing
 from anyburl.data.files import write_triples
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.terms import rdf_term
+from anyburl.reasoning.completion.conflicts import NOTHING
 from anyburl.reasoning.completion.facts import LEVELS, FactColumns
-from anyburl.reasoning.completion.promises import likely
+from anyburl.reasoning.completion.hiding import LEAST_PROBABILITY
+from anyburl.reasoning.completion.judging import likely
 from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.reasoning.reasoner import Reasoner
 
@@ -316,8 +319,9 @@ class _Search:
         chosen = np.isin(np.arange(n_relations), np.arange(n_relations) if relation is None else relation)
         least = np.where(chosen, np.maximum(scores, self._min_score), np.inf)
         try:
-            narrowed = Narrowed(reasoner.judge.conflicts.properties.one_object, np.zeros(len(least)))
-            proposals = missing_facts(reasoner.ranker, reasoner.dataset, least, narrowed=narrowed, progress=self._watch)
+            narrowed = Narrowed(reasoner.judge.conflicts.properties.one_object, self._floors(level))
+            ranker, dataset = reasoner.judge.ranker, reasoner.dataset
+            proposals = missing_facts(ranker, dataset, least, narrowed=narrowed, progress=self._watch)
             for facts in proposals:
                 facts = replace(facts, contexts=reasoner.judge.contexts_of(facts))
                 joined = FactColumns.concat([best, facts.take(reasoner.judge.may_be_proposed(facts))])
@@ -326,9 +330,54 @@ class _Search:
             return best, False
         return best, True
 
+    def _floors(self, level: float) -> NDArray[np.float64]:
+        """Return the scores by rules below which no model need be asked."""
+        calibration = self._reasoner.calibration
+        if calibration is None or level < LEAST_PROBABILITY:
+            return np.zeros(self._reasoner.vocabulary.n_relations)
+        return calibration.floors
+
     def _watch(self, _: int) -> None:
         if time.monotonic() > self._end:
             raise _TimeIsUp
+
+
+INSISTENT = 0.8  # the least score of a fact that makes a stated one a possible error
+
+
+@dataclass(frozen=True)
+class PossibleError:
+    """A fact that strong rules predict, and the stated one that contradicts it: one of the two is wrong."""
+
+    predicted: QueuedFact
+    stated: Fact
+
+
+def possible_errors(
+    reasoner: Reasoner, log: ReviewLog, *, top: int = 20, seconds: float = 5.0
+) -> tuple[PossibleError, ...]:
+    """Return the `top` contradictions between stated facts and rules with the highest scores, those with a verdict left
+    out; what was found after about this many seconds.
+    """
+    checking.whole("top", top, 1, checking.MOST_KEPT)
+    log.apply_to(reasoner)
+    end, best, judge = time.monotonic() + seconds, FactColumns.empty(), reasoner.judge
+
+    def watch(_: int) -> None:
+        if time.monotonic() > end:
+            raise _TimeIsUp
+
+    least = np.full(reasoner.vocabulary.n_relations, INSISTENT)
+    with suppress(_TimeIsUp):
+        for facts in missing_facts(reasoner.ranker.lister(), reasoner.dataset, least, progress=watch):
+            joined = FactColumns.concat([best, facts.take(judge.conflicts.find(facts.triples) != NOTHING)])
+            best = joined.take(np.lexsort((*joined.triples.T, -joined.n_rules, -joined.scores))[:top])
+    stated, judged = judge.stated_facts(best.triples, judge.conflicts.find(best.triples)), log.standing()
+    return tuple(
+        PossibleError(predicted, fact)
+        for predicted, fact in zip(_facts(reasoner, best), stated, strict=True)
+        if fact is not None and predicted.triple not in judged and fact not in judged
+    )
 
 
 def surest(facts: FactColumns, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,27 +1,40 @@
-"""`create_app`: the explorer as an ASGI application; errors become a page or JSON, never a traceback."""
+"""`create_app`: the explorer as an ASGI application; errors become a page or JSON, never a traceback.
+
+It is served by uvicorn with h11, with limits on the size and duration of requests, which hold without a token as well.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI, Request
+import h11
+import uvicorn
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, ExceptionHandler
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, UnknownLabelError, printable
 from anyburl.reasoning.search import Match
-from anyburl.web import api, ask, browse, review, run
+from anyburl.web import api, ask, browse, door, review, run
 from anyburl.web.explorer import BusyError, Explorer
 from anyburl.web.guard import Guard, path_of
 from anyburl.web.options import ServeOptions
 from anyburl.web.schemas import LONGEST_SEARCH
-from anyburl.web.site import JSON, Site, to_json
+from anyburl.web.site import JSON, E, Explored, Site, to_json
+from anyburl.web.templating import make_environment
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
 
 log = logging.getLogger("anyburl.web")
 
@@ -43,7 +56,7 @@ def _error(request: Request, status: int, sentence: str, matches: Sequence[Match
     if path_of(request).startswith("/api/"):
         document = {"error": sentence, "suggestions": [match.label for match in matches]}
         return Response(to_json(document), status, media_type=JSON)
-    site: Site = request.app.state.site
+    site: Site[Explored] = request.app.state.site
     context = {
         "path": path_of(request),
         "title": TITLES.get(status, "That does not work"),
@@ -99,21 +112,34 @@ ERROR_HANDLERS: dict[type[Exception], ExceptionHandler] = {
 }
 
 
-def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIApp:
-    """Return the application: pages, and the API under /api."""
+def create_app(
+    explorer: Explorer, options: ServeOptions | None = None, agents: MCPServer[Any] | None = None
+) -> ASGIApp:
+    """Return the application: pages, the API under /api and, if there is a server for agents, that under /mcp."""
     chosen = options or ServeOptions()
-    site = Site(explorer, chosen)
+    has_run = explorer.run is not None
+    environment = make_environment(explorer.reasoner.rules, explorer.names, title=explorer.title, has_run=has_run)
+    pages = APIRouter(include_in_schema=False)
+    for page in (browse.router, ask.router, run.router, review.router, api.page_router):
+        pages.include_router(page)
+    site = Site(explorer, chosen, environment)
+    return Guard(make_app(site, explorer.title, [pages, api.router], agents), chosen)
+
+
+def make_app(site: Site[E], title: str, routers: Sequence[APIRouter], agents: MCPServer[Any] | None = None) -> FastAPI:
+    """Return an application of some pages, and what all have: style sheets, the login, the search and error pages."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        site.slow.begin(explorer.warm_up)
-        yield
+        site.slow.begin(site.explorer.warm_up)
+        async with agents.session_manager.run() if agents else nullcontext():
+            yield
         site.close()
 
     app = FastAPI(
         title="anyburl explorer",
         version=__version__,
-        description=f"Questions about {explorer.title}, their answers and reasons.",
+        description=f"Questions about {title}, their answers and reasons.",
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
@@ -123,8 +149,105 @@ def create_app(explorer: Explorer, options: ServeOptions | None = None) -> ASGIA
     app.state.site = site
     for error, handler in ERROR_HANDLERS.items():
         app.add_exception_handler(error, handler)
-    for page in (browse, ask, run, review):
-        app.include_router(page.router, include_in_schema=False)
-    app.include_router(api.page_router, include_in_schema=False)
-    app.include_router(api.router)
-    return Guard(app, chosen)
+    for router in routers:
+        app.include_router(router)
+    app.include_router(door.router, include_in_schema=False)
+    if agents:  # each request stands for itself: nothing is kept for clients that went away
+        app.router.routes.extend(agents.streamable_http_app(stateless_http=True, json_response=True).routes)
+    return app
+
+
+SECONDS_IDLE = 75  # between two requests of one connection
+SECONDS_TO_END = 3
+TOO_SLOW = b"This request was not sent to its end in time.\n"
+TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s" % (
+    len(TOO_SLOW),
+    TOO_SLOW,
+)
+
+
+def serve(app: ASGIApp, options: ServeOptions, listener: socket.socket) -> None:
+    """Answer requests to an application, such as `create_app` returns, until interrupted."""
+
+    class Connection(TimedConnection):
+        seconds = options.seconds_to_send
+
+    config = uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        proxy_headers=False,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=options.largest_head,
+        timeout_keep_alive=SECONDS_IDLE,
+        timeout_graceful_shutdown=SECONDS_TO_END,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+class TimedConnection(H11Protocol):
+    """A connection that is closed if the client does not finish a request, or does not read the response.
+
+    uvicorn closes connections that are idle after a response, but waits without end for the first byte of a connection,
+    for the rest of a request and for a client that reads nothing. The head and the body of a request have `seconds`
+    each, counted from their first byte, however slowly the rest arrives.
+    """
+
+    seconds = 0.0
+    _awaited: tuple[object, ...] | None = None
+    _sending: asyncio.TimerHandle | None = None  # when the request has to be complete
+    _taking: asyncio.TimerHandle | None = None  # when the client has to have read the response
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def handle_events(self) -> None:
+        """Process received bytes; called with every piece, and after each response."""
+        super().handle_events()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._sending, self._taking):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._taking = self.loop.call_later(self.seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+        super().resume_writing()
+
+    def _watch(self) -> None:
+        """Start a timer when the client has to send something, and cancel it when that has arrived."""
+        awaited = None
+        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing():
+            awaited = (self.conn.their_state, self._is_half_sent, self.cycle)
+        if awaited == self._awaited:
+            return
+        self._awaited = awaited
+        if self._sending is not None:
+            self._sending.cancel()
+        if awaited is not None:
+            is_between = self.cycle is not None and not self._is_half_sent
+            seconds = self.timeout_keep_alive if is_between else self.seconds
+            self._sending = self.loop.call_later(seconds, self._give_up)
+
+    @property
+    def _is_half_sent(self) -> bool:
+        return self.conn.their_state is h11.SEND_BODY or bool(self.conn.trailing_data[0])
+
+    def _give_up(self) -> None:
+        """Close the connection, with a sentence if the client is in the middle of a request without a response."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+            return
+        if self._is_half_sent and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.write(TIMED_OUT)
+        self.transport.close()

@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from anyburl.base.errors import OptionError, UnknownLabelError
-from anyburl.data.names import Names
+from anyburl.data.names import Names, entity_name, relation_name
+from anyburl.data.vocabulary import Vocabulary
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.explanation.record import Fact
@@ -24,19 +25,52 @@ from anyburl.reasoning.queries import Query, decode_query, make_query
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.search import LabelSearch
 from anyburl.reasoning.warmup import warm_up_reasoning
-from anyburl.tools.review import QueuedFact, ReviewLog, ReviewQueue, review_queue
+from anyburl.tools.review import (
+    PossibleError,
+    QueuedFact,
+    ReviewLog,
+    ReviewQueue,
+    possible_errors,
+    review_queue,
+)
 from anyburl.web.rule_list import Chosen, RuleChoice, RuleList
-from anyburl.web.templating import entity_name, relation_name
 
 MOST_DERIVED = 8
 LARGEST_SMOOTHING = 1e6
 SECONDS_TO_WAIT = 6.0
 SECONDS_TO_SEARCH = 60.0
+SECONDS_TO_SEARCH_ERRORS = 10.0
 STACK, MOST_STACKS = 200, 32
 
 
 class BusyError(Exception):
     """The request cannot be answered now, but can be repeated later."""
+
+
+class SearchedLabels:
+    """The index of the labels and names of a vocabulary, built once, by whoever needs it first."""
+
+    def __init__(self, vocabulary: Vocabulary, names: Names) -> None:
+        self._vocabulary, self._names = vocabulary, names
+        self._search: LabelSearch | None = None
+        self._lock = Lock()
+
+    @property
+    def search(self) -> LabelSearch:
+        """The index; raise `BusyError` if another thread has not finished building it."""
+        if not self._lock.acquire(timeout=SECONDS_TO_WAIT):
+            raise BusyError("the search index is being built")
+        try:
+            if self._search is None:
+                self._search = LabelSearch.build(self._vocabulary.entities, self._vocabulary.relations, self._names)
+            return self._search
+        finally:
+            self._lock.release()
+
+    @property
+    def can_search(self) -> bool:
+        """Whether the index has been built."""
+        return self._search is not None
 
 
 class Explorer:
@@ -48,8 +82,7 @@ class Explorer:
         self.desk = ReviewDesk(reasoner, self.reviews)
         self.rule_list = RuleList(reasoner.rules)
         self._derived = lru_cache(MOST_DERIVED)(self._derive)
-        self._search: LabelSearch | None = None
-        self._lock, self._search_lock = Lock(), Lock()
+        self._lock, self._labels = Lock(), SearchedLabels(reasoner.vocabulary, reasoner.names)
         self._relations = set(reasoner.vocabulary.relations)
 
     @property
@@ -59,20 +92,12 @@ class Explorer:
     @property
     def search(self) -> LabelSearch:
         """The index of labels, built on first use; raise `BusyError` if another thread has not finished building it."""
-        if not self._search_lock.acquire(timeout=SECONDS_TO_WAIT):
-            raise BusyError("the search index is being built")
-        try:
-            if self._search is None:
-                vocabulary = self.reasoner.vocabulary
-                self._search = LabelSearch.build(vocabulary.entities, vocabulary.relations, self.names)
-            return self._search
-        finally:
-            self._search_lock.release()
+        return self._labels.search
 
     @property
     def can_search(self) -> bool:
         """Whether the index of labels has been built."""
-        return self._search is not None
+        return self._labels.can_search
 
     @property
     def aggregations(self) -> tuple[str, ...]:
@@ -169,6 +194,10 @@ class Explorer:
         self.rule_list.choose(RuleChoice())
         _ = self.rule_list.lattice
 
+    def close(self) -> None:
+        """End the search for facts to review."""
+        self.desk.close()
+
 
 class ReviewDesk:
     """Predicted facts without a verdict, best first, of all relations or of one.
@@ -180,6 +209,7 @@ class ReviewDesk:
         self.log = log
         self._reasoner = reasoner
         self._stacks: dict[str | None, Future[ReviewQueue]] = {}
+        self._errors: Future[tuple[PossibleError, ...]] | None = None
         self._lock = Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="anyburl-desk")
 
@@ -192,6 +222,21 @@ class ReviewDesk:
         self._drop(relation, stack)
         _, queue = self._searched(relation)
         return None if queue is None else self._unjudged(queue.facts)
+
+    def possible_errors(self) -> list[PossibleError]:
+        """Return stated facts that strong rules contradict, without those that were judged; none before the search is
+        done, which begins with the first call.
+        """
+        with self._lock:
+            if self._errors is None:
+                self._errors = self._pool.submit(
+                    possible_errors, self._reasoner, self.log, seconds=SECONDS_TO_SEARCH_ERRORS
+                )
+            search = self._errors
+        if not search.done() or search.cancelled() or search.exception() is not None:
+            return []
+        judged = self.log.standing()
+        return [one for one in search.result() if one.predicted.triple not in judged and one.stated not in judged]
 
     def _searched(self, relation: str | None) -> tuple[Future[ReviewQueue], ReviewQueue | None]:
         """Return a relation's search and its result, None while it runs; a failed search is repeated next time."""

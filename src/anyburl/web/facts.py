@@ -152,7 +152,7 @@ class Ranking:
 
 def answer_question(reasoner: Reasoner, query: Query, *, first: int = 0, top: int, include_known: bool) -> Ranking:
     """Return at most `top` answers from number `first` (counted from 0) on."""
-    entity, relation = encode_query(query, reasoner.vocabulary, reasoner.names)
+    entity, relation = encode_query(query, reasoner.vocabulary, reasoner.names, reasoner.dataset.train.triples)
     (columns,) = answer_columns(
         reasoner.ranker, reasoner.dataset, QueryIds.one(entity, relation), top=first + top, include_known=include_known
     )

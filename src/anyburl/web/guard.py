@@ -23,6 +23,7 @@ from anyburl.web.options import LOOPBACK, ServeOptions
 
 TOKEN_COOKIE = "anyburl_token"
 OPEN_PATH, OPEN_FOLDER = "/login", "/static/"
+FOR_PROGRAMS = ("/api/", "/mcp")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
@@ -137,7 +138,7 @@ class Guard:
 
 
 def _ask_for_token(request: Request) -> Response:
-    if path_of(request).startswith("/api/"):
+    if path_of(request).startswith(FOR_PROGRAMS):
         return JSONResponse({"error": "a token is needed"}, 401, {"WWW-Authenticate": "Bearer"})
     return RedirectResponse(f"{OPEN_PATH}?next={quote(address_of(request), safe='')}", 303)
 

@@ -18,6 +18,7 @@ from anyburl.web.templating import url
 
 RECENT = 8
 MOST_STATED = 3
+MOST_ERRORS = 5
 FORMATS = {"tsv": "text/tab-separated-values; charset=utf-8", "nt": "application/n-triples; charset=utf-8"}
 
 Skip = Annotated[int, Query(ge=0, le=100_000)]
@@ -45,7 +46,8 @@ async def review_page(
         else:
             shown = _next(explorer, about, skip)
         recent = list(reversed(explorer.reviews.standing().values()))[:RECENT]
-        return site.render("review.html", {**context, **shown, "counts": explorer.reviews.counts(), "recent": recent})
+        lists = {"recent": recent, "possible_errors": explorer.desk.possible_errors()[:MOST_ERRORS]}
+        return site.render("review.html", {**context, **shown, **lists, "counts": explorer.reviews.counts()})
 
     return set_form_token(Response(await site.slow.run(make), media_type=HTML), token)
 

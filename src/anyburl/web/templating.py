@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from anyburl import __version__
-from anyburl.data.names import Names
+from anyburl.data.names import Names, entity_name, relation_name
 from anyburl.reasoning.explanation.record import Fact, OpenFact
 from anyburl.reasoning.explanation.render import contribution_text, no_rule_text
 from anyburl.rules.rule import Atom, Constant, Rule, Term
@@ -27,38 +27,16 @@ BAR = 72
 SOMETHING = Markup("<var>something</var>")
 
 
-def entity_name(label: str, names: Names) -> str:
-    """Return the name of an entity, or its label if it has none."""
-    return str(names.get(label))
-
-
-def relation_name(label: str, names: Names) -> str:
-    """Return the name of a relation; without one, the last word of a path such as /location/location/contains."""
-    if label in names:
-        return names[label]
-    steps = [_last_word(step) for step in label.split("./")] if label.startswith("/") else [_last_word(label)]
-    return ", ".join(dict.fromkeys(steps)).replace("_", " ").strip() or label
-
-
-def _last_word(path: str) -> str:
-    """Return what follows the last slash or number sign; all of the path if that would be empty."""
-    for sign in ("#", "/"):
-        before, _, after = path.rstrip(sign).rpartition(sign)
-        if before and after:
-            return after
-    return path
-
-
 class Fragments:
     """Turns labels, facts and rules into HTML.
 
     The results are cached, which template macros cannot do: a page of answers has hundreds of these pieces.
     """
 
-    def __init__(self, rules: RuleSet, names: Names) -> None:
-        self._rules, self._names = rules, names
+    def __init__(self, rules: RuleSet | None, names: Names) -> None:
+        self._names = names
         self._cached_link = lru_cache(2 * MOST_CACHED)(self._link)
-        self.rule_row = lru_cache(MOST_CACHED)(lambda row: self.rule(self._rules.rule(row)))
+        self.rule_row = lru_cache(MOST_CACHED)(lambda row: Markup() if rules is None else self.rule(rules.rule(row)))
 
     def entity(self, label: str) -> Markup:
         """Return an entity as a link to its page."""
@@ -107,8 +85,14 @@ class Fragments:
         )
 
 
-def make_environment(rules: RuleSet, names: Names, *, title: str, has_run: bool) -> Environment:
-    """Return the templates with the filters and functions that they use."""
+PAGES = {"/ask": "Ask", "/rules": "Rules", "/run": "Run", "/review": "Review", "/api": "API"}
+"""The pages that every page links to."""
+
+
+def make_environment(
+    rules: RuleSet | None, names: Names, *, title: str, has_run: bool, pages: Mapping[str, str] = PAGES
+) -> Environment:
+    """Return the templates with the filters and functions that they use; `rules` are those that pages name by row."""
     fragments = Fragments(rules, names)
     environment = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
@@ -140,6 +124,7 @@ def make_environment(rules: RuleSet, names: Names, *, title: str, has_run: bool)
         rule_types=TYPES,
         title_of_run=title,
         has_run=has_run,
+        navigation={path: text for path, text in pages.items() if path != "/run" or has_run},
         version=__version__,
     )
     return environment

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from anyburl import DataError, Dataset, InvalidOptionError, Reasoner, RunError, learn, load_dataset
-from anyburl.models.embedding.model import (
+from anyburl.models.embedding import (
     CHECKPOINT,
     FILE,
     Embedding,
@@ -20,7 +20,7 @@ from anyburl.models.embedding.model import (
     save_embedding,
     write_arrays,
 )
-from anyburl.models.embedding.options import EmbedOptions
+from anyburl.models.options import EmbedOptions
 
 TINY = {"rank": 8, "epochs": 3, "batch_size": 64, "device": "cpu", "threads": 1}
 
@@ -140,7 +140,7 @@ class TestTraining:
         pytest.importorskip("torch", reason="torch is not installed: pip install 'anyburl[embed]'")
 
     def test_the_loss_falls_and_a_seed_gives_the_same_vectors(self, tmp_path: Path) -> None:
-        from anyburl.models.embedding.model import embed
+        from anyburl.models.embedding import embed
 
         losses: list[float] = []
         one = embed("geo", out=tmp_path / "a", on_epoch=lambda epoch: losses.append(epoch.loss), **TINY)  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ class TestTraining:
         assert not (tmp_path / "a" / CHECKPOINT).exists()
 
     def test_interrupted_training_goes_on_where_it_was(self, tmp_path: Path) -> None:
-        from anyburl.models.embedding.model import train_embedding
+        from anyburl.models.embedding import train_embedding
 
         geo, options = load_dataset("geo"), EmbedOptions(**TINY)  # type: ignore[arg-type]
         whole, _ = train_embedding(geo, tmp_path / "whole", options)
@@ -165,13 +165,13 @@ class TestTraining:
         assert not (cut / CHECKPOINT).exists()
 
     def test_nothing_to_resume_is_said(self, tmp_path: Path) -> None:
-        from anyburl.models.embedding.model import embed
+        from anyburl.models.embedding import embed
 
         with pytest.raises(RunError, match="no unfinished embedding"):
             embed("geo", out=tmp_path, resume=True, **TINY)  # type: ignore[arg-type]
 
     def test_a_folder_with_a_run_on_other_data_is_refused(self, tmp_path: Path) -> None:
-        from anyburl.models.embedding.model import embed
+        from anyburl.models.embedding import embed
 
         learn([("a", "r", "b"), ("b", "r", "a")], paths=100, out=tmp_path)
         with pytest.raises(RunError, match="data other than"):

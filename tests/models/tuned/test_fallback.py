@@ -68,6 +68,24 @@ def test_columns_hold_what_scores_are_made_of(drawn: SmallGraph, data: st.DataOb
     assert columns[:, 0].tolist() == pytest.approx(scores.ravel().tolist(), abs=1e-2)
 
 
+@pytest.mark.kernel
+@given(graphs(min_triples=1), st.data())
+def test_questions_about_one_entity_share_what_is_found_about_it(drawn: SmallGraph, data: st.DataObject) -> None:
+    """Asked together, in any order, questions get what each gets alone."""
+    graph = arrays_of(drawn)
+    n, directed = graph.n_entities, 2 * graph.n_relations
+    asked = data.draw(st.lists(st.tuples(st.integers(0, min(n, 3) - 1), st.integers(0, directed - 1)), min_size=1))
+    entities, relations = (np.array(column, np.int32) for column in zip(*asked, strict=True))
+    everything = np.arange(n, dtype=np.int32)
+    together = Fallback(graph).columns(
+        entities, relations, np.repeat(np.arange(len(asked)), n), np.tile(everything, len(asked))
+    )
+    for place in range(len(asked)):
+        own = slice(place, place + 1)
+        alone = Fallback(graph).columns(entities[own], relations[own], np.zeros(n, np.int64), everything)
+        np.testing.assert_array_equal(together[place * n : (place + 1) * n], alone)
+
+
 def test_an_entity_fits_where_entities_like_it_stand() -> None:
     facts = [(f"person{i}", "speaks", f"language{i % 2}") for i in range(6)]
     facts += [(f"person{i}", "lives_in", f"town{i % 3}") for i in range(8)]

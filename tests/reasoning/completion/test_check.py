@@ -98,6 +98,27 @@ def test_calibrated_facts_have_a_probability_unless_they_are_stated_or_contradic
     assert reasoner.check(asked[1:2], min_probability=0.7)["verdict"].to_list() == ["unknown"]
 
 
+def test_facts_of_files_keep_their_order(reasoner: Reasoner, tmp_path: Path) -> None:
+    asked = [("p11", "speaks", "french"), ("p01", "speaks", "dutch"), ("p11", "speaks", "french")]
+    path = tmp_path / "facts.tsv"
+    path.write_text("".join("\t".join(fact) + "\n" for fact in asked), "utf-8")
+    for given in (path, asked):
+        assert reasoner.check(given).select("subject", "relation", "object").rows() == asked
+
+
+def test_held_out_facts_are_judged_as_if_nobody_stated_them() -> None:
+    """By train alone: neither the fact itself counts, nor what valid and test state against it."""
+    held_out = [("p28", "born", "town"), ("p29", "born", "dutch")]
+    data = Dataset.from_triples(FACTS, held_out[:1], held_out[1:], name="people")
+    reasoner = Reasoner(make_rules(RULES), data, smoothing=0, threads=1)
+    reasoner.calibration = simple_calibration(reasoner.vocabulary.n_relations)
+    asked = [*held_out, ("p01", "born", "town"), ("p29", "born", "town")]
+    assert reasoner.check(asked)["verdict"].to_list() == ["stated", "stated", "stated", "contradicted"]
+    frame = reasoner.check(asked, as_if_unstated=True)
+    assert frame["verdict"].to_list() == ["supported", "unknown", "stated", "supported"]
+    assert frame["probability"].is_null().to_list() == [False, False, True, False]
+
+
 def test_what_cannot_be_checked_is_refused(reasoner: Reasoner) -> None:
     with pytest.raises(DataError, match="without object"):
         reasoner.check(pl.DataFrame({"subject": ["a"], "relation": ["b"]}))

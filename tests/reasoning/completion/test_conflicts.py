@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anyburl import Dataset
 from anyburl.reasoning.completion import conflicts as module
 from anyburl.reasoning.completion.conflicts import ITSELF, NOTHING, Conflicts, Properties, find_properties
-from anyburl.reasoning.completion.promises import known_properties
+from anyburl.reasoning.completion.judging import known_properties
 from ranked import as_table
 from reference.completion import Known, Limits, contradicting, properties
 from reference.graph import Triple

@@ -50,6 +50,12 @@ def test_tab_separated(tmp_path: Path, name: str) -> None:
     assert [json.loads(line[-1]) for line in lines[1:]] == FACTS["facts"].to_list()
 
 
+def test_comma_separated(tmp_path: Path) -> None:
+    read = pl.read_csv(write(tmp_path / "m.csv", FACTS[:2], FACTS[2:]))
+    assert read.drop("facts").equals(FACTS.drop("facts").with_columns(pl.col("rules").cast(pl.Int64)))
+    assert [json.loads(text) for text in read["facts"]] == FACTS["facts"].to_list()
+
+
 def test_conflicts_are_written_as_json_where_there_are_some(tmp_path: Path) -> None:
     conflicts = pl.Series([None, ["lisa", "speaks", 'a "b"\tc'], None], dtype=pl.List(pl.String))
     path = write(tmp_path / "m.tsv", FACTS.with_columns(conflict=conflicts))
@@ -128,9 +134,9 @@ def test_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split("\t")[0] for line in lines] == ["subject", "ed", "http://example.org/lisa", "a b c"]
 
 
-@pytest.mark.parametrize("name", ["m.xlsx", "m", "m.parquet.gz", "m.csv"])
+@pytest.mark.parametrize("name", ["m.xlsx", "m", "m.parquet.gz", "m.xml"])
 def test_other_formats_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OptionError, match=r"ends in \.parquet, \.tsv, \.jsonl, \.nt, \.ttl, \.nq, \.trig, or -"):
+    with pytest.raises(OptionError, match=r"ends in \.parquet, \.tsv, \.csv, \.jsonl, \.nt, \.ttl, \.nq, \.trig, or -"):
         open_facts(str(tmp_path / name))
 
 

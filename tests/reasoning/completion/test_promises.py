@@ -16,17 +16,9 @@ from anyburl.bodies.rescore import rescore
 from anyburl.data.dataset import SPLITS
 from anyburl.models.calibration import N_CONTEXTS, narrow_bins
 from anyburl.reasoning.completion.facts import FactColumns
-from anyburl.reasoning.completion.promises import (
-    Hiding,
-    Judge,
-    Tally,
-    assumed_missing,
-    check_promises,
-    hide_facts,
-    known_properties,
-    most_missing,
-    play,
-)
+from anyburl.reasoning.completion.hiding import Hiding, Tally, hide_facts, play
+from anyburl.reasoning.completion.judging import Judge, known_properties
+from anyburl.reasoning.completion.promises import assumed_missing, check_promises, most_missing
 from anyburl.reasoning.completion.search import missing_facts
 from reasoning.completion.test_conflicts import as_sets
 from reference.completion import contexts, contradicting
@@ -242,7 +234,7 @@ def test_a_sample_of_subjects_decides_which_scores_are_counted(monkeypatch: pyte
     reasoner = small()
     properties, hiding = known_properties(reasoner.dataset), Hiding(reasoner.ranker, reasoner.dataset, "valid")
     every = play(hiding, properties, 0, None).counts
-    monkeypatch.setattr("anyburl.reasoning.completion.promises.MANY_HIDDEN", 30)
+    monkeypatch.setattr("anyburl.reasoning.completion.hiding.MANY_HIDDEN", 30)
     some = play(hiding, properties, 0, None).counts
     assert np.all(some.proposed <= every.proposed)
     whole = some.proposed == every.proposed

@@ -19,7 +19,8 @@ def test_metrics_are_one_line_with_their_protocol() -> None:
 def test_notebooks_show_metrics_as_a_table() -> None:
     metrics = evaluate(make_rules([("<lang>(X,dutch) <= lives(X,A)", (2, 2))]), Dataset.from_triples(TRAIN, test=TEST))
     shown = metrics._repr_html_()
-    assert shown.count("<tr>") == 8
+    assert shown.count("<tr>") == 9
+    assert "(subject, &lt;lang&gt;, ?)" in shown
     assert "&lt;lang&gt;" in shown
     assert "<lang>" not in shown
     assert "realistic ties, max" in shown

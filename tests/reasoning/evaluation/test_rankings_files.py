@@ -12,7 +12,7 @@ import pytest
 
 from anyburl import Dataset, Reasoner, RuleSet
 from anyburl.base.errors import DataError
-from anyburl.reasoning import ranking_files as rankings
+from anyburl.reasoning import evaluation as rankings
 
 TRAIN = [
     *((f"p{i}", "lives", "holland") for i in range(4)),

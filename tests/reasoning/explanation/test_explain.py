@@ -10,8 +10,8 @@ from anyburl import Reasoner, explain
 from anyburl.base.errors import OptionError, UnknownLabelError
 from anyburl.data import Dataset
 from anyburl.ranking.options import RankOptions
+from anyburl.rules.rule import parse_rule
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.syntax import parse_rule
 from rules.samples import make_rules
 
 FACTS = [

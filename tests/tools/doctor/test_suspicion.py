@@ -112,6 +112,18 @@ def test_strong_rules_contradict_a_fact_of_a_functional_relation() -> None:
     assert first[:3] == ("c7", "capital", "k9")
     finding = next(finding for finding in report.findings if finding.check == "suspects")
     assert "rules predict k7 instead" in str(rows_of(finding)[0]["why"])
+    possible_errors = next(finding for finding in report.findings if finding.check == "conflicts")
+    row = rows_of(possible_errors)[0]
+    assert [row[name] for name in ("subject", "relation", "object")] == ["c7", "capital", "k9"]
+    assert (row["for it"], row["or else"]) == ("no rule", "c7 capital k7")
+    assert "capital(X,Y) <= capital of(Y,X)" in str(row["for that"])
+
+
+def test_facts_that_rules_agree_with_are_no_possible_errors() -> None:
+    train = [(f"c{i}", name, f"k{i}") for i in range(60) for name in ("capital", "seat")]
+    dataset = Dataset.from_triples(train)
+    report = anyburl.examine(dataset, anyburl.learn(dataset, paths=2_000, threads=1, seed=1), threads=1)
+    assert "conflicts" not in {finding.check for finding in report.findings}
 
 
 def test_an_examination_depends_on_its_seed_only() -> None:

@@ -12,7 +12,7 @@ from exported import AWKWARD, text_of
 
 from anyburl import Atom, DataError, ExportOptions, InvalidOptionError, OptionError, Rule, export_rules
 from anyburl.rules.rule import Constant, X, Y
-from anyburl.tools.export.options import LANGUAGES
+from anyburl.tools.options import LANGUAGES
 from rules.samples import make_rules
 
 RULES = make_rules([("h(X,Y) <= b(X,Y)", (4, 2)), ("h(X,c) <= b(X,A)", (8, 2))])

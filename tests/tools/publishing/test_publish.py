@@ -16,9 +16,9 @@ from anyburl.base.errors import DataError, OptionError
 from anyburl.data.dataset import load_dataset
 from anyburl.data.options import ReadOptions
 from anyburl.reasoning.completion.files import FactFile
-from anyburl.tools.publishing import publish as table
-from anyburl.tools.publishing.options import PublishOptions
-from anyburl.tools.publishing.publish import plan_publishing, read_facts
+from anyburl.tools import publishing as table
+from anyburl.tools.options import PublishOptions
+from anyburl.tools.publishing import plan_publishing, read_facts
 from postgresql import PostgresServer, postgres_server
 from serving import stay_on_this_machine
 from sparql_server import SparqlServer, sparql_server
@@ -226,7 +226,7 @@ def test_a_failure_leaves_no_table_and_no_file(tmp_path: Path, database: str, mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("anyburl.tools.publishing.publish._load", interrupted)
+        patch.setattr("anyburl.tools.publishing._load", interrupted)
         with pytest.raises(KeyboardInterrupt):
             plan.write()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["facts.parquet"]
@@ -275,8 +275,8 @@ PUBLISH = """
 import sys, time
 from pathlib import Path
 from anyburl.base.errors import DataError
-from anyburl.tools.publishing import publish as table
-from anyburl.tools.publishing.publish import plan_publishing
+from anyburl.tools import publishing as table
+from anyburl.tools.publishing import plan_publishing
 
 facts, address, hook, ready, other = sys.argv[1:]
 connected, load = table.connected, table._load

@@ -15,7 +15,7 @@ from anyburl.base.errors import InvalidOptionError, UnknownLabelError
 from anyburl.data import Dataset
 from anyburl.models.calibration import N_CONTEXTS, Calibration
 from anyburl.reasoning.completion.facts import FactColumns
-from anyburl.tools.review import ReviewLog, ReviewQueue, review_order
+from anyburl.tools.review import ReviewLog, ReviewQueue, possible_errors, review_order
 from anyburl.tools.review import review_queue as timed_queue
 from rules.samples import make_rules
 
@@ -98,6 +98,20 @@ def test_what_a_stated_fact_contradicts_is_not_asked_about(log: ReviewLog) -> No
     more = [(f"q{i}", "speaks", "french") for i in range(20)] + [("q0", "lives", "nl"), ("q1", "lives", "nl")]
     reasoner = Reasoner(make_rules(RULES), Dataset.from_triples(FACTS + more), threads=1)
     assert [fact.triple[0] for fact in review_queue(reasoner, log, relation="speaks")] == ["p1", "p2", "p3", "p4"]
+
+
+def test_strong_rules_against_a_stated_fact_are_a_possible_error(log: ReviewLog) -> None:
+    more = [(f"q{i}", "speaks", "french") for i in range(20)] + [("q0", "lives", "nl"), ("q1", "lives", "nl")]
+    strong = make_rules([("speaks(X,dutch) <= lives(X,nl)", (1000, 950))])
+    reasoner = Reasoner(strong, Dataset.from_triples(FACTS + more), threads=1)
+    errors = possible_errors(reasoner, log, seconds=600)
+    assert [(one.predicted.triple, one.stated) for one in errors] == [
+        ((name, "speaks", "dutch"), (name, "speaks", "french")) for name in ("q0", "q1")
+    ]
+    assert errors[0].predicted.rule == "speaks(X,dutch) <= lives(X,nl)"
+    log.record(("q0", "speaks", "dutch"), "rejected")
+    log.record(("q1", "speaks", "french"), "accepted")
+    assert possible_errors(reasoner, log, seconds=600) == ()
 
 
 @given(

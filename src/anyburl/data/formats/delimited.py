@@ -13,7 +13,7 @@ import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -21,11 +21,23 @@ import polars as pl
 from anyburl.base.errors import DataError
 from anyburl.base.polars_unstable import line_batches, numbered_lines
 from anyburl.data.formats.frames import COLUMNS
-from anyburl.data.options import ReadOptions, by_number, choose_columns
+from anyburl.data.options import (
+    IGNORED,
+    PARTS,
+    RECOGNISED,
+    TIMED,
+    Gathered,
+    ReadOptions,
+    SkippedLines,
+    by_number,
+    choose_columns,
+    has_usual_names,
+)
 
 BLOCK = 1 << 25  # bytes of text that are parsed at a time
 MOST_REST = 1 << 24  # bytes of a line beyond the end of a block
 GZIP, ZSTD, BZIP2 = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"
+END = PARTS.index("end")  # a fact without an end goes on
 BYTE_ORDER_MARK = "\ufeff"
 MARK = BYTE_ORDER_MARK.encode()
 
@@ -62,11 +74,41 @@ def _read_zstd(path: Path, size: int) -> Iterator[bytes]:
         raise DataError(f"{path}:{number}: expected UTF-8 text, got other bytes") from error
 
 
+def text_columns(path: Path, start: bytes, time: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return what the fields of a file of text without a header are, None if its first line names its columns.
+
+    These are subject, relation and object and, if times are to be read or left out, one or two fields more.
+    """
+    if time is None:
+        return COLUMNS
+    if time[0] not in (RECOGNISED, IGNORED) and not by_number(time):
+        return None
+    fields = first_fields(path, start)
+    if has_usual_names(fields) and len(fields) > len(COLUMNS):
+        return None
+    if time == (IGNORED,):
+        return PARTS[: max(len(COLUMNS), min(len(fields), len(PARTS)))]
+    numbers = ("4", "5")[: len(time)] if by_number(time) else ("4", "5")[: max(1, min(len(fields), 5) - 3)]
+    if by_number(time) and time != numbers:
+        return None
+    return (*COLUMNS, *PARTS[3 : 3 + len(numbers)])
+
+
+def first_fields(path: Path, start: bytes) -> list[str]:
+    """Return the fields of the first line of a file that is not blank."""
+    for block in read_blocks(path, start, 1 << 12):
+        for line in block.removeprefix(MARK).decode(errors="replace").splitlines():
+            if line.strip():
+                return next(csv.reader([line])) if is_csv(path) else line.split("\t" if "\t" in line else None)
+    return []
+
+
 class LineParser:
     """Turns blocks of lines into frames of labels; the first line that is not blank determines the separator."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, columns: tuple[str, ...] = COLUMNS, skipped: SkippedLines | None = None) -> None:
+        self._path, self._columns = path, columns
+        self.skipped = skipped or SkippedLines(path, are_skipped=False)
         self._n_lines = 0
         self.separator: str | None = None
 
@@ -74,7 +116,7 @@ class LineParser:
         """Return the labels in the next block of the file."""
         # Polars drops the mark and, seeing it, does not mistake text for compressed data.
         marked = block if not self._n_lines and block.startswith(MARK) else MARK + block
-        frame = None if self.separator == " " else _parse_tabs(marked)
+        frame = None if self.separator == " " else _parse_tabs(marked, self._columns)
         if frame is None:
             frame = self._parse_lines(marked)
         else:
@@ -91,14 +133,14 @@ class LineParser:
         separator = "\t" if tabs else " "
         fields = lines.with_columns(
             text.str.count_matches(separator, literal=True).add(1).alias("n_fields"),
-            text.str.split_exact(separator, 2).struct.rename_fields(COLUMNS).alias("fields"),
+            text.str.split_exact(separator, len(self._columns) - 1).struct.rename_fields(self._columns).alias("fields"),
         ).unnest("fields")
-        has_gap = pl.any_horizontal(pl.col(COLUMNS) == "")
+        has_gap = pl.any_horizontal(pl.col(self._columns[:END]) == "")
         has_nul = pl.col("line").str.contains("\0", literal=True)
-        wrong = fields.filter((pl.col("n_fields") != 3) | has_gap | has_nul)
-        if wrong.height:
-            _refuse_line(self._path, wrong.row(0, named=True), "tab" if tabs else "blank")
-        return fields.select(COLUMNS)
+        is_wrong = (pl.col("n_fields") != len(self._columns)) | has_gap | has_nul
+        for row in fields.filter(is_wrong).iter_rows(named=True):
+            self.skipped.add(row["number"], _what_is_wrong(row, "tab" if tabs else "blank", self._columns))
+        return fields.filter(~is_wrong).select(self._columns)
 
     def _numbered_lines(self, block: bytes) -> pl.DataFrame:
         try:
@@ -112,15 +154,15 @@ class LineParser:
         )
 
 
-def _parse_tabs(block: bytes) -> pl.DataFrame | None:
-    """Return the triples if every line is three labels separated by tabs, else None."""
+def _parse_tabs(block: bytes, columns: tuple[str, ...]) -> pl.DataFrame | None:
+    """Return the triples if every line is three labels, or as many `columns`, separated by tabs, else None."""
     # Polars ignores an empty last field at the very end, and a carriage return that ends a label. A NUL means a binary
     # file, or text of 16-bit characters.
     if block[-2:].rstrip(b"\r").endswith(b"\t") or b"\r\t" in block or b"\0" in block:
         return None
     try:
         frame = pl.read_csv(
-            block, has_header=False, separator="\t", quote_char=None, schema=dict.fromkeys(COLUMNS, pl.String)
+            block, has_header=False, separator="\t", quote_char=None, schema=dict.fromkeys(columns, pl.String)
         )
     except pl.exceptions.PolarsError:
         return None
@@ -129,19 +171,22 @@ def _parse_tabs(block: bytes) -> pl.DataFrame | None:
     return None if gaps or not frame.height else frame
 
 
-def _refuse_line(path: Path, row: dict[str, str | int], separator: str) -> NoReturn:
+def _what_is_wrong(row: dict[str, Any], separator: str, columns: tuple[str, ...]) -> str:
+    """Return what was expected of a line, and what it is."""
     line = str(row["line"])
     if "\0" in line:
         got = "text with a NUL character"
-    elif row["n_fields"] != 3:
+    elif row["n_fields"] != len(columns):
         got = str(row["n_fields"])
     else:
-        got = f"an empty {next(name for name in COLUMNS if row[name] == '')}"
+        got = f"an empty {next(name for name in columns if row[name] == '')}"
     shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
     hint = " (separate them by tabs, not commas)" if row["n_fields"] == 1 and line.count(",") >= 2 else ""
     if line.startswith("<http://rdf.freebase.com/"):
         hint = " (--dump freebase reads the dump of Freebase)"
-    raise DataError(f"{path}:{row['number']}: expected 3 {separator}-separated fields{hint}, got {got}: {shown}")
+    if columns == COLUMNS and row["n_fields"] in (4, 5) and row["number"] == 1:
+        hint = f" ({TIMED})"
+    return f"expected {len(columns)} {separator}-separated fields{hint}, got {got}: {shown}"
 
 
 def first_undecodable_line(block: bytes) -> int:
@@ -180,7 +225,9 @@ def is_csv(path: Path) -> bool:
     return path.name.lower().endswith(CSV_SUFFIXES)
 
 
-def read_delimited(path: Path, start: bytes, options: ReadOptions, size: int) -> Iterator[pl.DataFrame]:
+def read_delimited(
+    path: Path, start: bytes, options: ReadOptions, size: int, gathered: Gathered
+) -> Iterator[pl.DataFrame]:
     """Yield the labels in the chosen columns of a file, in pieces of about `size` bytes of text.
 
     The first line names the columns, unless they are chosen by number. A CSV file is quoted, others are not.
@@ -196,6 +243,7 @@ def read_delimited(path: Path, start: bytes, options: ReadOptions, size: int) ->
             yield frame
     if parser is None or not parser.n_read:
         raise DataError(f"{path}: {NOTHING}")
+    parser.skipped.report(gathered)
 
 
 def _whole_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -223,13 +271,18 @@ def _last_end(text: bytes) -> int:
 
 def _after_header(path: Path, block: bytes, options: ReadOptions, *, quoted: bool) -> tuple[_Parser, bytes]:
     """Return a parser for the columns of the first record, and the text after the header."""
-    parser = _Parser(path, "," if quoted else "\t", quoted)
+    parser = _Parser(path, "," if quoted else "\t", quoted, SkippedLines(path, options.skip_bad))
     n_lines, header = next(parser.records(block), (0, []))
     if not header:
         raise DataError(f"{path}: {NOTHING}")
     parser.n_columns = len(header)
-    parser.positions = choose_columns(header, options.columns, f"{path}:{n_lines}")
-    if by_number(options.columns):
+    without_header = by_number(options.columns)
+    time = options.time
+    if without_header and time in ((RECOGNISED,), (IGNORED,)):
+        time = tuple(str(number + 1) for number in range(3, len(header)))[:2] or None
+    parser.positions = choose_columns(header, options.columns, f"{path}:{n_lines}", time)
+    parser.positions = parser.positions[: None if options.has_times else len(COLUMNS)]
+    if without_header:
         return parser, block
     parser.n_lines = n_lines
     return parser, block.split(NEWLINE, n_lines)[-1] if block.count(NEWLINE) >= n_lines else b""
@@ -242,6 +295,7 @@ class _Parser:
     path: Path
     separator: str
     quoted: bool
+    skipped: SkippedLines
     n_columns: int = 0
     positions: list[int] = field(default_factory=list)
     n_lines: int = 0
@@ -273,21 +327,25 @@ class _Parser:
         except pl.exceptions.PolarsError:
             return None
         labels = frame.select(
-            pl.col(str(position)).alias(name) for position, name in zip(self.positions, COLUMNS, strict=True)
+            pl.col(str(position)).alias(name) for position, name in zip(self.positions, PARTS, strict=False)
         )
-        has_gap = labels.select(pl.any_horizontal(pl.all().is_null() | (pl.all() == "")).any()).item()
+        filled = pl.col(labels.columns[:END])
+        has_gap = labels.select(pl.any_horizontal(filled.is_null() | (filled == "")).any()).item()
         return None if has_gap else labels
 
     def _parse_records(self, block: bytes) -> pl.DataFrame:
         rows = []
         for number, fields in self.records(block):
             if not max(self.positions) < len(fields) <= self.n_columns:
-                self._refuse(number, f"{self.n_columns} fields", str(len(fields)), fields)
+                self._skip(number, f"{self.n_columns} fields", str(len(fields)), fields)
+                continue
             labels = [fields[position] for position in self.positions]
-            if "" in labels:
-                self._refuse(number, "a label", f"an empty {COLUMNS[labels.index('')]}", fields)
+            if "" in labels[:END]:
+                self._skip(number, "a label", f"an empty {PARTS[labels.index('')]}", fields)
+                continue
             rows.append(labels)
-        return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+        columns = PARTS[: len(self.positions)]
+        return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
 
     def records(self, block: bytes) -> Iterator[tuple[int, list[str]]]:
         """Yield the records of a block that are not blank, each with the number of its last line."""
@@ -318,7 +376,7 @@ class _Parser:
             raise DataError(f"{self.path}:{number}: expected text, got a NUL character")
         return text
 
-    def _refuse(self, number: int, expected: str, got: str, fields: list[str]) -> None:
+    def _skip(self, number: int, expected: str, got: str, fields: list[str]) -> None:
         line = self.separator.join(fields)
         shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
-        raise DataError(f"{self.path}:{number}: expected {expected}, got {got}: {shown}")
+        self.skipped.add(number, f"expected {expected}, got {got}: {shown}")

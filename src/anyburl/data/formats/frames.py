@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError, quoted
 from anyburl.data.options import COLUMNS as COLUMNS
-from anyburl.data.options import KNOWN, choose_columns, has_usual_names
+from anyburl.data.options import IGNORED, KNOWN, PARTS, choose_columns, has_usual_names, time_positions
 
 
 def is_network(data: object) -> bool:
@@ -96,49 +96,54 @@ TriplesLike = pl.DataFrame | pl.LazyFrame | NDArray[Any] | Iterable[Sequence[obj
 or an iterable of (subject, relation, object)."""
 
 
-def label_frame(triples: TriplesLike, columns: Sequence[str] | None = None, first: int = 0) -> pl.DataFrame:
+def label_frame(
+    triples: TriplesLike, columns: Sequence[str] | None = None, first: int = 0, time: Sequence[str] | None = None
+) -> pl.DataFrame:
     """Return the triples as strings in the columns subject, relation and object, in the order given.
 
     A frame gives the `columns` chosen, else those of these names, else the three that it has. `first` is the number of
-    the first row, for errors.
+    the first row, for errors. With `time`, as in `ReadOptions`, the times of facts follow, and their ends.
     """
     if isinstance(triples, pl.LazyFrame):
         triples = triples.collect()
     if isinstance(triples, pl.DataFrame):
-        frame = _from_polars(triples, columns)
+        frame = _from_polars(triples, columns, time)
     elif isinstance(triples, np.ndarray):
-        frame = _from_array(triples)
+        frame = _from_array(triples, time)
     elif hasattr(triples, "columns") and hasattr(triples, "isna"):
-        frame = _from_pandas(triples, columns)
+        frame = _from_pandas(triples, columns, time)
     elif hasattr(triples, "__arrow_c_stream__") or hasattr(triples, "__arrow_c_array__"):
-        frame = _from_polars(pl.DataFrame(triples), columns)
+        frame = _from_polars(pl.DataFrame(triples), columns, time)
     elif is_network(triples):
         frame = _from_rows(network_triples(triples, columns[1] if columns else None))
     elif is_factory(triples):
         frame = _from_array(factory_labels(triples))
     else:
-        frame = _from_rows(triples)
-    return _without_gaps(frame, first)
+        frame = _from_rows(triples, time)
+    return _without_gaps(frame.select(COLUMNS) if time == (IGNORED,) else frame, first)
 
 
-def _chosen_columns(names: Sequence[object], columns: Sequence[str] | None) -> list[int]:
-    """Return the positions of the three columns that hold the triples."""
+def _chosen_columns(names: Sequence[object], columns: Sequence[str] | None, time: Sequence[str] | None) -> list[int]:
+    """Return the positions of the three columns that hold the triples, and those of times."""
     if columns is None and all(names.count(name) == 1 for name in COLUMNS):
-        return [names.index(name) for name in COLUMNS]
+        times = [] if time in (None, (IGNORED,)) else time_positions([str(name) for name in names], time, "the frame")
+        return [names.index(name) for name in COLUMNS] + times
     if len(names) < 3:
         raise DataError(f"expected a frame with subject, relation and object, got the columns {list(names)}")
     texts = [str(name) for name in names]
     if columns is None and len(names) == 3 and not has_usual_names(texts):
         return [0, 1, 2]
-    return choose_columns(texts, columns, "the frame")
+    return choose_columns(texts, columns, "the frame", time)
 
 
-def _from_polars(frame: pl.DataFrame, columns: Sequence[str] | None) -> pl.DataFrame:
-    positions = _chosen_columns(frame.columns, columns)
-    return pl.DataFrame([_text(frame.to_series(i)) for i in positions], schema=COLUMNS)
+def _from_polars(frame: pl.DataFrame, columns: Sequence[str] | None, time: Sequence[str] | None) -> pl.DataFrame:
+    positions = _chosen_columns(frame.columns, columns, time)
+    return pl.DataFrame([_text(frame.to_series(i)) for i in positions], schema=PARTS[: len(positions)])
 
 
 def _text(column: pl.Series) -> pl.Series:
+    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:
+        column = column.dt.convert_time_zone("UTC").dt.strftime("%Y-%m-%dT%H:%M:%SZ")
     if column.dtype.is_float():
         column = column.fill_nan(None)
     try:
@@ -148,35 +153,37 @@ def _text(column: pl.Series) -> pl.Series:
         raise DataError(message) from error
 
 
-def _from_array(array: NDArray[Any]) -> pl.DataFrame:
-    if array.ndim != 2 or array.shape[1] != 3:
-        raise DataError(f"expected an array of shape (n, 3), got {array.shape}")
+def _from_array(array: NDArray[Any], time: Sequence[str] | None = None) -> pl.DataFrame:
+    n_columns = len(COLUMNS) if time is None else max(len(COLUMNS) + 1, min(array.shape[-1], len(PARTS)))
+    if array.ndim != 2 or array.shape[1] != n_columns:
+        raise DataError(f"expected an array of shape (n, {n_columns}), got {array.shape}")
     if array.dtype.kind not in "iuUOT":
         raise DataError(f"expected an array of strings or integers, got {array.dtype}")
-    columns = np.ascontiguousarray(array.T)
+    columns, names = np.ascontiguousarray(array.T), PARTS[:n_columns]
     if array.dtype.kind in "iu":
-        return pl.DataFrame([pl.Series(column).cast(pl.String) for column in columns], schema=COLUMNS)
-    return pl.DataFrame([_strings(column.tolist()) for column in columns], schema=COLUMNS)
+        return pl.DataFrame([pl.Series(column).cast(pl.String) for column in columns], schema=names)
+    return pl.DataFrame([_strings(column.tolist()) for column in columns], schema=names)
 
 
-def _from_pandas(frame: Any, columns: Sequence[str] | None) -> pl.DataFrame:
+def _from_pandas(frame: Any, columns: Sequence[str] | None, time: Sequence[str] | None) -> pl.DataFrame:
     labels = []
-    for i in _chosen_columns(list(frame.columns), columns):
+    for i in _chosen_columns(list(frame.columns), columns, time):
         column = frame.iloc[:, i]
         values = column.astype(object).where(~column.isna(), None)
         labels.append(_strings(values.tolist()))
-    return pl.DataFrame(labels, schema=COLUMNS)
+    return pl.DataFrame(labels, schema=PARTS[: len(labels)])
 
 
-def _from_rows(rows: Iterable[Sequence[object]]) -> pl.DataFrame:
+def _from_rows(rows: Iterable[Sequence[object]], time: Sequence[str] | None = None) -> pl.DataFrame:
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise DataError(f"expected a frame, an array or a list of triples, got {_shortened(rows)}")
     listed = list(rows)
+    names = COLUMNS if time is None else PARTS[: max(4, min(5, len(listed[0]) if listed else 4))]
     for number, row in enumerate(listed):
-        if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray) or len(row) != 3:
-            raise DataError(f"row {number}: expected (subject, relation, object), got {_shortened(row)}")
-    columns: list[Sequence[object]] = list(zip(*listed, strict=True)) if listed else [(), (), ()]
-    return pl.DataFrame([_strings(column) for column in columns], schema=COLUMNS)
+        if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray) or len(row) != len(names):
+            raise DataError(f"row {number}: expected ({', '.join(names)}), got {_shortened(row)}")
+    columns: list[Sequence[object]] = list(zip(*listed, strict=True)) if listed else [()] * len(names)
+    return pl.DataFrame([_strings(column) for column in columns], schema=names)
 
 
 def _strings(values: Iterable[object]) -> pl.Series:

@@ -24,11 +24,10 @@ from anyburl.data.table import TripleTable
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import with_loops
 from anyburl.graph.stored import graph_of, graph_to_walk
-from anyburl.learning.known import Earlier
 from anyburl.learning.options import LearnOptions
 from anyburl.learning.policy import ProfileSpan
 from anyburl.learning.source import Listed, is_large
-from anyburl.learning.store import most_valuable
+from anyburl.learning.store import Earlier, most_valuable
 from anyburl.rules.combine import concatenate
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import PathProfile, RuleType

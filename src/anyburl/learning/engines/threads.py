@@ -1,26 +1,247 @@
-"""The cores of one machine: threads that run kernels without the GIL.
+"""The work of one core (`Worker`: find bodies, drop known ones, harvest the rest), and the engine of threads.
 
-Compile the kernels of a run before its clock starts.
+Threads run kernels without the GIL. `warm_up_learning` compiles the kernels of a run before its clock starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import count
 from queue import SimpleQueue
 
+import numpy as np
+
+from anyburl.base.rng import batch_state
+from anyburl.bodies.arrays import (
+    BodyArrays,
+    HarvestArrays,
+    HeadArrays,
+    Limits,
+    assign_memory,
+    empty_harvest,
+    empty_scratch,
+    types_of,
+)
+from anyburl.bodies.kernel import harvest
 from anyburl.bodies.sweep import Harvested, SeenBodies, followers
 from anyburl.data.table import TripleTable
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import on_tiny_table
 from anyburl.learning.engines.base import CoreSpan, Stoppable, search_arrays
-from anyburl.learning.engines.worker import Worker
-from anyburl.learning.known import Earlier, known_keys
 from anyburl.learning.options import PATHS_PER_CORE, LearnOptions
-from anyburl.learning.policy import ProfileSpan
-from anyburl.learning.source import BodySource, Listed
+from anyburl.learning.policy import ProfileSpan, make_reward
+from anyburl.learning.source import LARGE, BodySource, Listed, Piece
+from anyburl.learning.store import Earlier, known_keys
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import PathProfile
+
+
+def to_rules(vocabulary: Vocabulary, bodies: BodyArrays, harvest: HarvestArrays, n_rows: int) -> RuleSet:
+    """Copy the first `n_rows` of `harvest` (a buffer to be used again) into a rule set."""
+    reversals = inverses(bodies.relations[:, ::-1], vocabulary.n_relations)
+    table, places = np.unique(np.vstack([bodies.relations, reversals]), axis=0, return_inverse=True)
+    rows = harvest.bodies[:n_rows]
+    numbers = rows % len(bodies.kinds)
+    exact = harvest.exact[:n_rows].copy()
+    return RuleSet(
+        vocabulary=vocabulary,
+        bodies=table.astype(np.int32),
+        type=types_of(bodies.kinds)[numbers],
+        head=harvest.heads[:n_rows].copy(),
+        body=places.ravel().astype(np.int32)[rows],
+        head_constant=harvest.head_constants[:n_rows].copy(),
+        body_constant=bodies.constants[numbers],
+        predictions=harvest.predictions[:n_rows].copy(),
+        support=harvest.supports[:n_rows].copy(),
+        exact=exact,
+        margin=None if exact.all() else harvest.margins[:n_rows].copy(),
+    )
+
+
+ATTEMPTS = 5_000  # paths tried at a time: a few milliseconds
+KERNEL_WORK = 4_000_000  # edges touched in one kernel call: some tens of milliseconds,
+LARGE_WORK = 1_000_000  # and on a large graph, where an edge takes longer
+SHORT = 2  # bodies up to this length are few
+FACTOR = 10  # applied to the budget: up for short bodies, down for those of a large graph, which has many
+START_WORK = 1_000_000  # edges that a single start of a body may touch,
+LARGE_START = 300  # and on a large graph, where most starts lead to a hub: what is beyond is sampled
+CUT_FROM = 4_000_000  # rules in memory, some hundred megabytes: beyond them, a cap takes effect during a span
+FIRST_LOOK = 5_000  # edges of a binary body on a large graph: from there on it is looked at
+
+
+Deliver = Callable[[PathProfile, RuleSet], None]
+"""Takes the rules that are found, where they do not wait for the end of the span."""
+
+Key = tuple[int, int]  # number of the span and of the core: with the seed, the name of the random numbers
+
+
+class Worker:
+    """One core with its buffers. With `deliver`, a `CoreSpan` has no rules: they have gone there."""
+
+    def __init__(
+        self,
+        graph: GraphArrays,
+        heads: HeadArrays,
+        vocabulary: Vocabulary,
+        options: LearnOptions,
+        deliver: Deliver | None = None,
+    ) -> None:
+        self._deliver = deliver
+        self._graph, self._heads, self._vocabulary, self._options = graph, heads, vocabulary, options
+        witnessed = options.max_cyclic > 3 or max(options.max_acyclic, options.max_grounded) > 1
+        longest = max(options.max_cyclic, options.max_acyclic)
+        self._reward = make_reward(options.reward)
+        pca, witnessed = self._reward.pca, witnessed or not options.object_identity
+        self._scratch = empty_scratch(graph, longest, witnessed=witnessed, pca=pca)
+        self._is_large = len(graph.targets) > LARGE
+        if self._is_large:
+            assign_memory(self._scratch)
+        self._out = empty_harvest(1_000_000 + len(graph.segment_relations) + 2 * graph.n_relations, pca=pca)
+        self._held: tuple[BodySource, Piece] | None = None  # an unfinished body of the last span
+        self.floor = 0.0  # rules that are worth less are left out
+
+    def work_until(
+        self, deadline: float, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]
+    ) -> list[CoreSpan]:
+        """Work on one profile until the deadline (on time.monotonic) or the end of the profile.
+
+        A body that the last span left unfinished comes first.
+        """
+
+        def over() -> bool:
+            return stopped() or time.monotonic() >= deadline
+
+        earlier = self._finish(seen, over)
+        found = CoreSpan(source.profile)
+        for batch in count():
+            self._drain(source, seen, found, over)
+            if over():
+                break
+            attempts, paths, n_new = found.attempts, found.paths, found.entered
+            if not self._find(source, seen, found, key, batch):
+                break
+            source.note_yield(found.attempts - attempts, found.paths - paths, found.entered - n_new)
+        return [*earlier, found]
+
+    def work_paths(self, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]) -> CoreSpan:
+        """Sample a fixed number of paths of one profile, then harvest: idle cores can help with that."""
+        found = self.find_paths(source, seen, key, stopped)
+        self._drain(source, seen, found, stopped)
+        return found
+
+    def find_paths(self, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]) -> CoreSpan:
+        """Sample a fixed number of paths of one profile, and queue the new bodies."""
+        found = CoreSpan(source.profile)
+        batch = 0
+        while found.attempts < PATHS_PER_CORE and not stopped() and self._find(source, seen, found, key, batch):
+            batch += 1
+        return found
+
+    def help_with(self, source: BodySource, seen: SeenBodies, stopped: Callable[[], bool]) -> CoreSpan:
+        """Harvest what others have found."""
+        found = CoreSpan(source.profile)
+        self._drain(source, seen, found, stopped)
+        return found
+
+    def forget(self) -> None:
+        """Drop the unfinished body, if there is one."""
+        if self._held is None:
+            return
+        self._held = None
+        self._scratch.grounding[0].under_way = False
+        self._scratch.relation_counts[:] = 0
+        self._scratch.tally.counts[:] = 0
+        self._scratch.segment_counts[:] = 0
+        self._scratch.pca.having[:] = 0
+        self._scratch.pca.end_pairs[:] = 0
+
+    def _finish(self, seen: SeenBodies, over: Callable[[], bool]) -> list[CoreSpan]:
+        if self._held is None:
+            return []
+        source, piece = self._held
+        self._held = None
+        found = CoreSpan(source.profile)
+        self._harvest(piece, source, seen, found, over)
+        source.release(piece.start)
+        return [found]
+
+    def _drain(self, source: BodySource, seen: SeenBodies, found: CoreSpan, over: Callable[[], bool]) -> None:
+        while not over() and (pending := source.take()) is not None:
+            self._harvest(pending, source, seen, found, over)
+
+    def _find(self, source: BodySource, seen: SeenBodies, found: CoreSpan, key: Key, batch: int) -> bool:
+        """Look for bodies and queue the new ones to be harvested; False if none are left in this span."""
+        piece, attempts, paths = source.next_bodies(ATTEMPTS, batch_state(self._options.seed, *key, batch))
+        if piece is None:
+            return False
+        bodies = piece.bodies
+        is_new, known_rules = seen.enter(bodies.keys, key[0])
+        found.attempts += attempts
+        found.paths += paths
+        found.known_rules += known_rules
+        found.entered += int(is_new.sum())
+        source.put(bodies.take(np.flatnonzero(is_new)), piece.start)
+        return True
+
+    def _harvest(
+        self,
+        piece: Piece,
+        source: BodySource,
+        seen: SeenBodies,
+        found: CoreSpan,
+        over: Callable[[], bool],
+    ) -> None:
+        """Harvest the bodies of `piece`, one bounded kernel call at a time. When time is up, put back the rest, except
+        an unfinished body: this worker's buffers hold its counts.
+        """
+        limits = harvest_limits(
+            self._options, source.profile, is_large=self._is_large, pca=self._reward.pca, floor=self.floor
+        )
+        bodies, done = piece.bodies, 0
+        while done < len(bodies.kinds) and not over():
+            first = done
+            done, n_rows = harvest(self._graph, self._heads, bodies, first, limits, self._scratch, self._out)
+            counts = np.bincount(self._out.bodies[:n_rows] % len(bodies.kinds), minlength=len(bodies.kinds))
+            seen.record(bodies.keys[first:done], counts[first:done])
+            found.new_bodies += done - first
+            if n_rows:
+                rules = to_rules(self._vocabulary, bodies, self._out, n_rows)
+                if self._deliver is None:
+                    found.rules.append(rules)
+                    self._keep_to_cap(found)
+                else:
+                    self._deliver(source.profile, rules)
+                predictions = self._out.pca_predictions[:n_rows] if self._reward.pca else rules.predictions
+                found.reward += self._reward.of(rules.support, predictions, source.profile.rule_length)
+        if self._scratch.grounding[0].under_way:
+            self._held = (source, Piece(bodies.take(np.array([done])), piece.start))
+            source.hold(piece.start)
+            done += 1
+        source.put(bodies.take(np.arange(done, len(bodies.kinds))), piece.start)
+
+    def _keep_to_cap(self, found: CoreSpan) -> None:
+        """Drop rules that a cap would drop at the end of the span, where they are many; it still has some to drop."""
+        cap = self._options.max_rules
+        if cap is not None and found.n_held > max(CUT_FROM, 4 * cap):
+            found.cut_to(2 * cap)
+
+
+def harvest_limits(
+    options: LearnOptions, profile: PathProfile, *, is_large: bool, pca: bool = False, floor: float = 0.0
+) -> Limits:
+    """Return what a harvest of bodies of a profile keeps, and how much work it may do."""
+    least, length, budget = (options.min_support, options.min_confidence), profile.rule_length, options.budget
+    identity = options.object_identity
+    if not is_large:
+        budget *= FACTOR if length <= SHORT else 1
+        return Limits(*least, identity, budget, KERNEL_WORK, START_WORK, pca, floor=floor)
+    budget = budget if length <= (1 if profile.cyclic else SHORT) else max(budget // FACTOR, 1)
+    start = min(LARGE_START if profile.cyclic else START_WORK, budget)
+    return Limits(*least, identity, budget, LARGE_WORK, start, pca, FIRST_LOOK, options.precision, floor)
 
 
 class ThreadsEngine(Stoppable):

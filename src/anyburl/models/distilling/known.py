@@ -32,10 +32,9 @@ from anyburl.ranking.arrays import (
     empty_firings,
     empty_walk,
 )
-from anyburl.ranking.backend import Progress
 from anyburl.ranking.index import count_confidences, number_counts_of, to_scores
 from anyburl.ranking.queries import joins_unconnected, make_queries
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Progress, Ranker
 
 Triples = NDArray[np.int32]
 QUESTIONS_AT_A_TIME = 32

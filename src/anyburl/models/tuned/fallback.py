@@ -173,11 +173,12 @@ class Fallback:
 
     def end(self, relation: int) -> RelationEnd:
         """Return the figures of the entities that have a directed relation."""
-        if relation not in self._ends:
+        end = self._ends.get(relation)
+        if end is None:
             if len(self._ends) * 3 * self.graph.n_entities > MOST_NUMBERS:
                 self._ends.clear()
-            self._ends[relation] = make_relation_end(self.graph, relation)
-        return self._ends[relation]
+            end = self._ends[relation] = make_relation_end(self.graph, relation)
+        return end
 
     def _end_relations(self, relations: Ids) -> list[int]:
         """Return the directed relations that answers have."""

@@ -347,16 +347,25 @@ def fill_similarity(
     space: SimilarityArrays,
     out: NDArray[np.float32],
 ) -> None:
-    """Write the columns of all candidates of the questions from `first` to before `last`."""
+    """Write the columns of all candidates of the questions from `first` to before `last`.
+
+    Similar entities are found once for questions about the same entity that follow each other.
+    """
+    similar_to = -1
     for question in range(first, last):
         entity, relation = int(np.int64(entities[question])), int(np.int64(relations[question]))
-        find_similar(graph, facts, entity, space.similar)
+        if entity != similar_to:
+            if similar_to >= 0:
+                clear_similar(graph, facts, similar_to, space.similar)
+            find_similar(graph, facts, entity, space.similar)
+            similar_to = entity
         add_known(graph, facts, entity, relation, space.of_known)
         add_likely(graph, facts, relation, most, space.similar, space.of_likely)
         for i in range(candidate_offsets[question], candidate_offsets[question + 1]):
             write_similarity(graph, facts, int(np.int64(candidates[i])), relation, space, out[i])
         clear_answers(graph, entity, relation, most, space)
-        clear_similar(graph, facts, entity, space.similar)
+    if similar_to >= 0:
+        clear_similar(graph, facts, similar_to, space.similar)
 
 
 @kernel
@@ -435,6 +444,7 @@ def clear_walk(space: WalkArrays) -> None:
     for step in range(len(space.n_reached)):
         for i in range(space.n_reached[step]):
             space.shares[step, space.reached[step, i]] = 0.0
+        space.n_reached[step] = 0
 
 
 @kernel
@@ -451,13 +461,17 @@ def fill_walks(
 ) -> None:
     """Write the share of walks at each candidate after one step, two, ..., for questions `first` to before `last`.
 
-    Walks that are back at their start do not count.
+    Walks that are back at their start do not count. Questions about the same entity that follow each other share walks.
     """
+    walked_from = -1
     for question in range(first, last):
         entity = int(np.int64(entities[question]))
-        walk_entity(graph, entity, least, space)
+        if entity != walked_from:
+            clear_walk(space)
+            walk_entity(graph, entity, least, space)
+            walked_from = entity
         for i in range(candidate_offsets[question], candidate_offsets[question + 1]):
             candidate = int(np.int64(candidates[i]))
             for step in range(out.shape[1]):
                 out[i, step] = 0.0 if candidate == entity else space.shares[step + 1, candidate]
-        clear_walk(space)
+    clear_walk(space)

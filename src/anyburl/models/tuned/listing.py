@@ -24,9 +24,8 @@ from anyburl.graph.stored import graph_of
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.observations import Floats, Lists, find_answers, lists_of, rows_of
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.backend import Progress, ReadyRules
 from anyburl.ranking.queries import Ranks, joins_unconnected, make_queries, take_queries, target_ranks
-from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.ranking.ranker import Progress, Ranker, ReadyRules, make_ranker
 
 MORE_CANDIDATES = 50  # of the other model, beside those of the rules
 LEAST = np.float32(-30.0)  # the lowest log-probability that is distinguished

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from anyburl.graph.arrays import inverses
 from anyburl.graph.lookup import answer_counts, degrees, relation_counts
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
-from anyburl.ranking.backend import ReadyRules
 from anyburl.ranking.index import to_confidences, to_scores
 from anyburl.ranking.kernel_order import N_BEST, PER_GROUP, UNIT
+from anyburl.ranking.ranker import ReadyRules
 from anyburl.rules.ruleset import RuleSet
 
 LONGEST_GROUP = 5

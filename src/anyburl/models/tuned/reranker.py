@@ -11,13 +11,21 @@ from numpy.typing import NDArray
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.listing import Listing, Opinion, OtherModel, joined_columns, list_candidates, query_slices
 from anyburl.models.tuned.model import TunedModel
-from anyburl.models.tuned.observations import Floats, Lists, find_answers, lists_of, reorder, rerank, rows_of
+from anyburl.models.tuned.observations import (
+    Floats,
+    Lists,
+    find_answers,
+    lists_of,
+    question_folds,
+    reorder,
+    rerank,
+    rows_of,
+)
 from anyburl.models.tuned.train import Tuning
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays, empty_answers
-from anyburl.ranking.backend import Progress
 from anyburl.ranking.options import Aggregation, parse_aggregation
 from anyburl.ranking.queries import take_queries
-from anyburl.ranking.ranker import Ranker
+from anyburl.ranking.ranker import Progress, Ranker
 
 MOST_CANDIDATES = 1000  # of the rules: after more, nothing is added
 
@@ -99,6 +107,7 @@ class TunedReranker:
     tuning: Tuning
     groups: NDArray[np.uint8]  # the group of each rule, by which evidence is grouped
     other: OtherModel | None = None  # whose candidates and scores are features as well
+    unseen: bool = False  # whether each question is judged by a model that was trained without it
     _fallbacks: dict[int, Fallback] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -146,14 +155,54 @@ class TunedReranker:
             keep_known=keep_known,
             progress=progress,
         )
-        scores = self.model.scores(listing.rows)
+        scores = self.scores(listing.rows, queries, listing.lists)
         rerank(listing.lists, queries, listing.target_rows, scores, listing.answers)
         reorder(listing.lists, scores, listing.answers)
         return Judgement(listing, scores)
+
+    def scores(self, rows: Floats, queries: QueryArrays, lists: Lists) -> NDArray[np.float64]:
+        """Return the model's scores of listed candidates, given their features.
+
+        Where questions are unseen, facts of different questions are to be compared, which a ranking is not trained for:
+        how far a candidate is behind the best one of its question counts as well.
+        """
+        assert self.model is not None
+        if not self.unseen:
+            return self.model.scores(rows)
+        models, scores = self.tuning.by_fold or (self.model,), np.empty(len(rows))
+        folds = question_folds(queries.entities, queries.relations, len(models))[lists.questions]
+        for fold, model in enumerate(models):
+            scores[folds == fold] = model.scores(rows[folds == fold])
+        return scores - behind_best(scores, lists)
+
+    def in_one_thread(self) -> TunedReranker:
+        """Return a copy whose models use no threads, to be called in one."""
+        tuning, models = self.tuning, tuple(replace(model, threads=1) for model in self.tuning.by_fold)
+        last = None if tuning.model is None else replace(tuning.model, threads=1)
+        return replace(self, tuning=replace(tuning, model=last, by_fold=models), _fallbacks={})
 
     def score_evidence(self, lister: Ranker, listing: Listing, evidence: Floats) -> NDArray[np.float64]:
         """Return the model's scores of the listed candidates for other evidence."""
         assert self.model is not None
         lists = replace(listing.lists, evidence=evidence)
         more = joined_columns(listing.fits, listing.more)
-        return self.model.scores(rows_of(lister.ready, listing.queries, listing.answers, lists, more))
+        rows = rows_of(lister.ready, listing.queries, listing.answers, lists, more)
+        return self.scores(rows, listing.queries, lists)
+
+
+def behind_best(scores: NDArray[np.float64], lists: Lists) -> NDArray[np.float64]:
+    """Return how much lower the score of each candidate is than the highest of those in its list that rules predict."""
+    best, predicted = np.full(len(lists.sizes), -np.inf), lists.evidence.any(axis=1)
+    np.maximum.at(best, lists.questions[predicted], scores[predicted])
+    return np.asarray(np.maximum(best[lists.questions] - scores, 0.0), np.float64)
+
+
+def unseeing(ranker: Ranker) -> Ranker:
+    """Return a ranker that answers each question by models that were trained without it.
+
+    A model knows the answers that it was trained on, and takes other true answers to the same questions for wrong: its
+    scores of facts that were held out, and of facts that are missing, would not mean the same.
+    """
+    if not isinstance(ranker.reranker, TunedReranker):
+        return ranker
+    return replace(ranker, reranker=replace(ranker.reranker, unseen=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -10,13 +10,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError
+from anyburl.data.dataset import SPLITS
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.lookup import held_by
+from anyburl.graph.lookup import held_by, split_bits
 from anyburl.models.calibration import Calibration
 from anyburl.reasoning.completion.conflicts import ITSELF, NOTHING
 from anyburl.reasoning.completion.facts import FactColumns
-from anyburl.reasoning.completion.promises import Judge
+from anyburl.reasoning.completion.judging import Judge
 from anyburl.reasoning.completion.reasons import TRIPLES, reasons_of
 from anyburl.rules.labels import RuleTexts
 
@@ -33,8 +34,9 @@ def check_frames(
     calibration: Calibration | None,
     names: Names,
     min_probability: float,
+    splits: Sequence[str] = SPLITS,
 ) -> Iterator[pl.DataFrame]:
-    """Yield a row for each fact, in order, some at a time.
+    """Yield a row for each fact, in order, some at a time; only facts of `splits` count as stated.
 
     A fact is `stated` by a split; or `contradicted` by a stated one; or `supported`, if its probability (without a
     calibration, its score) is at least `min_probability`; else `unknown`. `facts` are the reasons for it; `conflict`
@@ -43,7 +45,7 @@ def check_frames(
     texts = RuleTexts(judge.ranker.rules)
     for start in range(0, len(facts), FACTS_AT_A_TIME):
         part = facts[start : start + FACTS_AT_A_TIME].select(pl.col(COLUMNS).cast(pl.String))
-        yield _checked(judge, part, calibration, names, min_probability, texts)
+        yield _checked(judge, part, calibration, names, min_probability, texts, split_bits(splits))
 
 
 def _checked(
@@ -53,12 +55,14 @@ def _checked(
     names: Names,
     min_probability: float,
     texts: RuleTexts,
+    stating: np.uint8,
 ) -> pl.DataFrame:
     vocabulary, n = judge.dataset.vocabulary, len(facts)
-    triples, unseen = _encoded(facts, vocabulary, names)
+    triples, unseen = encode_facts(facts, vocabulary, names)
     known = np.flatnonzero((triples >= 0).all(axis=1))
     held, conflicts = np.zeros(n, np.uint8), np.full(n, NOTHING)
-    held[known], conflicts[known] = held_by(judge.dataset, triples[known]), judge.conflicts.find(triples[known])
+    held[known] = held_by(judge.dataset, triples[known]) & stating
+    conflicts[known] = judge.conflicts.find(triples[known])
     found, instead = judge.look_up(triples[known])
     scores, rules, likely = np.zeros(n), np.full(n, -1), np.full(n, np.nan)
     scores[known], rules[known] = found.scores, found.rules
@@ -83,8 +87,8 @@ def _checked(
     )
 
 
-def _encoded(facts: pl.DataFrame, vocabulary: Vocabulary, names: Names) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the ids of labels or names, -1 for those that are not in the data, and what is not."""
+def encode_facts(facts: pl.DataFrame, vocabulary: Vocabulary, names: Names) -> tuple[NDArray[np.int32], list[str]]:
+    """Return the ids of facts given by labels or names, -1 for what is not in the data, and a note on what is not."""
     triples = np.column_stack(vocabulary.encode_triples(facts)).astype(np.int32)
     unseen = [""] * len(facts)
     for row in np.flatnonzero((triples < 0).any(axis=1)).tolist():

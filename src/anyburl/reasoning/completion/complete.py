@@ -15,7 +15,7 @@ from anyburl.data.dataset import Dataset, all_types, stated_types
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.models.calibration import Calibration
-from anyburl.ranking.backend import Progress
+from anyburl.ranking.ranker import Progress
 from anyburl.reasoning.completion.facts import (
     FactColumns,
     Find,
@@ -24,8 +24,9 @@ from anyburl.reasoning.completion.facts import (
     collected,
     groups_of,
 )
+from anyburl.reasoning.completion.hiding import LEAST_PROBABILITY
+from anyburl.reasoning.completion.judging import Judge, likely
 from anyburl.reasoning.completion.options import AUTO, CompleteOptions
-from anyburl.reasoning.completion.promises import LEAST_PROBABILITY, Judge, likely
 from anyburl.reasoning.completion.reasons import TRIPLES, reasons_of
 from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.rules.labels import RuleTexts
@@ -110,13 +111,17 @@ def complete_graph(
     ranker, dataset, names = judge.ranker, judge.dataset, names or Names()
     ranker.check_data(dataset)
     callback("progress", progress)
+    calibrated_with = judge.conflicts.properties
     judge = _adjusted(judge, options, names)
     if calibration is None and (needing := options.about_probabilities):
         raise OptionError(f"{needing} needs calibrated scores: first run `anyburl calibrate` with these options")
     if calibration is not None and options.missing is not None:
         calibration = calibration.with_missing(missing_by_id(options.missing, dataset.vocabulary, names))
     least = _least_scores(dataset.vocabulary, options, names, calibration)
-    frames = _Frames(judge, names, calibration, options)
+    differing = judge.conflicts.properties.differing(calibrated_with)
+    if options.about_probabilities:
+        _refuse_other_properties(dataset.vocabulary, options, differing[np.isfinite(least[differing])])
+    frames = _Frames(judge, names, calibration, options, differing)
     find = _finding(judge, options, names, calibration, progress)
     n_relations = dataset.vocabulary.n_relations
     if options.top is not None and options.per == "relation":
@@ -144,6 +149,18 @@ def _adjusted(judge: Judge, options: CompleteOptions, names: Names) -> Judge:
     if options.exempt:
         properties = properties.exempting(_relation_ids(vocabulary, options.exempt, names).tolist())
     return replace(judge, conflicts=replace(conflicts, properties=properties))
+
+
+def _refuse_other_properties(vocabulary: Vocabulary, options: CompleteOptions, relations: Ints) -> None:
+    """Refuse probabilities of relations that are not taken as they were when probabilities were found."""
+    if not len(relations):
+        return
+    labels = ", ".join(vocabulary.relation_label(relation) for relation in relations[:3].tolist())
+    more = f" and {len(relations) - 3:,} more" if len(relations) > 3 else ""
+    raise OptionError(
+        f"{options.about_probabilities} holds for relations as the data shows them, and functional or exempt change "
+        f"{labels}{more}: use min_score with them, or choose other relations"
+    )
 
 
 def _finding(
@@ -208,8 +225,16 @@ def _relation_ids(vocabulary: Vocabulary, labels: Sequence[str], names: Names) -
 class _Frames:
     """Turns columns of ids into frames of labels."""
 
-    def __init__(self, judge: Judge, names: Names, calibration: Calibration | None, options: CompleteOptions) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        names: Names,
+        calibration: Calibration | None,
+        options: CompleteOptions,
+        uncalibrated: Ints,
+    ) -> None:
         self._judge, self._names, self._calibration = judge, names, calibration
+        self._uncalibrated = uncalibrated  # relations
         self._texts, self._options = RuleTexts(judge.ranker.rules), options
 
     def frame(self, facts: FactColumns) -> pl.DataFrame:
@@ -236,7 +261,8 @@ class _Frames:
 
     def _probabilities(self, facts: FactColumns) -> pl.Series:
         """Return probabilities; null where scores are not calibrated."""
-        return pl.Series(likely(self._calibration, facts)).fill_nan(None)
+        known = ~np.isin(facts.triples[:, 1], self._uncalibrated)
+        return pl.Series(np.where(known, likely(self._calibration, facts), np.nan)).fill_nan(None)
 
     def _conflicts(self, facts: FactColumns) -> pl.Series:
         """Return the stated fact that contradicts each fact, as a list of labels; null where none does."""

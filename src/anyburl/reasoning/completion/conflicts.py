@@ -58,6 +58,13 @@ class Properties:
         chosen[list(relations or ())] = True
         return replace(self, one_object=chosen)
 
+    def differing(self, other: Properties) -> Ints:
+        """Return the relations whose facts are contradicted by others than with `other` properties."""
+        names = ("one_object", "one_subject", "asymmetric", "irreflexive")
+        differ = np.any([getattr(self, name) != getattr(other, name) for name in names], axis=0)
+        differ[np.setxor1d(self.disjoint, other.disjoint) % len(differ)] = True
+        return np.flatnonzero(differ)
+
     def _relations_of_disjoint(self) -> Ints:
         return self.disjoint % len(self.one_object)
 

@@ -137,9 +137,19 @@ ToText = Callable[[pl.DataFrame, bool], str]
 
 def to_tab_separated(facts: pl.DataFrame, is_first: bool) -> str:
     """Return one line per fact, with a header before the first part; lists of facts are JSON."""
+    names = [name for name in facts.columns if facts[name].dtype == pl.String]
+    lines = facts.with_columns(pl.col(name).str.replace_all(r"[\t\r\n]", " ") for name in names)
+    return _delimited(lines, separator="\t", include_header=is_first, quote_style="never")
+
+
+def to_comma_separated(facts: pl.DataFrame, is_first: bool) -> str:
+    """Return the same as CSV, with quotes where they are needed."""
+    return _delimited(facts, separator=",", include_header=is_first)
+
+
+def _delimited(facts: pl.DataFrame, **how: Any) -> str:
     numbers = {name: float_texts(facts[name].to_numpy()) for name in facts.columns if facts[name].dtype == pl.Float64}
-    texts = [pl.col(name).str.replace_all(r"[\t\r\n]", " ") for name in facts.columns if facts[name].dtype == pl.String]
-    lines = facts.with_columns(*texts, **{name: pl.Series(text) for name, text in numbers.items()})
+    lines = facts.with_columns(**{name: pl.Series(text) for name, text in numbers.items()})
     lines = lines.with_columns(
         pl.when(facts[name].is_null()).then(None).otherwise(pl.col(name)).alias(name) for name in numbers
     )
@@ -150,7 +160,7 @@ def to_tab_separated(facts: pl.DataFrame, is_first: bool) -> str:
     }
     lines = lines.with_columns(pl.Series(name, texts, dtype=pl.String) for name, texts in lists.items())
     out = BytesIO()
-    lines.write_csv(out, separator="\t", include_header=is_first, quote_style="never")
+    lines.write_csv(out, **how)
     return out.getvalue().decode()
 
 
@@ -161,21 +171,29 @@ def to_json_lines(facts: pl.DataFrame, is_first: bool) -> str:
     return out.getvalue().decode()
 
 
-TEXTS: dict[str, ToText] = {".tsv": to_tab_separated, ".jsonl": to_json_lines}
+TEXTS: dict[str, ToText] = {".tsv": to_tab_separated, ".csv": to_comma_separated, ".jsonl": to_json_lines}
 RDF_SUFFIXES = (".nt", ".ttl", ".nq", ".trig")
-SUFFIXES = (PARQUET, *TEXTS, *RDF_SUFFIXES)
+TABLES = (PARQUET, *TEXTS)
+SUFFIXES = (*TABLES, *RDF_SUFFIXES)
 
 
 class FactFile:
-    """A file of facts; its suffix is its format, and text may be compressed (.gz). RDF says where facts come from in
-    comments, or as `provenance` says, and shortens IRIs by `prefixes` where the format can.
+    """A file of facts; its suffix, one of `suffixes`, is its format, and text may be compressed (.gz). RDF says where
+    facts come from in comments, or as `provenance` says, and shortens IRIs by `prefixes` where the format can.
 
     Facts come in parts, which are kept in a folder beside the file, NAME.parts: a process that is killed leaves whole
     parts there, as Parquet. `close` puts them into the file, which takes the place of an older one in a single step.
     """
 
-    def __init__(self, path: Path, provenance: str = PROVENANCES[0], prefixes: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        provenance: str = PROVENANCES[0],
+        prefixes: Mapping[str, str] | None = None,
+        suffixes: Sequence[str] = SUFFIXES,
+    ) -> None:
         self.path, self.n_parts = path, 0
+        self._suffixes = suffixes
         self._provenance = provenance
         self.prefixes: Mapping[str, str] = prefixes or {}
         self._suffix = Path(path.name.lower().removesuffix(".gz")).suffix
@@ -185,12 +203,13 @@ class FactFile:
         self._lock: Lock | None = None
 
     def _check(self) -> None:
-        if self._suffix not in SUFFIXES or (self._packed and self._suffix == PARQUET):
+        if self._suffix not in self._suffixes or (self._packed and self._suffix == PARQUET):
+            endings = ", ".join(self._suffixes)
             raise OptionError(
-                f"expected a file name that ends in {', '.join(SUFFIXES)}, or {STANDARD_OUTPUT}, got {str(self.path)!r}"
+                f"expected a file name that ends in {endings}, or {STANDARD_OUTPUT}, got {str(self.path)!r}"
             )
         if self.path.is_dir():
-            raise DataError(f"{self.path} is a folder: expected a file for the facts")
+            raise DataError(f"{self.path} is a folder: expected a file")
         if not self.path.parent.is_dir():
             raise DataError(f"{self.path}: the folder {self.path.parent} does not exist")
 

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import OptionError
 from anyburl.data.dataset import SPLITS, Dataset
-from anyburl.graph.lookup import held_by
+from anyburl.graph.lookup import held_by, split_bits
 from anyburl.models.tuned.fallback import Fallback
 from anyburl.models.tuned.listing import TOP_K, take_groups
-from anyburl.models.tuned.model import TunedModel
-from anyburl.models.tuned.observations import Floats, Lists, logistic, question_folds, rows_of
+from anyburl.models.tuned.observations import Lists, logistic, rows_of
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.ranking.arrays import (
     QueryArrays,
@@ -36,12 +35,11 @@ from anyburl.ranking.arrays import (
     empty_walk,
     offsets_of,
 )
-from anyburl.ranking.backend import NO_GROUPS, Progress, ReadyRules
 from anyburl.ranking.index import cut_levels, freeze, readings, shown_scores, to_confidences, to_scores
 from anyburl.ranking.kernel_order import n_columns
 from anyburl.ranking.options import Aggregation
 from anyburl.ranking.queries import single_query
-from anyburl.ranking.ranker import Ranker, make_ready
+from anyburl.ranking.ranker import NO_GROUPS, Progress, Ranker, ReadyRules, make_ready
 from anyburl.reasoning.completion.arrays import (
     BodyRules,
     FactArrays,
@@ -197,9 +195,8 @@ class Search:
     finder: Finder
     least: Scores  # by relation
     rows: NDArray[np.int64] | None  # of the rules in use, None: of all
-    model: TunedModel | None
+    reranker: TunedReranker | None = None  # with a model
     fallback: Fallback | None = None  # whose columns the model knows
-    by_fold: tuple[TunedModel, ...] = ()  # in place of the model, by the fold of a question
 
     @property
     def both_ways(self) -> bool:
@@ -210,15 +207,17 @@ class Search:
         """Return the facts that are answers to questions about these entities."""
         found, lists = self.finder(subjects)
         keys = found.keys
-        if self.model is not None and self.fallback is not None:
-            keys = self._judged(found, lists, self.model, self.fallback)
+        if self.reranker is not None and self.fallback is not None:
+            keys = self._judged(found, lists, self.reranker, self.fallback)
         facts = FactColumns.of_answers(found, shown_scores(keys), len(self.least))
-        if self.model is not None:
+        if self.reranker is not None:
             facts = replace(facts, listed=shown_scores(found.keys))
         facts = facts.take(facts.scores >= self.least[facts.triples[:, 1]])
         return facts if self.rows is None else replace(facts, rules=self.rows[facts.rules].astype(np.int32))
 
-    def _judged(self, found: FactArrays, lists: ListArrays, model: TunedModel, fallback: Fallback) -> NDArray[np.int64]:
+    def _judged(
+        self, found: FactArrays, lists: ListArrays, reranker: TunedReranker, fallback: Fallback
+    ) -> NDArray[np.int64]:
         """Return keys that stand for the model's scores of listed candidates; what follows a list stays below it."""
         sizes = lists.sizes + lists.n_later
         questions = np.repeat(np.arange(len(sizes)), sizes)
@@ -231,33 +230,21 @@ class Search:
         fits = fallback.columns(queries.entities, queries.relations, best.questions, best.candidates)
         scores = np.empty(len(questions))
         rows = rows_of(self.finder.ready, queries, answers, best, fits)
-        scores[listed] = logistic(self._model_scores(model, rows, queries, best))
+        scores[listed] = logistic(reranker.scores(rows, queries, best))
         lowest = np.ones(len(sizes))
         np.minimum.at(lowest, questions[listed], scores[listed])
         scores[~listed] = to_confidences(found.keys[~listed]) * lowest[questions[~listed]]
         return to_scores(scores)
 
-    def _model_scores(self, model: TunedModel, rows: Floats, queries: QueryArrays, best: Lists) -> Scores:
-        """Return what the model says or, if there is one by fold, the one that has not seen the question."""
-        if not self.by_fold:
-            return model.scores(rows)
-        scores = np.empty(len(rows))
-        folds = question_folds(queries.entities, queries.relations, len(self.by_fold))[best.questions]
-        for fold, unseeing in enumerate(self.by_fold):
-            scores[folds == fold] = unseeing.scores(rows[folds == fold])
-        return scores
-
 
 @dataclass(frozen=True)
 class Narrowed:
     """What need not be looked at: questions of relations with one object (`singles`) that have an answer, and
-    candidates for a model whose rules cannot reach the score `floors` of their relation. With `unseen`, questions are
-    judged by models that were trained without them.
+    candidates for a model whose rules cannot reach the score `floors` of their relation.
     """
 
     singles: NDArray[np.bool_]
     floors: Scores
-    unseen: bool = False
 
     @classmethod
     def nothing(cls, n_relations: int) -> Narrowed:
@@ -275,7 +262,8 @@ def make_search(ranker: Ranker, least: Scores, narrowed: Narrowed | None = None)
     model = reranker.model if reranker else None
     if reranker is not None and reranker.other is not None:
         raise OptionError(
-            'aggregation="hybrid" ranks the answers to questions; to find all missing facts, take "tuned" or another'
+            'aggregation="hybrid" ranks the answers to questions and proposes no facts: complete and calibrate with '
+            '"tuned" or another'
         )
     lister, n_relations = ranker.lister(), ranker.graph.n_relations
     rows = _rows_that_matter(lister, least, by_best_rule=model is None and lister.aggregation.n_counted == 1)
@@ -300,10 +288,9 @@ def make_search(ranker: Ranker, least: Scores, narrowed: Narrowed | None = None)
         groups if rows is None or not len(groups) else take_groups(groups, rows),
         TOP_K if model else 0,
     )
-    fallback = reranker.fallback(ranker) if reranker and model else None
-    by_fold = reranker.tuning.by_fold if reranker and narrowed.unseen else ()
-    single_threaded = tuple(replace(one, threads=1) for one in by_fold)
-    return Search(finder, least, rows, model and replace(model, threads=1), fallback, single_threaded)
+    if reranker is None or model is None:
+        return Search(finder, least, rows)
+    return Search(finder, least, rows, reranker.in_one_thread(), Fallback(lister.graph))
 
 
 def _rows_that_matter(ranker: Ranker, least: Scores, *, by_best_rule: bool) -> NDArray[np.int64] | None:
@@ -345,7 +332,7 @@ def missing_facts(
     found = _found(ranker, search, entities, progress)
     if search.both_ways:
         found = merge_directions(found if subjects is None else _only_about(found, subjects))
-    bits = np.uint8(sum(1 << SPLITS.index(split) for split in stated))
+    bits = split_bits(stated)
     for facts in found:
         yield facts.take(held_by(dataset, facts.triples) & bits == 0)
 
@@ -355,7 +342,7 @@ def _found(
 ) -> Iterator[FactColumns]:
     if not len(search.finder.heads):
         return
-    size = LISTED_AT_A_TIME if search.model else SUBJECTS_AT_A_TIME
+    size = LISTED_AT_A_TIME if search.reranker and not search.finder.floors.any() else SUBJECTS_AT_A_TIME
     parts = [entities[start : start + size] for start in range(0, len(entities), size)]
     for part, facts in zip(parts, ranker.backend.map(search, parts), strict=True):
         if progress:

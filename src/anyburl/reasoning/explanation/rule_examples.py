@@ -147,16 +147,19 @@ class _Prediction(NamedTuple):
     walk: list[int]  # the entities of a grounding, from the head's variable
 
 
-def examine_rule(ranker: Ranker, dataset: Dataset, row: int, *, top: int = 10, seconds: float = 0.2) -> RuleExamples:
+def examine_rule(
+    ranker: Ranker, dataset: Dataset, row: int, *, top: int = 10, seconds: float = 0.2, most: int | None = None
+) -> RuleExamples:
     """Return up to `top` examples, counter-examples and new predictions of the rule at a row of `ranker.rules`.
 
-    A rule with many predictions is tried with a sample of entities, the same each time, and for about `seconds`.
+    A rule with many predictions is tried with a sample of entities, the same each time, and for about `seconds`, or
+    with about `most` facts and predictions.
     """
     checking.whole("top", top, 1, checking.MOST_KEPT)
     rule, began = ranker.rules.rule(row), time.monotonic()
     examiner = _Examiner(ranker, dataset, row % len(ranker.rules))
-    right = examiner.examples(top, began + seconds / 2)
-    wrong, new = examiner.judge(top, began + seconds)
+    right = examiner.examples(top, began + seconds / 2, most)
+    wrong, new = examiner.judge(top, began + seconds, most)
     return RuleExamples(rule, tuple(right), tuple(wrong), tuple(new), not examiner.was_cut)
 
 
@@ -176,10 +179,10 @@ class _Examiner:
         self._judged_by_subject = bool(subjects >= objects)
         self.was_cut = False  # whether there are predictions that nobody looked at
 
-    def examples(self, top: int, end: float) -> list[Example]:
+    def examples(self, top: int, end: float, most: int | None) -> list[Example]:
         """Return facts of train that the rule predicts, until there are enough or time is up."""
         found: list[Example] = []
-        for triple in self._stated():
+        for triple in islice(self._stated(), most):
             walks = self._first_walk(triple)
             if walks or not len(self._body):
                 found.append(self._example(_Prediction(triple, walks[0] if walks else [])))
@@ -244,11 +247,11 @@ class _Examiner:
         is_forward = self._head < self._graph.n_relations
         return (start, self._relation, other) if is_forward else (other, self._relation, start)
 
-    def judge(self, top: int, end: float) -> tuple[list[Example], list[Example]]:
+    def judge(self, top: int, end: float, most: int | None) -> tuple[list[Example], list[Example]]:
         """Return counter-examples and new predictions, until there are enough of both or time is up."""
         wrong: dict[Ids, Example] = {}
         new: dict[Ids, Example] = {}
-        predicted = self._predicted()
+        predicted = islice(self._predicted(), most)
         while said := list(islice(predicted, AT_A_TIME)):
             bits = held_by(self._dataset, np.array([prediction.triple for prediction in said], np.int32)).tolist()
             for prediction, held in zip(said, bits, strict=True):
@@ -257,6 +260,7 @@ class _Examiner:
             if len(wrong) == len(new) == top or time.monotonic() > end:
                 self.was_cut = True
                 break
+        self.was_cut |= most is not None and next(self._predicted(), None) is not None
         return list(wrong.values()), list(new.values())
 
     def _sort_in(

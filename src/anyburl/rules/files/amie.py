@@ -17,8 +17,15 @@ from anyburl.base.errors import RuleError
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.rules.columns import RuleColumns
 from anyburl.rules.combine import first_of_each, reencode
-from anyburl.rules.files.labelled import encode_rules, label_rules
-from anyburl.rules.files.rule_file import PathLike, ReadReport, first_lines_of_rules, numbered_rule_lines, repeated
+from anyburl.rules.files.rule_file import (
+    PathLike,
+    ReadReport,
+    encode_rules,
+    first_lines_of_rules,
+    label_rules,
+    numbered_rule_lines,
+    repeated,
+)
 from anyburl.rules.rule import Atom, Constant, Rule, Term, Variable
 
 HEADER = "Rule\tHead Coverage"

@@ -25,11 +25,18 @@ from anyburl.base.writing import replacing
 from anyburl.data.vocabulary import SELF_TOKEN, Vocabulary
 from anyburl.rules.columns import RuleColumns
 from anyburl.rules.combine import concatenate, first_of_each, unify
-from anyburl.rules.files.labelled import LabelledRules, encode_rules, label_rules
-from anyburl.rules.files.rule_file import PathLike, ReadReport, first_bytes_of_rules, numbered_rule_lines, repeated
+from anyburl.rules.files.rule_file import (
+    LabelledRules,
+    PathLike,
+    ReadReport,
+    encode_rules,
+    first_bytes_of_rules,
+    label_rules,
+    numbered_rule_lines,
+    repeated,
+)
 from anyburl.rules.labels import SELF_MARKER, RuleTexts, check_writable, float_texts
-from anyburl.rules.rule import BODY_VARIABLES, Rule
-from anyburl.rules.syntax import parse_rule
+from anyburl.rules.rule import BODY_VARIABLES, Rule, parse_rule
 from anyburl.rules.types import TYPE_OF_END, End
 
 LABEL = r"[^(),\s](?:[^(),]*[^(),\s])?"

@@ -1,17 +1,25 @@
-"""What all readers of rule files share: the file's first bytes, its lines, and the report of what was left out."""
+"""What readers of rule files share: first bytes, lines, the report of what was left out, rules as columns of labels."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from anyburl.base import files, polars_unstable
 from anyburl.base.errors import RuleError, counted
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.rules.bodytable import distinct_rows, pad_lists
+from anyburl.rules.columns import RuleColumns
+from anyburl.rules.labels import SELF_MARKER
+from anyburl.rules.rule import Constant, Rule, Variable, unescape_label
 
 PathLike = str | os.PathLike[str]
 
@@ -79,3 +87,106 @@ def _as_text(path: PathLike) -> Iterator[None]:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
         raise RuleError(f"{os.fspath(path)}: expected UTF-8 text, plain or compressed ({error})") from error
+
+
+class LabelledRules(NamedTuple):
+    """Columns of rules; `SELF_MARKER` stands for the token self, null for no constant."""
+
+    type: NDArray[np.uint8]
+    head: pl.Series
+    is_flipped: NDArray[np.bool_]  # h(c, Y)
+    head_constant: pl.Series
+    body_constant: pl.Series
+    lengths: NDArray[np.int64]
+    relations: pl.Series  # of all body atoms, rule after rule
+    forward: NDArray[np.bool_]  # likewise
+
+
+def label_rules(rules: Sequence[Rule]) -> LabelledRules:
+    """Lay out rule objects as columns."""
+    steps = [step for rule in rules for step in _steps(rule)]
+    return LabelledRules(
+        type=np.array([rule.type.code for rule in rules], dtype=np.uint8),
+        head=pl.Series([rule.head.relation for rule in rules], dtype=pl.String),
+        is_flipped=np.array([isinstance(rule.head.subject, Constant) for rule in rules], dtype=np.bool_),
+        head_constant=pl.Series([_head_constant(rule) for rule in rules], dtype=pl.String),
+        body_constant=pl.Series([_body_constant(rule) for rule in rules], dtype=pl.String),
+        lengths=np.array([rule.length for rule in rules], dtype=np.int64),
+        relations=pl.Series([relation for relation, _ in steps], dtype=pl.String),
+        forward=np.array([forward for _, forward in steps], dtype=np.bool_),
+    )
+
+
+def encode_rules(
+    labelled: LabelledRules, predictions: pl.Series, support: pl.Series, *, escaped: bool = False
+) -> RuleColumns:
+    """Return the rules as columns over the vocabulary of the labels; with `escaped`, undo the escapes first."""
+    if escaped:
+        labelled = _unescape(labelled)
+    constants = [labelled.head_constant, labelled.body_constant]
+    entities = pl.concat(constants).unique().drop_nulls()
+    vocabulary = Vocabulary.from_labels(
+        entities.filter(entities != SELF_MARKER), pl.concat([labelled.head, labelled.relations]).unique()
+    )
+    n_relations = vocabulary.n_relations
+    relations = vocabulary.encode_relations(labelled.relations)
+    steps = np.where(labelled.forward, relations, relations + n_relations).astype(np.int32)
+    bodies, body = distinct_rows(pad_lists(steps, labelled.lengths))
+    head_constant, body_constant = (_entity_ids(column, vocabulary) for column in constants)
+    return RuleColumns(
+        vocabulary=vocabulary,
+        bodies=bodies,
+        type=labelled.type,
+        head=vocabulary.encode_relations(labelled.head) + n_relations * labelled.is_flipped,
+        body=body,
+        head_constant=head_constant,
+        body_constant=body_constant,
+        predictions=predictions.to_numpy(),
+        support=support.cast(pl.Int32).to_numpy(),
+        exact=np.zeros(len(labelled.type), dtype=np.bool_),
+    )
+
+
+def _entity_ids(labels: pl.Series, vocabulary: Vocabulary) -> NDArray[np.int32]:
+    is_self = (labels == SELF_MARKER).fill_null(False).to_numpy()
+    return np.where(is_self, np.int32(vocabulary.self_id), vocabulary.encode_entities(labels))
+
+
+def _unescape(labelled: LabelledRules) -> LabelledRules:
+    return labelled._replace(
+        head=_unescape_column(labelled.head),
+        head_constant=_unescape_column(labelled.head_constant),
+        body_constant=_unescape_column(labelled.body_constant),
+        relations=_unescape_column(labelled.relations),
+    )
+
+
+def _unescape_column(labels: pl.Series) -> pl.Series:
+    escaped = labels.filter(labels.str.contains("%", literal=True)).unique().to_list()
+    return labels.replace(escaped, [unescape_label(label) for label in escaped]) if escaped else labels
+
+
+def _steps(rule: Rule) -> list[tuple[str, bool]]:
+    """Return the relations along the body and whether each is read forward."""
+    here = rule.variable
+    steps: list[tuple[str, bool]] = []
+    for atom in rule.body:
+        steps.append((atom.relation, atom.subject == here))
+        there = atom.other(here)
+        if isinstance(there, Variable):
+            here = there
+    return steps
+
+
+def _head_constant(rule: Rule) -> str | None:
+    return _label(rule.head.subject) or _label(rule.head.object)
+
+
+def _body_constant(rule: Rule) -> str | None:
+    return _label(rule.body[-1].subject) or _label(rule.body[-1].object) if rule.body else None
+
+
+def _label(term: object) -> str | None:
+    if not isinstance(term, Constant):
+        return None
+    return SELF_MARKER if term.is_self else term.label

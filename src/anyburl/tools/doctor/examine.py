@@ -27,7 +27,7 @@ from anyburl.tools.doctor.leakage import check_leakage, check_similar, check_uns
 from anyburl.tools.doctor.options import CHECKS, DoctorKeywords, DoctorOptions
 from anyburl.tools.doctor.shape import check_degrees, check_reflexive, check_types, find_label_faults
 from anyburl.tools.doctor.support import longest_judging_body
-from anyburl.tools.doctor.suspects import check_kinds, check_suspects, find_suspicion, n_checked
+from anyburl.tools.doctor.suspects import check_conflicts, check_kinds, check_suspects, find_suspicion, n_checked
 
 MOST_RULES = 1_000_000  # of those learned, with the highest support x confidence
 
@@ -78,6 +78,7 @@ def examine(
         )
     findings += check_functional(facts, functional, chosen.top)
     findings += check_types(facts, types, chosen.top) if types else check_kinds(facts, found, chosen.top)
+    findings += check_conflicts(facts, functional, found, chosen.top)
     findings += check_suspects(facts, functional, found, chosen.top)
     findings.sort(key=lambda finding: list(CHECKS).index(finding.check))
     n_rules = None if known is None else len(known)

@@ -150,11 +150,12 @@ class Contradictions:
     answers: NDArray[np.int32]  # -1 where they say nothing else
     rows: NDArray[np.int32]  # of the rule set
     scores: NDArray[np.float64]
+    back: NDArray[np.bool_]  # whether the answer is another subject, not another object
 
     @classmethod
     def none(cls, n: int) -> Contradictions:
         """Return that nothing speaks against `n` facts."""
-        return cls(np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n))
+        return cls(np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n), np.zeros(n, np.bool_))
 
 
 def find_contradictions(
@@ -178,4 +179,5 @@ def find_contradictions(
         np.where(found, answers.best[:, 0], -1).astype(np.int32),
         np.where(found, strong[answers.best_rules[:, 0]], -1).astype(np.int32),
         np.where(found, to_confidences(answers.best_keys[:, 0]), 0.0),
+        np.full(len(triples), back),
     )

@@ -134,12 +134,13 @@ def _contradict(
         asked = order[(total[order] > 0) & one.relations[facts.train[order, 1]]][:MOST_ASKED]
         said = find_contradictions(facts, facts.train[asked], rules, threads, back=one.back)
         stronger = said.scores > found.scores[asked]
-        for name in ("answers", "rows", "scores"):
+        for name in ("answers", "rows", "scores", "back"):
             getattr(found, name)[asked[stronger]] = getattr(said, name)[stronger]
     return found
 
 
 TELLING = float(np.log(2))  # what is less is no reason
+INSISTENT = 0.8  # the least confidence of rules, one fact short, that make a fact a possible error
 ENDS = ("subject", "object")
 
 
@@ -159,6 +160,31 @@ def check_suspects(facts: DatasetFacts, functional: Sequence[Functional], found:
         f"{counted(n, 'fact')} of {len(total):,} in train {'looks' if n == 1 else 'look'} wrong{by}: check by hand"
     )
     return [Finding.of("suspects", Severity.WARNING, sentence, n, examples)]
+
+
+def check_conflicts(facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion, top: int) -> list[Finding]:
+    """Return the facts in place of which strong rules insist on another answer, where there should be one only: either
+    the fact or the answer is wrong, unless both are true. Rules for the fact itself must be weaker.
+    """
+    if found.supported is None:
+        return []
+    against, behind = found.contradicted, found.supported.scores
+    rows = np.flatnonzero((against.answers >= 0) & (against.scores >= INSISTENT) & (against.scores > behind))
+    if not len(rows):
+        return []
+    first = rows[np.argsort(behind[rows] - against.scores[rows], kind="stable")][:top]
+    others = facts.train[first].copy()
+    others[np.arange(len(first)), np.where(against.back[first], 0, 2)] = against.answers[first]
+    reasons = Reasons(facts, functional, found)
+    instead = facts.labels(others).select(pl.concat_str(pl.all(), separator=" ").alias("or else"))
+    examples = facts.labels(facts.train[first]).with_columns(
+        pl.Series("for it", [reasons.behind(int(row)) for row in first]),
+        instead["or else"],
+        pl.Series("for that", [reasons.against(int(row)) for row in first]),
+    )
+    words = counted(len(rows), "fact contradicts", "facts contradict")
+    sentence = f"{words} strong rules, which give another answer where there should be one: one of the two may be wrong"
+    return [Finding.of("conflicts", Severity.WARNING, sentence, len(rows), examples)]
 
 
 def check_kinds(facts: DatasetFacts, found: Suspicion, top: int) -> list[Finding]:
@@ -184,6 +210,18 @@ class Reasons:
     def of(self, row: int) -> str:
         """Return the reasons to suspect the fact at a row of train."""
         return "; ".join(self._parts(row))
+
+    def behind(self, row: int) -> str:
+        """Return the strongest rule for the fact at a row of train, the fact itself not counted."""
+        supported = self._found.supported
+        if supported is None or supported.rows[row] < 0:
+            return "no rule"
+        return f"{supported.scores[row]:.2f}: {self._rule(int(supported.rows[row]))}"
+
+    def against(self, row: int) -> str:
+        """Return the strongest rule for another answer than the fact at a row of train."""
+        contradicted = self._found.contradicted
+        return f"{contradicted.scores[row]:.2f}: {self._rule(int(contradicted.rows[row]))}"
 
     def _parts(self, row: int) -> Iterator[str]:
         found = self._found

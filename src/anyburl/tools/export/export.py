@@ -28,7 +28,7 @@ from anyburl.tools.export.languages import (
     make_clause,
     sparql_writer,
 )
-from anyburl.tools.export.options import LANGUAGES, ExportKeywords, ExportOptions, options_for
+from anyburl.tools.options import LANGUAGES, ExportKeywords, ExportOptions, options_for
 
 WRITERS: dict[str, Callable[[ExportOptions], Writer]] = {
     "sparql": sparql_writer,

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from anyburl.data.terms import is_blank_node, rdf_term
 from anyburl.rules.rule import Atom, Constant, Rule, Term, Variable
-from anyburl.tools.export.options import ExportOptions
+from anyburl.tools.options import ExportOptions
 
 ANYTHING = Variable("_")
 """Any entity: the other end of the fact that makes a rule without a body fire."""

@@ -1,0 +1,221 @@
+"""Hide-and-seek: hide facts, propose everything from what is left, and count what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.bodies.rescore import rescore
+from anyburl.data.dataset import Dataset
+from anyburl.data.table import TripleTable
+from anyburl.graph.stored import graph_of
+from anyburl.models.calibration import (
+    N_CONTEXTS,
+    ProposalCounts,
+    by_narrow_bin,
+    choose_bins,
+    fit_correction,
+    fit_shares,
+    least_scores,
+    probability_table,
+)
+from anyburl.models.tuned.reranker import TunedReranker
+from anyburl.ranking.ranker import Progress, Ranker, make_ranker
+from anyburl.reasoning.completion.conflicts import NOTHING, Conflicts, Properties, fact_keys
+from anyburl.reasoning.completion.facts import FactColumns, collected
+from anyburl.reasoning.completion.judging import Judge
+from anyburl.reasoning.completion.search import Narrowed, missing_facts
+
+FEWEST_BACK = 20  # facts, to calibrate on
+HIDDEN_SHARE = 0.1  # of train, where there is no valid split
+LEAST_SCORE = 0.05  # of facts that are counted
+LEAST_PROBABILITY = 0.1  # where a sample shows that facts are less likely, the others need not be counted
+MANY_HIDDEN = 4_000  # facts in the sample
+COUNTED_AT_A_TIME = 1 << 18  # facts
+WORTH_ASKING = 0.03  # probability by rules alone: about less likely facts, a model is not asked
+LOST = 0.02  # of the likely facts may be lost where rules say too little for a model to be asked
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Hiding:
+    """Facts that are hidden (`dataset.valid`), and a ranker that knows only the rest (`dataset.train`)."""
+
+    ranker: Ranker
+    dataset: Dataset
+    split: str  # that the hidden facts are from
+
+
+def hide_facts(ranker: Ranker, dataset: Dataset, seed: int) -> Hiding:
+    """Hide the valid split or, if there is none, a tenth of train: rules are counted again on the rest.
+
+    There, a tenth of what a rule predicts rightly is hidden. Without making up for that, rules would have lower scores
+    than they have on all of train, which is where facts will be proposed.
+    """
+    if len(dataset.valid):
+        return Hiding(ranker, dataset, "valid")
+    train, options = dataset.train, ranker.options
+    drawn = np.random.default_rng(seed).permutation(len(train))
+    chosen = np.zeros(len(train), np.bool_)
+    chosen[drawn[: round(HIDDEN_SHARE * len(train))]] = True
+    rest, hidden = (TripleTable(train.vocabulary, train.triples[part]) for part in (~chosen, chosen))
+    rules = rescore(ranker.rules, rest, object_identity=options.object_identity, threads=options.threads)
+    right = np.rint(rules.support / (1 - HIDDEN_SHARE)).astype(rules.support.dtype)
+    rules = rules.replace(support=np.minimum(right, rules.predictions).astype(rules.support.dtype))
+    counted = make_ranker(graph_of(rest), rules, options, block_connected=ranker.block_connected)
+    counted = replace(counted, aggregation=ranker.aggregation, reranker=ranker.reranker)
+    left = replace(dataset, train=rest, valid=hidden, stored_fingerprint=None)
+    return Hiding(counted, left, "train")
+
+
+class Tally:
+    """Counts proposals, those of them that were hidden, and those of the others that are facts of the test split.
+
+    `halves` are counts of hidden facts by half of the subjects, so that each can be checked with the other. `new` are
+    the facts that no split states or contradicts. `is_made` says in which contexts a relation's facts are proposed at
+    all: where it has one object, only the best value is.
+    """
+
+    def __init__(self, hiding: Hiding, properties: Properties) -> None:
+        vocabulary, hidden, test = hiding.dataset.vocabulary, hiding.dataset.valid.triples, hiding.dataset.test.triples
+        self._sizes = vocabulary.n_entities, vocabulary.n_relations
+        stated = np.concatenate([hiding.dataset.train.triples, hidden])
+        self._conflicts = Conflicts.of(stated, properties, vocabulary.n_entities)
+        if len(test):
+            self._all_conflicts = Conflicts.of(np.concatenate([stated, test]), properties, vocabulary.n_entities)
+        self._hidden, self._test = (np.sort(fact_keys(part, *self._sizes)) for part in (hidden, test))
+        self.halves = [ProposalCounts.empty(vocabulary.n_relations) for _ in range(2)]
+        self.test, self.new = (ProposalCounts.empty(vocabulary.n_relations) for _ in range(2))
+        self.is_made = np.ones((vocabulary.n_relations, N_CONTEXTS, 1), np.bool_)
+        self.is_made[properties.one_object, 1] = False
+        self.floors = np.zeros(vocabulary.n_relations)  # see `listed_floors`
+        self.n_hidden, self.n_test = (
+            np.bincount(part[:, 1], minlength=vocabulary.n_relations).astype(np.float64) for part in (hidden, test)
+        )
+
+    @property
+    def counts(self) -> ProposalCounts:
+        """The counts of all subjects."""
+        return self.halves[0] + self.halves[1]
+
+    @cached_property
+    def fitted_to_other(self) -> list[tuple[Ints, Floats]]:
+        """For each half, the bins and shares that are fitted to the other; to be asked for when all is counted."""
+        return [(starts := choose_bins(other), fit_shares(other, starts)) for other in self.halves[::-1]]
+
+    @cached_property
+    def correction(self) -> tuple[float, float]:
+        """How far shares that were fitted to one half of the subjects are off in the other."""
+        expected = [by_narrow_bin(shares, starts) for starts, shares in self.fitted_to_other]
+        own = (np.concatenate([getattr(half, name) for half in self.halves]) for name in ("proposed", "back"))
+        return fit_correction(ProposalCounts(*own), np.concatenate(expected))
+
+    def add(self, facts: FactColumns) -> None:
+        """Count proposals, with their contexts; those that contradict what is stated or hidden would not be made."""
+        facts = facts.take(self._conflicts.find(facts.triples) == NOTHING)
+        keys, (subjects, relations, _) = fact_keys(facts.triples, *self._sizes), facts.triples.T
+        is_back = np.isin(keys, self._hidden)
+        for half, counts in enumerate(self.halves):
+            own = subjects % 2 == half
+            counts.add(relations[own], facts.contexts[own], facts.scores[own], is_back[own])
+        is_new = ~is_back
+        if len(self._test):
+            is_test = np.isin(keys, self._test)
+            self.test.add(relations[is_new], facts.contexts[is_new], facts.scores[is_new], is_test[is_new])
+            is_new &= ~is_test & (self._all_conflicts.find(facts.triples) == NOTHING)
+        self.new.add(relations[is_new], facts.contexts[is_new], facts.scores[is_new], is_back[is_new])
+
+
+def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress | None) -> Tally:
+    """Propose everything, and count.
+
+    A sample of the subjects shows how likely facts are by their scores. For the other subjects, those that are hardly
+    likely are not counted any more. Where a model scores facts, the rules alone are tried on the sample first: what
+    they show to be unlikely, the model is not asked about, which would take far longer than all the rest.
+    """
+    game, tally, asks_model = _Game(hiding, properties), Tally(hiding, properties), has_model(hiding.ranker)
+    n_relations, n_entities = hiding.dataset.vocabulary.n_relations, hiding.dataset.vocabulary.n_entities
+    in_sample = np.random.default_rng(seed).random(n_entities) < MANY_HIDDEN / max(len(hiding.dataset.valid), 1)
+    sample, others = (np.flatnonzero(chosen).astype(np.int32) for chosen in (in_sample, ~in_sample))
+    least, floors = np.full(n_relations, LEAST_SCORE), np.zeros(n_relations)
+    if asks_model:
+        by_rules = Tally(hiding, properties)
+        for facts in _Game(replace(hiding, ranker=hiding.ranker.lister()), properties).proposals(sample, least, floors):
+            by_rules.add(facts)
+        floors = np.minimum(_scores_from(by_rules, WORTH_ASKING), 1.0)
+    listed = list[FactColumns]()
+    for facts in game.proposals(sample, least, floors, progress):
+        tally.add(facts)
+        listed.append(facts)
+    least = np.maximum(_scores_from(tally, LEAST_PROBABILITY), LEAST_SCORE)
+    if asks_model:
+        tally.floors = floors = np.maximum(floors, listed_floors(FactColumns.concat(listed), least))
+    for facts in game.proposals(others, least, floors, progress):
+        tally.add(facts)
+    return tally
+
+
+class _Game:
+    """Proposes facts from train, with their contexts."""
+
+    def __init__(self, hiding: Hiding, properties: Properties) -> None:
+        self._hiding, self._one_object = hiding, properties.one_object
+        self._judge = Judge.of(hiding.ranker, hiding.dataset, properties, ("train",))
+
+    def proposals(
+        self, subjects: NDArray[np.int32], least: Floats, floors: Floats, progress: Progress | None = None
+    ) -> Iterator[FactColumns]:
+        """Yield what is proposed about subjects, many facts at a time."""
+        if not len(subjects):
+            return
+        proposals = missing_facts(
+            self._judge.ranker,
+            self._hiding.dataset,
+            least,
+            stated=("train",),
+            subjects=subjects,
+            narrowed=Narrowed(self._one_object, floors),
+            progress=progress,
+        )
+        for facts in collected(proposals, COUNTED_AT_A_TIME):
+            yield replace(facts, contexts=self._judge.contexts_of(facts))
+
+
+def has_model(ranker: Ranker) -> bool:
+    """Return whether a model scores facts, in place of rules."""
+    return isinstance(ranker.reranker, TunedReranker) and ranker.reranker.model is not None
+
+
+def _scores_from(tally: Tally, probability: float) -> Floats:
+    """Return, for each relation, the score below which no counted fact is that likely, if as much is missing as was
+    hidden.
+    """
+    counts, n_relations = tally.counts, len(tally.n_hidden)
+    starts = choose_bins(counts)
+    table = probability_table(fit_shares(counts, starts), np.ones(n_relations), np.zeros(n_relations))
+    return least_scores(table, starts, probability)
+
+
+def fitted_shares(tally: Tally) -> tuple[Ints, Floats]:
+    """Return the bins of scores, and the share of proposals that come back by relation, context and bin."""
+    starts = choose_bins(tally.counts)
+    return starts, fit_shares(tally.counts, starts)
+
+
+def listed_floors(facts: FactColumns, least: Floats) -> Floats:
+    """Return, for each relation, the score by rules that nearly all facts reach to which a model gives the `least`
+    score; 0 where there are too few to tell.
+    """
+    floors, relations = np.zeros(len(least)), facts.triples[:, 1]
+    likely = facts.scores >= least[relations]
+    for relation in np.unique(relations[likely]):
+        listed = facts.listed[likely & (relations == relation)]
+        if len(listed) >= FEWEST_BACK:
+            floors[relation] = np.quantile(listed, LOST)
+    return floors

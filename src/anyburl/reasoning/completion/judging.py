@@ -1,0 +1,158 @@
+"""Which facts contradict stated ones, and how likely the others are: the same for proposals, reviews and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.data.dataset import SPLITS, Dataset
+from anyburl.graph.lookup import answer_counts
+from anyburl.models.calibration import Calibration
+from anyburl.models.tuned.reranker import unseeing
+from anyburl.ranking.ranker import Ranker
+from anyburl.reasoning.completion.conflicts import NOTHING, Conflicts, Properties, fact_keys, find_properties
+from anyburl.reasoning.completion.facts import FactColumns
+from anyburl.reasoning.predicting import answer_columns
+from anyburl.reasoning.queries import QueryIds
+
+LISTED = 100  # answers to a question, among which a fact is looked up
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Triples = NDArray[np.int32]
+
+
+def known_properties(dataset: Dataset) -> Properties:
+    """Return the properties of relations that train and valid show; test is not looked at."""
+    vocabulary = dataset.vocabulary
+    facts = np.concatenate([dataset.train.triples, dataset.valid.triples])
+    return find_properties(facts, vocabulary.n_entities, vocabulary.n_relations)
+
+
+class Verdict(NamedTuple):
+    """How likely a fact is, if that is known, and the stated fact that contradicts it, if there is one."""
+
+    probability: float | None
+    conflict: tuple[str, str, str] | None
+
+
+def likely(calibration: Calibration | None, facts: FactColumns) -> Floats:
+    """Return the probability of facts, with their contexts; nan where scores are not calibrated."""
+    if calibration is None:
+        return np.full(len(facts), np.nan)
+    return calibration.probabilities(facts.triples[:, 1], facts.contexts, facts.scores)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Tells which facts contradict stated ones, and how likely the others are."""
+
+    ranker: Ranker
+    dataset: Dataset
+    conflicts: Conflicts
+    judged: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # sorted keys of facts with a verdict
+
+    @classmethod
+    def of(cls, ranker: Ranker, dataset: Dataset, properties: Properties, splits: Iterable[str] = SPLITS) -> Judge:
+        """Return what judges proposals, by what some splits state."""
+        stated = np.concatenate([dataset.split(split).triples for split in splits])
+        return cls(unseeing(ranker), dataset, Conflicts.of(stated, properties, dataset.vocabulary.n_entities))
+
+    def with_verdicts(self, accepted: Triples, rejected: Triples) -> Judge:
+        """Return a judge that takes accepted facts as stated, and proposes neither them nor the rejected ones."""
+        stated = np.concatenate([self.conflicts.stated, accepted])
+        sizes = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
+        conflicts = Conflicts.of(stated, self.conflicts.properties, sizes[0])
+        judged = np.sort(fact_keys(np.concatenate([accepted, rejected]), *sizes))
+        return replace(self, conflicts=conflicts, judged=judged)
+
+    def contexts_of(self, facts: FactColumns) -> Ints:
+        """Return whether another value stands before each fact (1) or not (0).
+
+        If a relation has one object, that is a value with a higher score; else, one that train states. All facts of a
+        question (subject, relation, ?) must be there.
+        """
+        one_object = self.conflicts.properties.one_object
+        subjects, relations, objects = facts.triples.T
+        contexts = (answer_counts(self.ranker.graph, subjects, relations) > 0).astype(np.int64)
+        rows = np.flatnonzero(one_object[relations])
+        questions = subjects[rows].astype(np.int64) * len(one_object) + relations[rows]
+        order = np.lexsort((objects[rows], -facts.n_rules[rows], -facts.scores[rows], questions))
+        contexts[rows] = 0
+        contexts[rows[order[1:]]] = questions[order[1:]] == questions[order[:-1]]
+        return contexts
+
+    def may_be_proposed(self, facts: FactColumns) -> NDArray[np.bool_]:
+        """Return which facts, with their contexts, no stated fact contradicts and nobody has judged; of relations with
+        one object, only the best value stays.
+        """
+        sizes = self.dataset.vocabulary.n_entities, self.dataset.vocabulary.n_relations
+        is_judged = np.isin(fact_keys(facts.triples, *sizes), self.judged)
+        later = self.conflicts.properties.one_object[facts.triples[:, 1]] & (facts.contexts > 0)
+        return np.asarray(~later & ~is_judged & (self.conflicts.find(facts.triples) == NOTHING))
+
+    def probabilities(self, calibration: Calibration | None, triples: Triples) -> tuple[Floats, Ints]:
+        """Return how likely facts are, and the rows of stated facts that contradict them, see `Conflicts.find`.
+
+        A probability is nan where there is no calibration, no rule predicts the fact, or a stated one contradicts it.
+        """
+        conflicts = self.conflicts.find(triples)
+        if calibration is None:
+            return np.full(len(triples), np.nan), conflicts
+        facts, _ = self.look_up(triples)
+        likely = calibration.probabilities(triples[:, 1], facts.contexts, facts.scores)
+        return np.where((conflicts == NOTHING) & (facts.scores > 0), likely, np.nan), conflicts
+
+    def verdicts(self, calibration: Calibration | None, triples: Triples) -> list[Verdict]:
+        """Return what can be said of each fact."""
+        likely, rows = self.probabilities(calibration, triples)
+        return [
+            Verdict(None if np.isnan(probability) else float(probability), conflict)
+            for probability, conflict in zip(likely, self.stated_facts(triples, rows), strict=True)
+        ]
+
+    def stated_facts(self, triples: Triples, rows: Ints) -> list[tuple[str, str, str] | None]:
+        """Return the labels of the stated facts at rows that `Conflicts.find` gave for triples; None where none is."""
+        labels = self.dataset.vocabulary
+        return [
+            None if row == NOTHING else labels.triple_labels(*self.conflicts.fact(row, triple))
+            for row, triple in zip(rows.tolist(), triples.tolist(), strict=True)
+        ]
+
+    def look_up(self, triples: Triples) -> tuple[FactColumns, Ints]:
+        """Return each fact as an answer to (subject, relation, ?), and the value that stands before it, -1 if none.
+
+        The score of what no rule predicts is 0, and its rule -1. Where a relation has one object, the best value stands
+        before all others.
+        """
+        n, n_entities, n_relations = len(triples), self.ranker.graph.n_entities, self.ranker.graph.n_relations
+        nothing = np.zeros(n, np.int64)
+        facts = FactColumns(triples, np.zeros(n), np.full(n, -1, np.int32), np.zeros(n, np.int32), nothing)
+        instead, wanted = np.full(n, -1, np.int64), fact_keys(triples, n_entities, n_relations)
+        questions = np.unique(wanted // n_entities)
+        asked = QueryIds((questions // n_relations).astype(np.int32), (questions % n_relations).astype(np.int32))
+        one_object = self.conflicts.properties.one_object
+        for answers in answer_columns(self.ranker, self.dataset, asked, top=LISTED, include_known=False):
+            of_rules = answers.n_rules > 0
+            listed = FactColumns(answers.triples, answers.scores, answers.rules, answers.n_rules).take(of_rules)
+            keys, contexts = fact_keys(listed.triples, n_entities, n_relations), self.contexts_of(listed)
+            if not len(keys):
+                continue
+            order = np.argsort(keys)
+            at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+            here = np.flatnonzero(keys[at] == wanted)
+            for name, column in (("scores", listed.scores), ("rules", listed.rules), ("n_rules", listed.n_rules)):
+                getattr(facts, name)[here] = column[at[here]]
+            facts.contexts[here] = contexts[at[here]]
+            best = np.flatnonzero((contexts == 0) & one_object[listed.triples[:, 1]])
+            of_best = keys[best] // n_entities
+            order = np.argsort(of_best)
+            if len(best):
+                at = order[np.minimum(np.searchsorted(of_best, wanted // n_entities, sorter=order), len(best) - 1)]
+                here = np.flatnonzero((of_best[at] == wanted // n_entities) & (keys[best[at]] != wanted))
+                instead[here] = listed.triples[best[at[here]], 2]
+        return facts, instead

@@ -1,0 +1,1 @@
+"""Facts with a time, and rules that know when."""

@@ -1,0 +1,223 @@
+"""Rank the answers of a split and return metrics with their protocol: steps, filter, ties, both directions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl import __version__
+from anyburl.base.checking import callback, choice
+from anyburl.base.errors import DataError
+from anyburl.ranking.queries import Ranks
+from anyburl.reasoning.evaluation import figures_by_relation
+from anyburl.reasoning.metrics import bootstrap_interval, metrics_html, summarise, summarise_random
+from anyburl.temporal.answering import Answered, Asked, make_questions
+from anyburl.temporal.arrays import QuestionArrays
+from anyburl.temporal.facts import TemporalDataset
+from anyburl.temporal.history import Directed
+from anyburl.temporal.kernel_answer import rank_in_lists
+from anyburl.temporal.model import ListModel
+from anyburl.temporal.options import FILTERS, STEPS, TIES
+
+STEP_WORDS = {
+    "single": "single-step: every fact before the moment of a question is known",
+    "multi": "multi-step: no fact after the beginning of the split is known",
+}
+FILTER_WORDS = {
+    "time": "time-aware filter: other answers of the same moment do not count",
+    "static": "static filter: answers of any moment do not count",
+    "raw": "raw: every other entity counts",
+}
+
+Ints = NDArray[np.int64]
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, repr=False)
+class TemporalMetrics:
+    """The metrics of one evaluation with time, with the protocol behind them."""
+
+    protocol: dict[str, Any]
+    metrics: dict[str, Any]
+    by_direction: dict[str, dict[str, float]]
+    by_relation: list[dict[str, Any]]
+    seconds: dict[str, float]
+    ranks: Ranks  # of every fact as (s, r, ?), then of every fact as (?, r, o)
+
+    @property
+    def mrr(self) -> float:
+        """The mean reciprocal rank, with the protocol's treatment of ties."""
+        return float(self.metrics["mrr"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything but the single ranks as plain values."""
+        took = self.seconds.get("rank")
+        return {
+            "protocol": self.protocol,
+            "metrics": self.metrics,
+            "by_direction": self.by_direction,
+            "by_relation": self.by_relation,
+            "seconds": self.seconds,
+            "queries_per_second": round(self.protocol["queries"] / took, 1) if took else None,
+        }
+
+    @property
+    def protocol_text(self) -> str:
+        """How the figures were measured, in words."""
+        told = self.protocol
+        return (
+            f"{told['data']} {told['split']}, {told['queries']} queries, {told['steps']}-step, "
+            f"filter {told['filter']}, {told['ties']} ties, {told['aggregation']}"
+        )
+
+    def __str__(self) -> str:
+        figures = ", ".join(f"{name} {self.metrics[name]:.4f}" for name in ("hits@1", "hits@3", "hits@10", "mrr"))
+        return f"{figures}  [{self.protocol_text}]"
+
+    def __repr__(self) -> str:
+        return f"TemporalMetrics({self})"
+
+    def _repr_html_(self) -> str:
+        queries = self.protocol["queries"]
+        return metrics_html(self.metrics, self.by_direction, self.by_relation, queries, self.protocol_text)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a split is evaluated."""
+
+    split: str = "test"
+    steps: str = "single"
+    filter: str = "time"
+    ties: str = "realistic"
+
+    def __post_init__(self) -> None:
+        choice("steps", self.steps, STEPS)
+        choice("filter", self.filter, FILTERS)
+        choice("ties", self.ties, TIES)
+
+
+def split_questions(dataset: TemporalDataset, facts: Directed, protocol: Protocol) -> tuple[QuestionArrays, Ints]:
+    """Return both questions of every fact of a split, and where the answer of each stands in them.
+
+    A fact that holds for an interval is asked for at its beginning.
+    """
+    split = dataset.split(protocol.split)
+    if not len(split):
+        raise DataError(f"{dataset.name} has no facts in its {protocol.split} split")
+    n = dataset.vocabulary.n_relations
+    subjects, relations, objects = (
+        np.asarray(column, np.int64) for column in (split.subjects, split.relations, split.objects)
+    )
+    times = np.asarray(split.times, np.int64)
+    entities, directed = np.concatenate([subjects, objects]), np.concatenate([relations, relations + n])
+    answers, moments = np.concatenate([objects, subjects]), np.concatenate([times, times])
+    still = int(times.min()) if protocol.steps == "multi" else None
+    questions, places = make_questions(entities, directed, moments, answers, still=still)
+    if protocol.filter == "raw":
+        return questions, places
+    order = np.lexsort((answers, entities, moments, directed))
+    firsts = order[questions.answer_offsets[:-1]]
+    known = known_at_moments(
+        facts, entities[firsts], directed[firsts], moments[firsts], static=protocol.filter == "static"
+    )
+    return questions._replace(excluded_offsets=known[0], excluded=known[1]), places
+
+
+def known_at_moments(
+    facts: Directed, entities: Ints, relations: Ints, times: Ints, *, static: bool
+) -> tuple[Ints, NDArray[np.int32]]:
+    """Return offsets and answers that facts state for each question, at its moment or (`static`) at any."""
+    width = facts.n_relations
+    keys, asked = facts.entities * width + facts.relations, entities * width + relations
+    if static:
+        order = np.lexsort((facts.answers, keys))
+        sorted_keys, answers = keys[order], facts.answers[order]
+        changed = np.ones(len(order), np.bool_)
+        changed[1:] = (np.diff(sorted_keys) != 0) | (np.diff(answers) != 0)
+        sorted_keys, answers = sorted_keys[changed], answers[changed]
+    else:
+        moments = np.unique(facts.times)
+        place = np.searchsorted(moments, times)
+        is_known = moments[np.minimum(place, len(moments) - 1)] == times if len(moments) else np.zeros(len(times), bool)
+        span = facts.n_entities * width
+        sorted_keys, answers = np.searchsorted(moments, facts.times) * span + keys, facts.answers  # sorted already
+        asked = np.where(is_known, place * span + asked, -1)
+    first, last = np.searchsorted(sorted_keys, asked), np.searchsorted(sorted_keys, asked, side="right")
+    sizes = last - first
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    places = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes) + np.repeat(first, sizes)
+    return offsets, answers[places].astype(np.int32)
+
+
+def rerank_lists(part: Answered, questions: QuestionArrays, model: ListModel, n_entities: int) -> Answered:
+    """Return the same part with ranks and scores by a model."""
+    used = part.rows()
+    scores = np.full(len(part.kept), -np.inf)
+    scores[used] = model.scores(part.features[used], part.sizes)
+    better, equal = part.better.copy(), part.equal.copy()
+    excluded = np.full(n_entities, -1, np.int64)
+    rank_in_lists(questions, part.start, part.stop, part.n_kept, part.sizes, part.kept, scores, excluded, better, equal)
+    return Answered(part.start, part.stop, better, equal, part.n_kept, part.sizes, part.kept, scores, part.features[:0])
+
+
+def ranked_parts(
+    asked: Asked, questions: QuestionArrays, model: ListModel | None, n_kept: int, progress: Progress | None = None
+) -> Any:
+    """Yield ranks and best candidates part by part, ordered by the model if there is one."""
+    for part in asked.answer(questions, n_kept, with_features=model is not None, progress=progress):
+        yield part if model is None else rerank_lists(part, questions, model, asked.history.n_entities)
+
+
+def evaluate_temporal(
+    asked: Asked,
+    model: ListModel | None,
+    candidates: int,
+    dataset: TemporalDataset,
+    facts: Directed,
+    protocol: Protocol,
+    aggregation: str,
+    n_rules: int,
+    progress: Progress | None = None,
+) -> TemporalMetrics:
+    """Rank both questions of every fact of a split, and return the metrics."""
+    callback("progress", progress)
+    started = time.perf_counter()
+    questions, places = split_questions(dataset, facts, protocol)
+    parts = list(ranked_parts(asked, questions, model, candidates if model else 0, progress))
+    better, equal = (np.concatenate([getattr(part, name) for part in parts]) for name in ("better", "equal"))
+    ranks = Ranks(better + 1, better + equal + 1).at(places)
+    took = {"rank": round(time.perf_counter() - started, 3)}
+    split = dataset.split(protocol.split)
+    chosen, n = ranks.of(protocol.ties), len(split)
+    labels = dataset.vocabulary.relations.to_list()
+    others = {name: summarise(ranks.of(name)) for name in TIES}
+    return TemporalMetrics(
+        protocol={
+            "data": dataset.name,
+            "fingerprint": dataset.fingerprint,
+            "split": protocol.split,
+            "queries": 2 * n,
+            "steps": protocol.steps,
+            "filter": protocol.filter,
+            "ties": protocol.ties,
+            "aggregation": aggregation,
+            "rules": n_rules,
+            "anyburl": __version__,
+        },
+        metrics={
+            **summarise(chosen),
+            **others,
+            "random": summarise_random(ranks),
+            "interval": bootstrap_interval(chosen),
+        },
+        by_direction={"object": summarise(chosen[:n]), "subject": summarise(chosen[n:])},
+        by_relation=figures_by_relation(chosen, split.relations, labels),
+        seconds=took,
+        ranks=ranks,
+    )

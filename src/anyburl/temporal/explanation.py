@@ -1,0 +1,340 @@
+"""Why an answer, or why not: the rules that speak for a fact at a moment, with the facts and dates behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anyburl.temporal.answering import Asked
+from anyburl.temporal.arrays import FREQUENCY, N_FADES, RECENCY, HistoryArrays, QuestionArrays
+from anyburl.temporal.evaluation import ranked_parts
+from anyburl.temporal.facts import TemporalDataset
+from anyburl.temporal.kernel_answer import N_COMPONENTS, context_of
+from anyburl.temporal.model import ListModel
+from anyburl.temporal.rules import TemporalRule, TemporalRules
+
+N_SHOWN = 3  # facts behind a rule, the latest ones
+N_MISSING = 3  # rules that would speak for a fact if it had a past
+
+DatedFact = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class TemporalReason:
+    """A rule that speaks for an answer: what it adds to the score, and the facts that make it speak."""
+
+    rule: TemporalRule
+    contribution: float
+    confidence: float
+    facts: tuple[DatedFact, ...]
+    words: str
+
+    def __str__(self) -> str:
+        facts = "; ".join(f"{s} {r} {o} ({t})" for s, r, o, t in self.facts)
+        return f"{self.contribution:.3f} {self.rule}" + (f"\n    {self.words}: {facts}" if facts else "")
+
+
+@dataclass(frozen=True)
+class TemporalExplanation:
+    """The reasons for a fact at a moment, the strongest first; and what is missing if there are none."""
+
+    fact: DatedFact
+    known: bool
+    rank: int | None
+    score: float
+    rules_score: float
+    reasons: tuple[TemporalReason, ...]
+    ahead: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the explanation as plain values."""
+        return {
+            "fact": list(self.fact),
+            "known": self.known,
+            "rank": self.rank,
+            "score": self.score,
+            "rules_score": self.rules_score,
+            "reasons": [
+                {
+                    "rule": str(reason.rule),
+                    "number": reason.rule.number,
+                    "form": reason.rule.form,
+                    "contribution": reason.contribution,
+                    "confidence": reason.confidence,
+                    "facts": [list(fact) for fact in reason.facts],
+                }
+                for reason in self.reasons
+            ],
+            "ahead": list(self.ahead),
+            "missing": list(self.missing),
+        }
+
+    def __str__(self) -> str:
+        subject, relation, object, moment = self.fact
+        place = "no rule speaks for it" if self.rank is None else f"rank {self.rank}, score {self.score:.3f}"
+        lines = [f"{subject} {relation} {object}, {moment}: {place}{' (stated)' if self.known else ''}"]
+        lines += [f"  {reason}" for reason in self.reasons]
+        lines += [f"  missing: {text}" for text in self.missing]
+        if self.ahead:
+            lines.append(f"  ahead of it: {', '.join(self.ahead)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """One rule that speaks for the answer, before weights: its number, value and facts."""
+
+    number: int
+    value: float
+    facts: list[tuple[int, int, int, int]]
+    words: str
+
+
+class _Witness:
+    """Finds, in plain Python, what the kernel adds up for one candidate of one question."""
+
+    def __init__(self, asked: Asked, rules: TemporalRules, question: QuestionArrays, answer: int) -> None:
+        self.history, self.rules, self.cells = asked.history, rules, asked.cells
+        self.entity, self.head = int(question.entities[0]), int(question.relations[0])
+        self.before, self.now, self.answer = int(question.before[0]), int(question.now[0]), answer
+
+    def facts_of(self, entity: int) -> range:
+        """Return the facts of an entity before the moment."""
+        history = self.history
+        start, end = int(history.fact_offsets[entity]), int(history.fact_offsets[entity + 1])
+        return range(start, start + int(np.searchsorted(history.fact_times[start:end], self.before)))
+
+    def pairs(self) -> tuple[list[_Evidence], float, float, float]:
+        """Return the pair rules that speak, the sum of all intensities, and how much the entity did before."""
+        history, slots = self.history, self.rules.slots
+        found, total, n_own, n_triples = [], 0.0, 0, 0
+        for triple in range(int(history.triple_offsets[self.entity]), int(history.triple_offsets[self.entity + 1])):
+            times = history.times[history.time_offsets[triple] : history.time_offsets[triple + 1]]
+            times = times[: np.searchsorted(times, self.before)]
+            if not len(times):
+                break
+            relation, object = int(history.triple_relations[triple]), int(history.triple_objects[triple])
+            n_triples += 1
+            n_own += len(times) if relation == self.head else 0
+            slot = int(slots[self.head, relation])
+            if slot < 0:
+                continue
+            age = self.now - int(times[-1])
+            cell = cell_number(age, len(times))
+            value = float(self.rules.pairs.values[slot, cell])
+            total += value
+            if object == self.answer:
+                facts = [(self.entity, relation, object, int(time)) for time in times[::-1][:N_SHOWN]]
+                times_said = "once" if len(times) == 1 else f"{len(times)} times"
+                found.append(_Evidence(self.rules.number_of("pair", slot), value, facts, f"{times_said} before"))
+        return found, total, n_own, n_triples
+
+    def constants(self) -> tuple[list[_Evidence], float]:
+        """Return the rules with constants that speak, the strongest first, and the sum over all candidates."""
+        tables, history = self.rules.constants, self.history
+        options, nothing = self.rules.options, history.n_entities
+        bodies: dict[int, int] = {}
+        for fact in reversed(self.facts_of(self.entity)[-options.n_last :]):
+            if self.now - int(history.fact_times[fact]) > options.oldest:
+                break
+            relation, object = int(history.fact_relations[fact]), int(history.fact_objects[fact])
+            for directed, other in ((relation + 1, object), (relation + 1, nothing), (0, object)):
+                bodies.setdefault(directed * (nothing + 1) + other, fact)
+        first, last = int(tables.head_offsets[self.head]), int(tables.head_offsets[self.head + 1])
+        best: dict[int, float] = {}
+        found = []
+        for key, fact in bodies.items():
+            place = first + int(np.searchsorted(tables.bodies[first:last], key))
+            if place == last or tables.bodies[place] != key:
+                continue
+            for rule in range(int(tables.rule_offsets[place]), int(tables.rule_offsets[place + 1])):
+                candidate, confidence = int(tables.constants[rule]), float(tables.confidences[rule])
+                best[candidate] = max(best.get(candidate, 0.0), confidence)
+                if candidate == self.answer:
+                    number = self.rules.number_of("constant", rule)
+                    found.append(_Evidence(number, confidence, [self.fact(self.entity, fact)], "lately"))
+        return sorted(found, key=lambda one: -one.value), sum(best.values())
+
+    def hops(self) -> tuple[list[_Evidence], float]:
+        """Return the rules of two hops that speak, the strongest first, and the sum over all candidates."""
+        tables, history, options = self.rules.hops, self.history, self.rules.options
+        first, last = int(tables.offsets[self.head]), int(tables.offsets[self.head + 1])
+        rows = {int(body): row for row, body in enumerate(tables.bodies[first:last], first)}
+        best: dict[int, float] = {}
+        ways: dict[int, _Evidence] = {}
+        for fact in reversed(self.facts_of(self.entity)[-options.n_first :]):
+            middle = int(history.fact_objects[fact])
+            for second in reversed(self.facts_of(middle)[-options.n_second :]):
+                candidate = int(history.fact_objects[second])
+                body = int(history.fact_relations[fact]) * history.n_relations + int(history.fact_relations[second])
+                row = rows.get(body)
+                if row is None or candidate == self.entity:
+                    continue
+                confidence = float(tables.confidences[row])
+                best[candidate] = max(best.get(candidate, 0.0), confidence)
+                if candidate == self.answer and row not in ways:
+                    facts = [self.fact(self.entity, fact), self.fact(middle, second)]
+                    ways[row] = _Evidence(self.rules.number_of("hops", row), confidence, facts, "lately")
+        return sorted(ways.values(), key=lambda one: -one.value), sum(best.values())
+
+    def popularity(self) -> tuple[list[float], list[tuple[int, int, int, int]]]:
+        """Return the share of the answer among all objects of the relation at each speed, and the latest fact."""
+        history, head = self.history, self.head
+        shares = [0.0] * N_FADES
+        rows = range(int(history.favourite_offsets[head]), int(history.favourite_offsets[head + 1]))
+        place = int(np.searchsorted(history.favourites[rows.start : rows.stop], self.answer)) + rows.start
+        if place == rows.stop or history.favourites[place] != self.answer:
+            return shares, []
+        row = _last_before(history.favour_times, history.favour_offsets[place : place + 2], self.before)
+        total = _last_before(history.total_times, history.total_offsets[head : head + 2], self.before)
+        if row is None or total is None:
+            return shares, []
+        for k in range(N_FADES):
+            own = history.favours[row, k] * np.exp(-history.fades[k] * (self.now - history.favour_times[row]))
+            every = history.totals[total, k] * np.exp(-history.fades[k] * (self.now - history.total_times[total]))
+            shares[k] = float(own / every)
+        opposite = (head + history.n_relations // 2) % history.n_relations
+        time = int(history.favour_times[row])
+        latest = [
+            (int(history.fact_objects[fact]), head, self.answer, time)
+            for fact in self.facts_of(self.answer)
+            if history.fact_times[fact] == time and history.fact_relations[fact] == opposite
+        ]
+        return shares, latest[:1]
+
+    def fact(self, entity: int, fact: int) -> tuple[int, int, int, int]:
+        """Return a fact as entity, directed relation, other entity and time."""
+        history = self.history
+        return (
+            entity,
+            int(history.fact_relations[fact]),
+            int(history.fact_objects[fact]),
+            int(history.fact_times[fact]),
+        )
+
+
+def cell_number(age: int, count: int) -> int:
+    """Return the cell of what was seen `count` times, the last time `age` steps ago."""
+    recency = int(np.searchsorted(RECENCY, age, side="right")) - 1
+    frequency = int(np.searchsorted(FREQUENCY, count, side="right")) - 1
+    return recency * len(FREQUENCY) + frequency
+
+
+def _last_before(times: Any, bounds: Any, before: int) -> int | None:
+    start, end = int(bounds[0]), int(bounds[1])
+    row = start + int(np.searchsorted(times[start:end], before)) - 1
+    return row if row >= start else None
+
+
+LEAST_TOTAL = 0.1
+
+
+def evidence_for(
+    asked: Asked, rules: TemporalRules, question: QuestionArrays, answer: int
+) -> list[tuple[float, _Evidence]]:
+    """Return every rule that speaks for an answer, with what it adds to the score of the mixture, the most first.
+
+    Rules with constants and of hops add the strongest one's confidence, so only that one counts of each form.
+    """
+    witness = _Witness(asked, rules, question, answer)
+    pairs, total, n_own, n_triples = witness.pairs()
+    favour = rules.favour[witness.head]
+    total += float(favour.sum())
+    constants, constant_total = witness.constants()
+    hops, hop_total = witness.hops()
+    shares, latest = witness.popularity()
+    weights = rules.weights[witness.head, context_number(n_triples, n_own)]
+    found = [(float(weights[0]) * one.value / total, one) for one in pairs] if total else []
+    for place, (evidence, whole) in enumerate(((constants, constant_total), (hops, hop_total)), 1):
+        for number, one in enumerate(evidence):
+            added = float(weights[place]) * one.value / max(whole, LEAST_TOTAL)
+            found.append((added if number == 0 else 0.0, one))
+    popular = sum(
+        (float(weights[0]) * float(favour[k]) / total if total else 0.0) * shares[k] + float(weights[3 + k]) * shares[k]
+        for k in range(N_COMPONENTS - 3)
+    )
+    if any(shares):
+        number = rules.number_of("popular", witness.head)
+        found.append((popular, _Evidence(number, max(shares), latest, f"{max(shares):.1%} of the answers lately")))
+    return sorted(found, key=lambda pair: (-pair[0], pair[1].number))
+
+
+def context_number(n_triples: float, n_own: float) -> int:
+    """Return the context of a question, as the kernel does."""
+    plain = getattr(context_of, "py_func", context_of)
+    return int(plain(float(n_triples), float(n_own)))
+
+
+def explain_fact(
+    asked: Asked,
+    model: ListModel | None,
+    rules: TemporalRules,
+    dataset: TemporalDataset,
+    question: QuestionArrays,
+    answer: int,
+    step: int,
+    top: int,
+) -> TemporalExplanation:
+    """Return the reasons for an answer, its rank among all candidates, and what is missing where there is no reason."""
+    words, clock, n = dataset.vocabulary, dataset.clock, dataset.vocabulary.n_relations
+
+    def dated(entity: int, directed: int, other: int, time: int) -> DatedFact:
+        subject, object = (entity, other) if directed < n else (other, entity)
+        return (*words.triple_labels(subject, directed % n, object), clock.label(time))
+
+    entity, head = int(question.entities[0]), int(question.relations[0])
+    known = answer in question.excluded.tolist()
+    excluded = question.excluded[question.excluded != answer]
+    ranked = question._replace(
+        answer_offsets=np.array([0, 1]),
+        answers=np.array([answer], np.int32),
+        excluded_offsets=np.array([0, len(excluded)]),
+        excluded=excluded,
+    )
+    (part,) = ranked_parts(asked, ranked, model, max(rules.options.candidates, 1))
+    size = int(part.sizes[0])
+    order = np.argsort(-part.scores[:size], kind="stable")
+    places = np.flatnonzero(part.kept[:size][order] == answer)
+    evidence = evidence_for(asked, rules, question, answer)
+    rank = int(part.better[0]) + 1 if evidence else None
+    score = float(part.scores[:size][order][places[0]]) if len(places) else 0.0
+    reasons = tuple(
+        TemporalReason(rules[one.number], added, one.value, tuple(dated(*fact) for fact in one.facts), one.words)
+        for added, one in evidence[:top]
+    )
+    ahead = [words.entity_label(int(part.kept[place])) for place in order if part.kept[place] != answer]
+    n_ahead = min(int(part.better[0]), 3)
+    return TemporalExplanation(
+        fact=dated(entity, head, answer, step),
+        known=known,
+        rank=rank,
+        score=score,
+        rules_score=sum(added for added, _ in evidence),
+        reasons=reasons,
+        ahead=tuple(ahead[:n_ahead]),
+        missing=missing_reasons(rules, question, answer, asked.history) if not _has_past(evidence, rules) else (),
+    )
+
+
+def _has_past(evidence: list[tuple[float, _Evidence]], rules: TemporalRules) -> bool:
+    return any(rules.form_of(one.number)[0] == "pair" for _, one in evidence)
+
+
+def missing_reasons(
+    rules: TemporalRules, question: QuestionArrays, answer: int, history: HistoryArrays
+) -> tuple[str, ...]:
+    """Return the strongest pair rules for a relation that do not speak, since the two entities have no such past."""
+    head, words = int(question.relations[0]), rules.vocabulary
+    rows = np.flatnonzero((rules.pairs.heads == head) & (rules.pairs.right.sum(axis=1) > 0))
+    best = rows[np.argsort(-rules.pairs.values[rows, 0], kind="stable")][:N_MISSING]
+    one, other = words.entity_label(int(question.entities[0])), words.entity_label(answer)
+    told = []
+    for row in best.tolist():
+        body = int(rules.pairs.bodies[row])
+        subject, object = (one, other) if body < words.n_relations else (other, one)
+        label = words.relation_label(body % words.n_relations)
+        told.append(f"{subject} {label} {object} before, for {rules[row]}")
+    return tuple(told)

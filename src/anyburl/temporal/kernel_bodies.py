@@ -1,0 +1,171 @@
+"""Count rules with constants and rules of two hops, over the last facts of an entity before each case."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anyburl.base.jit import inlined, kernel, part
+from anyburl.temporal.arrays import CaseArrays, HistoryArrays, Ids, Ints
+from anyburl.temporal.kernel_history import first_not_before
+
+N_SHAPES = 3  # b(X,d), b(X,A) and any relation with d
+EMPTY = -1
+
+
+class KeyCounts(NamedTuple):
+    """An open hash table: its size is a power of 2, unused keys are EMPTY; `used` lists the places of its keys."""
+
+    keys: Ints
+    counts: Ids
+    used: Ints
+    n_used: Ints  # of length 1
+
+
+@inlined
+def body_key(relation: int, object: int, n_entities: int) -> int:
+    """Return one number for b(X,d); `n_entities` stands for any d, and -1 for any b."""
+    return (relation + 1) * (n_entities + 1) + object
+
+
+@inlined
+def find_key(keys: Ints, key: int) -> int:
+    """Return where a key is, or belongs, in a hash table that has room for it."""
+    mask = len(keys) - 1
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    place = np.int64((mixed >> np.uint64(20)) & np.uint64(mask))
+    while keys[place] != EMPTY and keys[place] != key:
+        place = (place + 1) & mask
+    return int(place)
+
+
+@inlined
+def add_key(table: KeyCounts, key: int) -> bool:
+    """Count a key; return whether there was room for it."""
+    place = find_key(table.keys, key)
+    if table.keys[place] == EMPTY:
+        n = int(table.n_used[0])
+        if n == len(table.used):
+            return False
+        table.keys[place] = key
+        table.counts[place] = 0
+        table.used[n] = place
+        table.n_used[0] = n + 1
+    table.counts[place] += 1
+    return True
+
+
+@part
+def recent_bodies(
+    history: HistoryArrays, entity: int, before: int, now: int, n_last: int, oldest: int, seen: Ints, bodies: Ints
+) -> int:
+    """Write the keys of distinct bodies with a constant that hold for the last facts of an entity; return how many.
+
+    `seen` is an empty hash table, on entry and on exit, with room for three keys of every fact; so has `bodies`.
+    """
+    start = int(history.fact_offsets[entity])
+    end = first_not_before(history.fact_times, start, int(history.fact_offsets[entity + 1]), before)
+    n, nothing = 0, history.n_entities
+    for fact in range(end - 1, max(start, end - n_last) - 1, -1):
+        if now - history.fact_times[fact] > oldest:
+            break
+        relation, object = int(history.fact_relations[fact]), int(history.fact_objects[fact])
+        for shape in range(N_SHAPES):
+            key = body_key(relation if shape < 2 else -1, nothing if shape == 1 else object, nothing)
+            place = find_key(seen, key)
+            if seen[place] == EMPTY:
+                seen[place] = key
+                bodies[n] = key
+                n += 1
+    for i in range(n):  # only then: taking out a key breaks the search for those after it
+        seen[find_marked(seen, bodies[i])] = EMPTY
+    return n
+
+
+@inlined
+def find_marked(seen: Ints, key: int) -> int:
+    """Return where a key is, past places that were emptied since it was put there."""
+    mask = len(seen) - 1
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    place = np.int64((mixed >> np.uint64(20)) & np.uint64(mask))
+    while seen[place] != key:
+        place = (place + 1) & mask
+    return int(place)
+
+
+@kernel
+def count_constants(
+    history: HistoryArrays,
+    cases: CaseArrays,
+    first: int,
+    last: int,
+    n_last: int,
+    oldest: int,
+    bodies: KeyCounts,
+    rules: KeyCounts,
+    seen: Ints,
+    found: Ints,
+) -> int:
+    """Count, over the cases from `first` to before `last`, bodies with constants and the answers behind them.
+
+    The key of a rule is that of its body times the number of entities plus the answer. Return the first case that was
+    not counted, since a table had no room left; `last` if all were.
+    """
+    n_entities = history.n_entities
+    for case in range(first, last):
+        time = int(cases.times[case])
+        n = recent_bodies(history, int(cases.entities[case]), time, time, n_last, oldest, seen, found)
+        begin, end = int(cases.answer_offsets[case]), int(cases.answer_offsets[case + 1])
+        room = len(rules.used) - rules.n_used[0]
+        if len(bodies.used) - bodies.n_used[0] < n or room < n * (end - begin):
+            return case
+        for i in range(n):
+            add_key(bodies, found[i])
+            for row in range(begin, end):
+                add_key(rules, found[i] * n_entities + int(cases.answers[row]))
+    return last
+
+
+@kernel
+def count_hops(
+    history: HistoryArrays,
+    cases: CaseArrays,
+    head: int,
+    n_first: int,
+    n_second: int,
+    true_paths: Ids,
+    all_paths: Ids,
+    stamps: Ints,
+) -> None:
+    """Count the ways of two hops from the entity of each case of `head`, by their two relations, and the right ones.
+
+    The tables have a row for each pair of relations, all 0 on entry. A way back to the entity itself does not count.
+    """
+    width = history.n_relations
+    for case in range(cases.offsets[head], cases.offsets[head + 1]):
+        entity, time = int(cases.entities[case]), int(cases.times[case])
+        for i in range(cases.answer_offsets[case], cases.answer_offsets[case + 1]):
+            stamps[cases.answers[i]] = case
+        start = int(history.fact_offsets[entity])
+        end = first_not_before(history.fact_times, start, int(history.fact_offsets[entity + 1]), time)
+        for fact in range(end - 1, max(start, end - n_first) - 1, -1):
+            middle, body = int(history.fact_objects[fact]), int(history.fact_relations[fact]) * width
+            begin = int(history.fact_offsets[middle])
+            stop = first_not_before(history.fact_times, begin, int(history.fact_offsets[middle + 1]), time)
+            for second in range(stop - 1, max(begin, stop - n_second) - 1, -1):
+                candidate = int(history.fact_objects[second])
+                if candidate == entity:
+                    continue
+                path = body + int(history.fact_relations[second])
+                all_paths[path] += 1
+                if stamps[candidate] == case:
+                    true_paths[path] += 1
+
+
+@kernel
+def put_keys(keys: Ints, counts: Ids, table: KeyCounts) -> None:
+    """Put keys with their counts into a larger, empty table."""
+    for i in range(len(keys)):
+        add_key(table, keys[i])
+        table.counts[find_key(table.keys, keys[i])] = counts[i]

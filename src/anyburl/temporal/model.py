@@ -1,0 +1,137 @@
+"""The model on top of rules: orders the best candidates of a question by their evidence.
+
+A conditional logit has one weight for each column; a forest (LightGBM) gets the score of the logit as a column besides.
+Both are fitted on questions after the facts that the rules were counted on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.models.tuned.kernel import ForestArrays
+from anyburl.models.tuned.model import TunedModel, fit, share_of_others
+from anyburl.temporal.kernel_answer import LAST_FAVOUR, LAST_SEEN, N_SEEN, OPPOSITE, OWN_SHARE, SCORE
+
+LEAST = np.array([1e-4] * 8 + [1] * 7 + [1e-4] * 2 + [1e-5] * 3 + [1e-4] * 3, np.float32)
+"""What is added to values, popularity and components before their logarithm is taken."""
+STEPS = 12
+PENALTY = 1e-4
+NEAR_ZERO = 1e-6
+
+Rows = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+
+
+def logit_columns(rows: Rows) -> Rows:
+    """Return the columns of the logit: logarithms of evidence, and what it is relative to the question."""
+    logs = np.log(rows[:, : len(LEAST)] + LEAST)
+    more = np.stack(
+        [
+            np.log(rows[:, LAST_SEEN] + 1),
+            np.log(rows[:, N_SEEN] + 1),
+            rows[:, OWN_SHARE],
+            np.log(rows[:, OWN_SHARE] + 0.01),
+            np.log(rows[:, SCORE] + 1e-6),
+            np.log(rows[:, OPPOSITE] + 1),
+            np.log(np.maximum(rows[:, LAST_FAVOUR], 0) + 1),
+        ],
+        axis=1,
+    )
+    return np.concatenate([logs, more], axis=1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class ListModel:
+    """Scores candidates by their features: by a logit, and a forest on top of it if there is one."""
+
+    weights: Doubles
+    forest: ForestArrays | None
+    threads: int
+
+    def scores(self, rows: Rows, sizes: NDArray[np.int64]) -> Doubles:
+        """Return a score for each row; rows are lists of candidates of `sizes`."""
+        logits = logit_columns(rows) @ self.weights
+        if self.forest is None or not len(rows):
+            return logits
+        return TunedModel(self.forest, self.threads).scores(_with_logits(rows, logits, sizes))
+
+
+FEWEST_ROWS = 500  # candidates that a forest is fitted on; LightGBM refuses a handful
+
+
+def _with_logits(rows: Rows, logits: Doubles, sizes: NDArray[np.int64]) -> Rows:
+    """Return rows with the score of the logit, and how far it is below the best of its list."""
+    used = sizes[sizes > 0]
+    highest = np.maximum.reduceat(logits, np.cumsum(used) - used) if len(used) else np.empty(0)
+    below = logits - np.repeat(highest, used)
+    return np.concatenate([rows, np.stack([logits, below], axis=1).astype(np.float32)], axis=1)
+
+
+def fit_logit(columns: Rows, is_answer: NDArray[np.bool_], sizes: NDArray[np.int64]) -> Doubles:
+    """Return the most likely weights for the choice of an answer from each list (Newton's method)."""
+    starts = np.cumsum(sizes) - sizes
+    n_right = np.add.reduceat(is_answer.astype(np.float64), starts)
+    useful = n_right > 0
+    kept = np.repeat(useful, sizes)
+    columns, labels, sizes = columns[kept], is_answer[kept].astype(np.float64), sizes[useful]
+    starts = np.cumsum(sizes) - sizes
+    labels /= np.repeat(n_right[useful], sizes)
+    deviation = columns.std(axis=0, dtype=np.float64) + NEAR_ZERO
+    scaled = (columns / deviation.astype(np.float32)).astype(np.float32)
+    n, width = len(sizes), scaled.shape[1]
+    weights, penalty = np.zeros(width), PENALTY * n
+    for _ in range(STEPS):
+        logits = scaled @ weights.astype(np.float32)
+        highest = np.maximum.reduceat(logits, starts)
+        chances = np.exp(logits - np.repeat(highest, sizes)).astype(np.float64)
+        chances /= np.repeat(np.add.reduceat(chances, starts), sizes)
+        slope = (labels - chances).astype(np.float32) @ scaled - penalty * weights
+        weighted = scaled * np.sqrt(chances).astype(np.float32)[:, None]
+        means = np.add.reduceat(scaled * chances.astype(np.float32)[:, None], starts, axis=0)
+        curvature = (weighted.T @ weighted - means.T @ means).astype(np.float64)
+        curvature += (penalty + NEAR_ZERO) * np.eye(width)
+        step = np.linalg.solve(curvature, slope)
+        weights += step
+        if np.abs(step).max() < 1e-3:
+            break
+    return np.asarray(weights / deviation, np.float64)
+
+
+def fit_model(
+    kind: str, rows: Rows, is_answer: NDArray[np.bool_], sizes: NDArray[np.int64], seed: int, threads: int
+) -> ListModel:
+    """Fit a model of some kind ("logit" or "forest") on lists of candidates."""
+    used = sizes[sizes > 0]
+    weights = fit_logit(logit_columns(rows), is_answer, used)
+    if kind == "logit" or len(rows) < FEWEST_ROWS:
+        return ListModel(weights, None, threads)
+    made = fit(
+        _with_logits(rows, logit_columns(rows) @ weights, used),
+        is_answer,
+        used,
+        seed,
+        threads,
+        share=share_of_others(len(used)),
+    )
+    return ListModel(weights, made.forest, threads)
+
+
+def model_arrays(model: ListModel | None) -> dict[str, NDArray[Any]]:
+    """Return a model as arrays to keep."""
+    if model is None:
+        return {}
+    forest = {} if model.forest is None else {f"forest_{k}": v for k, v in model.forest._asdict().items()}
+    return {"logit": model.weights, **forest}
+
+
+def model_of(arrays: dict[str, NDArray[Any]], threads: int) -> ListModel | None:
+    """Return the model that `model_arrays` was made of."""
+    if "logit" not in arrays:
+        return None
+    fields = [f"forest_{name}" for name in ForestArrays._fields]
+    forest = ForestArrays(*(arrays[name] for name in fields)) if fields[0] in arrays else None
+    return ListModel(np.asarray(arrays["logit"], np.float64), forest, threads)

@@ -1,0 +1,360 @@
+"""`TemporalReasoner`: temporal rules and a history, ready for questions with a moment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl.base.checking import choice, flag, threads, whole
+from anyburl.base.errors import DataError, OptionError
+from anyburl.base.machine import available_cores
+from anyburl.temporal.answering import Asked, make_questions
+from anyburl.temporal.arrays import QuestionArrays
+from anyburl.temporal.calibration import TemporalCalibration, TemporalCalibrationReport, calibrate_temporal
+from anyburl.temporal.evaluation import (
+    Progress,
+    Protocol,
+    TemporalMetrics,
+    evaluate_temporal,
+    known_at_moments,
+    ranked_parts,
+    split_questions,
+)
+from anyburl.temporal.explanation import TemporalExplanation, explain_fact
+from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
+from anyburl.temporal.history import Directed, index_cells, index_history
+from anyburl.temporal.kernel_answer import MAX, MIXTURE, NOISY_OR
+from anyburl.temporal.learner import TemporalLearner
+from anyburl.temporal.model import ListModel
+from anyburl.temporal.rules import TemporalRules
+from anyburl.temporal.run import open_temporal_run, save_temporal_run
+
+AGGREGATIONS = {"model": MIXTURE, "sum": MIXTURE, "max": MAX, "noisy-or": NOISY_OR}
+"""How the candidates of a question are ordered: by the model, by the mixture of all rules, or by pair rules alone."""
+N_FACTS = 10_000  # that `complete` returns at most, unless told otherwise
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class TemporalAnswer:
+    """One answer: an entity, its score, its chance if that is known, and the fact."""
+
+    entity: str
+    score: float
+    rank: int
+    fact: tuple[str, str, str, str]
+    known: bool
+    probability: float | None = None
+
+    def __str__(self) -> str:
+        chance = "" if self.probability is None else f", {self.probability:.0%} likely"
+        return f"{self.rank}. {self.entity} ({self.score:.3f}{chance})"
+
+
+class TemporalReasoner:
+    """Applies temporal rules to a history: predicts, ranks, evaluates, explains, completes, calibrates.
+
+    `data` is anything that `load_temporal_dataset` takes; all its facts are the history, of which a question at a
+    moment sees what came before. `aggregation` is "model" (the default where rules have one), "sum", "max" or
+    "noisy-or". After the end of the history, the clock stands still.
+    """
+
+    def __init__(
+        self, rules: TemporalRules, data: Any, *, aggregation: str | None = None, threads_used: int | None = None
+    ) -> None:
+        if not isinstance(rules, TemporalRules):
+            raise OptionError(f"expected rules as TemporalRules, got {type(rules).__name__}")
+        self.dataset: TemporalDataset = data if isinstance(data, TemporalDataset) else load_temporal_dataset(data)
+        words = self.dataset.vocabulary
+        if not words.same_labels(rules.vocabulary):
+            raise DataError(
+                "the rules were learned on data with other labels: learn again, or pass the data of the run"
+            )
+        self.rules = rules
+        chosen = aggregation if aggregation is not None else ("sum" if rules.model is None else "model")
+        self.aggregation = choice("aggregation", chosen, AGGREGATIONS)
+        if chosen == "model" and rules.model is None:
+            raise OptionError('aggregation="model" needs a model: learn with model="logit" or "forest"')
+        self.threads = threads(threads_used) or available_cores()
+        self.calibration: TemporalCalibration | None = None
+        self.run: Path | None = None
+        splits = (self.dataset.train, self.dataset.valid, self.dataset.test)
+        parts = [split for split in splits if len(split)]
+        self.facts = Directed(parts, words.n_entities, words.n_relations)
+        if not len(self.facts):
+            raise DataError(f"{self.dataset.name} has no facts")
+
+    @classmethod
+    def open(
+        cls, run: PathLike, data: Any = None, *, aggregation: str | None = None, threads_used: int | None = None
+    ) -> Self:
+        """Open a run folder with temporal rules, on its own data unless other data is passed."""
+        opened = open_temporal_run(Path(run), data)
+        made = cls(opened.rules, opened.dataset, aggregation=aggregation, threads_used=threads_used)
+        made.calibration, made.run = opened.calibration, Path(run)
+        return made
+
+    def save(self, run: PathLike) -> None:
+        """Write rules, model and calibration into a run folder, which says that it is temporal."""
+        save_temporal_run(Path(run), self.rules, self.dataset, self.calibration)
+        self.run = Path(run)
+
+    @cached_property
+    def asked(self) -> Asked:
+        """The history with its index, and the rules as kernels read them."""
+        history, cells = index_history(self.facts), index_cells()
+        mode = AGGREGATIONS[self.aggregation]
+        return Asked(history, cells, self.rules.tables(), self.rules.weights, self.threads, mode)
+
+    @property
+    def model(self) -> ListModel | None:
+        """The model that orders candidates, if it is in use."""
+        return cast("ListModel | None", self.rules.model) if self.aggregation == "model" else None
+
+    @cached_property
+    def last(self) -> int:
+        """The last step of the history."""
+        return int(self.facts.times[-1])
+
+    def step_of(self, at: str | int) -> int:
+        """Return the step of a moment; refuse one that no fact comes before."""
+        step = whole("at", at, -(2**62)) if isinstance(at, int) else self.dataset.clock.step(at)
+        first = int(self.facts.times[0])
+        if step <= first:
+            label = self.dataset.clock.label
+            raise DataError(f"nothing is known before {label(step)}: the first facts are of {label(first)}")
+        return step
+
+    def question(self, subject: str | None, relation: str, object: str | None, at: str | int) -> QuestionArrays:
+        """Return one question as kernels read it; either the subject or the object is None."""
+        if (subject is None) == (object is None):
+            raise OptionError("expected either a subject or an object, and None for the other")
+        words, names = self.dataset.vocabulary, self.dataset.names
+        entity = names.entity_id(cast(str, subject if subject is not None else object), words)
+        directed = names.relation_id(relation, words) + (0 if subject is not None else words.n_relations)
+        step = self.step_of(at)
+        one = np.array([entity]), np.array([directed]), np.array([step])
+        questions, _ = make_questions(*one, np.array([0]), still=self.last + 1)
+        offsets, known = known_at_moments(self.facts, *one, static=False)
+        nothing = np.zeros(2, np.int64)
+        return questions._replace(
+            answer_offsets=nothing, answers=np.empty(0, np.int32), excluded_offsets=offsets, excluded=known
+        )
+
+    def predict(
+        self,
+        subject: str | None,
+        relation: str,
+        object: str | None,
+        at: str | int,
+        *,
+        top: int = 10,
+        include_known: bool = False,
+    ) -> list[TemporalAnswer]:
+        """Return the `top` best answers to (subject, relation, ?, at) or (?, relation, object, at).
+
+        `at` is a moment as the clock of the data writes it, or a step of that clock. Answers that are stated for just
+        that moment are left out unless `include_known` is true.
+        """
+        top, include_known = whole("top", top, 1), flag("include_known", include_known)
+        question = self.question(subject, relation, object, at)
+        known = {int(entity) for entity in question.excluded}
+        if include_known:
+            question = question._replace(excluded_offsets=np.zeros(2, np.int64), excluded=np.empty(0, np.int32))
+        n_kept = max(top, self.rules.options.candidates)
+        (part,) = ranked_parts(self.asked, question, self.model, n_kept)
+        size = int(part.sizes[0])
+        order = np.argsort(-part.scores[:size], kind="stable")[:top]
+        chances = self._chances(part.scores[:size], question)
+        words, label = self.dataset.vocabulary, self.dataset.clock.label(self.step_of(at))
+        answers = []
+        for rank, place in enumerate(order, 1):
+            entity = int(part.kept[place])
+            name = words.entity_label(entity)
+            fact = (name, relation, object, label) if subject is None else (subject, relation, name, label)
+            chance = None if chances is None else float(chances[place])
+            score = float(part.scores[place])
+            answers.append(TemporalAnswer(name, score, rank, cast(Any, fact), entity in known, chance))
+        return answers
+
+    def _chances(self, scores: NDArray[np.float64], question: QuestionArrays) -> NDArray[np.float64] | None:
+        """Return the probability of each candidate of one question, if that is known."""
+        if self.calibration is None or self.calibration.aggregation != self.aggregation:
+            return None
+        return self.calibration.probabilities(scores, np.array([len(scores)]))
+
+    def rank(self, split: str = "test", *, steps: str = "single", top_k: int = 10) -> pl.DataFrame:
+        """Return the `top_k` best candidates, filtered by time, of both questions of every fact of a split."""
+        return pl.concat(list(self.rank_frames(split, steps=steps, top_k=top_k)))
+
+    def rank_frames(
+        self, split: str = "test", *, steps: str = "single", top_k: int = 10, progress: Progress | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Yield what `rank` returns in frames, in bounded memory."""
+        top_k = whole("top_k", top_k, 1)
+        questions, _ = split_questions(self.dataset, self.facts, Protocol(split, steps))
+        n_kept = max(top_k, self.rules.options.candidates if self.model else 0)
+        n, words = self.dataset.vocabulary.n_relations, self.dataset.vocabulary
+        labels: dict[int, str] = {}
+        for part in ranked_parts(self.asked, questions, self.model, n_kept, progress):
+            used = part.rows()
+            frame = pl.DataFrame({"row": used // n_kept, "entity": part.kept[used], "score": part.scores[used]})
+            frame = frame.with_columns(
+                rank=pl.col("score").rank("ordinal", descending=True).over("row").cast(pl.Int32)
+            ).filter(pl.col("rank") <= top_k)
+            rows = frame["row"].to_numpy() + part.start
+            moments = questions.now[rows]
+            for moment in np.unique(moments).tolist():
+                labels.setdefault(moment, self.dataset.clock.label(moment))
+            directed = questions.relations[rows]
+            yield pl.DataFrame(
+                {
+                    "entity": words.decode_entities(questions.entities[rows]),
+                    "relation": words.relations.gather(directed % n),
+                    "asks": pl.Series(np.where(directed < n, "object", "subject")),
+                    "time": pl.Series([labels[moment] for moment in moments.tolist()], dtype=pl.String),
+                    "rank": frame["rank"],
+                    "answer": words.decode_entities(frame["entity"].to_numpy()),
+                    "score": frame["score"],
+                }
+            )
+
+    def evaluate(
+        self,
+        split: str = "test",
+        *,
+        steps: str = "single",
+        filter: str = "time",
+        ties: str = "realistic",
+        progress: Progress | None = None,
+    ) -> TemporalMetrics:
+        """Rank both questions of every fact of a split and return the metrics, with their protocol.
+
+        `steps` is "single" (a question sees every fact before its moment) or "multi" (none after the split begins);
+        `filter` says which other answers do not count: those of the same moment ("time"), of any ("static"), or none
+        ("raw"). `progress` is called with the number of questions answered.
+        """
+        return evaluate_temporal(
+            self.asked,
+            self.model,
+            self.rules.options.candidates,
+            self.dataset,
+            self.facts,
+            Protocol(split, steps, filter, ties),
+            self.aggregation,
+            len(self.rules),
+            progress,
+        )
+
+    def explain(
+        self, subject: str, relation: str, object: str, at: str | int, *, asks: str = "object", top: int = 5
+    ) -> TemporalExplanation:
+        """Return the rules that speak for a fact at a moment, with the facts and dates behind them.
+
+        The fact is looked at as an answer to (subject, relation, ?, at) or, with `asks="subject"`, to (?, relation,
+        object, at). If no rule speaks for it, the explanation says what is missing.
+        """
+        choice("asks", asks, ("object", "subject"))
+        words, names = self.dataset.vocabulary, self.dataset.names
+        given = (subject, None) if asks == "object" else (None, object)
+        question = self.question(given[0], relation, given[1], at)
+        answer = names.entity_id(object if asks == "object" else subject, words)
+        return explain_fact(
+            self.asked, self.model, self.rules, self.dataset, question, answer, self.step_of(at), whole("top", top, 1)
+        )
+
+    def complete(
+        self,
+        at: str | int,
+        *,
+        min_probability: float = 0.5,
+        relations: tuple[str, ...] | None = None,
+        top: int = N_FACTS,
+        progress: Progress | None = None,
+    ) -> pl.DataFrame:
+        """Return facts that are likely at a moment and that no split states for it, the most likely first.
+
+        Every entity that had a relation before is asked for it. A fact's `probability` is the chance of its best pair
+        rule in one step of the clock.
+        """
+        words, names = self.dataset.vocabulary, self.dataset.names
+        step, n = self.step_of(at), words.n_relations
+        before = self.facts.between(None, step)
+        keys = np.unique(self.facts.entities[before] * self.facts.n_relations + self.facts.relations[before])
+        entities, directed = keys // self.facts.n_relations, keys % self.facts.n_relations
+        chosen = directed < n
+        if relations is not None:
+            chosen &= np.isin(directed, [names.relation_id(label, words) for label in relations])
+        entities, directed = entities[chosen], directed[chosen]
+        if not len(entities):
+            nothing = np.empty(0, np.int64)
+            return _completed(words, self.dataset.clock.label(step), nothing, nothing, nothing, [])
+        moments = np.full(len(entities), step)
+        questions, _ = make_questions(
+            entities, directed, moments, np.zeros(len(entities), np.int64), still=self.last + 1
+        )
+        order = np.lexsort((entities, directed))
+        offsets, known = known_at_moments(self.facts, entities[order], directed[order], moments, static=False)
+        unanswered = np.zeros(len(entities) + 1, np.int64)
+        questions = questions._replace(
+            answer_offsets=unanswered, answers=np.empty(0, np.int32), excluded_offsets=offsets, excluded=known
+        )
+        asked = Asked(self.asked.history, self.asked.cells, self.asked.tables, self.rules.weights, self.threads, MAX)
+        found: list[tuple[Any, ...]] = []
+        for part in asked.answer(questions, min(self.rules.options.candidates, 20), progress=progress):
+            used = part.rows()
+            used = used[part.scores[used] >= min_probability]
+            rows = used // part.n_kept + part.start
+            found.append((questions.entities[rows], questions.relations[rows], part.kept[used], part.scores[used]))
+        subjects, linked, objects, chances = (np.concatenate(column) for column in zip(*found, strict=True))
+        best = np.argsort(-chances, kind="stable")[: whole("top", top, 1)]
+        label = self.dataset.clock.label(step)
+        return _completed(words, label, subjects[best], linked[best], objects[best], chances[best])
+
+    def calibrate(self, say: Any = lambda doing: None) -> TemporalCalibrationReport:
+        """Find out how likely answers with a score are, on facts that neither rules nor model have seen.
+
+        Rules and model are learned again without the last part of valid, which then tells. From then on, answers have a
+        `probability`: that the fact is true, given that the question has an answer at its moment. If the reasoner was
+        opened from a run folder, the calibration is kept there.
+        """
+        report = calibrate_temporal(self.dataset, self.rules.options, self.aggregation, _reasoner_for(self), say)
+        self.calibration = report.calibration
+        if self.run is not None:
+            save_temporal_run(self.run, self.rules, self.dataset, self.calibration)
+        return report
+
+    def __repr__(self) -> str:
+        return f"TemporalReasoner({len(self.rules):,} rules on {self.dataset.name}, {self.aggregation})"
+
+
+def _reasoner_for(like: TemporalReasoner) -> Any:
+    """Return what learns from a data set and makes a reasoner like this one."""
+
+    def make(dataset: TemporalDataset) -> TemporalReasoner:
+        rules = TemporalLearner(dataset, like.rules.options).learn()
+        usable = like.aggregation if rules.model is not None or like.aggregation != "model" else "sum"
+        return TemporalReasoner(rules, dataset, aggregation=usable, threads_used=like.threads)
+
+    return make
+
+
+def _completed(words: Any, label: str, subjects: Any, relations: Any, objects: Any, chances: Any) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "subject": words.decode_entities(subjects),
+            "relation": words.decode_relations(relations),
+            "object": words.decode_entities(objects),
+            "time": pl.Series([label] * len(subjects), dtype=pl.String),
+            "probability": pl.Series(chances, dtype=pl.Float64),
+        }
+    )

@@ -1,0 +1,189 @@
+"""`ExportOptions` (the language, and its settings), `PublishOptions` (how facts are sent), `ReportOptions`.
+
+Imports no compiler, so the command line can take its choices from here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypedDict, Unpack
+
+from anyburl.base import checking
+from anyburl.base.checking import Options, from_keywords, option, options_of
+from anyburl.base.errors import InvalidOptionError
+from anyburl.data.options import ReadOptions
+from anyburl.data.terms import IRI, OWN
+
+SUFFIXES = {
+    "sparql": (".rq", ".ru", ".sparql"),
+    "sql": (".sql",),
+    "cypher": (".cypher", ".cyp", ".cql"),
+    "datalog": (".dl",),
+    "prolog": (".pl",),
+    "shacl": (".ttl", ".shacl"),
+}
+LANGUAGES = tuple(SUFFIXES)
+UPDATE_SUFFIX = ".ru"
+GRAPH_IRI = r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]+'
+NAME = ("a name", "(?s).+")  # what is required of a name, and its pattern
+
+_option = partial(option, panel="The other system")
+
+
+def _columns(option: str, columns: Any) -> tuple[str, ...]:
+    requirement = "three names: of subject, relation and object"
+    names = checking.texts(option, columns, requirement)
+    if len(names) != 3 or not all(names):
+        raise InvalidOptionError(option, requirement, columns)
+    return names
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(Options):
+    """Options of an export, checked on creation.
+
+    `to` is the language: sparql, sql, cypher, datalog, prolog or shacl. Under `object_identity`, every inequality that
+    it requires is written out. With `insert`, predictions are inserted instead of queried: in SQL into the table
+    `target` (predictions), in SPARQL into the named graph `target` (the IRI predictions below `base`), in Cypher into
+    the graph itself.
+    """
+
+    to: str
+    object_identity: bool = option(True, checking.flag, help=checking.OBJECT_IDENTITY, flag=None)
+    insert: bool = _option(
+        False,
+        checking.flag,
+        help="Insert predictions instead of querying them (SPARQL, SQL, Cypher).",
+        flag="--insert",
+        only_for=("sparql", "sql", "cypher"),
+    )
+    target: str | None = _option(
+        None,
+        checking.text,
+        *NAME,
+        help="Insert into this table (SQL; predictions) or graph IRI (SPARQL).",
+        metavar="NAME",
+        only_for=("sparql", "sql"),
+    )
+    base: str = _option(
+        OWN,
+        checking.text,
+        "the start of an IRI, such as http://example.org/",
+        IRI.pattern,
+        help="Prefix of the IRIs for labels that are not IRIs (SPARQL, SHACL).",
+        metavar="IRI",
+        only_for=("sparql", "shacl"),
+    )
+    table: str = _option(
+        "triples", checking.text, *NAME, help="The table of triples (SQL).", metavar="NAME", only_for=("sql",)
+    )
+    columns: Sequence[str] = _option(
+        ("subject", "relation", "object"),
+        _columns,
+        help="The columns for subject, relation and object (SQL).",
+        parse=checking.parse_texts,
+        metavar="A,B,C",
+        only_for=("sql",),
+    )
+    key: str = _option(
+        "name",
+        checking.text,
+        *NAME,
+        help="The node property that holds the label (Cypher).",
+        metavar="NAME",
+        only_for=("cypher",),
+    )
+    node_label: str | None = _option(
+        None,
+        checking.text,
+        *NAME,
+        help="The node label of all entities (Cypher).",
+        metavar="NAME",
+        only_for=("cypher",),
+    )
+
+    def __post_init__(self) -> None:
+        checking.choice("to", self.to, LANGUAGES)
+        super().__post_init__()
+        for name, about in options_of(self).items():  # refuse what was asked for and would not be done
+            value, languages = getattr(self, name), about.only_for or LANGUAGES
+            if self.to not in languages and value != getattr(type(self), name):
+                raise InvalidOptionError(name, f"left out unless {{to}} is {' or '.join(languages)}", value)
+        if self.target is not None and not self.insert:
+            raise InvalidOptionError("target", "left out without {insert}", self.target)
+        if self.to == "sparql" and self.target is not None and not IRI.fullmatch(self.target):
+            raise InvalidOptionError("target", "the IRI of a graph", self.target)
+
+
+class ExportKeywords(TypedDict, total=False):
+    """The fields of `ExportOptions` as keywords, but for the language."""
+
+    object_identity: bool
+    insert: bool
+    target: str | None
+    base: str
+    table: str
+    columns: Sequence[str]
+    key: str
+    node_label: str | None
+
+
+def options_for(
+    file: str | os.PathLike[str], to: str | None = None, **options: Unpack[ExportKeywords]
+) -> ExportOptions:
+    """Return the options of an export to a file, whose suffix says the language if `to` does not."""
+    name = os.fspath(file).lower().removesuffix(".gz")
+    language = to or next((language for language, ends in SUFFIXES.items() if name.endswith(ends)), None)
+    if language is None:
+        suffixes = ", ".join(suffix for ends in SUFFIXES.values() for suffix in ends)
+        known = f"one of {', '.join(LANGUAGES)} for a file that does not end in {suffixes}"
+        raise InvalidOptionError("to", known, None)
+    if language == "sparql" and name.endswith(UPDATE_SUFFIX):
+        options["insert"] = True
+    return from_keywords(ExportOptions, {"to": language, **options})
+
+
+Progress = Callable[[int], None]
+"""Called with the number of further facts written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions(Options):
+    """How facts are sent."""
+
+    graph: str | None = option(
+        None,
+        checking.text,
+        "an IRI, such as http://example.org/predicted",
+        GRAPH_IRI,
+        help="The named graph to write to. Defaults to the endpoint's default graph.",
+        metavar="IRI",
+    )
+    batch_size: int = option(1000, checking.whole, 1, help="Facts per update.", metavar="N")
+    timeout: float = option(
+        ReadOptions.timeout, checking.waiting, help="How long to wait for a silent server.", metavar="SECONDS"
+    )
+
+
+def _relation_labels(name: str, labels: object) -> tuple[str, ...]:
+    return tuple(checking.texts(name, labels, "the labels of relations"))
+
+
+def _comma_separated(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(Options):
+    """What a report holds, checked on creation."""
+
+    relations: tuple[str, ...] = option(
+        (), _relation_labels, help="Only these relations. Defaults to all.", parse=_comma_separated, metavar="A,B,..."
+    )
+    laws: int = option(6, checking.whole, 1, 100, help="Most laws of a relation.", metavar="N")
+    sections: int = option(
+        30, checking.whole, 1, help="Relations told in full, those with most facts; the others get a line.", metavar="N"
+    )

@@ -1,0 +1,200 @@
+"""A theory as a self-contained HTML page, without scripts or fonts: for the screen, light and dark, and for print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from anyburl.reasoning.drawing import to_svg
+from anyburl.reasoning.explanation.page import STYLE
+from anyburl.tools.report.ideas import Idea
+from anyburl.tools.report.parts import (
+    HOW_TO_READ,
+    Line,
+    explains_text,
+    front_parts,
+    glance_law,
+    law_lines,
+    opening_text,
+    remark_on,
+    size_text,
+    values_words,
+)
+from anyburl.tools.report.record import Law, RelationTheory, Theory
+from anyburl.tools.report.schema import draw_schema
+from anyburl.tools.report.words import Word
+
+TAGS = {"relation": "i", "entity": "b", "variable": "var"}
+
+LOOKS = """
+.anyburl.theory { max-width: 940px; font-size: 15.5px; }
+.theory h1 { font-size: 28px; }
+.theory .lead { font-size: 17px; margin: 6px 0 18px; }
+.theory p, .theory li, .theory td { color: var(--ink); }
+.theory .dim, .theory p.dim, .theory td.dim { color: var(--dim); }
+.theory h2 { font-size: 20px; margin: 0 0 4px; }
+.theory h2 a { color: inherit; text-decoration: none; }
+.theory h3 { font-size: 13px; font-weight: 600; margin: 18px 0 4px; letter-spacing: .02em; color: var(--dim); }
+.theory h3 span { font-weight: 400; }
+.theory h4 { font-size: 15px; margin: 14px 0 4px; }
+.theory i { font-style: normal; color: var(--claim); }
+.theory var { font-style: italic; font-weight: 600; }
+.theory b { font-weight: 600; }
+.theory ul { margin: 4px 0 0; padding-left: 20px; }
+.anyburl.theory li { font-size: 15px; margin: 3px 0; }
+.anyburl.theory li i { color: var(--claim); }
+.theory .small { font-size: 13.5px; }
+.theory .small, .theory .small i { color: var(--dim); }
+.theory .law { border-left: 3px solid var(--edge); padding: 2px 0 2px 12px; margin: 8px 0 12px; break-inside: avoid; }
+.theory .law > p { margin: 2px 0; }
+.theory .small b { font-weight: 500; color: var(--ink); }
+.theory .chance { white-space: nowrap; font-weight: 600; color: var(--good); }
+.theory .chance.some { color: var(--claim); }
+.theory .chance.few { color: var(--lack); }
+.theory .bar { display: inline-block; width: 90px; height: 8px; border-radius: 4px; background: var(--edge);
+  overflow: hidden; vertical-align: 1px; margin-right: 6px; }
+.theory .bar, .theory .bar span { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+.theory .bar span { display: block; height: 100%; background: var(--good); }
+.theory table { border-collapse: collapse; width: 100%; font-size: 14px; margin-top: 8px; }
+.theory th { text-align: left; font-weight: 500; color: var(--dim); border-bottom: 1px solid var(--edge); }
+.theory th, .theory td { padding: 4px 12px 4px 0; vertical-align: top; overflow-wrap: anywhere; }
+.theory td.number { text-align: right; white-space: nowrap; }
+.theory td.share { white-space: nowrap; }
+.theory td a { color: inherit; }
+.theory figure { margin: 8px 0; overflow-x: auto; }
+.theory figure svg { max-width: 100%; height: auto; }
+.theory svg .edge.prediction path { stroke-dasharray: none; }
+@media print {
+  @page { margin: 16mm; }
+  .anyburl.theory { --paper: #ffffff; --ink: #1d2430; --dim: #667085; --line: #98a2b3; --card: #ffffff; --edge: #dfe3ea;
+    --node: #eef2f8; --good: #1b7f4b; --claim: #b4540a; --lack: #c22f3d; color-scheme: light; max-width: none;
+    padding: 0; font-size: 10.5pt; background: #ffffff; }
+  html:has(> body > .anyburl.theory) { background: #ffffff; }
+  .theory section { border: 0; padding: 0; }
+  .theory h2, .theory h3, .theory h4 { break-after: avoid; }
+  .theory tr, .theory figure { break-inside: avoid; }
+}
+"""
+
+
+def theory_html(theory: Theory) -> str:
+    """Return a whole page."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>What {escape(theory.name)} knows</title><style>body {{ margin: 0; }}</style></head>\n"
+        f"<body>{theory_fragment(theory)}</body></html>\n"
+    )
+
+
+def theory_fragment(theory: Theory) -> str:
+    """Return the theory as one element, with its style: for pages and notebooks."""
+    told = "".join(_section(relation, theory) for relation in theory.relations[: theory.n_sections])
+    return (
+        f'<div class="anyburl theory"><style>{STYLE}{LOOKS}</style><h1>What {escape(theory.name)} knows</h1>'
+        f'<p class="lead">{escape(opening_text(theory))}</p>\n'
+        f"{_front(theory)}{_picture(theory)}{_glance(theory)}{told}</div>"
+    )
+
+
+def _front(theory: Theory) -> str:
+    parts = [f"<h4>{escape(title)}</h4><ul>{''.join(map(_item, items))}</ul>" for title, items in front_parts(theory)]
+    return (
+        f'<section class="front"><h2>In short</h2>{"".join(parts)}<p class="dim">{escape(HOW_TO_READ)}</p></section>\n'
+    )
+
+
+def _item(line: Line) -> str:
+    held = f" {_chance(line.law)}" if line.law else ""
+    remark = f'<p class="small">{marked(line.remark)}</p>' if line.remark else ""
+    return f"<li>{marked(line.words)}{held}{remark}</li>"
+
+
+def _picture(theory: Theory) -> str:
+    drawing = draw_schema(theory)
+    if drawing is None:
+        return ""
+    return (
+        '<section><h2>Which relations follow from which</h2><p class="dim">An arrow leads from a relation to one that '
+        "it helps to tell, by the idea beside it; strong arrows explain most facts.</p>"
+        f"<figure>{to_svg(drawing)}</figure></section>\n"
+    )
+
+
+def _glance(theory: Theory) -> str:
+    rows = "".join(_glance_row(theory, place, relation) for place, relation in enumerate(theory.relations))
+    return (
+        "<section><h2>All relations at a glance</h2><table><thead><tr><th>relation</th><th>facts</th><th>explained</th>"
+        f"<th>its main law</th></tr></thead><tbody>{rows}</tbody></table></section>\n"
+    )
+
+
+def _glance_row(theory: Theory, place: int, relation: RelationTheory) -> str:
+    name = escape(theory.wording.relation(relation.label))
+    shown = f'<a href="#{anchor(place)}">{name}</a>' if place < theory.n_sections else name
+    law = glance_law(relation)
+    told = f"{marked(law.words)} {_chance(law)}" if law else '<span class="dim">no law found</span>'
+    return (
+        f'<tr><td title="{escape(relation.label)}">{shown}</td><td class="number">{relation.n_facts:,}</td>'
+        f'<td class="share">{_bar(relation)}{escape(relation.explained_chance)}</td><td>{told}</td></tr>'
+    )
+
+
+def anchor(place: int) -> str:
+    """Return the name of a section within the page."""
+    return f"relation-{place + 1}"
+
+
+def _section(relation: RelationTheory, theory: Theory) -> str:
+    place, name = theory.relations.index(relation), escape(theory.wording.relation(relation.label))
+    values = values_words(relation, theory.wording)
+    groups = "".join(_group(idea, laws, relation, theory) for idea, laws in relation.ideas)
+    return (
+        f'<section id="{anchor(place)}"><h2 title="{escape(relation.label)}">{name}</h2>'
+        f"<p>{escape(size_text(relation))} {marked(values)}</p>"
+        f'<p class="dim">For example: {"; ".join(marked(theory.wording.fact(fact)) for fact in relation.facts)}.</p>'
+        f"<p>{_bar(relation)}{escape(remark_on(relation))}</p>{groups}{_unexplained(relation, theory)}</section>\n"
+    )
+
+
+def _group(idea: Idea, laws: Iterable[Law], relation: RelationTheory, theory: Theory) -> str:
+    told = "".join(_law(law, relation, theory) for law in laws)
+    return f"<h3>{escape(idea.title)} <span>· {escape(idea.meaning)}</span></h3>{told}"
+
+
+def _law(law: Law, relation: RelationTheory, theory: Theory) -> str:
+    told = "".join(
+        f'<p class="small"><b>{escape(title)}:</b> {"; ".join(marked(words) for words in shown)}.</p>'
+        for title, shown in law_lines(law, theory.wording)
+    )
+    return (
+        f'<div class="law"><p title="{escape(law.text)}">{marked(law.words)}</p>'
+        f'<p class="small">{_chance(law)} · {escape(explains_text(law, relation))}</p>{told}</div>'
+    )
+
+
+def _chance(law: Law) -> str:
+    kind = "" if law.share >= 0.75 else " some" if law.share >= 0.4 else " few"
+    return f'<span class="chance{kind}">{escape(law.chance)}</span>'
+
+
+def _bar(relation: RelationTheory) -> str:
+    share = round(100 * relation.explained / max(1, relation.looked_at))
+    return f'<span class="bar" aria-hidden="true"><span style="width: {share}%"></span></span>'
+
+
+def _unexplained(relation: RelationTheory, theory: Theory) -> str:
+    if not relation.unexplained:
+        return ""
+    facts = "; ".join(marked(theory.wording.fact(fact)) for fact in relation.unexplained)
+    return f'<p class="dim">Not explained, for example: {facts}.</p>'
+
+
+def marked(words: Iterable[Word]) -> str:
+    """Return words as HTML, with relations, entities and variables marked."""
+    return "".join(_marked(word) for word in words)
+
+
+def _marked(word: Word) -> str:
+    tag, text = TAGS.get(word.role), escape(word.text)
+    return f"<{tag}>{text}</{tag}>" if tag else text

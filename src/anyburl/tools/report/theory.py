@@ -1,0 +1,263 @@
+"""`make_theory`: from rules and data to a `Theory`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl.base.errors import DataError, RuleError
+from anyburl.bodies.rescore import rescore
+from anyburl.data.dataset import SPLITS, Dataset, load_dataset
+from anyburl.data.names import Names
+from anyburl.data.table import TripleTable
+from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.build import on_tiny_table, with_loops
+from anyburl.graph.lookup import degrees
+from anyburl.graph.stored import graph_of
+from anyburl.learning.options import LearnOptions
+from anyburl.ranking.options import RankOptions
+from anyburl.ranking.ranker import Ranker, make_ranker
+from anyburl.reasoning.explanation.coverage import predicted_facts_of
+from anyburl.reasoning.explanation.record import Fact
+from anyburl.reasoning.explanation.rule_examples import Example, examine_rule, triple_ids
+from anyburl.rules.files.rule_file import encode_rules, label_rules
+from anyburl.rules.rule import Atom, Rule, X, Y
+from anyburl.rules.ruleset import RuleSet
+from anyburl.tools.options import ReportOptions
+from anyburl.tools.report.choose import Choice, choose_laws, find_candidates
+from anyburl.tools.report.ideas import find_idea
+from anyburl.tools.report.record import Case, Law, RelationTheory, Theory
+from anyburl.tools.report.words import Wording
+
+Rows = NDArray[np.int64]
+Triples = NDArray[np.int32]
+Progress = Callable[[int], object]
+
+MOST_LOOKED_AT, FEW_LOOKED_AT = 1000, 100  # facts of a relation that laws are chosen by, if told in full or not
+SOME = 3  # examples, exceptions, unexplained facts, common values
+EXAMINED = 8  # cases of each kind that the best known are taken from
+N_THINGS = 8
+MOST_TRIED = 500  # facts and predictions that the examples and exceptions of a law are found among
+SECONDS = 10.0  # for them: rather a bound on the number, so that the report is the same each time
+COMMON = 0.5  # of the facts have one of the commonest values, or no values are shown
+
+
+def make_theory(
+    rules: RuleSet,
+    dataset: Dataset,
+    options: ReportOptions | None = None,
+    *,
+    names: Names | None = None,
+    object_identity: bool = True,
+    progress: Progress | None = None,
+) -> Theory:
+    """Return the laws of each relation of a data set, chosen from rules that were learned on it.
+
+    The facts of all splits are facts here: laws are chosen from what was learned on train, then counted on everything.
+    `progress` is called with 1 twice for each relation: when its laws are chosen, and when they are told.
+    """
+    began, chosen = time.perf_counter(), options or ReportOptions()
+    if not len(rules):
+        raise RuleError("there are no rules to report on")
+    author = _Author(rules, _with_all_facts(dataset), chosen, names, RankOptions(object_identity=object_identity))
+    done = progress or (lambda n: None)
+    choices = []
+    for place, relation in enumerate(author.relations):
+        choices.append(author.choose(relation, in_full=place < chosen.sections))
+        done(1)
+    author.count([choice for _, choice in choices])
+    sections = []
+    for place, (sample, choice) in enumerate(choices):
+        sections.append(author.section(author.relations[place], sample, choice, in_full=place < chosen.sections))
+        done(1)
+    return Theory(
+        name=dataset.name,
+        n_facts=len(author.triples),
+        n_entities=len(np.unique(author.triples[:, [0, 2]])),
+        n_rules=len(rules),
+        n_sections=chosen.sections,
+        things=author.best_known(N_THINGS),
+        relations=tuple(sections),
+        seconds=time.perf_counter() - began,
+        wording=author.wording,
+    )
+
+
+def _with_all_facts(dataset: Dataset) -> Dataset:
+    """Return a data set with the facts of all splits in train."""
+    tables = [dataset.split(split) for split in SPLITS]
+    if not any(map(len, tables)):
+        raise DataError(f"{dataset.source or dataset.name} has no triples to report on")
+    vocabulary, none = dataset.vocabulary, np.empty((0, 3), np.int32)
+    every = TripleTable.from_ids(np.concatenate([table.triples for table in tables]), vocabulary)
+    nothing = TripleTable.from_ids(none, vocabulary)
+    return Dataset(dataset.name, every, nothing, nothing, names=dataset.names)
+
+
+class _Author:
+    """Writes the sections of a theory."""
+
+    def __init__(
+        self, rules: RuleSet, dataset: Dataset, options: ReportOptions, names: Names | None, ranking: RankOptions
+    ) -> None:
+        self.rules, self.dataset, self.options, self.ranking = (
+            rules.with_vocabulary(dataset.vocabulary),
+            dataset,
+            options,
+            ranking,
+        )
+        self.vocabulary, self.triples = dataset.vocabulary, dataset.train.triples
+        self.wording = Wording(self.vocabulary.relations.to_list(), names or dataset.names)
+        self.graph: GraphArrays = graph_of(dataset.train)
+        self.walked = self.graph if ranking.object_identity else with_loops(self.graph)
+        n_relations = self.vocabulary.n_relations
+        self._facts_of = _grouped(self.triples[:, 1], n_relations)
+        self._rules_of = _grouped(self.rules.head % max(1, n_relations), n_relations)
+        self.relations = self._ordered_relations()
+        self._ranker: Ranker | None = None
+        self._rows: dict[int, int] = {}
+
+    def _ordered_relations(self) -> list[int]:
+        """Return the relations to report on, those with most facts first."""
+        if self.options.relations:
+            return [self.vocabulary.relation_id(label) for label in self.options.relations]
+        sizes = np.array([len(rows) for rows in self._facts_of])
+        return [int(relation) for relation in np.argsort(-sizes, kind="stable") if sizes[relation]]
+
+    def choose(self, relation: int, *, in_full: bool) -> tuple[Triples, Choice]:
+        """Return the facts looked at, and the laws chosen for them."""
+        facts = self.triples[self._facts_of[relation]]
+        most_facts, most_laws = (MOST_LOOKED_AT, self.options.laws) if in_full else (FEW_LOOKED_AT, 1)
+        if len(facts) > most_facts:
+            facts = facts[np.sort(np.random.default_rng(0).choice(len(facts), most_facts, replace=False))]
+        rows, scores = find_candidates(self.rules, self._rules_of[relation], self.graph, few=not in_full)
+        identity = self.ranking.object_identity
+        covers = predicted_facts_of(self.walked, self.rules, rows, facts, object_identity=identity)
+        return facts, choose_laws(self.rules, rows, scores, covers, most_laws)
+
+    def count(self, choices: Sequence[Choice]) -> None:
+        """Count the chosen rules on all facts, and make them ready to show examples."""
+        rows = np.concatenate([np.empty(0, np.int64), *(choice.rows for choice in choices)])
+        few = rescore(
+            self.rules.take(rows),
+            self.dataset.train,
+            object_identity=self.ranking.object_identity,
+            budget=LearnOptions.budget,
+        )
+        self._rows = {int(row): place for place, row in enumerate(rows)}
+        self._ranker = make_ranker(self.graph, few, self.ranking, block_connected=False)
+
+    def section(self, relation: int, sample: Triples, choice: Choice, *, in_full: bool) -> RelationTheory:
+        """Return what there is to know about one relation."""
+        facts = self.triples[self._facts_of[relation]]
+        is_explained = np.logical_or.reduce(choice.covers, axis=0, initial=False)
+        sizes = np.diff(self.graph.domain_offsets)[[relation, relation + self.vocabulary.n_relations]]
+        laws = [self._law(choice, place, in_full=in_full) for place in range(len(choice.rows))]
+        shown = self._well_known(sample, SOME)
+        return RelationTheory(
+            label=self.vocabulary.relation_label(relation),
+            n_facts=len(facts),
+            n_subjects=int(sizes[0]),
+            n_objects=int(sizes[1]),
+            values=self._common_values(facts),
+            facts=shown,
+            laws=tuple(laws),
+            n_rules=len(self._rules_of[relation]),
+            looked_at=len(sample),
+            explained=int(is_explained.sum()),
+            unexplained=self._well_known(sample[~is_explained], SOME, without=shown),
+        )
+
+    def _law(self, choice: Choice, place: int, *, in_full: bool) -> Law:
+        assert self._ranker is not None, "count comes first"
+        row, rules = self._rows[int(choice.rows[place])], self._ranker.rules
+        rule, known = rules.rule(row), self.rules.stands_for
+        cases = (
+            examine_rule(self._ranker, self.dataset, row, top=EXAMINED, seconds=SECONDS, most=MOST_TRIED)
+            if in_full
+            else None
+        )
+        examples = self._best(cases.examples, 1) if cases else ()
+        return Law(
+            text=str(rule),
+            words=self.wording.rule(rule),
+            idea=find_idea(rule),
+            relation=rule.head.relation,
+            body=tuple(atom.relation for atom in rule.body),
+            support=int(rules.support[row]),
+            predictions=int(rules.predictions[row]),
+            exact=bool(rules.exact[row]),
+            explains=int(choice.covers[place].sum()),
+            stands_for=choice.stands_for[place] if known is None else int(known[choice.rows[place]]),
+            example=examples[0] if examples else None,
+            exceptions=self._best(cases.counter_examples, SOME) if cases else (),
+            unknown=self._best(cases.new_predictions, SOME) if cases else (),
+        )
+
+    def best_known(self, most: int) -> tuple[str, ...]:
+        """Return the entities with most facts."""
+        n_facts = degrees(self.graph, np.arange(self.graph.n_entities, dtype=np.int32))
+        best = np.argsort(-n_facts, kind="stable")[:most]
+        return tuple(self.vocabulary.entity_label(int(entity)) for entity in best)
+
+    def _best(self, examples: Sequence[Example], most: int) -> tuple[Case, ...]:
+        """Return the cases whose entities are best known: those with most facts."""
+        fame = [self._fame(example.triple) for example in examples]
+        order = sorted(range(len(examples)), key=lambda place: -fame[place])[:most]
+        return tuple(_case(examples[place]) for place in order)
+
+    def _fame(self, triple: Fact) -> float:
+        subject, _, object = triple_ids(self.vocabulary, triple)
+        return float(np.log1p(degrees(self.graph, np.array([subject, object], np.int32))).sum())
+
+    def _well_known(self, facts: Triples, most: int, without: Sequence[Fact] = ()) -> tuple[Fact, ...]:
+        """Return facts of the best known entities, no two with the same subject or object."""
+        if not len(facts):
+            return ()
+        fame = np.log1p(degrees(self.graph, facts[:, 0])) + 0.5 * np.log1p(degrees(self.graph, facts[:, 2]))
+        chosen: list[int] = []
+        left_out = [triple_ids(self.vocabulary, fact) for fact in without]
+        subjects, objects = {ids[0] for ids in left_out}, {ids[2] for ids in left_out}
+        for place in np.argsort(-fame, kind="stable"):
+            subject, object = int(facts[place, 0]), int(facts[place, 2])
+            if subject not in subjects and object not in objects:
+                chosen.append(int(place))
+                subjects.add(subject)
+                objects.add(object)
+            if len(chosen) == most:
+                break
+        return tuple(self.vocabulary.triple_labels(*map(int, facts[place])) for place in chosen)
+
+    def _common_values(self, facts: Triples) -> tuple[tuple[str, int], ...]:
+        """Return the commonest objects, if a few of them have most of the facts."""
+        objects, counts = np.unique(facts[:, 2], return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:SOME]
+        if counts[order].sum() < COMMON * len(facts) or counts[order[0]] < SOME:
+            return ()
+        return tuple((self.vocabulary.entity_label(int(objects[place])), int(counts[place])) for place in order)
+
+
+def _case(example: Example) -> Case:
+    return Case(example.triple, example.facts, example.known, example.instead)
+
+
+def _grouped(numbers: NDArray[np.int32], n_groups: int) -> list[Rows]:
+    """Return the rows of each number."""
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.searchsorted(numbers[order], np.arange(1, n_groups)))
+
+
+def warm_up_report(n_relations: int) -> None:
+    """Compile the kernels of reports, for data with `n_relations`, or load them."""
+    on_tiny_table(_report_on_tiny, n_relations)
+
+
+def _report_on_tiny(table: TripleTable) -> None:
+    vocabulary = table.vocabulary
+    rule = Rule(Atom(vocabulary.relation_label(0), X, Y), (Atom(vocabulary.relation_label(0), Y, X),))
+    columns = encode_rules(label_rules([rule]), predictions=pl.Series([4]), support=pl.Series([4]))
+    make_theory(RuleSet.of(columns).with_vocabulary(vocabulary), load_dataset(table))

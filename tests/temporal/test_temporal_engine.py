@@ -1,0 +1,104 @@
+"""Temporal rules from learning to answers, on a history small enough to follow by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anyburl.base.errors import DataError, OptionError, RunError
+from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
+from anyburl.temporal.learner import learn_temporal
+from anyburl.temporal.reasoner import TemporalReasoner
+from anyburl.temporal.rules import TemporalRules
+
+
+def history() -> list[tuple[str, str, str, str]]:
+    """Every day someone visits a country, and the two consult the day after; weekly, all praise the host."""
+    people, facts = ["ann", "bob", "cid", "dee"], []
+    for day in range(40):
+        guest, host = people[day % 4], people[(day * 3 + 1) % 4]
+        if guest == host:
+            host = people[(day + 2) % 4]
+        facts += [(guest, "visit", host, str(day)), (host, "consult", guest, str(day + 1))]
+        if day % 7 == 0:
+            facts += [(person, "praise", "host", str(day)) for person in people]
+    return facts
+
+
+@pytest.fixture(scope="module")
+def dataset() -> TemporalDataset:
+    return load_temporal_dataset(history(), split=(0.7, 0.15, 0.15))
+
+
+@pytest.fixture(scope="module")
+def rules(dataset: TemporalDataset) -> TemporalRules:
+    return learn_temporal(dataset, model="logit", threads=1)
+
+
+@pytest.fixture(scope="module")
+def reasoner(rules: TemporalRules, dataset: TemporalDataset) -> TemporalReasoner:
+    return TemporalReasoner(rules, dataset, threads_used=1)
+
+
+def test_a_visit_is_answered_by_a_consultation_on_the_next_day(reasoner: TemporalReasoner) -> None:
+    guest, host = "ann", "bob"  # of day 36
+    day = next(day for day in range(30, 40) if (guest, "visit", host, str(day)) in history() or day == 39)
+    visit = next(fact for fact in history() if fact[1] == "visit" and fact[3] == str(day))
+    best = reasoner.predict(visit[2], "consult", None, str(day + 1), include_known=True)[0]
+    assert best.entity == visit[0]
+
+
+def test_the_strongest_rule_reads_as_people_say_it(rules: TemporalRules) -> None:
+    texts = [str(rule) for rule in rules.top(5, relation="consult", form="pair")]
+    assert any(text.startswith("consult(X,Y,T) <= visit(Y,X,U), T-U in 1..") for text in texts), texts
+
+
+def test_results_say_their_protocol(reasoner: TemporalReasoner) -> None:
+    single, multi = reasoner.evaluate(), reasoner.evaluate(steps="multi", filter="static", ties="pessimistic")
+    assert "single-step, filter time, realistic ties, model" in str(single)
+    assert "multi-step, filter static, pessimistic ties" in str(multi)
+    assert 0 < single.mrr <= 1
+    assert single.protocol["queries"] == 2 * len(reasoner.dataset.test)
+
+
+def test_an_explanation_names_facts_with_their_dates(reasoner: TemporalReasoner) -> None:
+    explained = reasoner.explain("ann", "praise", "host", "35")
+    first = explained.reasons[0]
+    assert first.facts
+    assert {fact[1] for fact in first.facts} == {"praise"}
+    assert all(int(fact[3]) < 35 for reason in explained.reasons for fact in reason.facts)
+
+
+def test_what_never_happened_has_no_reason_but_what_is_missing(reasoner: TemporalReasoner) -> None:
+    explained = reasoner.explain("host", "visit", "ann", "35")
+    assert explained.missing
+
+
+def test_a_question_before_the_first_fact_is_refused(reasoner: TemporalReasoner) -> None:
+    with pytest.raises(DataError, match="nothing is known before"):
+        reasoner.predict("ann", "visit", None, "0")
+
+
+def test_a_question_needs_one_entity(reasoner: TemporalReasoner) -> None:
+    with pytest.raises(OptionError, match="either a subject or an object"):
+        reasoner.predict("ann", "visit", "bob", "30")
+
+
+def test_a_run_folder_says_its_sort_and_answers_as_before(
+    reasoner: TemporalReasoner, dataset: TemporalDataset, tmp_path: Path
+) -> None:
+    reasoner.save(tmp_path / "run")
+    opened = TemporalReasoner.open(tmp_path / "run", dataset, threads_used=1)
+    assert opened.evaluate().metrics == reasoner.evaluate().metrics
+    assert len(opened.rules) == len(reasoner.rules)
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "options.json").write_text('{"data": {}, "options": {}}')
+    with pytest.raises(RunError, match="holds rules without time"):
+        TemporalReasoner.open(tmp_path / "static", dataset)
+
+
+def test_completion_proposes_what_is_likely_at_a_moment(reasoner: TemporalReasoner) -> None:
+    frame = reasoner.complete("40", min_probability=0.0, relations=("praise",))
+    assert set(frame["relation"]) == {"praise"}
+    assert frame["probability"].is_sorted(descending=True)

@@ -1,0 +1,162 @@
+"""Reports: which rules are laws, what they are called, and how they are said."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import anyburl
+from anyburl import Dataset, RuleError, RuleSet
+from anyburl.data.names import Names
+from anyburl.tools.options import ReportOptions
+from anyburl.tools.report.files import theory_markdown
+from anyburl.tools.report.ideas import find_idea
+from anyburl.tools.report.page import theory_html
+from anyburl.tools.report.record import Theory
+from anyburl.tools.report.theory import make_theory
+from anyburl.tools.report.words import Wording, chance, is_noun, plain_text, unique_names
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "said"),
+    [
+        (54, 54, "all 54"),
+        (7, 8, "7 of 8"),
+        (0, 8, "none"),
+        (88, 100, "9 of 10"),
+        (5, 100, "1 of 10"),
+        (999, 1000, "99 of 100"),
+        (97, 100, "97 of 100"),
+        (1, 1000, "fewer than 1 of 100"),
+    ],
+)
+def test_chances_are_said_as_people_say_them(part: int, whole: int, said: str) -> None:
+    assert chance(part, whole) == said
+
+
+@pytest.mark.parametrize(
+    ("rule", "idea", "sentence"),
+    [
+        ("borders(X,Y) <= borders(Y,X)", "symmetric", "If A borders B, then B borders A."),
+        ("capital_of(X,Y) <= capital(Y,X)", "inverse", "If the capital of A is B, then B capital of A."),
+        (
+            "speaks(X,Y) <= official_language(X,Y)",
+            "implied",
+            "If the official language of A is B, then A speaks B.",
+        ),
+        ("in(X,Y) <= in(X,A), in(A,Y)", "chain", "If A in B and B in C, then A in C."),
+        (
+            "time_zone(X,Y) <= country(X,A), time_zone(A,Y)",
+            "inherited",
+            "A thing has the same time zone as its country.",
+        ),
+        (
+            "time_zone(X,Y) <= state(X,A), state(B,A), time_zone(B,Y)",
+            "shared",
+            "Things with the same state have the same time zone.",
+        ),
+        (
+            "nationality(X,Y) <= birthplace(X,A), country(A,Y)",
+            "composition",
+            "If the birthplace of A is B and the country of B is C, then the nationality of A is C.",
+        ),
+        ("gender(X,male) <= film(X,A)", "typical", "If A has any film, then the gender of A is male."),
+        ("gender(X,male) <= film(A,X)", "typical", "If A is the film of something, then the gender of A is male."),
+        (
+            "genre(X,Comedy) <= genre(X,Romantic_comedy)",
+            "together",
+            "If the genre of A is Romantic comedy, then the genre of A is Comedy.",
+        ),
+        ("borders(X,me_myself_i) <= in(X,A)", "typical", "If A in something, then A borders itself."),
+    ],
+)
+def test_rules_are_said_in_plain_words(rule: str, idea: str, sentence: str) -> None:
+    parsed = anyburl.parse_rule(rule)
+    assert find_idea(parsed).name == idea
+    assert plain_text(Wording([], Names()).rule(parsed)) == sentence
+
+
+def test_relations_have_names_of_their_own() -> None:
+    named = {
+        "/film/film/genre": "film genre",
+        "/music/artist/genre": "artist genre",
+        "/people/person/spouse_s": "spouse",
+        "/a/b/won./c/d/prize": "prize (won)",
+        "/a/b/held./c/d/prize": "prize (held)",
+        "in_state": "in state",
+    }
+    assert unique_names(list(named), Names()) == named
+    assert unique_names(["r", "s"], Names({"r": "likes", "s": "likes"})) == {"r": "r", "s": "s"}
+
+
+@pytest.mark.parametrize(("name", "expected"), [("capital", True), ("contains", False), ("sports team", True)])
+def test_nouns_are_told_from_verbs(name: str, expected: bool) -> None:
+    assert is_noun(name) is expected
+
+
+@pytest.fixture(scope="module")
+def theory() -> Theory:
+    """Of a graph with a symmetric relation, and values that are handed on but for one."""
+    names = [f"p{number}" for number in range(24)]
+    married = [(one, "married_to", other) for one, other in zip(names[:12], names[12:], strict=True)]
+    facts = [*married, *((other, relation, one) for one, relation, other in married)]
+    facts += [(name, "city", f"c{number % 4}") for number, name in enumerate(names)]
+    facts += [(f"c{number}", "language", ("Dutch", "French")[number % 2]) for number in range(4)]
+    facts += [(name, "language", ("Dutch", "French")[number % 2]) for number, name in enumerate(names[1:], 1)]
+    facts += [("p0", "language", "<b>Frisian</b>")]
+    data = Dataset.from_triples(facts, name="village")
+    return make_theory(anyburl.learn(data, paths=3000, seed=1, threads=1), data)
+
+
+def test_few_laws_explain_a_relation(theory: Theory) -> None:
+    married = next(one for one in theory.relations if one.label == "married_to")
+    (law,) = married.laws
+    assert (law.idea.name, law.support, law.predictions, law.explains) == ("symmetric", 24, 24, 24)
+    assert (married.explained, married.unexplained, law.chance) == (24, (), "always, 24 times")
+
+
+def test_a_law_shows_its_exceptions(theory: Theory) -> None:
+    spoken = next(one for one in theory.relations if one.label == "language")
+    law = next(law for law in spoken.laws if law.text == "language(X,Y) <= city(X,A), language(A,Y)")
+    assert (law.support, law.predictions) == (23, 24)
+    (exception,) = law.exceptions
+    assert exception.triple == ("p0", "language", "Dutch")
+    assert exception.instead == ("<b>Frisian</b>",)
+    assert exception.facts == (("p0", "city", "c0"), ("c0", "language", "Dutch"))
+
+
+def test_pages_and_markdown_tell_the_same_without_decimals(theory: Theory) -> None:
+    page, text = theory_html(theory), theory_markdown(theory)
+    assert "&lt;b&gt;Frisian&lt;/b&gt;" in page
+    assert "<b>Frisian" not in page
+    assert "\\<b\\>Frisian" in text
+    shown = re.sub(r"<style>.*?</style>|<svg.*?</svg>|<[^>]*>", " ", page, flags=re.DOTALL)
+    for told in (shown, text):
+        assert not re.search(r"\d\.\d", told)
+        assert "24 times" in told
+    assert "A thing has the same *language* as its *city*. 96 of 100" in text
+
+
+def test_a_theory_is_json(theory: Theory) -> None:
+    told = theory.to_json()
+    assert (told["data"], told["facts"], told["rules"]) == ("village", 76, theory.n_rules)
+    assert {"from": "married_to", "to": "married_to", "idea": "symmetric", "facts": 24} in told["links"]
+    assert {one["relation"] for one in told["relations"]} == {"married_to", "city", "language"}
+
+
+def test_without_rules_there_is_nothing_to_report() -> None:
+    data = Dataset.from_triples([("a", "r", "b")])
+    with pytest.raises(RuleError, match="there are no rules to report on"):
+        make_theory(RuleSet.empty(data.vocabulary), data)
+
+
+def test_held_out_facts_are_facts_of_the_graph() -> None:
+    pairs = [(f"a{n}", "next_to", f"b{n}") for n in range(10)]
+    back = [(other, relation, one) for one, relation, other in pairs]
+    data = Dataset.from_triples([*pairs, *back[:5]], test=back[5:])
+    rules = RuleSet.of(anyburl.learn(Dataset.from_triples([*pairs, *back]), paths=500, seed=1, threads=1))
+    (section,) = make_theory(rules, data, ReportOptions(laws=1)).relations
+    assert (section.n_facts, section.laws[0].support, section.explained) == (20, 20, 20)
+    assert np.isclose(section.laws[0].share, 1)
