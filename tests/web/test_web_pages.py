@@ -276,3 +276,21 @@ def test_a_model_can_be_chosen_once_the_run_has_one(
     assert ranked.options.aggregation == "tuned"
     with pytest.raises(OptionError, match=r"train it with `anyburl tune .* --smoothing 2`"):
         explorer.ranking_by("tuned", 2.0)
+
+
+def test_a_question_with_a_typing_error_is_kept_when_it_is_corrected(client: TestClient, explorer: Any) -> None:
+    explorer.warm_up()
+    text = page(client, "/ask", 404, subject="Frnace", relation="speaks", aggregation="noisy-or")
+    address = escape("/ask?" + urlencode({"subject": "France", "relation": "speaks", "aggregation": "noisy-or"}))
+    assert f'href="{address}"' in text
+
+
+def test_verdicts_are_marked_wherever_a_fact_is_shown(client: TestClient, explorer: Any) -> None:
+    question = {"subject": PERSON, "relation": "speaks"}
+    fact = explorer.reasoner.predict(PERSON, "speaks", None, top=1, include_known=True)[0].triple
+    assert 'class="badge rejected"' not in page(client, "/ask", **question)
+    client.post(
+        "/api/reviews", json=dict(zip(("subject", "relation", "object"), fact, strict=True), verdict="rejected")
+    )
+    assert 'class="badge rejected">rejected<' in page(client, "/ask", **question)
+    assert 'class="badge rejected">rejected<' in page(client, "/why", **question, object=fact[2])
