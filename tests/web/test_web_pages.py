@@ -294,3 +294,16 @@ def test_verdicts_are_marked_wherever_a_fact_is_shown(client: TestClient, explor
     )
     assert 'class="badge rejected">rejected<' in page(client, "/ask", **question)
     assert 'class="badge rejected">rejected<' in page(client, "/why", **question, object=fact[2])
+
+
+def test_the_page_of_rules_tells_what_they_say_and_all_rules_are_a_click_away(client: TestClient) -> None:
+    text = page(client, "/rules")
+    assert "Laws that hold nearly always" in text
+    assert "style=" not in text
+    assert client.get("/static/theory.css").status_code == 200
+    assert 'href="/rules?relation=speaks"' in text
+    listed = page(client, "/rules", all="1")
+    assert 'class="rows rules"' in listed
+    assert "are folded" in listed
+    assert "are folded" not in page(client, "/rules", all="1", unfolded="1")
+    assert "are folded" not in page(client, "/rules", all="1", sort="confidence")
