@@ -24,7 +24,8 @@ from anyburl.temporal.kernel_history import cell_of, faded, faded_total, first_n
 # What is known of a candidate, as columns of `ListedArrays.values`.
 SUM, ALONE, ALONE_MAX, CONSTANT, CONSTANT_OR, HOP, HOP_OR = 0, 1, 2, 3, 4, 5, 6
 OWN, OWN_AGE, OWN_COUNT, OWN_FRESH, AGE, COUNT, FRESH, BODIES, SECOND, ALONE_OR = 7, 8, 9, 10, 11, 12, 13, 14, 15, 16
-N_VALUES = 17
+REVERSE = 17
+N_VALUES = 18
 NEVER = 9999.0  # the age of what was never seen
 HALF_LIFE_EXPONENT = 0.034657359027997264  # log(2) / 20, see `HALF_LIFE`
 
@@ -38,10 +39,11 @@ N_COMPONENTS = 3 + N_FADES
 N_CONTEXTS = 5
 
 # What a model knows of a candidate: the values above, then popularity and components, then the rest.
-LAST_SEEN, N_SEEN, QUESTION_TRIPLES, QUESTION_OWN, OWN_SHARE, PLACE, RELATIVE, SCORE = 23, 24, 25, 26, 27, 28, 29, 30
-N_LISTED, QUESTION_TOTAL, OPPOSITE, QUESTION_CONTEXT, HEAD, LAST_FAVOUR = 31, 32, 33, 34, 35, 36
-N_FEATURES = 37
+LAST_SEEN, N_SEEN, QUESTION_TRIPLES, QUESTION_OWN, OWN_SHARE, PLACE, RELATIVE, SCORE = 24, 25, 26, 27, 28, 29, 30, 31
+N_LISTED, QUESTION_TOTAL, OPPOSITE, QUESTION_CONTEXT, HEAD, LAST_FAVOUR, SIMILAR, LATELY = 32, 33, 34, 35, 36, 37, 38, 39
+N_FEATURES = 40
 
+LATELY_STEPS = 7  # in which the facts of a candidate are counted
 MIXTURE, MAX, NOISY_OR = 0, 1, 2
 """How scores are made: a mixture of all forms, or of what pair rules say each by itself."""
 
@@ -63,6 +65,7 @@ class ListedArrays(NamedTuple):
     answers: Ints  # entity -> the last question that it answers
     totals: Doubles  # N_TOTALS
     heap: Ids
+    query: Doubles  # the mean vector of what the entity met, weighed by intensity
 
 
 @inlined
@@ -92,9 +95,12 @@ def gather_pairs(
     work: ListedArrays,
 ) -> int:
     """List everything that the entity ever met before the moment, with what pair rules say; return how many."""
-    n = 0
+    n, back = 0, history.n_relations // 2
+    reverse = head + back if head < back else head - back
     work.totals[N_OWN] = 0.0
     work.totals[N_TRIPLES] = 0.0
+    for k in range(len(work.query)):
+        work.query[k] = 0.0
     for triple in range(history.triple_offsets[entity], history.triple_offsets[entity + 1]):
         start = int(history.time_offsets[triple])
         if history.times[start] >= before:
@@ -110,6 +116,11 @@ def gather_pairs(
             cell = cell_of(cells, age, count)
             intensity = float(tables.pairs.values[slot, cell])
             alone = float(tables.alone[slot, cell])
+            for k in range(len(work.query)):
+                work.query[k] += intensity * tables.vectors[candidate, k]
+        slot = int(tables.pairs.slots[reverse, relation + back if relation < back else relation - back])
+        if slot >= 0:
+            values[REVERSE] += tables.pairs.values[slot, cell_of(cells, age, count)]
         fresh = history.fresh[stop - 1, 0] * np.exp(-HALF_LIFE_EXPONENT * age)
         values[SUM] += intensity
         values[ALONE] += alone
@@ -464,6 +475,10 @@ def write_features(
     back = history.n_relations // 2
     opposite = head + back if head < back else head - back
     best = max(work.scores[work.heap[0]], 1e-12)
+    length = 1e-12
+    for k in range(len(work.query)):
+        length += work.query[k] ** 2
+    length = np.sqrt(length)
     for i in range(size):
         candidate = int(work.heap[i])
         values, out = work.values[candidate], features[row + i]
@@ -489,6 +504,11 @@ def write_features(
         out[QUESTION_CONTEXT] = work.totals[CONTEXT]
         out[HEAD] = head
         out[LAST_FAVOUR] = now - last_favour(history, head, candidate, before)
+        similar = 0.0
+        for k in range(len(work.query)):
+            similar += work.query[k] * tables.vectors[candidate, k]
+        out[SIMILAR] = similar / length
+        out[LATELY] = stop - first_not_before(history.fact_times, start, stop, now - LATELY_STEPS)
 
 
 @part

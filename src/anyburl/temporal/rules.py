@@ -158,6 +158,7 @@ class TemporalRules:
     hops: HopArrays
     hop_counts: Ints  # (2, rules)
     weights: NDArray[np.float64]
+    vectors: Floats
     model: Any = None
     about: dict[str, Any] = field(default_factory=dict)
 
@@ -194,6 +195,7 @@ class TemporalRules:
             self.options.oldest,
             self.options.n_first,
             self.options.n_second,
+            self.vectors,
         )
 
     def form_of(self, number: int) -> tuple[str, int]:
@@ -455,6 +457,7 @@ def read_temporal_rules(path: Path, vocabulary: Vocabulary, clock: Clock, option
         hops,
         counts[:, rows[:0]] if not len(at["hops"]) else counts[:, at["hops"][order]],
         np.zeros(0),
+        np.zeros((vocabulary.n_entities, 0), np.float32),
     )
 
 
