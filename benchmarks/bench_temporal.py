@@ -141,9 +141,7 @@ def generate(millions: float, seed: int = 1) -> TemporalDataset:
     times = np.sort(rng.integers(0, n_steps, n))
     columns = [column.astype(np.int32) for column in (subjects, relations, objects)]
     facts = TemporalFacts.of(columns, times)
-    words = Vocabulary.from_labels(
-        [f"e{i:08}" for i in range(n_entities)], [f"r{i:03}" for i in range(n_relations)]
-    )
+    words = Vocabulary.from_labels([f"e{i:08}" for i in range(n_entities)], [f"r{i:03}" for i in range(n_relations)])
     cut, last = int(facts.times[int(len(facts) * 0.98)]), int(facts.times[-1]) + 1
     return TemporalDataset(
         words, Clock(unit="day"), facts.between(0, cut), facts.between(cut, last), TemporalFacts.none(), "generated"

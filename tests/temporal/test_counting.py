@@ -76,7 +76,10 @@ def test_pairs_and_steps_are_counted_as_fact_by_fact(rows: Any, end: int) -> Non
     right, every = plain.pair_counts(both, end)
     assert by_cell(counts.slots, counts.true_cases) == right
     assert by_cell(counts.slots, counts.all_cases) == every
-    steps = {(int(d), divmod(int(c), N_FREQUENCY)): counts.steps[d, c] for d, c in zip(*np.nonzero(counts.steps), strict=True)}
+    steps = {
+        (int(d), divmod(int(c), N_FREQUENCY)): counts.steps[d, c]
+        for d, c in zip(*np.nonzero(counts.steps), strict=True)
+    }
     assert steps == plain.step_counts(both, end)
 
 
@@ -192,7 +195,9 @@ def test_no_question_reads_the_future() -> None:
     train, test = rows[rows[:, 3] < 20].tolist(), rows[rows[:, 3] >= 20].tolist()
     rules = TemporalLearner(dataset_of(train, test), OPTIONS).learn()
     moment = 25
-    poison = [(s, r, o, t) for s in range(N_ENTITIES) for r in range(N_RELATIONS) for o in range(N_ENTITIES) for t in (25, 27)]
+    poison = [
+        (s, r, o, t) for s in range(N_ENTITIES) for r in range(N_RELATIONS) for o in range(N_ENTITIES) for t in (25, 27)
+    ]
 
     def answers(test: Any, steps: str) -> list[Any]:
         dataset = dataset_of(train, test)

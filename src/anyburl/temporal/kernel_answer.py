@@ -40,7 +40,16 @@ N_CONTEXTS = 5
 
 # What a model knows of a candidate: the values above, then popularity and components, then the rest.
 LAST_SEEN, N_SEEN, QUESTION_TRIPLES, QUESTION_OWN, OWN_SHARE, PLACE, RELATIVE, SCORE = 24, 25, 26, 27, 28, 29, 30, 31
-N_LISTED, QUESTION_TOTAL, OPPOSITE, QUESTION_CONTEXT, HEAD, LAST_FAVOUR, SIMILAR, LATELY = 32, 33, 34, 35, 36, 37, 38, 39
+N_LISTED, QUESTION_TOTAL, OPPOSITE, QUESTION_CONTEXT, HEAD, LAST_FAVOUR, SIMILAR, LATELY = (
+    32,
+    33,
+    34,
+    35,
+    36,
+    37,
+    38,
+    39,
+)
 N_FEATURES = 40
 
 LATELY_STEPS = 7  # in which the facts of a candidate are counted

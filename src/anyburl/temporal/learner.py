@@ -29,8 +29,8 @@ from anyburl.temporal.history import Directed, index_cases, index_cells, index_h
 from anyburl.temporal.kernel_answer import N_COMPONENTS, N_CONTEXTS
 from anyburl.temporal.model import ListModel, fit_model
 from anyburl.temporal.options import TemporalOptions
-from anyburl.temporal.vectors import entity_vectors
 from anyburl.temporal.rules import PairRules, TemporalRules, curve_of
+from anyburl.temporal.vectors import entity_vectors
 
 ASKED_PRIORS = (20.0, 60.0)
 ALONE_PRIORS = (20.0, 150.0)
@@ -154,7 +154,16 @@ class TemporalLearner:
         weights = np.zeros((history.n_relations, N_CONTEXTS, N_COMPONENTS))
         weights[:, :, 0] = 1
         return TemporalRules(
-            words, self.dataset.clock, options, pairs, favour, constants[0], constants[1], hops[0], hops[1], weights,
+            words,
+            self.dataset.clock,
+            options,
+            pairs,
+            favour,
+            constants[0],
+            constants[1],
+            hops[0],
+            hops[1],
+            weights,
             entity_vectors(history, last),
         )
 

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 
 from anyburl.models.tuned.kernel import ForestArrays
 from anyburl.models.tuned.model import TunedModel, fit, share_of_others
-from anyburl.temporal.kernel_answer import LAST_FAVOUR, LAST_SEEN, LATELY, N_SEEN, OPPOSITE, OWN_SHARE, REVERSE, SCORE, SIMILAR
+from anyburl.temporal.kernel_answer import (
+    LAST_FAVOUR,
+    LAST_SEEN,
+    LATELY,
+    N_SEEN,
+    OPPOSITE,
+    OWN_SHARE,
+    REVERSE,
+    SCORE,
+    SIMILAR,
+)
 
 LEAST = np.array([1e-4] * 8 + [1] * 7 + [1e-4] * 3 + [1e-5] * 3 + [1e-4] * 3, np.float32)
 """What is added to values, popularity and components before their logarithm is taken."""

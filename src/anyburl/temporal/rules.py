@@ -401,7 +401,7 @@ def read_temporal_rules(path: Path, vocabulary: Vocabulary, clock: Clock, option
 
     def table(name: str, rows: Ints, n_columns: int, kind: Any) -> NDArray[Any]:
         values = frame[name].gather(rows).explode().to_numpy() if len(rows) else np.empty(0)
-        return np.ascontiguousarray(values.reshape(len(rows), n_columns), kind)
+        return np.array(values.reshape(len(rows), n_columns), kind)  # writable: read-only ones are compiled for again
 
     rows = at["pair"]
     pairs = PairRules(

@@ -115,7 +115,9 @@ def open_temporal_run(folder: Path, data: Any = None) -> OpenedRun:
     except (OSError, ValueError, KeyError) as error:
         raise RunError(f"{folder / ARRAYS} cannot be read ({error}): learn again") from error
     model = model_of(arrays, options.threads or available_cores())
-    rules = rules.with_parts(weights=arrays["weights"], vectors=arrays["vectors"], model=model, about=described.get("learned", {}))
+    rules = rules.with_parts(
+        weights=arrays["weights"], vectors=arrays["vectors"], model=model, about=described.get("learned", {})
+    )
     calibration = None
     if "edges" in arrays:
         calibration = TemporalCalibration(str(arrays["aggregation"]), arrays["edges"], arrays["shares"])
