@@ -18,7 +18,6 @@ import sys
 from typing import Any
 
 import numpy as np
-from common import peak_memory_mb, save, shared, timed
 
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.temporal.calibration import calibration_error, scored_candidates
@@ -27,6 +26,7 @@ from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.reasoner import TemporalReasoner
 from anyburl.temporal.warmup import warm_up_temporal
+from common import peak_memory_mb, save, shared, timed
 
 GOALS = {
     "ICEWS14": {"model": 46.8, "sum": 44.5, "multi": 38.5},

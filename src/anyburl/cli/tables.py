@@ -61,8 +61,10 @@ def outlook_table(outlooks: Sequence[Outlook]) -> Table:
     return table
 
 
-def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
-    """Return a table of all rules, in their order, with readable names if there are any."""
+def rules_table(rules: RuleSet, names: Names | None = None, alike: Sequence[int] | None = None) -> Table:
+    """Return a table of all rules, in their order, with readable names if there are any; `alike` counts the rules that
+    each stands for.
+    """
     from anyburl.rules.columns import COLUMNS
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
@@ -72,8 +74,11 @@ def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
     table.add_column("predictions", justify="right", no_wrap=True)
     for name in rules.measures:
         table.add_column(COLUMNS[name].heading, justify="right", no_wrap=True)
+    counts = alike if alike and any(alike) else None
+    if counts:
+        table.add_column("like it", justify="right", no_wrap=True)
     table.add_column("rule", overflow="fold", ratio=1)
-    for row in rule_rows(rules, names):
+    for place, row in enumerate(rule_rows(rules, names)):
         about = "" if row["exact"] else "~"
         table.add_row(
             Text(row["type"], STYLES[row["type"]]),
@@ -81,6 +86,7 @@ def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
             f"{about}{row['support']:,}",
             f"{about}{row['predictions']:,}",
             *(_measure_text(row[name], COLUMNS[name].most) for name in rules.measures),
+            *([f"{counts[place]:,}"] if counts else []),
             bold_rule(row.get("named", row["rule"])),
         )
     return table

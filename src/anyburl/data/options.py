@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from anyburl.base import checking
@@ -120,6 +121,12 @@ class ReadOptions(Options):
         parse=checking.parse_texts,
         metavar="A,B,C",
     )
+    skip_bad: bool = _option(
+        False,
+        checking.flag,
+        help="Leave out lines of text and CSV that hold no fact, and report them, instead of refusing the file.",
+        flag="--skip-bad",
+    )
     split: tuple[float, ...] | None = _option(
         None,
         _shares,
@@ -220,6 +227,33 @@ class ReadOptions(Options):
         if odd := sorted(stored.keys() - known):
             raise DataError(f"the data was read by another version of anyburl, with the options {', '.join(odd)}")
         return cls(**stored)
+
+
+MOST_REMEMBERED = 3
+
+
+@dataclass
+class SkippedLines:
+    """Lines of a file that hold no fact: refused one by one, or counted and the first ones remembered."""
+
+    path: Path
+    are_skipped: bool
+    n_lines: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, number: int, sentence: str) -> None:
+        """Raise an error for a line or, if such lines are skipped, count it."""
+        if not self.are_skipped:
+            raise DataError(f"{self.path}:{number}: {sentence}")
+        self.n_lines += 1
+        if len(self.first) < MOST_REMEMBERED:
+            self.first.append(f"line {number}: {sentence}")
+
+    def report(self, gathered: Gathered) -> None:
+        """Note what was left out of the file."""
+        if self.n_lines:
+            more = "; ..." if self.n_lines > len(self.first) else ""
+            gathered.left_out[f"bad lines of {self.path} ({'; '.join(self.first)}{more})"] += self.n_lines
 
 
 @dataclass
