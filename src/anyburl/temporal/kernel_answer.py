@@ -30,26 +30,22 @@ NEVER = 9999.0  # the age of what was never seen
 HALF_LIFE_EXPONENT = 0.034657359027997264  # log(2) / 20, see `HALF_LIFE`
 
 # What is known of a question.
-PAIR_TOTAL, CONSTANT_TOTAL, HOP_TOTAL, N_TRIPLES, N_OWN, CONTEXT = 0, 1, 2, 3, 4, 5
-N_TOTALS = 6
+PAIR_TOTAL, CONSTANT_TOTAL, HOP_TOTAL, ALONE_TOTAL, REVERSE_TOTAL, N_TRIPLES, N_OWN, CONTEXT = 0, 1, 2, 3, 4, 5, 6, 7
+N_TOTALS = 8
+LEAST_ALONE = 0.01
 LEAST_TOTAL = 0.1  # constants and hops that say less than this together do not count as if they said all
 
-N_COMPONENTS = 3 + N_FADES
-"""Pairs with their popularity, constants, hops, and popularity at each speed: what scores are mixed of."""
+N_FORMS = 5
+N_COMPONENTS = N_FORMS + N_FADES
+"""What scores are mixed of: pairs that share the credit, with popularity; constants; hops; pairs each alone; pairs that
+share the credit for the opposite question; and popularity at each speed.
+"""
 N_CONTEXTS = 5
 
 # What a model knows of a candidate: the values above, then popularity and components, then the rest.
 LAST_SEEN, N_SEEN, QUESTION_TRIPLES, QUESTION_OWN, OWN_SHARE, PLACE, RELATIVE, SCORE = 24, 25, 26, 27, 28, 29, 30, 31
-N_LISTED, QUESTION_TOTAL, OPPOSITE, QUESTION_CONTEXT, HEAD, LAST_FAVOUR, SIMILAR, LATELY = (
-    32,
-    33,
-    34,
-    35,
-    36,
-    37,
-    38,
-    39,
-)
+N_LISTED, QUESTION_TOTAL, OPPOSITE, QUESTION_CONTEXT, HEAD, LAST_FAVOUR = 32, 33, 34, 35, 36, 37
+SIMILAR, LATELY = 38, 39
 N_FEATURES = 40
 
 LATELY_STEPS = 7  # in which the facts of a candidate are counted
@@ -269,17 +265,21 @@ def gather_candidates(
     n = gather_pairs(history, cells, tables, question, entity, head, before, now, work)
     n = gather_constants(history, tables, question, entity, head, before, now, n, work)
     n = gather_hops(history, tables, question, entity, before, n, work)
-    pairs, constants, hops = 0.0, 0.0, 0.0
+    pairs, constants, hops, alone, reverse = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(n):
         values = work.values[work.listed[i]]
         pairs += values[SUM]
         constants += values[CONSTANT]
         hops += values[HOP]
+        alone += values[ALONE]
+        reverse += values[REVERSE]
     for k in range(N_FADES):
         pairs += tables.favour[head, k]
     work.totals[PAIR_TOTAL] = pairs
     work.totals[CONSTANT_TOTAL] = max(constants, LEAST_TOTAL)
     work.totals[HOP_TOTAL] = max(hops, LEAST_TOTAL)
+    work.totals[ALONE_TOTAL] = max(alone, LEAST_ALONE)
+    work.totals[REVERSE_TOTAL] = max(reverse, LEAST_TOTAL)
     work.totals[CONTEXT] = context_of(work.totals[N_TRIPLES], work.totals[N_OWN])
     for i in range(work.n_popular[0]):
         n = list_candidate(work, int(work.popular[i]), question, n)
@@ -299,7 +299,11 @@ def component(tables: TableArrays, head: int, candidate: int, which: int, work: 
         return float(values[CONSTANT] / work.totals[CONSTANT_TOTAL])
     if which == 2:
         return float(values[HOP] / work.totals[HOP_TOTAL])
-    return float(work.popularity[candidate, which - 3])
+    if which == 3:
+        return float(values[ALONE] / work.totals[ALONE_TOTAL])
+    if which == 4:
+        return float(values[REVERSE] / work.totals[REVERSE_TOTAL])
+    return float(work.popularity[candidate, which - N_FORMS])
 
 
 @kernel

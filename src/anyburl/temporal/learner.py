@@ -195,8 +195,9 @@ class TemporalLearner:
 def _earlier(before: TemporalRules, heads: Any, bodies: Any, asked: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the values that rules had before, and `asked` for new ones."""
     slots = before.slots[heads, bodies]
-    table = asked.reshape(len(heads), N_CELLS)
-    return np.where((slots >= 0)[:, None], before.pairs.values[np.maximum(slots, 0)], table).ravel().astype(np.float32)
+    table = asked.reshape(len(heads), N_CELLS).copy()
+    table[slots >= 0] = before.pairs.values[slots[slots >= 0]]
+    return table.ravel()
 
 
 def later_questions(facts: Directed, first: int) -> QuestionArrays:

@@ -11,8 +11,7 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import build_graph, on_tiny_table
 from anyburl.graph.lookup import known_answers
-from anyburl.reasoning.explanation.arrays import empty_search
-from anyburl.reasoning.explanation.kernel import find_first_walks
+from anyburl.reasoning.explanation.kernel import empty_search, find_first_walks
 from anyburl.rules.files.rule_file import encode_rules, label_rules
 from anyburl.rules.rule import Atom, Rule, X, Y
 from anyburl.rules.ruleset import RuleSet
