@@ -251,3 +251,16 @@ def test_style_and_scripts_come_from_the_package_and_nothing_else_does(client: T
         "/static/",
     ):
         assert client.get(path).status_code == 404
+
+
+def test_the_page_of_rules_tells_what_they_say_and_all_rules_are_a_click_away(client: TestClient) -> None:
+    text = page(client, "/rules")
+    assert "Laws that hold nearly always" in text
+    assert "style=" not in text
+    assert client.get("/static/theory.css").status_code == 200
+    assert 'href="/rules?relation=speaks"' in text
+    listed = page(client, "/rules", all="1")
+    assert 'class="rows rules"' in listed
+    assert "are folded" in listed
+    assert "are folded" not in page(client, "/rules", all="1", unfolded="1")
+    assert "are folded" not in page(client, "/rules", all="1", sort="confidence")

@@ -25,6 +25,8 @@ from anyburl.reasoning.queries import Query, decode_query, make_query
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.search import LabelSearch
 from anyburl.reasoning.warmup import warm_up_reasoning
+from anyburl.tools.report.record import Theory
+from anyburl.tools.report.theory import make_theory
 from anyburl.tools.review import (
     PossibleError,
     QueuedFact,
@@ -80,10 +82,31 @@ class Explorer:
         self.reasoner, self.title, self.run = reasoner, title, run
         self.reviews = ReviewLog(reviews)
         self.desk = ReviewDesk(reasoner, self.reviews)
-        self.rule_list = RuleList(reasoner.rules)
+        self.rule_list = RuleList(reasoner.rules, reasoner.ranker)
         self._derived = lru_cache(MOST_DERIVED)(self._derive)
         self._lock, self._labels = Lock(), SearchedLabels(reasoner.vocabulary, reasoner.names)
         self._relations = set(reasoner.vocabulary.relations)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="anyburl-report")
+        self._theory: Future[Theory] | None = None
+        self._is_closed = False
+
+    def theory(self, seconds: float = SECONDS_TO_WAIT) -> Theory | None:
+        """Return what the rules say, in plain words; None while that is being written, in the background."""
+        with self._lock:
+            if self._theory is None:
+                self._theory = self._writer.submit(self._write_theory)
+        return self._theory.result() if wait([self._theory], seconds).done else None
+
+    def _write_theory(self) -> Theory:
+        reasoner = self.reasoner
+        identity = reasoner.options.object_identity
+        return make_theory(
+            reasoner.rules, reasoner.dataset, names=self.names, object_identity=identity, progress=self._check_open
+        )
+
+    def _check_open(self, n_done: int) -> None:
+        if self._is_closed:
+            raise BusyError("the explorer is being closed")
 
     @property
     def names(self) -> Names:
@@ -192,10 +215,14 @@ class Explorer:
         """Fill the caches that the first requests would have to wait for."""
         self.search.find("warm", top=1)
         self.rule_list.choose(RuleChoice())
+        if len(self.reasoner.rules):
+            self.theory(0)
         _ = self.rule_list.lattice
 
     def close(self) -> None:
-        """End the search for facts to review."""
+        """End the search for facts to review, and the writing of the report."""
+        self._is_closed = True
+        self._writer.shutdown(wait=False, cancel_futures=True)
         self.desk.close()
 
 
