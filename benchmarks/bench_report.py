@@ -2,9 +2,9 @@
 
 python benchmarks/bench_report.py [--data geo WN18RR FB15k-237] [--seconds 30] [--runs FOLDER] [--flags=--keep,all]
 
-Learns a run for each data set (in FOLDER, where earlier ones are used again), then times the commands, each in a process
-of its own: the best rules (in the default order, of one relation, sorted by confidence, not folded), and the report as a
-page and as JSON. `first` is the first command on a new run, which may compile kernels and keep the best rules.
+Learns a run for each data set (in FOLDER, where earlier ones are used again), then times the commands, each in a
+process of its own: the best rules (in the default order, of one relation, sorted by confidence, not folded), and the
+report as a page. `first` is the first command on a new run, which may compile kernels and keep the best rules.
 """
 
 from __future__ import annotations
