@@ -22,6 +22,7 @@ from anyburl.web.templating import url
 
 N_EXAMPLES, N_RELATIONS = 4, 12  # home
 GROUPS, SHOWN, ENTITY_ROWS, PREDICTED, DRAWN = 20, 8, 100, 60, 12
+LEAST_DRAWN = 0.05  # how likely a prediction must be to stand among facts
 ROWS, RULES, EXAMPLES, RELATED = 25, 8, 6, 12
 
 router = APIRouter()
@@ -90,7 +91,11 @@ def _one_relation(explorer: Explorer, label: str, relation: str, backward: bool,
 
 def _graph(explorer: Explorer, label: str) -> Context:
     reasoner = explorer.reasoner
-    predicted = predicted_facts(reasoner, label, top=DRAWN, per_question=2)
+    predicted = [
+        candidate
+        for candidate in predicted_facts(reasoner, label, top=DRAWN, per_question=2)
+        if candidate.conflict is None and (candidate.probability is None or candidate.probability >= LEAST_DRAWN)
+    ]
     triples = [candidate.triple for candidate in predicted]
     graph, vocabulary = reasoner.ranker.graph, reasoner.vocabulary
     drawing = neighbourhood(graph, vocabulary, label, show=explorer.text, predictions=triples)
