@@ -29,6 +29,7 @@ TAGS = {"relation": "i", "entity": "b", "variable": "var"}
 
 LOOKS = """
 .anyburl.theory { max-width: 940px; font-size: 15.5px; }
+.anyburl.theory.in-page { max-width: none; margin: 0; padding: 0; background: none; }
 .theory h1 { font-size: 28px; }
 .theory .lead { font-size: 17px; margin: 6px 0 18px; }
 .theory p, .theory li, .theory td { color: var(--ink); }
