@@ -52,6 +52,14 @@ if TYPE_CHECKING:
     from anyburl.rules.rule import Atom, Rule, format_rule, parse_rule
     from anyburl.rules.ruleset import RuleSet
     from anyburl.rules.types import PathProfile, RuleType
+    from anyburl.temporal.clock import Clock
+    from anyburl.temporal.evaluation import TemporalMetrics
+    from anyburl.temporal.explanation import TemporalExplanation
+    from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
+    from anyburl.temporal.learner import TemporalLearner
+    from anyburl.temporal.options import TemporalOptions
+    from anyburl.temporal.reasoner import TemporalReasoner
+    from anyburl.temporal.rules import TemporalRules
     from anyburl.tools.doctor.examine import examine
     from anyburl.tools.doctor.findings import Finding, Report
     from anyburl.tools.doctor.options import DoctorOptions
@@ -70,6 +78,7 @@ _HOMES = {
     "Atom": "rules.rule",
     "Calibration": "models.calibration",
     "CalibrationReport": "reasoning.completion.promises",
+    "Clock": "temporal.clock",
     "CompleteOptions": "reasoning.completion.options",
     "DataError": "base.errors",
     "Dataset": "data.dataset",
@@ -101,6 +110,14 @@ _HOMES = {
     "RunDirectory": "learning.run",
     "RunError": "base.errors",
     "Span": "learning.learner",
+    "TemporalDataset": "temporal.facts",
+    "TemporalExplanation": "temporal.explanation",
+    "TemporalFacts": "temporal.facts",
+    "TemporalLearner": "temporal.learner",
+    "TemporalMetrics": "temporal.evaluation",
+    "TemporalOptions": "temporal.options",
+    "TemporalReasoner": "temporal.reasoner",
+    "TemporalRules": "temporal.rules",
     "Theory": "tools.report.record",
     "TripleTable": "data.table",
     "UnknownLabelError": "base.errors",
@@ -114,6 +131,7 @@ _HOMES = {
     "format_rule": "rules.rule",
     "learn": "learning.learn",
     "load_dataset": "data.dataset",
+    "load_temporal_dataset": "temporal.facts",
     "make_theory": "tools.report.theory",
     "measure": "bodies.rescore",
     "parse_rule": "rules.rule",
@@ -133,6 +151,7 @@ __all__ = [
     "Atom",
     "Calibration",
     "CalibrationReport",
+    "Clock",
     "CompleteOptions",
     "DataError",
     "Dataset",
@@ -164,6 +183,14 @@ __all__ = [
     "RunDirectory",
     "RunError",
     "Span",
+    "TemporalDataset",
+    "TemporalExplanation",
+    "TemporalFacts",
+    "TemporalLearner",
+    "TemporalMetrics",
+    "TemporalOptions",
+    "TemporalReasoner",
+    "TemporalRules",
     "Theory",
     "TripleTable",
     "UnknownLabelError",
@@ -178,6 +205,7 @@ __all__ = [
     "format_rule",
     "learn",
     "load_dataset",
+    "load_temporal_dataset",
     "make_theory",
     "measure",
     "parse_rule",

@@ -190,30 +190,37 @@ def test_every_option_is_a_flag_with_its_default(command: str, kind: Any) -> Non
 
 LAST_FIELD = '    seed: int = option(0, whole, 0, help="Seed of all random numbers.", panel=SEARCH)\n'
 NEW_FIELD = '    patience: int = option(3, whole, 1, 9, help="Rules to wait for.", panel=SEARCH)\n'
-RUN = "from anyburl.cli.app import main; main()"
+RUN = """
+import json
+from pathlib import Path
+from typer.testing import CliRunner
+from anyburl.cli.app import app
+
+for arguments in json.loads(sys.argv[1]):
+    done = CliRunner().invoke(app, arguments, prog_name="anyburl")
+    options = Path("run/options.json")
+    kept = json.loads(options.read_text("utf-8"))["options"]["patience"] if options.exists() else None
+    print(json.dumps([done.exit_code, done.stdout, done.stderr, kept]))
+"""
 EDITED = with_line_added("anyburl.learning.options", LAST_FIELD, NEW_FIELD, RUN)
 
 
 def test_a_line_in_the_source_is_all_that_a_new_option_takes(tmp_path: Path) -> None:
     """The line is added to `LearnOptions`: the command has the flag, the run remembers it, and resuming changes it."""
-
-    def anyburl_with_it(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        program = [sys.executable, "-c", EDITED, *arguments]
-        environment = {**os.environ, "COLUMNS": "120", "TERMINAL_WIDTH": "120"}
-        done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, encoding="utf-8")
-        assert done.returncode == code, done.stderr
-        return done
-
-    def kept() -> Any:
-        return json.loads((tmp_path / "run" / "options.json").read_text("utf-8"))["options"]["patience"]
-
-    assert "Rules to wait for. [default: 3]" in " ".join(anyburl_with_it("learn", "--help").stdout.split())
     learn = ["learn", "geo", "--paths", "1000", "--out", "run", "--quiet"]
-    refused = anyburl_with_it(*learn, "--patience", "10", code=2).stderr
-    assert refused == "error: --patience must be at most 9, got 10\n"
-    anyburl_with_it(*learn, "--patience", "4")
-    assert kept() == 4
-    anyburl_with_it("learn", "--out", "run", "--resume", "--paths", "2000", "--quiet")
-    assert kept() == 4
-    anyburl_with_it("learn", "--out", "run", "--resume", "--paths", "3000", "--quiet", "--patience", "5")
-    assert kept() == 5
+    resume = ["learn", "--out", "run", "--resume", "--quiet", "--paths"]
+    commands = [
+        ["learn", "--help"],
+        [*learn, "--patience", "10"],
+        [*learn, "--patience", "4"],
+        [*resume, "2000"],
+        [*resume, "3000", "--patience", "5"],
+    ]
+    program = [sys.executable, "-c", EDITED, json.dumps(commands)]
+    environment = {**os.environ, "COLUMNS": "120", "TERMINAL_WIDTH": "120"}
+    done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    shown, refused, *learned = map(json.loads, done.stdout.splitlines())
+    assert "Rules to wait for. [default: 3]" in " ".join(shown[1].split())
+    assert refused[0::2] == [2, "error: --patience must be at most 9, got 10\n"]
+    assert [(code, kept) for code, _, _, kept in learned] == [(0, 4), (0, 4), (0, 5)]

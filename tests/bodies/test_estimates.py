@@ -75,7 +75,7 @@ def test_a_body_is_counted_until_it_is_known_as_the_reference_does(
     found = estimate(reference, oriented, starts, start, precision, widest, draw)
     assert (int(state.visited), int(state.sampled)) == (found.visited, found.sampled)
     assert (int(state.hubs), int(state.hubs_sampled)) == (len(found.hubs), found.hubs_sampled)
-    assert int(state.found) == found.pairs
+    assert int(state.groundings) == found.pairs
     assert {d: n for d, n in enumerate(scratch.relation_counts.tolist()) if n} == dict(found.supports)
     out = empty_harvest(2 * arrays.n_relations)
     heads = sorted(found.supports)

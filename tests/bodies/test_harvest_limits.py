@@ -208,7 +208,7 @@ def test_a_binary_body_beyond_its_budget_is_counted_over_the_visited_starts(
     scratch, relations = empty_scratch(arrays, length), tuple(body.relations[0].tolist())
     assert ground(arrays, head_arrays(arrays), body, 0, asked, NO_LIMIT, scratch)[0]
     state = scratch.grounding[0]
-    pairs, visited, total, work = (int(n) for n in (state.found, state.visited, state.starts, state.work))
+    pairs, visited, total, work = (int(n) for n in (state.groundings, state.visited, state.starts, state.work))
     oriented = tuple(scratch.body[:length].tolist())
     starts = visited_in_order(arrays, oriented[0], key, visited)
     counts = binary_sample(graph, relations, oriented, starts)
@@ -235,7 +235,7 @@ def test_a_unary_body_beyond_its_budget_is_counted_over_the_visited_members(
     state = scratch.grounding[0]
     visited, total, work = (int(n) for n in (state.visited, state.starts, state.work))
     members = set(np.flatnonzero(scratch.members == state.clock).tolist())
-    assert len(members) == state.found <= visited <= total
+    assert len(members) == state.groundings <= visited <= total
     assert visited == total or work > budget
     assert visited > 0 or total == 0
     counts = {}

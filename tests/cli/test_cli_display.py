@@ -93,7 +93,7 @@ def test_the_first_run_says_that_it_compiles(
 ) -> None:
     monkeypatch.setattr("anyburl.base.jit.is_compiled", lambda: False)
     shown = run("learn", "geo", "--paths", 5000, "--out", tmp_path / "run").stderr
-    assert re.match(r"compiling kernels \(first run only\) \.\.\.\ncompiled kernels in \d+\.\d s\n", shown)
+    assert re.match(r"compiling kernels \(each once on this machine\) \.\.\.\ncompiled kernels in \d+\.\d s\n", shown)
 
 
 def test_kernels_that_cannot_be_kept_are_told_with_what_helps(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from anyburl import RuleSet
+from anyburl.cli import rules as cli_rules
+from anyburl.rules.files import best
 
 FOREIGN = """# a comment
 10\t9\t0.9\tspeaks(X,Y) <= lives(X,A), lang(A,Y)
@@ -119,8 +122,8 @@ def test_run_folders_parquet_and_text_show_the_same(run_json: Any, geo_run: Path
     rules = RuleSet.load(geo_run / "rules.parquet")
     rules.save(tmp_path / "rules.txt.gz")
     of_run = run_json("rules", geo_run)
-    assert run_json("rules", geo_run / "rules.parquet") == of_run
-    of_text = run_json("rules", tmp_path / "rules.txt.gz")
+    assert run_json("rules", geo_run / "rules.parquet", "--data", "geo") == of_run
+    of_text = run_json("rules", tmp_path / "rules.txt.gz", "--data", "geo")
     assert [rule["rule"] for rule in of_text["rules"]] == [rule["rule"] for rule in of_run["rules"]]
 
 
@@ -135,7 +138,10 @@ def test_run_folders_parquet_and_text_show_the_same(run_json: Any, geo_run: Path
         (["{tmp}/rules.txt", "--relation", "speakz"], "unknown relation 'speakz'; did you mean 'speaks'?"),
         (["{tmp}/rules.txt", "--contains", "hollant"], "unknown entity or relation 'hollant'; did you mean 'holland'?"),
         (["{tmp}/rules.txt", "--type", "Q"], "--type must be one of B, Uc, Ud, Z, got 'Q'"),
-        (["{tmp}/rules.txt", "--sort", "luck"], "--sort must be one of confidence, support, value, predictions"),
+        (
+            ["{tmp}/rules.txt", "--sort", "luck"],
+            "--sort must be one of surprise, confidence, support, value, predictions",
+        ),
         (["{tmp}/rules.txt", "--top", "-1"], "Invalid value for '--top'"),
         (["{tmp}/rules.txt", "--at", "10"], "--at needs a run folder with snapshots"),
     ],
@@ -151,3 +157,43 @@ def test_wrong_input_is_one_sentence(
     assert wrong.stderr.startswith("error: ")
     assert wrong.stderr.count("\n") == 1
     assert sentence in wrong.stderr
+
+
+def test_rules_of_a_run_are_sorted_by_surprise_and_those_that_say_the_same_are_folded(
+    run: Any, run_json: Any, geo_run: Path
+) -> None:
+    told = run_json("rules", geo_run, "--top", 30)
+    unfolded = run_json("rules", geo_run, "--top", 120, "--no-fold")
+    assert told["sort"] == unfolded["sort"] == "surprise"
+    surprises = [rule["surprise"] for rule in unfolded["rules"]]
+    assert surprises == sorted(surprises, reverse=True)
+    shown = {rule["rule"]: rule["like_it"] for rule in told["rules"]}
+    assert set(shown) < {rule["rule"] for rule in unfolded["rules"]}
+    assert any(shown.values())
+    assert "like it" in run("rules", geo_run, "--top", 30).stdout
+    by_confidence = run_json("rules", geo_run, "--sort", "confidence", "--top", 30)
+    assert by_confidence["sort"] == "confidence"
+    assert "like_it" not in by_confidence["rules"][0]
+
+
+def test_the_best_rules_of_a_large_run_are_read_from_a_small_file(
+    run_json: Any, geo_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(geo_run, folder)
+    requests = [
+        [],
+        ["--relation", "located_in"],
+        ["--sort", "value", "--top", 7],
+        ["--relation", "borders", "--no-fold"],
+    ]
+    expected = [run_json("rules", folder, *request) for request in requests]
+    assert not (folder / "best.parquet").exists()
+    monkeypatch.setattr(best, "MANY", 1000)
+    assert run_json("rules", folder) == expected[0]
+    assert (folder / "best.parquet").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(cli_rules, "load_rules_argument", None)  # nothing else is read
+        assert [run_json("rules", folder, *request) for request in requests] == expected
+    RuleSet.load(folder).slice(0, 500).save(folder / "rules.parquet")
+    assert run_json("rules", folder)["total"] == 500  # what is kept is that of other rules

@@ -78,7 +78,7 @@ def test_compiling_does_not_hold_up_an_interrupt(spawn: Any, tmp_path: Path) -> 
     """The interrupt comes when the compiler is at work, and ends the process before the compiler is done."""
     out, cache = tmp_path / "run", tmp_path / "cache"
     with spawn("learn", "geo", "--out", out, ANYBURL_CACHE=str(cache)) as process:
-        assert process.stderr.readline() == "compiling kernels (first run only) ...\n"
+        assert process.stderr.readline() == "compiling kernels (each once on this machine) ...\n"
         wait_for(lambda: any(cache.rglob("*.nbi")), process)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=120)

@@ -225,3 +225,29 @@ def test_the_folder_of_a_run_is_no_data(tmp_path: Path) -> None:
     (tmp_path / "options.json").write_text("{}")
     with pytest.raises(DataError, match="is a run folder, which contains rules: pass the data"):
         load_dataset(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("g.txt", "a\tr\tb\nonly\ttwo\nc\tr\td\n\t\t\nx\tr\ty\tz\n"),
+        ("g.csv", "subject,relation,object\na,r,b\nonly,two\nc,r,d\n,,\nx,r,y,z\n"),
+    ],
+)
+def test_bad_lines_are_skipped_and_listed_on_demand(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(DataError, match=f"{name}:[23]: expected 3"):
+        load_dataset(path)
+    dataset = load_dataset(path, ReadOptions(skip_bad=True))
+    assert sorted(dataset.train.to_polars().rows()) == [("a", "r", "b"), ("c", "r", "d")]
+    ((what, n),) = dataset.left_out.items()
+    assert n == 3
+    first = 2 if name == "g.txt" else 3
+    assert what.startswith(f"bad lines of {path} (line {first}: expected 3")
+
+
+def test_literals_of_a_table_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("subject,relation,object\na,r,b\n")
+    with pytest.raises(DataError, match="--literals ranges is for RDF"):
+        load_dataset(tmp_path / "g.csv", ReadOptions(literals="ranges"))

@@ -15,7 +15,7 @@ from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import _Edges, build_graph, segment_entities, with_loops
 from anyburl.graph.lookup import lookup_segments
 from anyburl.ranking.index import build_rule_index
-from anyburl.ranking.kernel_index import count_sort
+from anyburl.ranking.kernel_trie import count_sort
 from kernels import arrays_of, examples, table_of
 from ranked import Scored, rule_set, scored_rules
 from reference.graph import build, inverse
@@ -124,7 +124,7 @@ def test_unary_heads_are_the_segments_of_their_constants(
     back = [segments.index((target, inverse(d, n_relations))) for _, d, target in edges]
     assert arrays.partners.tolist() == back
     wanted = [asked is None or d % n_relations in asked for d in range(2 * n_relations)]
-    assert heads.wanted.tolist() == wanted
+    assert heads.selected.tolist() == wanted
     counts = [sum(d == r for _, r, _ in edges) for d in range(2 * n_relations)]
     assert heads.edge_counts.tolist() == counts
 

@@ -311,3 +311,21 @@ def test_rules_that_were_left_out_are_told_every_time(tmp_path: Path) -> None:
     assert first[1].notes[0].endswith("labels that are not in data: left out")
     assert not second[1].prepared
     assert len(first[0].rules) == len(second[0].rules) < len(anyburl.RuleSet.load(run))
+
+
+def test_a_full_disk_is_noticed_before_anything_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(run / "prepared")
+    usage = shutil.disk_usage(run)
+    monkeypatch.setattr("anyburl.reasoning.opening.shutil.disk_usage", lambda _: usage._replace(free=1000))
+    _, heard = open_run(run)
+    assert "MB, and 0 MB are free: make room, keep fewer rules" in heard.notes[0]
+    assert not (run / "prepared").exists()
+
+
+def test_the_size_of_what_is_prepared_is_known_before_it_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anyburl.reasoning.opening.MANY_BYTES", 0)
+    shutil.rmtree(run / "prepared")
+    _, heard = open_run(run)
+    written = sum(file.stat().st_size for file in (run / "prepared").rglob("*.npy"))
+    (note,) = (note for note in heard.remarks if "--no-prepare" in note)
+    assert abs(float(note.split(" MB ")[0].split()[-1]) - written / 1e6) < 1

@@ -15,8 +15,8 @@ def test_the_console_shows_the_first_rules_and_how_many_more() -> None:
     console.print(rules)
     shown = console.export_text()
     assert "12 rules (12 Ud)" in shown
-    assert "h(X,[b]c9[/b]) <= b(X,A)" in shown
-    assert "c10" not in shown
+    assert shown.count("<= b(X,A)") == 10
+    assert "c9[" not in shown  # of equals, the first by label
     assert "0.7500" in shown
     assert "3/4" in shown
     assert "and 2 more" in shown

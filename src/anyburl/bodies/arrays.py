@@ -31,9 +31,9 @@ GROUNDING = np.dtype(
         ("starts", np.int64),  # how many it has
         ("visited", np.int64),  # of the starts
         ("counted", np.int64),  # of those visited; the others were given up
-        ("place", np.int64),  # of the next start
+        ("position", np.int64),  # of the next start
         ("stride", np.int64),  # from there to the one after
-        ("found", np.int64),  # pairs, or members
+        ("groundings", np.int64),  # pairs, or members
         ("touched", np.int64),  # heads
         ("work", np.int64),  # edges touched
         ("clock", np.int64),  # of the stamps
@@ -70,7 +70,7 @@ HASHED_PLACES = 4096  # for the entities that a start leads to, if it may lead t
 class BodyArrays(NamedTuple):
     """A batch of bodies of one length. A body is a path of directed relations that starts at the head's variable.
 
-    `heads` and `head_constants` name the one head wanted of a body (the paper's literal mode), or are ALL_HEADS.
+    `heads` and `head_constants` name the one head of a body (the paper's literal mode), or are ALL_HEADS.
     """
 
     kinds: NDArray[np.uint8]
@@ -139,9 +139,9 @@ class Batch(NamedTuple):
 
 
 class HeadArrays(NamedTuple):
-    """Which heads are wanted. A unary head d(X, c) has a dense number: the segment of c for d read backward."""
+    """Which heads rules may have. A unary head d(X, c) has a dense number: the segment of c for d read backward."""
 
-    wanted: NDArray[np.bool_]  # directed relation -> whether rules with this head are wanted
+    selected: NDArray[np.bool_]  # directed relation -> whether rules may have this head
     edge_counts: NDArray[np.int64]  # directed relation -> its edges
     functional: NDArray[np.bool_]  # directed relation -> whether it is the more functional direction of its relation
     widest: NDArray[np.int64]  # directed relation -> the most entities that it leads to from one
@@ -171,8 +171,8 @@ class PcaArrays(NamedTuple):
     end_pairs: NDArray[np.int32]  # entity -> pairs that end in it; zero between bodies
     ended: NDArray[np.int32]  # the entities that pairs end in
     members: NDArray[np.int32]  # of a unary body, those that satisfy it only through some entity
-    earlier: NDArray[np.int32]  # place in `members` -> that of the member before, for the same entity; or -1
-    latest: NDArray[np.int32]  # entity -> place of its last one; counts only where `Scratch.through` does
+    earlier: NDArray[np.int32]  # position in `members` -> that of the member before, for the same entity; or -1
+    latest: NDArray[np.int32]  # entity -> position of its last one; counts only where `Scratch.through` does
 
 
 class TallyArrays(NamedTuple):
@@ -195,7 +195,7 @@ class Scratch(NamedTuple):
 
     clock: NDArray[np.int64]
     ends: NDArray[np.int64]  # stamp: entity is reached as the end of the body
-    end_keys: NDArray[np.int32]  # which entity has this place, where few ends are hashed, see `kernel_hashed`
+    end_keys: NDArray[np.int32]  # which entity has this slot, where few ends are hashed, see `kernel_hashed`
     middles: NDArray[np.int64]  # stamp: entity is reached half-way (B of length 3)
     middle_keys: NDArray[np.int32]
     first_witness: NDArray[np.int32]
@@ -221,7 +221,7 @@ class Scratch(NamedTuple):
 
 
 class SeenArrays(NamedTuple):
-    """The table behind `SeenBodies`; a place is empty while its first span is negative."""
+    """The table behind `SeenBodies`; a slot is empty while its first span is negative."""
 
     keys: NDArray[np.uint64]
     first_spans: NDArray[np.int32]
@@ -256,11 +256,11 @@ def empty_harvest(room: int, *, pca: bool = False) -> HarvestArrays:
 
 
 def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) -> HeadArrays:
-    """Describe the heads of a graph; `relations` restricts the head relations that are wanted."""
-    wanted = np.ones(2 * graph.n_relations, np.bool_)
+    """Describe the heads of a graph; `relations` restricts the relations of heads."""
+    selected = np.ones(2 * graph.n_relations, np.bool_)
     if relations is not None:
-        wanted[:] = False
-        wanted[np.concatenate([relations, relations + graph.n_relations])] = True
+        selected[:] = False
+        selected[np.concatenate([relations, relations + graph.n_relations])] = True
     edge_counts: NDArray[np.int64] = np.zeros(2 * graph.n_relations, np.int64)
     count_relations(graph.neighbour_relations, edge_counts)
     subjects, objects = np.split(n_owners(graph), 2)
@@ -268,9 +268,9 @@ def head_arrays(graph: GraphArrays, relations: NDArray[np.int64] | None = None) 
     widest: NDArray[np.int64] = np.zeros(2 * graph.n_relations, np.int64)
     hubs: NDArray[np.int32] = np.full((2 * graph.n_relations, HUBS), -1, np.int32)
     find_widest(graph, widest, hubs, np.zeros(hubs.shape, np.int64))
-    for column in (wanted, edge_counts, functional, widest, hubs):
+    for column in (selected, edge_counts, functional, widest, hubs):
         column.setflags(write=False)  # as in an object store: one compilation serves both
-    return HeadArrays(wanted, edge_counts, functional, widest, hubs)
+    return HeadArrays(selected, edge_counts, functional, widest, hubs)
 
 
 def n_owners(graph: GraphArrays) -> NDArray[np.int64]:

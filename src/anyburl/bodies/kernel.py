@@ -108,14 +108,14 @@ def emit_binary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out:
         support = scratch.relation_counts[joining]
         if support == 0:
             continue
-        margin, pairs = margin_of(joining, limits.precision, scratch)[1], max(state.found, support)
+        margin, pairs = margin_of(joining, limits.precision, scratch)[1], max(state.groundings, support)
         is_seen_enough = support >= limits.min_support
         if state.hubs > 0:
             pairs, support = estimates(joining, scratch)
             counted = total
         scratch.relation_counts[joining] = 0
         head = inverse(graph, joining) if scratch.swapped[0] else joining
-        if not is_seen_enough or not heads.wanted[head] or (length == 1 and head == body[0]):
+        if not is_seen_enough or not heads.selected[head] or (length == 1 and head == body[0]):
             continue
         if bodies.heads[k] >= 0 and bodies.heads[k] != head:
             continue
@@ -137,7 +137,7 @@ def emit_unary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: 
     """Emit the unary rules of body `k`, which was grounded; return the number of rows."""
     heads, bodies, limits = batch.heads, batch.bodies, batch.limits
     state = scratch.grounding[0]
-    n_members, counted, total, clock = state.found, state.counted, state.starts, state.clock
+    n_members, counted, total, clock = state.groundings, state.counted, state.starts, state.clock
     all_count = predicts_all(int(bodies.kinds[k]), limits.object_identity)
     only_head, only_constant = int(bodies.heads[k]), int(bodies.head_constants[k])
     fewest = n_members - 1 - state.most_through  # of the predictions of any head
@@ -150,7 +150,7 @@ def emit_unary(graph: GraphArrays, batch: Batch, k: int, scratch: Scratch, out: 
         support = int(scratch.segment_counts[segment])
         scratch.segment_counts[segment] = 0
         head = inverse(graph, int(graph.segment_relations[segment]))
-        if support < limits.min_support or support <= limits.min_confidence * fewest or not heads.wanted[head]:
+        if support < limits.min_support or support <= limits.min_confidence * fewest or not heads.selected[head]:
             continue
         if scaled(support, counted, total) < limits.floor:
             continue
@@ -241,7 +241,7 @@ def score(
 def score_binary(
     graph: GraphArrays, batch: Batch, k: int, offsets: NDArray[np.int64], scratch: Scratch, out: HarvestArrays
 ) -> None:
-    """Score the wanted heads of B body `k`, which was grounded."""
+    """Score the given heads of B body `k`, which was grounded."""
     state, pca = scratch.grounding[0], batch.limits.pca
     if pca:
         note_facts_of_ends(graph, scratch)
@@ -249,7 +249,7 @@ def score_binary(
         head = int(out.heads[row])
         joining = inverse(graph, head) if scratch.swapped[0] else head
         support = int(scratch.relation_counts[joining])
-        out.predictions[row] = scaled(max(state.found, support), state.counted, state.starts)
+        out.predictions[row] = scaled(max(state.groundings, support), state.counted, state.starts)
         out.supports[row] = scaled(support, state.counted, state.starts)
         if state.hubs > 0 and support > 0:
             out.predictions[row], out.supports[row] = estimates(joining, scratch)
@@ -267,14 +267,14 @@ def score_binary(
 def score_unary(
     graph: GraphArrays, batch: Batch, k: int, offsets: NDArray[np.int64], scratch: Scratch, out: HarvestArrays
 ) -> None:
-    """Score the wanted heads of unary body `k`, which was grounded."""
+    """Score the given heads of unary body `k`, which was grounded."""
     state, pca = scratch.grounding[0], batch.limits.pca
     all_count = predicts_all(int(batch.bodies.kinds[k]), batch.limits.object_identity)
     for row in range(offsets[k], offsets[k + 1]):
         head, head_constant = int(out.heads[row]), int(out.head_constants[row])
         segment = find_segment(graph, head_constant, inverse(graph, head))
         support = int(scratch.segment_counts[segment]) if segment >= 0 else 0
-        predictions = unary_predictions(state.found, head_constant, all_count, state.clock, scratch)
+        predictions = unary_predictions(state.groundings, head_constant, all_count, state.clock, scratch)
         out.predictions[row] = scaled(predictions, state.counted, state.starts)
         out.supports[row] = scaled(support, state.counted, state.starts)
         out.margins[row] = margin_of_members(support, predictions, scratch)

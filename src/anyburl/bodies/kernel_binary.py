@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from anyburl.base.jit import inlined, kernel, part, prefetch
 from anyburl.base.rng import mix
 from anyburl.bodies.arrays import HUBS, NO_LIMIT, HeadArrays, Limits, Scratch
-from anyburl.bodies.kernel_ends import AHEAD, ends_of, is_hashed, note_ends, note_facts, place_of
+from anyburl.bodies.kernel_ends import AHEAD, ends_of, is_hashed, note_ends, note_facts, slot_of
 from anyburl.bodies.kernel_sample import (
     CHECK,
     CLUSTER,
@@ -26,7 +26,7 @@ from anyburl.bodies.kernel_sample import (
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, expect, expect_edges, expect_steps, expect_targets, inverse, joins, steps
 
-COMING = 15  # a place in `Scratch.coming` is a number modulo 16
+COMING = 15  # an index into `Scratch.coming` is a number modulo 16
 LONGEST_SAMPLED = 3  # body with a start whose ends can be sampled
 
 
@@ -55,8 +55,8 @@ def begin_grounding(total: int, key: np.uint64, scratch: Scratch) -> None:
         return
     scratch.clock[0] += 1
     state.under_way, state.starts, state.clock = True, total, scratch.clock[0]
-    state.place, state.stride = visiting_order(total, key)
-    state.visited, state.counted, state.found, state.touched, state.work = 0, 0, 0, 0, 0
+    state.position, state.stride = visiting_order(total, key)
+    state.visited, state.counted, state.groundings, state.touched, state.work = 0, 0, 0, 0, 0
     state.side, state.most_through, state.ended, state.noted = 0, 0, 0, 0
     state.sampled, state.clusters, state.cluster_starts, state.cluster_pairs, state.cluster_heads = 0, 0, 0, 0, 0
     state.pairs_squared, state.most_pairs, state.looks, state.next_look = 0.0, 0, 0, FIRST_STARTS
@@ -114,8 +114,8 @@ def orient(
         for i in range(length):
             scratch.body[i] = inverse(graph, int(body[length - 1 - i]))
     scratch.grounding[0].widest = far_widest if far else widest
-    for place in range(HUBS):
-        scratch.hubs[place] = heads.hubs[scratch.body[0], place]
+    for position in range(HUBS):
+        scratch.hubs[position] = heads.hubs[scratch.body[0], position]
     return far
 
 
@@ -133,8 +133,8 @@ def count_heads(graph: GraphArrays, x: int, n_ends: int, hashed: bool, scratch: 
     work = end - start
     if end - start <= 8 * n_ends:
         for row in range(start, end):
-            place = place_of(graph.neighbours[row], scratch.end_keys, scratch.ends, clock, hashed)
-            if scratch.ends[place] == clock:
+            position = slot_of(graph.neighbours[row], scratch.end_keys, scratch.ends, clock, hashed)
+            if scratch.ends[position] == clock:
                 n_heads = add_to_cluster(int(graph.neighbour_relations[row]), 1, n_heads, scratch)
     else:
         work = 0
@@ -165,32 +165,32 @@ def ground_binary(
     looks = limits.first_look < NO_LIMIT
     cluster, stride = CLUSTER if looks else LARGE_CLUSTER, state.stride
     if looks and state.visited == 0:
-        state.place = 0
+        state.position = 0
         if length <= LONGEST_SAMPLED and not limits.pca:
             visit_hubs(graph, length, limits, key, scratch)
-    place = state.place
+    position = state.position
     if looks:
-        for turn in range(place, place + 2 * AHEAD):
+        for turn in range(position, position + 2 * AHEAD):
             choose_start(graph, offset, turn, total, key, scratch)
-        for turn in range(place, min(place + AHEAD, total)):
+        for turn in range(position, min(position + AHEAD, total)):
             scratch.coming[turn & COMING] = graph.domains[scratch.coming_places[turn & COMING]]
     while state.visited < total and state.work <= limits.budget and state.work - before <= allowed and not known:
         if looks:
-            x = int(scratch.coming[place & COMING])
-            expect_starts(graph, length, offset, place, total, key, scratch)
-            place += 1
+            x = int(scratch.coming[position & COMING])
+            expect_starts(graph, length, offset, position, total, key, scratch)
+            position += 1
             if is_hub(x, scratch):
                 continue
         else:
-            x = int(graph.domains[offset + place])
-            place = (place + stride) % total
+            x = int(graph.domains[offset + position])
+            position = (position + stride) % total
         state.visited += 1
         visit_start(graph, length, x, 1, limits, key, scratch)
         if state.cluster_starts == cluster:
             close_cluster(scratch)
             if state.work > limits.first_look and state.visited >= state.next_look:
                 known = is_known(graph, limits, scratch)
-    state.place = place
+    state.position = position
     done = known or state.visited == total or state.work > limits.budget
     if done and state.cluster_starts > 0:
         close_cluster(scratch)
@@ -201,14 +201,14 @@ def ground_binary(
 def visit_hubs(graph: GraphArrays, length: int, limits: Limits, key: np.uint64, scratch: Scratch) -> None:
     """Visit the starts with most edges."""
     state = scratch.grounding[0]
-    for place in range(HUBS):
-        x = int(scratch.hubs[place])
+    for position in range(HUBS):
+        x = int(scratch.hubs[position])
         if x < 0:
             break
         state.visited += 1
         state.share, state.weight = 1, 1
         visit_start(graph, length, x, HUB_FACTOR, limits, key, scratch)
-        close_hub(place == HUBS - 1 or scratch.hubs[place + 1] < 0, scratch)
+        close_hub(position == HUBS - 1 or scratch.hubs[position + 1] < 0, scratch)
     state.next_look += state.visited
     state.hubs_sampled, state.sampled = state.sampled, 0
 
@@ -216,8 +216,8 @@ def visit_hubs(graph: GraphArrays, length: int, limits: Limits, key: np.uint64, 
 @inlined
 def is_hub(x: int, scratch: Scratch) -> bool:
     """Whether a start was visited as a hub."""
-    for place in range(scratch.grounding[0].hubs):
-        if scratch.hubs[place] == x:
+    for position in range(scratch.grounding[0].hubs):
+        if scratch.hubs[position] == x:
             return True
     return False
 
@@ -226,9 +226,9 @@ def is_hub(x: int, scratch: Scratch) -> bool:
 def choose_start(graph: GraphArrays, offset: int, turn: int, total: int, key: np.uint64, scratch: Scratch) -> None:
     """Choose the start whose turn comes then, and have its number loaded."""
     if turn < total:
-        place = offset + shuffled(turn, total, key)
-        scratch.coming_places[turn & COMING] = place
-        prefetch(graph.domains, place)
+        position = offset + shuffled(turn, total, key)
+        scratch.coming_places[turn & COMING] = position
+        prefetch(graph.domains, position)
 
 
 @inlined
@@ -284,7 +284,7 @@ def visit_start(
     elif n_ends > 0:
         state.work += count_heads(graph, x, n_ends, is_hashed(length, limits), scratch)
     state.counted += 1
-    state.found += n_ends
+    state.groundings += n_ends
     state.cluster_pairs += n_ends
     if limits.pca and n_ends > 0:
         note_facts(graph, x, 0, n_ends, scratch.pca)

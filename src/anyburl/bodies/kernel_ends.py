@@ -32,14 +32,14 @@ def is_hashed(length: int, limits: Limits) -> bool:
 
 
 @inlined
-def place_of(entity: int, keys: NDArray[np.int32], stamps: NDArray[np.int64], clock: int, hashed: bool) -> int:
-    """Return the place of `entity`, or the one where it belongs: it is there if the place has the stamp `clock`."""
+def slot_of(entity: int, keys: NDArray[np.int32], stamps: NDArray[np.int64], clock: int, hashed: bool) -> int:
+    """Return the slot of `entity`, or the one where it belongs: it is there if the slot has the stamp `clock`."""
     if not hashed:
         return int(entity)
-    place = ((int(entity) * 0x9E3779B1) >> 12) & (HASHED_PLACES - 1)
-    while stamps[place] == clock and keys[place] != entity:
-        place = (place + 1) & (HASHED_PLACES - 1)
-    return place
+    slot = ((int(entity) * 0x9E3779B1) >> 12) & (HASHED_PLACES - 1)
+    while stamps[slot] == clock and keys[slot] != entity:
+        slot = (slot + 1) & (HASHED_PLACES - 1)
+    return slot
 
 
 AHEAD = 8  # entities: what they need is loaded before it is their turn
@@ -58,14 +58,14 @@ def ends_of_one(graph: GraphArrays, x: int, scratch: Scratch) -> tuple[int, int]
 
 
 @inlined
-def expect_walk(graph: GraphArrays, entities: NDArray[np.int32], place: int, last: int, relation: int) -> None:
-    """Have loaded what the walk along `relation` needs of those that come a few places after `place`."""
-    if place + AHEAD < last:
-        expect(graph, int(entities[place + AHEAD]))
-    if place + AHEAD // 2 < last:
-        expect_steps(graph, int(entities[place + AHEAD // 2]))
-    if place + AHEAD // 4 < last:
-        expect_targets(graph, int(entities[place + AHEAD // 4]), relation)
+def expect_walk(graph: GraphArrays, entities: NDArray[np.int32], position: int, last: int, relation: int) -> None:
+    """Have loaded what the walk along `relation` needs of those that come a few positions after `position`."""
+    if position + AHEAD < last:
+        expect(graph, int(entities[position + AHEAD]))
+    if position + AHEAD // 2 < last:
+        expect_steps(graph, int(entities[position + AHEAD // 2]))
+    if position + AHEAD // 4 < last:
+        expect_targets(graph, int(entities[position + AHEAD // 4]), relation)
 
 
 @inlined
@@ -86,11 +86,11 @@ def ends_of_two(
         work += end - start
         for next_row in range(start, end):
             y = graph.targets[next_row]
-            place = place_of(y, scratch.end_keys, scratch.ends, clock, hashed)
-            if scratch.ends[place] != clock and (y != x or not object_identity):
-                scratch.ends[place] = clock
+            slot = slot_of(y, scratch.end_keys, scratch.ends, clock, hashed)
+            if scratch.ends[slot] != clock and (y != x or not object_identity):
+                scratch.ends[slot] = clock
                 if hashed:
-                    scratch.end_keys[place] = y
+                    scratch.end_keys[slot] = y
                 scratch.reached[n_ends] = y
                 n_ends += 1
     return n_ends, work
@@ -112,18 +112,18 @@ def middles_of_three(graph: GraphArrays, x: int, limit: int, hashed: bool, scrat
         work += end - start
         for next_row in range(start, end):
             b = graph.targets[next_row]
-            place = place_of(b, scratch.middle_keys, scratch.middles, clock, hashed)
-            if scratch.middles[place] != clock:
+            slot = slot_of(b, scratch.middle_keys, scratch.middles, clock, hashed)
+            if scratch.middles[slot] != clock:
                 if b != x:
-                    scratch.middles[place] = clock
+                    scratch.middles[slot] = clock
                     if hashed:
-                        scratch.middle_keys[place] = b
-                    scratch.first_witness[place] = a
-                    scratch.second_witness[place] = -1
+                        scratch.middle_keys[slot] = b
+                    scratch.first_witness[slot] = a
+                    scratch.second_witness[slot] = -1
                     scratch.listed[n_middles] = b
                     n_middles += 1
             else:
-                scratch.second_witness[place] = a
+                scratch.second_witness[slot] = a
     return n_middles, work
 
 
@@ -144,16 +144,16 @@ def ends_of_three(graph: GraphArrays, x: int, limit: int, hashed: bool, scratch:
         if work + end - start > limit:
             return n_ends, limit + 1
         work += end - start
-        middle = place_of(b, scratch.middle_keys, scratch.middles, clock, hashed)
+        middle = slot_of(b, scratch.middle_keys, scratch.middles, clock, hashed)
         single = scratch.second_witness[middle] == -1
         witness = scratch.first_witness[middle]
         for row in range(start, end):
             y = graph.targets[row]
-            place = place_of(y, scratch.end_keys, scratch.ends, clock, hashed)
-            if scratch.ends[place] != clock and y != x and not (single and y == witness):
-                scratch.ends[place] = clock
+            slot = slot_of(y, scratch.end_keys, scratch.ends, clock, hashed)
+            if scratch.ends[slot] != clock and y != x and not (single and y == witness):
+                scratch.ends[slot] = clock
                 if hashed:
-                    scratch.end_keys[place] = y
+                    scratch.end_keys[slot] = y
                 scratch.reached[n_ends] = y
                 n_ends += 1
     return n_ends, work
@@ -258,9 +258,9 @@ def pca_of_members(
     if scratch.members[head_constant] == clock and find_segment(graph, head_constant, needed) >= 0:
         n_having -= 1
     if scratch.through_stamps[head_constant] == clock:
-        place = int(scratch.pca.latest[head_constant])
-        while place >= 0:
-            if find_segment(graph, int(scratch.pca.members[place]), needed) >= 0:
+        member = int(scratch.pca.latest[head_constant])
+        while member >= 0:
+            if find_segment(graph, int(scratch.pca.members[member]), needed) >= 0:
                 n_having -= 1
-            place = int(scratch.pca.earlier[place])
+            member = int(scratch.pca.earlier[member])
     return n_having

@@ -1,4 +1,4 @@
-"""Sampling straight paths (paper, sections 2.2 and 3.1)."""
+"""Sampling straight paths (paper, sections 2.2 and 3.1), the table of seen bodies, and which relations follow which."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, prefetch
-from anyburl.base.rng import next_uint64, randint
-from anyburl.bodies.arrays import HeadTriples, PathArrays
+from anyburl.base.rng import mix, next_uint64, randint
+from anyburl.bodies.arrays import HeadTriples, PathArrays, SeenArrays
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, expect, expect_edges, expect_steps, inverse, joins
 
 TRIES = 8  # to close a cyclic path of a large graph
-COMING = 15  # a place in `coming` is the number of an attempt modulo 16
+COMING = 15  # an index into `coming` is the number of an attempt modulo 16
 BLOCK_BITS = 6  # of a row's number: those within a block, see `HeadTriples.owners`
 
 
@@ -247,3 +247,67 @@ def sample(
             paths.relations[n_paths, length - 1] %= graph.n_relations
         n_paths += 1
     return n_paths
+
+
+@inlined
+def find_slot(table: SeenArrays, key: np.uint64) -> int:
+    """Return the slot of `key`, or the empty slot where it belongs."""
+    mask = len(table.keys) - 1
+    slot = np.int64(mix(key) & np.uint64(mask))
+    while table.first_spans[slot] >= 0 and table.keys[slot] != key:
+        slot = (slot + 1) & mask
+    return int(slot)
+
+
+@kernel
+def enter_keys(table: SeenArrays, keys: NDArray[np.uint64], span: int, is_new: NDArray[np.bool_]) -> tuple[int, int]:
+    """Enter `keys`, mark the new ones; return how many, and how many rules of earlier spans were met again.
+
+    Rules are met again once a span, however often their body is sampled in it (the paper's R_s is a set).
+    The table has room for all keys.
+    """
+    n_new, n_known_rules = 0, 0
+    for i in range(len(keys)):
+        slot = find_slot(table, keys[i])
+        if table.first_spans[slot] < 0:
+            table.keys[slot] = keys[i]
+            table.first_spans[slot] = span
+            table.n_rules[slot] = 0
+            is_new[i] = True
+            n_new += 1
+        else:
+            is_new[i] = False
+            if table.last_spans[slot] != span and table.first_spans[slot] != span:
+                n_known_rules += table.n_rules[slot]
+        table.last_spans[slot] = span
+    return n_new, n_known_rules
+
+
+@kernel
+def record_rules(table: SeenArrays, keys: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
+    """Note how many rules each body gave."""
+    for i in range(len(keys)):
+        table.n_rules[find_slot(table, keys[i])] = counts[i]
+
+
+@kernel
+def move_keys(old: SeenArrays, new: SeenArrays) -> None:
+    """Enter everything of `old` into the larger, empty `new`."""
+    for i in range(len(old.keys)):
+        if old.first_spans[i] >= 0:
+            slot = find_slot(new, old.keys[i])
+            new.keys[slot] = old.keys[i]
+            new.first_spans[slot] = old.first_spans[i]
+            new.last_spans[slot] = old.last_spans[i]
+            new.n_rules[slot] = old.n_rules[i]
+
+
+@kernel
+def mark_followers(graph: GraphArrays, follows: NDArray[np.bool_]) -> None:
+    """Mark (d, e) where some entity is reached along d and left along e; `follows` is all False on entry."""
+    for entity in range(graph.n_entities):
+        first, last = graph.segment_offsets[entity], graph.segment_offsets[entity + 1]
+        for into in range(first, last):
+            arriving = inverse(graph, int(graph.segment_relations[into]))
+            for out_of in range(first, last):
+                follows[arriving, graph.segment_relations[out_of]] = True

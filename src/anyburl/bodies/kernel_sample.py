@@ -1,8 +1,8 @@
 """Count a binary body until it is known: starts in random order, costly ones sampled within, looks in between.
 
 The starts of a body are clusters of pairs. The confidence of a head is a ratio of two sums over them. How far that of
-the visited starts may be from that of all is told by how much the clusters differ: by Bernstein's inequality with the
-variance found, shared out between all looks so that it holds at each of them.
+the visited starts may be from that of all follows from how much the clusters differ: by Bernstein's inequality with the
+observed variance, shared out between all looks so that it holds at each of them.
 
 The support of a rule is often concentrated on a hub or two, which a sample of starts misses. So the starts with most
 edges are always visited, and the others sampled: hubs count once, the others for those that were not visited, too.
@@ -94,15 +94,15 @@ CHECK = 4  # edges that looking up an edge by binary search counts as
 
 
 @kernel
-def shuffled(place: int, n: int, key: np.uint64) -> int:
-    """Return which of n comes at `place` in an order drawn by `key`: each one at one place.
+def shuffled(position: int, n: int, key: np.uint64) -> int:
+    """Return which of n comes at `position` in an order drawn by `key`: each one at one position.
 
     A Feistel network over the next power of four; what lands beyond n goes through it again.
     """
     half = np.uint64(1)
     while (np.uint64(1) << (half + half)) < np.uint64(n):
         half += np.uint64(1)
-    mask, number = (np.uint64(1) << half) - np.uint64(1), np.uint64(place)
+    mask, number = (np.uint64(1) << half) - np.uint64(1), np.uint64(position)
     while True:
         high, low = number >> half, number & mask
         for turn in range(ROUNDS):
@@ -189,7 +189,7 @@ def estimates(relation: int, scratch: Scratch) -> tuple[int, int]:
     """Return predictions and support of a head, estimated from what was visited."""
     state, weight = scratch.grounding[0], hub_weight(scratch)
     hub_support = int(scratch.tally.hub_counts[relation])
-    support, pairs = int(scratch.relation_counts[relation]) - hub_support, int(state.found - state.hub_pairs)
+    support, pairs = int(scratch.relation_counts[relation]) - hub_support, int(state.groundings - state.hub_pairs)
     if weight > 0.0:
         support, pairs = int(round(support / weight)), int(round(pairs / weight))
     support += hub_support
@@ -225,11 +225,11 @@ def sample_start(
     offset, end = int(graph.domain_offsets[back]), int(graph.domain_offsets[back + 1])
     weight = max((end - offset) // (SAMPLED_ENDS * factor), 1)
     n_found = 0
-    for place in range(offset + int(np.int64((draw >> np.uint64(33)) % np.uint64(weight))), end, weight):
-        y = int(graph.domains[place])
-        if place + 3 * weight < end:
-            expect(graph, int(graph.domains[place + 3 * weight]))
-            expect_steps(graph, int(graph.domains[place + weight]))
+    for position in range(offset + int(np.int64((draw >> np.uint64(33)) % np.uint64(weight))), end, weight):
+        y = int(graph.domains[position])
+        if position + 3 * weight < end:
+            expect(graph, int(graph.domains[position + 3 * weight]))
+            expect_steps(graph, int(graph.domains[position + weight]))
         work += CHECK * length
         if joins_pair(graph, body, length, x, y, object_identity):
             scratch.reached[n_found] = y
@@ -274,7 +274,7 @@ def margin_of(relation: int, precision: float, scratch: Scratch) -> tuple[float,
     hub_support = float(tally.hub_counts[relation]) if state.hubs > 0 else 0.0
     others = float(scratch.relation_counts[relation]) - hub_support
     support = others + weight * hub_support
-    other_pairs = float(state.found - state.hub_pairs)
+    other_pairs = float(state.groundings - state.hub_pairs)
     pairs = max(other_pairs + weight * state.hub_pairs, support)
     confidence = support / pairs if pairs > 0.0 else 0.0
     if is_exact(scratch):

@@ -59,11 +59,11 @@ def counts_large(limits: Limits) -> bool:
 
 
 @inlined
-def expect_members(graph: GraphArrays, members: NDArray[np.int32], place: int, stride: int, total: int) -> None:
-    """Have what is needed of the members after `place` loaded, the nearer ones further."""
-    expect(graph, int(members[(place + AHEAD * stride) % total]))
-    expect_steps(graph, int(members[(place + AHEAD // 2 * stride) % total]))
-    row = entity_rows(graph, int(members[(place + AHEAD // 4 * stride) % total]))[0]
+def expect_members(graph: GraphArrays, members: NDArray[np.int32], position: int, stride: int, total: int) -> None:
+    """Have what is needed of the members after `position` loaded, the nearer ones further."""
+    expect(graph, int(members[(position + AHEAD * stride) % total]))
+    expect_steps(graph, int(members[(position + AHEAD // 2 * stride) % total]))
+    row = entity_rows(graph, int(members[(position + AHEAD // 4 * stride) % total]))[0]
     prefetch(graph.targets, row)
     prefetch(graph.partners, row)
 
@@ -139,16 +139,16 @@ def ground_dangling(
     state = scratch.grounding[0]
     if state.starts < limits.floor:  # no rule can be worth as much
         return end_grounding(True, scratch), 1
-    total, stride, place, clock = state.starts, state.stride, state.place, state.clock
+    total, stride, position, clock = state.starts, state.stride, state.position, state.clock
     domain = graph.domains[offset : offset + total]
-    n_members, n_touched, work = state.found, state.touched, state.work
+    n_members, n_touched, work = state.groundings, state.touched, state.work
     counted, visited = state.counted, state.visited
     before = work
     while visited < total and work <= limits.budget and work - before <= allowed:
-        x = int(domain[place])
+        x = int(domain[position])
         if counts_large(limits):
-            expect_members(graph, domain, place, stride, total)
-        place = (place + stride) % total
+            expect_members(graph, domain, position, stride, total)
+        position = (position + stride) % total
         visited += 1
         satisfied, n_cut, spent = dangling_cut(graph, length, x, limits.object_identity, limits.start, scratch)
         work += spent
@@ -161,7 +161,7 @@ def ground_dangling(
             n_touched = count_member(graph, x, n_cut, clock, n_touched, limits, scratch)
             start, end = entity_rows(graph, x)
             work += end - start
-    state.place, state.found, state.touched, state.work = place, n_members, n_touched, work
+    state.position, state.groundings, state.touched, state.work = position, n_members, n_touched, work
     state.counted, state.visited = counted, visited
     return end_grounding(visited == total or work > limits.budget, scratch), work - before
 
@@ -195,23 +195,23 @@ def ground_constant(
             return end_grounding(True, scratch), found + count_own_heads(graph, constant, total, limits.pca, scratch)
     side, total, clock = int(state.side), state.starts, state.clock
     members = levels.nodes[side]
-    place, stride, visited = state.place, state.stride, state.visited
+    position, stride, visited = state.position, state.stride, state.visited
     n_touched, work = state.touched, state.work  # finding the members does not count against counting them
     before = work
     while visited < total and work <= limits.budget and work - before <= allowed:
-        x = int(members[place])
+        x = int(members[position])
         if counts_large(limits):
-            expect_members(graph, members, place, stride, total)
+            expect_members(graph, members, position, stride, total)
         n_cut = 0
         if length > 1 and limits.object_identity:
-            n_cut = shared_by_ways(levels, side, place, length - 1)
-        place = (place + stride) % total
+            n_cut = shared_by_ways(levels, side, position, length - 1)
+        position = (position + stride) % total
         visited += 1
         scratch.members[x] = clock
         n_touched = count_member(graph, x, n_cut, clock, n_touched, limits, scratch)
         start, end = entity_rows(graph, x)
         work += end - start
-    state.place, state.found, state.counted, state.visited = place, visited, visited, visited
+    state.position, state.groundings, state.counted, state.visited = position, visited, visited, visited
     state.touched, state.work = n_touched, work
     return end_grounding(visited == total or work > limits.budget, scratch), found + work - before
 
@@ -236,7 +236,7 @@ def count_own_heads(graph: GraphArrays, constant: int, n_members: int, pca: bool
             scratch.touched[n_touched] = segment
             scratch.touched_constants[n_touched] = constant
             n_touched += 1
-    state.found, state.counted, state.visited, state.touched = n_members, n_members, n_members, n_touched
+    state.groundings, state.counted, state.visited, state.touched = n_members, n_members, n_members, n_touched
     start, end = entity_rows(graph, constant)
     return end - start
 

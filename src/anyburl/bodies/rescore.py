@@ -168,6 +168,7 @@ def _score_batch(
 
 
 SMOOTHING = 5  # of the confidence that the best rules are chosen by, as in `RuleSet.top`
+MOST_MEASURED = 20_000  # at once, when the most surprising are sought
 
 Measured = NDArray[np.float64] | NDArray[np.float32]
 
@@ -290,6 +291,35 @@ def measure(
     if "pca_confidence" in names:
         columns["pca_confidence"] = _pca_confidence(matched, graph, object_identity, budget, threads, progress)
     return matched.replace(**columns)
+
+
+def most_surprising(rules: RuleSet, table: TripleTable, k: int) -> RuleSet:
+    """Return the k rules that are most surprising, best first, with that measure."""
+    if rules.surprise is not None:
+        return rules.top(k, "surprise")
+    matched, graph = _matched(rules, table)
+    best = matched.take(surprising_rows(matched, graph, k))
+    return best.replace(surprise=surprises(graph, best))
+
+
+def surprising_rows(rules: RuleSet, graph: GraphArrays, k: int) -> NDArray[np.int64]:
+    """Return the rows of the k rules that are most surprising, best first; they have the ids of the graph.
+
+    Of many rules, only the surest are measured: none is more surprising than it is sure.
+    """
+    sureness, n_first = rules.confidence(formulas.SMOOTHING), max(MOST_MEASURED, k)
+    least = 0.0
+    if len(rules) > n_first:
+        least = float(np.partition(sureness, len(rules) - n_first)[len(rules) - n_first])
+    while True:
+        rows = np.flatnonzero(sureness >= least)
+        part = rules.take(rows)
+        measured = part.replace(surprise=surprises(graph, part))
+        best = best_rows(measured, k, "surprise", SMOOTHING)
+        last = float(surprises(graph, part.take(best[-1:]))[0]) if len(best) == k and k else 0.0
+        if last >= least:
+            return rows[best]
+        least = last
 
 
 def _matched(rules: RuleSet, table: TripleTable | Dataset) -> tuple[RuleSet, GraphArrays]:

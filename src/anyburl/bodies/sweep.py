@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from anyburl.bodies.arrays import BodyArrays, SeenArrays
 from anyburl.bodies.kernel_binary import visiting_order
-from anyburl.bodies.kernel_seen import enter_keys, mark_followers, move_keys, record_rules
+from anyburl.bodies.kernel_paths import enter_keys, mark_followers, move_keys, record_rules
 from anyburl.bodies.paths import KINDS_OF_PATHS, canonical, make_bodies
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.build import segment_entities

@@ -53,6 +53,8 @@ from anyburl.cli.events import exhausted, lacks_descriptors, logged
 from anyburl.cli.notes import print_error
 from anyburl.cli.start import handle_signals, leave
 from anyburl.cli.streams import STANDARD_OUTPUT, forget_interrupt, let_go_of_output, prepare_streams, raise_again
+from anyburl.cli.temporal.dispatch import with_times
+from anyburl.data.options import RECOGNISED
 
 INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -67,7 +69,7 @@ class AnyburlGroup(TyperGroup):
         for argument in args:
             if not is_text(argument):
                 raise OptionError(f"arguments must be UTF-8, got {argument!r}")
-        return super().resolve_command(ctx, args)
+        return super().resolve_command(ctx, _with_column_of_times(args))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -164,7 +166,7 @@ MODULES = (
 )
 LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index, report)
 for module in MODULES:
-    command = with_flags(module.command)
+    command = with_times(module.NAME, with_flags(module.command))
     command = logged(module.NAME, command) if module in LONG else command
     app.command(name=module.NAME, epilog=module.EXAMPLE)(command)
 
@@ -205,6 +207,16 @@ def main() -> None:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
+
+
+def _with_column_of_times(args: list[str]) -> list[str]:
+    """Return arguments in which --time without a column says that the column is to be found."""
+    following = [*args[1:], "--"]
+    completed = [
+        [argument, RECOGNISED] if argument == "--time" and next_one.startswith("-") else [argument]
+        for argument, next_one in zip(args, following, strict=True)
+    ]
+    return [argument for part in completed for argument in part]
 
 
 def _flag(option: str) -> str:

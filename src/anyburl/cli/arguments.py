@@ -117,7 +117,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
         parameters += made[parameter.name].flags() if parameter.name in made else [parameter]
 
     def run(ctx: typer.Context, **values: Any) -> None:
-        given = {name for name in values if _is_given(ctx, name)}
+        given = {name for name in values if is_given(ctx, name)}
         command(**{name: taken.make(values, given) for name, taken in made.items()}, **values)
 
     return with_parameters(run, command, parameters)
@@ -207,6 +207,7 @@ def _written(default: Any) -> str | None:
     return default if isinstance(default, str) and default else None
 
 
-def _is_given(ctx: typer.Context, name: str) -> bool:
+def is_given(ctx: typer.Context, name: str) -> bool:
+    """Return whether a flag or an argument was given, on the command line or in the environment."""
     source = ctx.get_parameter_source(name)
     return source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT")

@@ -6,13 +6,14 @@ Measures that need the data, counted only for the rules that need them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from anyburl.base.checking import Options, choice, option
-from anyburl.base.errors import DataError, counted
+from anyburl.base.errors import AnyburlError, DataError, counted
 from anyburl.base.files import at_home
 from anyburl.cli.loading import load_data_of_rules
 from anyburl.cli.notes import PlainConsole, Slow
@@ -57,7 +58,50 @@ class Measuring:
             measured = measure(matched, table, only=missing, **options, threads=self._threads, progress=slow.advance)
         return rules.replace(**{name: getattr(measured, name) for name in missing})
 
+    @property
+    def has_data(self) -> bool:
+        """Whether the data are known: they were given, or RULES is a run folder."""
+        return self._data is not None or at_home(self._rules).is_dir()
+
+    def most_surprising(self, rules: RuleSet, top: int) -> RuleSet:
+        """Return the rules that are furthest above the base rate of their heads, with that measure."""
+        from anyburl.bodies.rescore import most_surprising
+
+        if not len(rules):
+            return rules.replace(surprise=[])
+        with Slow(self._notes, f"sorting {counted(len(rules), 'rule')}", f"sorted {counted(len(rules), 'rule')}"):
+            return most_surprising(rules, self._train(), top)
+
+    def write_best(self, rules: RuleSet) -> None:
+        """Keep the best rules of a large run in its folder, if that can be written."""
+        from anyburl.learning.best import write_best
+        from anyburl.rules.files.best import MANY
+
+        folder = at_home(self._rules)
+        if self._data is None and len(rules) >= MANY and folder.is_dir():
+            doing = "keeping the best rules, so that they are shown at once next time", "kept the best rules"
+            with suppress(AnyburlError, OSError), Slow(self._notes, *doing):
+                write_best(folder, rules, self._train())
+
+    def representatives(self, rules: RuleSet) -> list[int]:
+        """Return for each rule, best first, the row of the first that says nearly the same."""
+        from anyburl.graph.build import with_loops
+        from anyburl.graph.stored import graph_of
+        from anyburl.reasoning.explanation.coverage import find_representatives, warm_up_coverage
+        from anyburl.rules.combine import match_triples
+
+        matched, table, _ = match_triples(rules, self._train())
+        compile_kernels(lambda: warm_up_coverage(table.vocabulary.n_relations), self._notes)
+        identity, graph = learned_under_identity(self._rules), graph_of(table)
+        found = find_representatives(graph if identity else with_loops(graph), matched, object_identity=identity)
+        return [int(row) for row in found]
+
     def _train(self) -> TripleTable:
+        """Return the triples that rules are counted on: a run folder holds those that its rules were learned from."""
+        from anyburl.rules.files.run_folder import read_train
+
+        if self._table is None and self._data is None and at_home(self._rules).is_dir():
+            self._table = read_train(at_home(self._rules))
         if self._table is None:
             dataset = load_data_of_rules(self._rules, self._data, self._notes)
             if not len(dataset.train):
@@ -77,7 +121,7 @@ def learned_under_identity(rules: str) -> bool:
 
 MEASURES = ("pca-confidence", "head-coverage", "lift")
 DISTILLED = ("worth", "decides", "only", "stands-for")
-ORDERS = ("confidence", "support", "value", "predictions", *MEASURES, *DISTILLED)
+ORDERS = ("surprise", "confidence", "support", "value", "predictions", *MEASURES, *DISTILLED)
 SMOOTHING = 5
 MEASURED = "Measures that need the data"
 
@@ -95,12 +139,13 @@ class RuleFilters(Options):
         str | None,
         typer.Option(metavar="TERM", help="Only rules that mention this entity or relation."),
     ] = None
-    sort: str = option(
-        ORDERS[0],
+    sort: str | None = option(
+        None,
         choice,
         ORDERS,
         help="Sort by this, highest first. value is support x confidence; distilled runs also have "
-        f"{', '.join(DISTILLED)}.",
+        f"{', '.join(DISTILLED)}. Defaults to worth in distilled runs, else to surprise (how far the confidence is "
+        "above the base rate of the head), or to confidence where the data are not known.",
         metavar="|".join(ORDERS),
     )
     smoothing: Annotated[
@@ -142,7 +187,7 @@ class RuleFilters(Options):
         }
         passing = rules.filter(**chosen)
         for name, value in self.least.items():
-            if value is not None or self.sort == name.replace("_", "-"):
+            if value is not None or (self.sort or "").replace("-", "_") == name:
                 passing = measuring.add(passing, [name]).filter(**{f"min_{name}": value})  # type: ignore[arg-type]
         return passing
 

@@ -16,7 +16,7 @@ from anyburl.cli.loading import load_data_argument, load_rules_argument
 from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, print_whole, result_console
 from anyburl.cli.session import compile_kernels
 from anyburl.data.options import ReadOptions
-from anyburl.tools.doctor.options import CHECKS, RULES, DoctorOptions, check_names
+from anyburl.tools.doctor.options import CHECKS, RULES, TIME_CHECKS, DoctorOptions, check_names
 
 if TYPE_CHECKING:
     from anyburl.tools.doctor.findings import Report
@@ -44,7 +44,8 @@ def command(
         str | None,
         typer.Option(
             metavar="CHECK,...",
-            help=f"Exit with code {FAILED} if one of these checks reports a problem or a warning: {', '.join(CHECKS)}.",
+            help=f"Exit with code {FAILED} if one of these checks reports a problem or a warning: "
+            f"{', '.join({**CHECKS, **TIME_CHECKS})}.",
         ),
     ] = None,
     rules: Annotated[
@@ -67,6 +68,11 @@ def command(
     fatal = () if fail_on is None else check_names(name.strip() for name in fail_on.split(",") if name.strip())
     check_page(html)
     report = _examine(data, reading, rules, options, note_console(quiet=quiet))
+    finish_report(report, html, fatal, json=json)
+
+
+def finish_report(report: Report, html: Path | None, fatal: tuple[str, ...], *, json: bool) -> None:
+    """Print or write a report; exit with a code of its own if one of the `fatal` checks found something."""
     if html is not None:
         report.write_html(html)
     failed = report.failed(fatal) if fatal else ()

@@ -70,16 +70,31 @@ INSTEAD = {
 """What else is to be said of what was left out."""
 
 
-def existing_rules(rules: str) -> Path:
-    """Return the path of RULES; what is not there is refused, with what is beside it and like it."""
+def existing_rules(rules: str, *, temporal: bool = False) -> Path:
+    """Return the path of RULES; what is not there is refused, with what is beside it and like it.
+
+    So is a run folder with temporal rules, unless it is what the command takes.
+    """
     path = at_home(rules)
     if not path.exists():
         from anyburl.data.remote.addresses import shown_argument
 
-        raise RuleError(f"no run folder or rule file at {shown_argument(rules)!r}{_names_beside(path)}")
+        raise RuleError(f"no run folder or rule file at {shown_argument(rules)!r}{names_beside(path)}")
     if path.is_dir() and not (path / "options.json").exists():
         _refuse_data(path)
+    if holds_temporal_rules(path) != temporal:
+        kind = "rules without times" if temporal else "temporal rules"
+        raise RuleError(f"{rules} holds {kind}, which this command does not take")
     return path
+
+
+def holds_temporal_rules(path: Path) -> bool:
+    """Return whether a path is a run folder that holds temporal rules."""
+    if not (path / "options.json").is_file():
+        return False
+    from anyburl.rules.files.run_folder import described_run
+
+    return described_run(path).get("sort") == "temporal"
 
 
 def require_run(run: str) -> None:
@@ -88,7 +103,7 @@ def require_run(run: str) -> None:
         raise RunError(f"{run} is not a run folder, which this command writes to")
 
 
-def _names_beside(path: Path) -> str:
+def names_beside(path: Path) -> str:
     """Return a hint to what is beside a path that is not there, and like it."""
     beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, beside, n=2, cutoff=0.6)
@@ -158,7 +173,7 @@ def load_data_argument(
     except UnknownDataError as error:
         if error.suggestions:
             raise
-        raise UnknownDataError(f"{error}{_names_beside(at_home(data))}") from error
+        raise UnknownDataError(f"{error}{names_beside(at_home(data))}") from error
     if is_new:
         remark_left_out(dataset.name, dataset.left_out, dataset.reading, notes)
         _remark_split(dataset, notes)

@@ -60,7 +60,7 @@ def command(
         shown = make_explorer(reasoner, source, None)
         source.apply_reviews(reasoner)
         from anyburl.web.agents import make_server
-        from anyburl.web.app import serve
+        from anyburl.web.app import create_app, serve
 
         try:
             if listener is None:
@@ -74,7 +74,7 @@ def command(
                         f"agents at {bound.address}{PATH}, people at {bound.address} (Ctrl-C to stop)", "bold"
                     )
                     agents = make_server(shown, bound, address=bound.address, reviews=reviews)
-                    serve(shown, bound, listener, agents)
+                    serve(create_app(shown, bound, agents), bound, listener)
         except KeyboardInterrupt:
             asked.notes().say("stopped")
             raise typer.Exit(INTERRUPTED) from None

@@ -8,7 +8,7 @@ import socket
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ from anyburl.base.errors import InvalidOptionError, MissingExtraError, OptionErr
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import Data, Rules, Without
 from anyburl.cli.asking import AskingOptions, RulesAndData
-from anyburl.cli.notes import print_json
+from anyburl.cli.notes import PlainConsole, print_json
 from anyburl.cli.session import compile_kernels
 from anyburl.ranking.options import RankOptions, parse_aggregation
 from anyburl.web.options import ServeOptions
@@ -45,8 +45,7 @@ def command(
     asked: Annotated[AskingOptions, Without("with_scores")],
 ) -> None:
     """Explore rules, ask questions, see reasons and review predictions in a browser."""
-    if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn"))):
-        raise MissingExtraError("anyburl serve", "web")
+    require_web()
     options, source = asked.ranking, asked.source(rules, data)
     check_aggregation(options)
     with listening(serving) as listener:
@@ -54,11 +53,13 @@ def command(
         compile_pages(source)
         with source.open(options, explaining=True, completing=True, seed=asked.seed) as reasoner:
             explorer = make_explorer(reasoner, source, reviews)
-            _announce(asked, rules, explorer, serving)
+            n_rules, reviewed = len(reasoner.rules), str(explorer.reviews.path)
+            plain = {"rules": n_rules, "reviews": reviewed} if asked.json else None
+            announce(rules, n_rules, serving, asked.notes(), json=plain)
             try:
-                from anyburl.web.app import serve
+                from anyburl.web.app import create_app, serve
 
-                serve(explorer, serving, listener)
+                serve(create_app(explorer, serving), serving, listener)
             except KeyboardInterrupt:
                 asked.notes().say("stopped")
                 raise typer.Exit(INTERRUPTED) from None
@@ -83,11 +84,19 @@ def make_explorer(reasoner: Reasoner, source: RulesAndData, reviews: Path | None
     return explorer
 
 
-def _announce(asked: AskingOptions, rules: str, explorer: Explorer, serving: ServeOptions) -> None:
-    n_rules = len(explorer.reasoner.rules)
-    if asked.json:
-        print_json({"address": serving.address, "rules": n_rules, "reviews": str(explorer.reviews.path)})
-    asked.notes().say(f"{counted(n_rules, 'rule')} of {rules} at {serving.address} (Ctrl-C to stop)", "bold")
+def require_web() -> None:
+    """Refuse, before any work is done, if the libraries of the explorer are not installed."""
+    if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn"))):
+        raise MissingExtraError("anyburl serve", "web")
+
+
+def announce(
+    rules: str, n_rules: int, serving: ServeOptions, notes: PlainConsole, *, json: dict[str, Any] | None
+) -> None:
+    """Say where the explorer is; with `json`, also as JSON, along with these."""
+    if json is not None:
+        print_json({"address": serving.address, **json})
+    notes.say(f"{counted(n_rules, 'rule')} of {rules} at {serving.address} (Ctrl-C to stop)", "bold")
 
 
 def compile_pages(source: RulesAndData) -> None:

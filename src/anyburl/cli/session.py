@@ -72,7 +72,7 @@ def compile_kernels(work: Callable[[], object], notes: PlainConsole) -> None:
     """
     from anyburl.base.jit import compiling, is_compiled, not_kept
 
-    words = "compiling kernels (first run only)", "compiled kernels"
+    words = "compiling kernels (each once on this machine)", "compiled kernels"
     slow = Slow(notes, *words, after=0.0)
     if is_compiled():
         slow = Slow(notes, "loading kernels (compiling those that are new to this machine)", "loaded kernels")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from anyburl.learning.progress import Outlook
     from anyburl.reasoning.metrics import Metrics
     from anyburl.rules.ruleset import RuleSet
+    from anyburl.temporal.evaluation import TemporalMetrics
 
 
 STYLES = {str(kind): kind.form.style for kind in KINDS}
@@ -60,8 +61,10 @@ def outlook_table(outlooks: Sequence[Outlook]) -> Table:
     return table
 
 
-def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
-    """Return a table of all rules, in their order, with readable names if there are any."""
+def rules_table(rules: RuleSet, names: Names | None = None, alike: Sequence[int] | None = None) -> Table:
+    """Return a table of all rules, in their order, with readable names if there are any; `alike` counts the rules that
+    each stands for.
+    """
     from anyburl.rules.columns import COLUMNS
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
@@ -71,8 +74,11 @@ def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
     table.add_column("predictions", justify="right", no_wrap=True)
     for name in rules.measures:
         table.add_column(COLUMNS[name].heading, justify="right", no_wrap=True)
+    counts = alike if alike and any(alike) else None
+    if counts:
+        table.add_column("like it", justify="right", no_wrap=True)
     table.add_column("rule", overflow="fold", ratio=1)
-    for row in rule_rows(rules, names):
+    for place, row in enumerate(rule_rows(rules, names)):
         about = "" if row["exact"] else "~"
         table.add_row(
             Text(row["type"], STYLES[row["type"]]),
@@ -80,6 +86,7 @@ def rules_table(rules: RuleSet, names: Names | None = None) -> Table:
             f"{about}{row['support']:,}",
             f"{about}{row['predictions']:,}",
             *(_measure_text(row[name], COLUMNS[name].most) for name in rules.measures),
+            *([f"{counts[place]:,}"] if counts else []),
             bold_rule(row.get("named", row["rule"])),
         )
     return table
@@ -136,7 +143,7 @@ def rule_rows(rules: RuleSet, names: Names | None = None) -> list[dict[str, Any]
 N_RELATIONS = 10
 
 
-def metrics_table(metrics: Metrics, names: Mapping[str, str] | None = None) -> Table:
+def metrics_table(metrics: Metrics | TemporalMetrics, names: Mapping[str, str] | None = None) -> Table:
     """Return all metrics of one evaluation."""
     table = _table("")
     n_queries, figures = metrics.protocol["queries"], metrics.metrics
@@ -148,15 +155,17 @@ def metrics_table(metrics: Metrics, names: Mapping[str, str] | None = None) -> T
     _add(table, "ties broken at random, on average", figures["random"])
     if estimated := figures.get("estimated"):
         _add(table, f"among {metrics.protocol['negatives']} sampled entities, estimated", estimated)
-    bound = f"lower bound: nothing beyond rank {figures['mrr_lower_bound_k']:,}"
-    _add(table, bound, {"mrr": figures["mrr_lower_bound"]})
+    if "mrr_lower_bound" in figures:
+        bound = f"lower bound: nothing beyond rank {figures['mrr_lower_bound_k']:,}"
+        _add(table, bound, {"mrr": figures["mrr_lower_bound"]})
     table.add_section()
     for direction, found in metrics.by_direction.items():
         _add(table, DIRECTIONS[direction], found, n_queries // 2)
     table.add_section()
-    for name in (name for name in (*STYLES, "none") if name in metrics.by_rule_type):
+    by_type: Mapping[str, Mapping[str, float]] = getattr(metrics, "by_rule_type", {})
+    for name in (name for name in (*STYLES, "none") if name in by_type):
         label = Text.assemble("best rule is ", (name, STYLES[name])) if name in STYLES else Text("no rule predicts it")
-        _add(table, label, metrics.by_rule_type[name], int(metrics.by_rule_type[name]["queries"]))
+        _add(table, label, by_type[name], int(by_type[name]["queries"]))
     table.add_section()
     _add_relations(table, metrics.by_relation, names or {})
     return table

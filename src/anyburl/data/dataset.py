@@ -180,6 +180,8 @@ def load_dataset(
     check_not_forked()
     if isinstance(data, Dataset):
         return data
+    if options is not None:
+        options.check_timeless()
     if isinstance(data, TripleTable) and not (options and options.split):
         return _train_only(data)
     if isinstance(data, str | os.PathLike):
@@ -266,7 +268,9 @@ def _labels(split: str, triples: TripleTable | TriplesLike | None, options: Read
     if triples is None:
         return pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
     try:
-        return triples.to_polars() if isinstance(triples, TripleTable) else label_frame(triples, options.columns)
+        if isinstance(triples, TripleTable):
+            return triples.to_polars()
+        return label_frame(triples, options.columns, time=options.time)
     except DataError as error:
         raise DataError(f"{split}: {error}") from error
 

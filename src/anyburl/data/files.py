@@ -30,7 +30,8 @@ from anyburl.data.formats.dumps import read_dump
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.data.formats.layouts import is_kgx, read_kgx
 from anyburl.data.formats.rdf import RDF_SUFFIXES, is_rdf, rdf_lines, read_rdf
-from anyburl.data.options import Gathered, ReadOptions, choose_columns
+from anyburl.data.formats.reified import read_reified
+from anyburl.data.options import LITERALS, Gathered, ReadOptions, SkippedLines, choose_columns
 from anyburl.data.table import TripleTable
 
 PARQUET = ".parquet"
@@ -97,13 +98,20 @@ def read_batches(
     path = Path(path)
     start = first_bytes(path, "triples", DataError)
     options, gathered = options or ReadOptions(), gathered or Gathered()
-    if options.has_times and (options.dump is not None or is_rdf(path)):
-        raise DataError(f"{path}: RDF is read without times: write them into a fourth column of a table")
+    if options.has_times and options.dump is not None:
+        raise DataError(f"{path}: a dump is read without times: drop --time")
     if options.dump is not None:
         yield from read_dump(path, start, size, options, gathered)
         return
+    if options.literals != LITERALS[0] and not is_rdf(path):
+        raise DataError(
+            f"{path}: --literals {options.literals} is for RDF, which says what is a literal; this is a table"
+        )
     if is_rdf(path) or is_parquet(path):
         rows = max(1, size // 64)
+        if options.has_times and is_rdf(path):
+            yield from read_reified(path, rows, options, gathered)
+            return
         yield from read_rdf(path, rows, options, gathered) if is_rdf(path) else read_parquet(path, options, rows)
         return
     if path.suffix.lower() in PICKLED:
@@ -113,20 +121,24 @@ def read_batches(
     try:
         columns = text_columns(path, start, options.time)
         if is_csv(path) or options.columns is not None or columns is None:
-            yield from read_delimited(path, start, options, size)
+            yield from read_delimited(path, start, options, size, gathered)
         elif is_kgx(path, start):
             yield from read_kgx(path, start, gathered, size)
         else:
-            for frame in _read_lines(path, start, size, columns):
+            skipped = SkippedLines(path, options.skip_bad)
+            for frame in _read_lines(path, start, size, columns, skipped):
                 yield frame if options.has_times else frame.select(COLUMNS)
+            skipped.report(gathered)
     except (OSError, EOFError, zlib.error) as error:
         if start.startswith((GZIP, ZSTD)):
             raise DataError(f"{path}: the compressed file is damaged or truncated ({error})") from error
         raise DataError(f"{path}: the file cannot be read ({error})") from error
 
 
-def _read_lines(path: Path, start: bytes, size: int, columns: tuple[str, ...]) -> Iterator[pl.DataFrame]:
-    parser = LineParser(path, columns)
+def _read_lines(
+    path: Path, start: bytes, size: int, columns: tuple[str, ...], skipped: SkippedLines
+) -> Iterator[pl.DataFrame]:
+    parser = LineParser(path, columns, skipped)
     for block in read_blocks(path, start, size):
         frame = parser.parse(block)
         if frame.height:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from anyburl.base import checking
@@ -120,6 +121,12 @@ class ReadOptions(Options):
         parse=checking.parse_texts,
         metavar="A,B,C",
     )
+    skip_bad: bool = _option(
+        False,
+        checking.flag,
+        help="Leave out lines of text and CSV that hold no fact, and report them, instead of refusing the file.",
+        flag="--skip-bad",
+    )
     split: tuple[float, ...] | None = _option(
         None,
         _shares,
@@ -195,6 +202,15 @@ class ReadOptions(Options):
         """Whether the times of facts are read."""
         return self.time is not None and self.time != (IGNORED,)
 
+    def check_timeless(self) -> None:
+        """Raise an error if facts are to be read with their times, which only rules with times have a use for."""
+        if self.has_times:
+            raise InvalidOptionError(
+                "time", f"{IGNORED} where triples are read; load_temporal_dataset reads times", self.time
+            )
+        if self.split_at is not None:
+            raise OptionError("only facts with times are split at a time: pass split, or the column with times as time")
+
     def changed(self, other: ReadOptions) -> ReadOptions:
         """Return these options, replaced by those in which `other` differs from the defaults."""
         return ReadOptions.from_json({**self.to_json(), **other.to_json()})
@@ -211,6 +227,33 @@ class ReadOptions(Options):
         if odd := sorted(stored.keys() - known):
             raise DataError(f"the data was read by another version of anyburl, with the options {', '.join(odd)}")
         return cls(**stored)
+
+
+MOST_REMEMBERED = 3
+
+
+@dataclass
+class SkippedLines:
+    """Lines of a file that hold no fact: refused one by one, or counted and the first ones remembered."""
+
+    path: Path
+    are_skipped: bool
+    n_lines: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, number: int, sentence: str) -> None:
+        """Raise an error for a line or, if such lines are skipped, count it."""
+        if not self.are_skipped:
+            raise DataError(f"{self.path}:{number}: {sentence}")
+        self.n_lines += 1
+        if len(self.first) < MOST_REMEMBERED:
+            self.first.append(f"line {number}: {sentence}")
+
+    def report(self, gathered: Gathered) -> None:
+        """Note what was left out of the file."""
+        if self.n_lines:
+            more = "; ..." if self.n_lines > len(self.first) else ""
+            gathered.left_out[f"bad lines of {self.path} ({'; '.join(self.first)}{more})"] += self.n_lines
 
 
 @dataclass
@@ -281,7 +324,7 @@ def choose_columns(
         return [others[place[0]] for place in _usual_places(names)] + kept
     expected = "one each for subject, relation and object" if len(others) == 3 else "three columns"
     expected += " and those of times" if times else ""
-    if time is None and len(found) in (4, 5) and _usual_times(found):
+    if time is None and len(found) in (4, 5) and usual_times(found):
         raise DataError(f"{where}: expected three columns, got {_listed(found)}; {TIMED}; or {CHOOSE}")
     raise DataError(f"{where}: expected {expected}, got {_listed(found)}; {CHOOSE}")
 
@@ -290,14 +333,14 @@ def time_positions(found: Sequence[str], time: Sequence[str], where: object) -> 
     """Return the position of the column with the times of facts and, if there is one, of that with their ends."""
     if time[0] not in (RECOGNISED, IGNORED):
         return [_position(found, name, where, numbered=by_number(time)) for name in time]
-    if usual := _usual_times(found):
+    if usual := usual_times(found):
         return usual
     if time[0] == IGNORED:
         return []
     raise DataError(f"{where}: expected a column with times, got {_listed(found)}; name it with --time")
 
 
-def _usual_times(found: Sequence[str]) -> list[int]:
+def usual_times(found: Sequence[str]) -> list[int]:
     """Return the positions of columns with a usual name for times: one column, perhaps another for ends."""
     begins, ends = (
         [row for row, name in enumerate(found) if name.strip().lower() in KNOWN[part]] for part in PARTS[3:]

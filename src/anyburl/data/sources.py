@@ -76,13 +76,14 @@ class DataLocation:
 
     def check_split(self, options: ReadOptions) -> None:
         """Raise an error if `options` split data that has splits already."""
-        if options.split is None:
+        if options.split is None and options.split_at is None:
             return
+        flag = "--split" if options.split is not None else "--split-at"
         if self.index is not None:
-            raise DataError(f"{self.source} is an index, which has its splits: pass --split to `anyburl index`")
+            raise DataError(f"{self.source} is an index, which has its splits: pass {flag} to `anyburl index`")
         splits = [file.name for split in ("valid", "test") if (file := self.files.get(split))]
         if splits:
-            raise DataError(f"{self.source} already has splits ({', '.join(splits)}): drop --split")
+            raise DataError(f"{self.source} already has splits ({', '.join(splits)}): drop {flag}")
 
 
 def fetch_dataset(data: str | os.PathLike[str], progress: Progress = quiet) -> None:

@@ -128,6 +128,7 @@ def write_index(
     options: ReadOptions | None = None,
 ) -> IndexCard:
     """Build an index and return its card; unlike in `build_index`, labels need not fit into memory."""
+    (options or ReadOptions()).check_timeless()
     target = at_home(out).resolve()  # of a link, its target is written
     callback("progress", progress)
     check_index_output(target)

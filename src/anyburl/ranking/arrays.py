@@ -66,7 +66,7 @@ class TrieIndex(NamedTuple):
 class RelationEdges(NamedTuple):
     """A third view of the graph's edges: relation by relation, in the order of `domains`; without the token `self`."""
 
-    starts: NDArray[np.int64]  # place in the graph's `domains` -> its first row in `ends`
+    starts: NDArray[np.int64]  # position in the graph's `domains` -> its first row in `ends`
     ends: NDArray[np.int32]  # row -> the entity reached
 
 
@@ -96,7 +96,7 @@ class FiringArrays(NamedTuple):
 
 
 class QueryArrays(NamedTuple):
-    """Queries (entity, directed relation, ?): those with the same answers asked for once.
+    """Queries (entity, directed relation, ?): those with the same answers occur once.
 
     `excluded` are entities that must not be ranked against the targets (known answers); `targets` are those to be
     ranked.
@@ -246,7 +246,9 @@ class AnswerArrays(NamedTuple):
     best_rules: NDArray[np.int32]  # the rule with the highest score that predicts each of the best
     best_counts: NDArray[np.int32]  # how many rules predict it
     n_best: NDArray[np.int64]
-    evidence: NDArray[np.float32]  # (queries, top_k, columns): what speaks for the best; no columns: not asked for
+    evidence: NDArray[
+        np.float32
+    ]  # (queries, top_k, columns): what speaks for the best; without columns if it is not requested
 
 
 def empty_answers(n_queries: int, n_targets: int, top_k: int, n_columns: int = 0) -> AnswerArrays:

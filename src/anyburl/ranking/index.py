@@ -17,7 +17,7 @@ from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.arrays import Ints as AnyInts
 from anyburl.graph.lookup import lookup_segments
 from anyburl.ranking.arrays import LongIndex, RelationEdges, RuleIndex, ShortIndex, TrieIndex, offsets_of
-from anyburl.ranking.kernel_index import copy_steps, count_sort, count_steps, find_best_below, number_counts
+from anyburl.ranking.kernel_trie import copy_steps, count_sort, count_steps, find_best_below, number_counts
 from anyburl.ranking.options import UNIT, RankOptions
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS, MAX_LENGTH, RuleType

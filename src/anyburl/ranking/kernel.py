@@ -64,20 +64,24 @@ def exclude_connected(graph: GraphArrays, s: int, query: int, candidates: Candid
 
 @part
 def exclude(
-    graph: GraphArrays, queries: QueryArrays, asked: QueryState, protocol: AnswerSettings, candidates: CandidateArrays
+    graph: GraphArrays,
+    queries: QueryArrays,
+    question: QueryState,
+    protocol: AnswerSettings,
+    candidates: CandidateArrays,
 ) -> int:
-    """Mark what is not to be ranked: known answers and, where asked for, whatever s is connected with. Count them.
+    """Mark and count candidates that are not ranked: known answers and, if blocked, all that s is connected with.
 
     Targets are known answers of each other; they fire, and are left out one by one when ranks are counted.
     """
-    s, query, n_excluded = asked.s, asked.query, 0
-    for i in range(queries.excluded_offsets[asked.q], queries.excluded_offsets[asked.q + 1]):
+    s, query, n_excluded = question.s, question.query, 0
+    for i in range(queries.excluded_offsets[question.q], queries.excluded_offsets[question.q + 1]):
         candidates.excluded[queries.excluded[i]] = query
         n_excluded += 1
     if protocol.block_connected:
         n_excluded += exclude_connected(graph, s, query, candidates)
         if protocol.keep_known:
-            segment = find_segment(graph, s, asked.d)
+            segment = find_segment(graph, s, question.d)
             if segment >= 0:
                 for row in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
                     target = int(graph.targets[row])
@@ -90,16 +94,16 @@ def exclude(
 
 
 @inlined
-def mark_targets(queries: QueryArrays, asked: QueryState, candidates: CandidateArrays) -> int:
+def mark_targets(queries: QueryArrays, question: QueryState, candidates: CandidateArrays) -> int:
     """Mark the targets of a query; return how many of them are excluded (blocked), but ranked all the same: as ones
     that no rule predicts.
     """
     n_blocked = 0
-    for i in range(queries.target_offsets[asked.q], queries.target_offsets[asked.q + 1]):
+    for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
         target = queries.targets[i]
-        if candidates.targets[target] != asked.query and candidates.excluded[target] == asked.query:
+        if candidates.targets[target] != question.query and candidates.excluded[target] == question.query:
             n_blocked += 1
-        candidates.targets[target] = asked.query
+        candidates.targets[target] = question.query
         candidates.reached[target] = -1
     return n_blocked
 
@@ -115,17 +119,17 @@ def note_reached(candidates: CandidateArrays, firings: FiringArrays, n: int, que
 
 @merged
 def rank_targets(
-    queries: QueryArrays, asked: QueryState, ties: bool, floor: int, n: int, space: Workspace, out: AnswerArrays
+    queries: QueryArrays, question: QueryState, ties: bool, floor: int, n: int, space: Workspace, out: AnswerArrays
 ) -> int:
     """Write the ranks of the targets among `n` candidates; return how many of them have rivals of which it is undecided
     who is better.
     """
     candidates, firings, n_open = space.candidates, space.firings, 0
-    for i in range(queries.target_offsets[asked.q], queries.target_offsets[asked.q + 1]):
+    for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
         target = int(np.int64(queries.targets[i]))
-        out.fired[i] = candidates.stamps[target] == asked.query
+        out.fired[i] = candidates.stamps[target] == question.query
         if out.fired[i]:
-            better, equal, undecided = count_better(candidates, firings, n, target, asked.query, ties, floor)
+            better, equal, undecided = count_better(candidates, firings, n, target, question.query, ties, floor)
             out.better[i], out.equal[i] = better, equal
             out.target_rules[i] = best_rule(candidates, firings, target)
             n_open += undecided > 0
@@ -134,11 +138,11 @@ def rank_targets(
 
 @merged
 def decide(
-    queries: QueryArrays, asked: QueryState, floor: int, n_undecided: int, space: Workspace, out: AnswerArrays
+    queries: QueryArrays, question: QueryState, floor: int, n_undecided: int, space: Workspace, out: AnswerArrays
 ) -> None:
     """Add to the ranks of the targets what was undecided: now all scores of these candidates are known."""
-    candidates, firings, query = space.candidates, space.firings, asked.query
-    for i in range(queries.target_offsets[asked.q], queries.target_offsets[asked.q + 1]):
+    candidates, firings, query = space.candidates, space.firings, question.query
+    for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
         target = int(np.int64(queries.targets[i]))
         if not out.fired[i] or candidates.tied[target] != query:
             continue
@@ -182,43 +186,43 @@ def answer(
     need.
 
     Stops early where there is too little room for the firings of a query; and after the first, with the number of its
-    firings, where rules are only to fire. `groups` of rules are what evidence is told by, where `out` has room for it.
+    firings, where rules are only to fire. Evidence is kept for each of the `groups` of rules, if `out` has room for it.
     """
     candidates, firings, ties = space.candidates, space.firings, protocol.breaks_ties
     room = len(firings.candidates)
     for q in range(first, last):
         # Compiled, int() keeps 32 bits: without np.int64, kernels would be compiled once more.
         s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-        asked = QueryState(
+        question = QueryState(
             q, s, d, next_query(candidates), protocol.object_identity, protocol.longest, protocol.least_binary
         )
-        out.n_excluded[q] = exclude(graph, queries, asked, protocol, candidates)
-        out.n_excluded[q] -= mark_targets(queries, asked, candidates)
-        n_unary = fire_unary(graph, index, asked, space)
+        out.n_excluded[q] = exclude(graph, queries, question, protocol, candidates)
+        out.n_excluded[q] -= mark_targets(queries, question, candidates)
+        n_unary = fire_unary(graph, index, question, space)
         if n_unary > room:
             return q, n_unary
         has_targets = queries.target_offsets[q] < queries.target_offsets[q + 1]
         prune = has_targets and protocol.top_k == 0 and protocol.n_counted == 1
         if prune:
-            note_reached(candidates, firings, n_unary, asked.query)
-        n, floor = fire_trie(graph, index, queries, asked, prune, -1, space, n_unary)
+            note_reached(candidates, firings, n_unary, question.query)
+        n, floor = fire_trie(graph, index, queries, question, prune, -1, space, n_unary)
         if n > room:
             return q, n
         if protocol.only_fires:
             return last, n
-        n_candidates = link_firings(candidates, firings, n, asked.query)
+        n_candidates = link_firings(candidates, firings, n, question.query)
         set_keys(candidates, firings, n_candidates, protocol.n_counted)
         out.n_candidates[q] = n_candidates if floor < 0 else -1
         out.n_firings[q] = n if floor < 0 else -1
-        if rank_targets(queries, asked, ties, floor, n_candidates, space, out) > 0:
+        if rank_targets(queries, question, ties, floor, n_candidates, space, out) > 0:
             # All rules fire again, for the candidates of which it is undecided.
-            n_undecided = list_undecided(candidates, n_candidates, asked.query)
-            n = keep_undecided(candidates, firings, n_unary, asked.query)
-            n, _ = fire_trie(graph, index, queries, asked, False, n_undecided, space, n)
+            n_undecided = list_undecided(candidates, n_candidates, question.query)
+            n = keep_undecided(candidates, firings, n_unary, question.query)
+            n, _ = fire_trie(graph, index, queries, question, False, n_undecided, space, n)
             if n > room:
                 return q, n
             link_firings(candidates, firings, n, next_query(candidates))
-            decide(queries, asked, floor, n_undecided, space, out)
+            decide(queries, question, floor, n_undecided, space, out)
         if protocol.top_k > 0:
             list_best(q, n_candidates, ties, space, groups, out)
     return last, 0

@@ -50,11 +50,11 @@ def as_entity(graph: GraphArrays, s: int, constant: int) -> int:
 
 
 @inlined
-def find_value(offsets: NDArray[np.int64], values: Ints, relation: int, wanted: int) -> int:
-    """Return where `wanted` stands among the sorted values of a relation, -1 if it does not."""
+def find_value(offsets: NDArray[np.int64], values: Ints, relation: int, value: int) -> int:
+    """Return where `value` stands among the sorted values of a relation, -1 if it does not."""
     end = int(offsets[relation + 1])
-    place = lower_bound(values, int(offsets[relation]), end, wanted)
-    return place if place < end and values[place] == wanted else -1
+    position = lower_bound(values, int(offsets[relation]), end, value)
+    return position if position < end and values[position] == value else -1
 
 
 @inlined
@@ -77,7 +77,14 @@ def head_relation_at(graph: GraphArrays, d: int, turn: int) -> int:
 
 @inlined
 def fire_body(
-    graph: GraphArrays, index: RuleIndex, body: int, head: int, only: int, asked: QueryState, space: Workspace, n: int
+    graph: GraphArrays,
+    index: RuleIndex,
+    body: int,
+    head: int,
+    only: int,
+    question: QueryState,
+    space: Workspace,
+    n: int,
 ) -> int:
     """Fire the rules with the head relation `head` and a body that s satisfies. Where `head` is not d, only those with
     the constant `self`.
@@ -86,17 +93,17 @@ def fire_body(
     the body (negative if there is none).
     """
     rules = index.short
-    place = find_value(rules.body_offsets, rules.bodies, head, body)
-    if place < 0:
+    position = find_value(rules.body_offsets, rules.bodies, head, body)
+    if position < 0:
         return n
-    first, last = int(rules.rule_offsets[place]), int(rules.rule_offsets[place + 1])
-    if head != asked.d:  # `self` is the largest constant
+    first, last = int(rules.rule_offsets[position]), int(rules.rule_offsets[position + 1])
+    if head != question.d:  # `self` is the largest constant
         first = lower_bound(rules.constants, first, last, graph.n_entities)
     for i in range(first, last):
         constant = int(rules.constants[i])
-        if not asked.object_identity or (constant != asked.s and constant != only):
-            answer, score = as_entity(graph, asked.s, constant), int(index.scores[rules.codes[i]])
-            n = fire(space.candidates, space.firings, n, asked.query, answer, score, int(rules.rows[i]))
+        if not question.object_identity or (constant != question.s and constant != only):
+            answer, score = as_entity(graph, question.s, constant), int(index.scores[rules.codes[i]])
+            n = fire(space.candidates, space.firings, n, question.query, answer, score, int(rules.rows[i]))
     return n
 
 
@@ -110,42 +117,42 @@ def only_end(graph: GraphArrays, x: int, relation: int, object_identity: bool) -
 
 
 @merged
-def fire_short(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace, n: int) -> int:
+def fire_short(graph: GraphArrays, index: RuleIndex, question: QueryState, space: Workspace, n: int) -> int:
     """Fire the rules of length 1 for X = s: U_c rules whose body is an edge of s, U_d rules whose body is a relation of
     s. Under object identity s is not the head's constant.
     """
     rules, n_directed = index.short, 2 * graph.n_relations
-    n_turns = n_head_relations(graph, rules.head_offsets, rules.head_constants, asked.d)
+    n_turns = n_head_relations(graph, rules.head_offsets, rules.head_constants, question.d)
     for turn in range(n_turns):
-        head = head_relation_at(graph, asked.d, turn)
+        head = head_relation_at(graph, question.d, turn)
         end = rules.body_offsets[head + 1]
         if end > rules.body_offsets[head] and rules.bodies[end - 1] >= n_directed:
-            start, stop = entity_rows(graph, asked.s)
+            start, stop = entity_rows(graph, question.s)
             for row in range(start, stop):
-                n = fire_body(graph, index, n_directed + int(graph.partners[row]), head, -1, asked, space, n)
+                n = fire_body(graph, index, n_directed + int(graph.partners[row]), head, -1, question, space, n)
     for turn in range(n_turns):
-        head = head_relation_at(graph, asked.d, turn)
+        head = head_relation_at(graph, question.d, turn)
         start = rules.body_offsets[head]
         if rules.body_offsets[head + 1] > start and rules.bodies[start] < n_directed:
-            for segment in range(graph.segment_offsets[asked.s], graph.segment_offsets[asked.s + 1]):
+            for segment in range(graph.segment_offsets[question.s], graph.segment_offsets[question.s + 1]):
                 body = int(graph.segment_relations[segment])
-                only = only_end(graph, asked.s, body, asked.object_identity)
+                only = only_end(graph, question.s, body, question.object_identity)
                 if only != -2:
-                    n = fire_body(graph, index, body, head, only, asked, space, n)
+                    n = fire_body(graph, index, body, head, only, question, space, n)
     return n
 
 
 @merged
-def fire_short_of_constant(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace, n: int) -> int:
+def fire_short_of_constant(graph: GraphArrays, index: RuleIndex, question: QueryState, space: Workspace, n: int) -> int:
     """Fire the rules of length 1 whose head is d read backward, with the constant s: for all that satisfies the body.
 
     Under object identity that is not s, and does not have the relation of a U_d body to s alone.
     """
-    rules, edges, s, n_directed = index.short, index.edges, asked.s, 2 * graph.n_relations
-    place = find_value(rules.head_offsets, rules.head_constants, inverse(graph, asked.d), s)
-    if place < 0:
+    rules, edges, s, n_directed = index.short, index.edges, question.s, 2 * graph.n_relations
+    position = find_value(rules.head_offsets, rules.head_constants, inverse(graph, question.d), s)
+    if position < 0:
         return n
-    for rule in range(rules.head_rule_offsets[place], rules.head_rule_offsets[place + 1]):
+    for rule in range(rules.head_rule_offsets[position], rules.head_rule_offsets[position + 1]):
         body = int(np.int64(rules.head_bodies[rule]))
         score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
         if body >= n_directed:
@@ -153,15 +160,15 @@ def fire_short_of_constant(graph: GraphArrays, index: RuleIndex, asked: QuerySta
             for i in range(graph.segment_starts[segment], graph.segment_starts[segment + 1]):
                 x = int(graph.targets[i])
                 # c' itself may lead to `self`
-                if x < graph.n_entities and (x != s or not asked.object_identity):
-                    n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
+                if x < graph.n_entities and (x != s or not question.object_identity):
+                    n = fire(space.candidates, space.firings, n, question.query, x, score, row)
             continue
         for i in range(graph.domain_offsets[body], graph.domain_offsets[body + 1]):
             x = int(graph.domains[i])
             start = edges.starts[i]
             only_s = edges.starts[i + 1] == start + 1 and edges.ends[start] == s
-            if not asked.object_identity or (x != s and not only_s):
-                n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
+            if not question.object_identity or (x != s and not only_s):
+                n = fire(space.candidates, space.firings, n, question.query, x, score, row)
     return n
 
 
@@ -221,10 +228,10 @@ def holds_at(
 
 @merged
 def holds_for(
-    graph: GraphArrays, index: LongIndex, rule: int, constant: int, asked: QueryState, walk: TrieWalk
+    graph: GraphArrays, index: LongIndex, rule: int, constant: int, question: QueryState, walk: TrieWalk
 ) -> bool:
     """Whether a rule with this head constant fires for X = s."""
-    s, object_identity, kind = asked.s, asked.object_identity, index.types[rule]
+    s, object_identity, kind = question.s, question.object_identity, index.types[rule]
     if kind == ZERO:
         return constant != s or not object_identity
     if constant == s and object_identity:
@@ -238,33 +245,33 @@ def holds_for(
 
 
 @merged
-def fire_long(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace, n: int) -> int:
+def fire_long(graph: GraphArrays, index: RuleIndex, question: QueryState, space: Workspace, n: int) -> int:
     """Fire the rules for X = s. Where their head relation is not d, only those with the constant `self`."""
     rules = index.long
-    for turn in range(n_head_relations(graph, rules.head_offsets, rules.head_constants, asked.d)):
-        head = head_relation_at(graph, asked.d, turn)
-        for place in range(rules.head_offsets[head], rules.head_offsets[head + 1]):
-            constant = int(rules.head_constants[place])
-            if head != asked.d and constant != graph.n_entities:
+    for turn in range(n_head_relations(graph, rules.head_offsets, rules.head_constants, question.d)):
+        head = head_relation_at(graph, question.d, turn)
+        for position in range(rules.head_offsets[head], rules.head_offsets[head + 1]):
+            constant = int(rules.head_constants[position])
+            if head != question.d and constant != graph.n_entities:
                 continue
-            answer = as_entity(graph, asked.s, constant)
-            for rule in range(rules.head_rule_offsets[place], rules.head_rule_offsets[place + 1]):
-                if holds_for(graph, rules, rule, constant, asked, space.walk):
+            answer = as_entity(graph, question.s, constant)
+            for rule in range(rules.head_rule_offsets[position], rules.head_rule_offsets[position + 1]):
+                if holds_for(graph, rules, rule, constant, question, space.walk):
                     score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
-                    n = fire(space.candidates, space.firings, n, asked.query, answer, score, row)
+                    n = fire(space.candidates, space.firings, n, question.query, answer, score, row)
     return n
 
 
 @merged
-def fire_long_of_constant(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace, n: int) -> int:
+def fire_long_of_constant(graph: GraphArrays, index: RuleIndex, question: QueryState, space: Workspace, n: int) -> int:
     """Fire the rules whose head is d read backward, with the constant s: for all that satisfies the body. A rule
     without a body ranks nothing.
     """
-    rules, s, object_identity, walk = index.long, asked.s, asked.object_identity, space.walk
-    place = find_value(rules.head_offsets, rules.head_constants, inverse(graph, asked.d), s)
-    if place < 0:
+    rules, s, object_identity, walk = index.long, question.s, question.object_identity, space.walk
+    position = find_value(rules.head_offsets, rules.head_constants, inverse(graph, question.d), s)
+    if position < 0:
         return n
-    for rule in range(rules.head_rule_offsets[place], rules.head_rule_offsets[place + 1]):
+    for rule in range(rules.head_rule_offsets[position], rules.head_rule_offsets[position + 1]):
         score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
         if rules.types[rule] == ZERO:
             continue
@@ -275,7 +282,7 @@ def fire_long_of_constant(graph: GraphArrays, index: RuleIndex, asked: QueryStat
                 if x == s and object_identity:
                     continue
                 if dangling_holds(graph, rules, rule, x, s, object_identity, walk):
-                    n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
+                    n = fire(space.candidates, space.firings, n, question.query, x, score, row)
             continue
         side, n_ends = ends_of_constant(graph, rules, rule, object_identity, walk)
         for slot in range(n_ends):
@@ -283,16 +290,16 @@ def fire_long_of_constant(graph: GraphArrays, index: RuleIndex, asked: QueryStat
             if x == s and object_identity:
                 continue
             if holds_at(walk.levels, side, slot, rules, rule, s, object_identity):
-                n = fire(space.candidates, space.firings, n, asked.query, x, score, row)
+                n = fire(space.candidates, space.firings, n, question.query, x, score, row)
     return n
 
 
 @part
-def fire_unary(graph: GraphArrays, index: RuleIndex, asked: QueryState, space: Workspace) -> int:
+def fire_unary(graph: GraphArrays, index: RuleIndex, question: QueryState, space: Workspace) -> int:
     """Fire every unary rule that answers (s, d, ?); return the number of firings, past the room there is if that is
     too small.
     """
-    n = fire_short(graph, index, asked, space, 0)
-    n = fire_long(graph, index, asked, space, n)
-    n = fire_short_of_constant(graph, index, asked, space, n)
-    return fire_long_of_constant(graph, index, asked, space, n)
+    n = fire_short(graph, index, question, space, 0)
+    n = fire_long(graph, index, question, space, n)
+    n = fire_short_of_constant(graph, index, question, space, n)
+    return fire_long_of_constant(graph, index, question, space, n)

@@ -99,7 +99,7 @@ def list_scores(candidates: CandidateArrays, firings: FiringArrays, entity: int)
 
 @inlined
 def add_best(candidates: CandidateArrays, firings: FiringArrays, entity: int, n_best: int) -> int:
-    """Return the sum of the `n_best` highest scores, which are few: each score finds its place from the end."""
+    """Return the sum of the `n_best` highest scores, which are few: each score finds its position from the end."""
     best, start = firings.lists, int(candidates.list_end[0])
     n = 0
     i = int(candidates.firsts[entity])
@@ -108,11 +108,11 @@ def add_best(candidates: CandidateArrays, firings: FiringArrays, entity: int, n_
         i = int(firings.following[i])
         if n == n_best and score <= best[start + n - 1]:
             continue
-        place = min(n, n_best - 1)
-        while place > 0 and best[start + place - 1] < score:
-            best[start + place] = best[start + place - 1]
-            place -= 1
-        best[start + place] = score
+        position = min(n, n_best - 1)
+        while position > 0 and best[start + position - 1] < score:
+            best[start + position] = best[start + position - 1]
+            position -= 1
+        best[start + position] = score
         n = min(n + 1, n_best)
     return add_up(best, start, n)
 
@@ -202,7 +202,7 @@ def compare_candidates(
 
 UNIT = float(1 << 44)  # of scores
 
-N_BEST = 5  # the highest scores that are told one by one
+N_BEST = 5  # the highest scores, which are kept one by one
 PER_GROUP = 3  # highest score, sum of scores, number of rules
 
 
@@ -215,17 +215,17 @@ def n_columns(groups: NDArray[np.uint8]) -> int:
 def add_evidence(row: NDArray[np.float32], score: int, group: int) -> None:
     """Add a rule's score to the evidence for a candidate: to its best scores, and to those of the rule's group.
 
-    Scores are told as -log(1 - confidence); a sum of them is what noisy-or looks at.
+    Scores are given as -log(1 - confidence), whose sum noisy-or orders candidates by.
     """
-    told = np.float32(score / UNIT)
-    if told > row[N_BEST - 1]:
-        place = N_BEST - 1
-        while place > 0 and row[place - 1] < told:
-            row[place] = row[place - 1]
-            place -= 1
-        row[place] = told
+    strength = np.float32(score / UNIT)
+    if strength > row[N_BEST - 1]:
+        position = N_BEST - 1
+        while position > 0 and row[position - 1] < strength:
+            row[position] = row[position - 1]
+            position -= 1
+        row[position] = strength
     own = N_BEST + PER_GROUP * group
-    row[own] = max(row[own], told)
+    row[own] = max(row[own], strength)
     row[own + 1] += score / UNIT
     row[own + 2] += 1.0
 
@@ -350,13 +350,13 @@ def keep_best(
             continue
         low, high = 0, kept
         while low < high:
-            # The last place first: with many candidates, most are worse than all that are kept.
-            place = kept - 1 if high == kept and low == 0 else (low + high) >> 1
-            order = compare_candidates(candidates, firings, entity, int(best[place]), breaks_ties, -1)
-            if order > 0 or (order == 0 and entity < best[place]):
-                high = place
+            # The last position first: with many candidates, most are worse than all that are kept.
+            position = kept - 1 if high == kept and low == 0 else (low + high) >> 1
+            order = compare_candidates(candidates, firings, entity, int(best[position]), breaks_ties, -1)
+            if order > 0 or (order == 0 and entity < best[position]):
+                high = position
             else:
-                low = place + 1
+                low = position + 1
         if low < top_k:
             kept = min(kept + 1, top_k)
             for i in range(kept - 1, low, -1):

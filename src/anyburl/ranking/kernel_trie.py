@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from anyburl.base.jit import inlined, merged, part
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base.jit import inlined, kernel, merged, part
+from anyburl.base.rng import mix
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import extend_level, is_open, new_node
-from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import inverse, steps
 from anyburl.ranking.arrays import (
     CandidateArrays,
@@ -20,7 +24,100 @@ from anyburl.ranking.arrays import (
 from anyburl.ranking.kernel_fire import fire
 from anyburl.ranking.kernel_order import needed_score
 
-ASKING = 8  # work of looking back from one candidate
+
+@kernel
+def count_sort(keys: Ints, order: NDArray[np.int32], starts: NDArray[np.int64], out: NDArray[np.int32]) -> None:
+    """Write `order` to `out`, sorted by `keys[order]`, equal keys in the order they had.
+
+    `starts` has room for every key and one more, and is all zero on entry; spent on exit.
+    """
+    for i in range(len(keys)):
+        starts[keys[i] + 1] += 1
+    for key in range(1, len(starts)):
+        starts[key] += starts[key - 1]
+    for i in range(len(order)):
+        row = order[i]
+        key = keys[row]
+        out[starts[key]] = row
+        starts[key] += 1
+
+
+@kernel
+def count_steps(graph: GraphArrays, sizes: NDArray[np.int64]) -> None:
+    """Write for each position in `domains` how many entities its entity reaches by its relation."""
+    for relation in range(2 * graph.n_relations):
+        for position in range(graph.domain_offsets[relation], graph.domain_offsets[relation + 1]):
+            first, last = steps(graph, int(graph.domains[position]), relation)
+            sizes[position] = last - first
+
+
+@kernel
+def copy_steps(graph: GraphArrays, starts: NDArray[np.int64], ends: NDArray[np.int32]) -> None:
+    """Write those entities from `starts[position]` on."""
+    for relation in range(2 * graph.n_relations):
+        for position in range(graph.domain_offsets[relation], graph.domain_offsets[relation + 1]):
+            first, last = steps(graph, int(graph.domains[position]), relation)
+            for row in range(first, last):
+                ends[starts[position] + row - first] = graph.targets[row]
+
+
+@kernel
+def number_counts(
+    types: NDArray[np.uint8],
+    supports: NDArray[np.int32],
+    predictions: NDArray[np.int64],
+    table: NDArray[np.int32],
+    firsts: NDArray[np.int32],
+    codes: NDArray[np.int32],
+) -> int:
+    """Give rules with the same type, support and predictions the same code, from 0 on, in the order of their first.
+
+    `table` is a hash table of codes (-1: empty; its length is a power of two), `firsts` gets the first rule of each
+    code. Return the number of codes, or -1 once half of the table is full.
+    """
+    mask, n_codes = len(table) - 1, 0
+    for rule in range(len(types)):
+        if 2 * n_codes >= len(table):
+            return -1
+        key = (np.uint64(supports[rule]) << np.uint64(34)) ^ (np.uint64(predictions[rule]) << np.uint64(2))
+        slot = np.int64(mix(key ^ np.uint64(types[rule])) & np.uint64(mask))
+        while True:
+            code = int(table[slot])
+            if code < 0:
+                table[slot] = n_codes
+                firsts[n_codes] = rule
+                codes[rule] = n_codes
+                n_codes += 1
+                break
+            other = firsts[code]
+            if (
+                types[other] == types[rule]
+                and supports[other] == supports[rule]
+                and predictions[other] == predictions[rule]
+            ):
+                codes[rule] = code
+                break
+            slot = (slot + 1) & mask
+    return n_codes
+
+
+@kernel
+def find_best_below(
+    first_children: NDArray[np.int64],
+    n_children: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    scores: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> None:
+    """Write for each node of the tries the highest score of the rules that end at it or below; children come later."""
+    for node in range(len(codes) - 1, -1, -1):
+        best = scores[codes[node]] if codes[node] >= 0 else np.int64(-1)
+        for child in range(first_children[node], first_children[node] + n_children[node]):
+            best = max(best, out[child])
+        out[node] = best
+
+
+UNDECIDED_WORK = 8  # work of looking back from one candidate
 
 
 @inlined
@@ -100,7 +197,7 @@ def push_node(
 
 
 @merged
-def push_leaf(graph: GraphArrays, leaf: Leaf, asked: QueryState, space: Workspace, n: int) -> int:
+def push_leaf(graph: GraphArrays, leaf: Leaf, question: QueryState, space: Workspace, n: int) -> int:
     """Take the last step of a body from the nodes of a level and fire for each end: no level needs to be kept."""
     walk, firings, relation, side = space.walk, space.firings, leaf.relation, leaf.side
     levels, n_nodes = walk.levels, int(walk.n_nodes[side])
@@ -108,7 +205,7 @@ def push_leaf(graph: GraphArrays, leaf: Leaf, asked: QueryState, space: Workspac
     n_domain = int(graph.domain_offsets[relation + 1] - offset)
     by_domain = 2 * n_domain < n_nodes
     clock, room, first = walk.clock[0], len(firings.candidates), n
-    avoided_s = asked.s if asked.object_identity else -1
+    avoided_s = question.s if question.object_identity else -1
     for turn in range(n_domain if by_domain else n_nodes):
         slot = turn
         if by_domain:
@@ -116,11 +213,11 @@ def push_leaf(graph: GraphArrays, leaf: Leaf, asked: QueryState, space: Workspac
                 continue
             slot = int(levels.slots[side, graph.domains[offset + turn]])
         start, end = steps(graph, int(levels.nodes[side, slot]), relation)
-        all_open = levels.full[side, slot] or not asked.object_identity
+        all_open = levels.full[side, slot] or not question.object_identity
         one_way = side == 1 and levels.n_witnesses[side, slot] == 1
         if (all_open or one_way) and n + end - start <= room:
             avoided = -1 if all_open else int(levels.witnesses[side, slot, 0, 0])
-            n = push_node(graph, start, end, avoided_s, avoided, asked.query, space, n)
+            n = push_node(graph, start, end, avoided_s, avoided, question.query, space, n)
             continue
         for row in range(start, end):
             entity = int(graph.targets[row])
@@ -128,7 +225,7 @@ def push_leaf(graph: GraphArrays, leaf: Leaf, asked: QueryState, space: Workspac
                 continue
             if all_open or is_open(levels, side, slot, side, entity):
                 walk.ends[entity] = clock
-                n = fire(space.candidates, firings, n, asked.query, entity, leaf.score, leaf.rule)
+                n = fire(space.candidates, firings, n, question.query, entity, leaf.score, leaf.rule)
     for i in range(first, min(n, room)):
         firings.scores[i] = leaf.score
         firings.rules[i] = leaf.rule
@@ -136,52 +233,56 @@ def push_leaf(graph: GraphArrays, leaf: Leaf, asked: QueryState, space: Workspac
 
 
 @merged
-def pull_leaf(graph: GraphArrays, edges: RelationEdges, leaf: Leaf, asked: QueryState, space: Workspace, n: int) -> int:
+def pull_leaf(
+    graph: GraphArrays, edges: RelationEdges, leaf: Leaf, question: QueryState, space: Workspace, n: int
+) -> int:
     """The same from the other end: fire for each entity that the last step leads to from some node of the level."""
     walk, candidates, side = space.walk, space.candidates, leaf.side
     levels, back = walk.levels, inverse(graph, leaf.relation)
-    for place in range(graph.domain_offsets[back], graph.domain_offsets[back + 1]):
-        entity = int(graph.domains[place])
-        if candidates.excluded[entity] == asked.query or (entity == asked.s and asked.object_identity):
+    for position in range(graph.domain_offsets[back], graph.domain_offsets[back + 1]):
+        entity = int(graph.domains[position])
+        if candidates.excluded[entity] == question.query or (entity == question.s and question.object_identity):
             continue
-        for row in range(edges.starts[place], edges.starts[place + 1]):
+        for row in range(edges.starts[position], edges.starts[position + 1]):
             node = int(edges.ends[row])
             if levels.stamps[side, node] != walk.clocks[side]:
                 continue
-            if not asked.object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
+            if not question.object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
                 walk.ends[entity] = walk.clock[0]
-                n = fire(candidates, space.firings, n, asked.query, entity, leaf.score, leaf.rule)
+                n = fire(candidates, space.firings, n, question.query, entity, leaf.score, leaf.rule)
                 break
     return n
 
 
 @merged
-def ask_leaf(graph: GraphArrays, leaf: Leaf, n_asked: int, asked: QueryState, space: Workspace, n: int) -> int:
+def fire_undecided(
+    graph: GraphArrays, leaf: Leaf, n_undecided: int, question: QueryState, space: Workspace, n: int
+) -> int:
     """The same for the undecided candidates only: fire for those that the last step leads to."""
     walk, candidates, side = space.walk, space.candidates, leaf.side
     levels, back = walk.levels, inverse(graph, leaf.relation)
-    for i in range(n_asked):
+    for i in range(n_undecided):
         entity = int(candidates.undecided[i])
-        if entity == asked.s and asked.object_identity:
+        if entity == question.s and question.object_identity:
             continue
         start, end = steps(graph, entity, back)
         for row in range(start, end):
             node = int(graph.targets[row])
             if levels.stamps[side, node] != walk.clocks[side]:
                 continue
-            if not asked.object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
-                n = fire(candidates, space.firings, n, asked.query, entity, leaf.score, leaf.rule)
+            if not question.object_identity or is_open(levels, side, int(levels.slots[side, node]), side, entity):
+                n = fire(candidates, space.firings, n, question.query, entity, leaf.score, leaf.rule)
                 break
     return n
 
 
 @merged
-def fire_level(depth: int, score: int, rule: int, n_asked: int, query: int, space: Workspace, n: int) -> int:
+def fire_level(depth: int, score: int, rule: int, n_undecided: int, query: int, space: Workspace, n: int) -> int:
     """Fire for every entity of a level, or for the undecided candidates in it."""
     walk, candidates = space.walk, space.candidates
     levels, clock = walk.levels, walk.clocks[depth]
-    for i in range(walk.n_nodes[depth] if n_asked < 0 else n_asked):
-        entity = int(levels.nodes[depth, i] if n_asked < 0 else candidates.undecided[i])
+    for i in range(walk.n_nodes[depth] if n_undecided < 0 else n_undecided):
+        entity = int(levels.nodes[depth, i] if n_undecided < 0 else candidates.undecided[i])
         if levels.stamps[depth, entity] == clock:
             walk.ends[entity] = clock
             n = fire(candidates, space.firings, n, query, entity, score, rule)
@@ -190,14 +291,14 @@ def fire_level(depth: int, score: int, rule: int, n_asked: int, query: int, spac
 
 @inlined
 def raise_floor(
-    queries: QueryArrays, asked: QueryState, score: int, walk: TrieWalk, candidates: CandidateArrays
+    queries: QueryArrays, question: QueryState, score: int, walk: TrieWalk, candidates: CandidateArrays
 ) -> int:
     """Take note of the targets that were just predicted; return the highest score that all are predicted by."""
-    for i in range(queries.target_offsets[asked.q], queries.target_offsets[asked.q + 1]):
+    for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
         target = queries.targets[i]
-        if walk.ends[target] == walk.clock[0] and candidates.excluded[target] != asked.query:
+        if walk.ends[target] == walk.clock[0] and candidates.excluded[target] != question.query:
             candidates.reached[target] = max(candidates.reached[target], score)
-    return needed_score(queries, asked.q, candidates)
+    return needed_score(queries, question.q, candidates)
 
 
 @part
@@ -205,22 +306,22 @@ def fire_trie(
     graph: GraphArrays,
     index: RuleIndex,
     queries: QueryArrays,
-    asked: QueryState,
+    question: QueryState,
     prune: bool,
-    n_asked: int,
+    n_undecided: int,
     space: Workspace,
     n: int,
 ) -> tuple[int, int]:
     """Fire the B rules with head d from s, depth first: level i of the walk holds where the first i + 1 steps lead.
 
     With `prune`, rules are passed over that are worse than one that predicts the targets already; return the number of
-    firings and the score from which on all rules have fired (-1: all of them). If `n_asked` is not negative, only the
-    first `n_asked` of the undecided candidates matter; rules fire for others where that is less work.
+    firings and the score from which on all rules have fired (-1: all of them). If `n_undecided` is not negative, only
+    so many undecided candidates matter; rules fire for others where that is less work.
     """
     trie, edges, walk, candidates = index.trie, index.edges, space.walk, space.candidates
-    floor = max(needed_score(queries, asked.q, candidates) if prune else -1, asked.least)
+    floor = max(needed_score(queries, question.q, candidates) if prune else -1, question.least)
     depth = 0
-    walk.next_child[0], walk.end_child[0] = trie.roots[asked.d], trie.roots[asked.d + 1]
+    walk.next_child[0], walk.end_child[0] = trie.roots[question.d], trie.roots[question.d + 1]
     while depth >= 0:
         if walk.next_child[depth] == walk.end_child[depth]:
             depth -= 1
@@ -238,27 +339,27 @@ def fire_trie(
         if depth > 0 and n_children == 0:
             leaf = Leaf(relation, depth - 1, score, rule)
             backward, work = leaf_work(graph, edges, relation, int(walk.n_nodes[depth - 1]))
-            if n_asked >= 0 and ASKING * n_asked < work:
-                n = ask_leaf(graph, leaf, n_asked, asked, space, n)
+            if n_undecided >= 0 and UNDECIDED_WORK * n_undecided < work:
+                n = fire_undecided(graph, leaf, n_undecided, question, space, n)
             elif backward:
-                n = pull_leaf(graph, edges, leaf, asked, space, n)
+                n = pull_leaf(graph, edges, leaf, question, space, n)
             else:
-                n = push_leaf(graph, leaf, asked, space, n)
+                n = push_leaf(graph, leaf, question, space, n)
             if prune and score > floor:
-                floor = max(floor, raise_floor(queries, asked, score, walk, candidates))
+                floor = max(floor, raise_floor(queries, question, score, walk, candidates))
             continue
         if depth == 0:
-            n_reached = first_level(graph, asked.s, relation, walk.levels, walk.clock[0])
-        elif depth == 1 and asked.object_identity:
-            n_reached = second_level(graph, asked.s, relation, asked.longest - 2, walk)
+            n_reached = first_level(graph, question.s, relation, walk.levels, walk.clock[0])
+        elif depth == 1 and question.object_identity:
+            n_reached = second_level(graph, question.s, relation, question.longest - 2, walk)
         else:
             n_reached, _ = extend_level(
                 graph,
                 relation,
-                asked.s,
+                question.s,
                 depth - 1,
-                asked.longest - depth - 1,
-                asked.object_identity,
+                question.longest - depth - 1,
+                question.object_identity,
                 walk.levels,
                 depth - 1,
                 depth,
@@ -268,11 +369,11 @@ def fire_trie(
             )
         walk.n_nodes[depth] = n_reached
         if score >= floor and score >= 0:
-            n = fire_level(depth, score, rule, n_asked, asked.query, space, n)
+            n = fire_level(depth, score, rule, n_undecided, question.query, space, n)
             if prune and score > floor:
-                floor = max(floor, raise_floor(queries, asked, score, walk, candidates))
+                floor = max(floor, raise_floor(queries, question, score, walk, candidates))
         if n_children > 0 and n_reached > 0:
             depth += 1
             walk.next_child[depth] = trie.first_children[node]
             walk.end_child[depth] = trie.first_children[node] + n_children
-    return n, floor if floor > max(asked.least, 0) else -1
+    return n, floor if floor > max(question.least, 0) else -1

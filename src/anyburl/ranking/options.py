@@ -25,7 +25,7 @@ UNIT = 1 << 44  # of scores
 FIGURES = ("hits@1", "hits@3", "hits@10", "mrr")
 """The metrics that tables show."""
 DIRECTIONS = {"object": "(subject, relation, ?)", "subject": "(?, relation, object)"}
-"""What is asked for, and how tables write such queries."""
+"""The directions of queries, and how tables write them."""
 
 
 @dataclass(frozen=True)

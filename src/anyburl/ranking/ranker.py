@@ -66,7 +66,7 @@ class Backend(Protocol):
 
     threads: int
 
-    def answer(self, queries: QueryArrays, wanted: AnswerRequest, progress: Progress | None = None) -> AnswerArrays:
+    def answer(self, queries: QueryArrays, request: AnswerRequest, progress: Progress | None = None) -> AnswerArrays:
         """Rank the targets of `queries` and keep the best candidates of each."""
         ...
 
@@ -106,7 +106,7 @@ class ReadyRules:
     def protocol(
         self, aggregation: Aggregation, top_k: int, *, keep_known: bool = False, only_fires: bool = False
     ) -> AnswerSettings:
-        """Return what kernels are told; where rules only fire, nothing is blocked."""
+        """Return the settings that kernels take; where rules only fire, nothing is blocked."""
         return AnswerSettings(
             n_counted=ALL_COUNT if aggregation.n_counted is None else min(aggregation.n_counted, ALL_COUNT),
             breaks_ties=aggregation.breaks_ties,
@@ -131,11 +131,11 @@ class LocalBackend:
         self._ready = ready
         self._spare = Spare(self._make_space, self.threads)
 
-    def answer(self, queries: QueryArrays, wanted: AnswerRequest, progress: Progress | None = None) -> AnswerArrays:
+    def answer(self, queries: QueryArrays, request: AnswerRequest, progress: Progress | None = None) -> AnswerArrays:
         n_queries = len(queries.entities)
-        groups = wanted.groups
-        out = empty_answers(n_queries, len(queries.targets), wanted.top_k, n_columns(groups))
-        protocol = self._ready.protocol(wanted.aggregation, wanted.top_k, keep_known=wanted.keep_known)
+        groups = request.groups
+        out = empty_answers(n_queries, len(queries.targets), request.top_k, n_columns(groups))
+        protocol = self._ready.protocol(request.aggregation, request.top_k, keep_known=request.keep_known)
         batches = range(0, n_queries, QUERIES_AT_A_TIME)
         threads = self.threads if len(batches) > 1 else 1
         work = partial(self._run, queries, protocol, groups, out)

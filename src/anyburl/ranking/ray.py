@@ -37,11 +37,11 @@ class RankWorker:
         """Return the version, once kernels are compiled and memory is there."""
         return __version__
 
-    def answer(self, queries: QueryArrays, wanted: AnswerRequest) -> AnswerArrays:
+    def answer(self, queries: QueryArrays, request: AnswerRequest) -> AnswerArrays:
         """Answer some queries; see `Backend.answer`."""
-        # Copies can be written to, as where queries are asked at home: kernels are compiled for that.
+        # Copies can be written to, as those of local queries: kernels are compiled for writable arrays.
         own = queries._replace(**{name: column.copy() for name, column in queries._asdict().items()})
-        return self._backend.answer(own, replace(wanted, groups=wanted.groups.copy()))
+        return self._backend.answer(own, replace(request, groups=request.groups.copy()))
 
     def do(self, number: int, work: Callable[[Any], Any], part: Any) -> Any:
         """Return what the work of that number makes of a part; what it needs for itself it keeps between parts."""
@@ -74,12 +74,12 @@ class RayBackend:
             self.close()
             raise
 
-    def answer(self, queries: QueryArrays, wanted: AnswerRequest, progress: Progress | None = None) -> AnswerArrays:
+    def answer(self, queries: QueryArrays, request: AnswerRequest, progress: Progress | None = None) -> AnswerArrays:
         n_queries = len(queries.entities)
         if n_queries <= QUERIES_AT_A_TIME:
-            return self._here.answer(queries, wanted, progress)
+            return self._here.answer(queries, request, progress)
         size = min(max(QUERIES_AT_A_TIME, n_queries // (CHUNKS * len(self._crew.workers) or 1)), MOST_QUERIES)
-        shared = self._crew.put(wanted)
+        shared = self._crew.put(request)
 
         def ask(worker: Any, start: int) -> Any:
             chunk = take_queries(queries, np.arange(start, min(start + size, n_queries)))

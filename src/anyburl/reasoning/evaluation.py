@@ -357,14 +357,16 @@ def summarise_ranks(
             "interval": bootstrap_interval(realistic),
         },
         by_direction={"object": summarise(realistic[:n]), "subject": summarise(realistic[n:])},
-        by_relation=_by_relation(realistic, triples[:, 1], dataset.vocabulary.relations.to_list()),
+        by_relation=figures_by_relation(realistic, triples[:, 1], dataset.vocabulary.relations.to_list()),
         by_rule_type=grouped(realistic, types),
         seconds={name: round(value, 3) for name, value in seconds.items()},
         ranks=ranks,
     )
 
 
-def _by_relation(ranks: NDArray[np.float64], relations: NDArray[np.int32], labels: list[str]) -> list[dict[str, Any]]:
+def figures_by_relation(
+    ranks: NDArray[np.float64], relations: NDArray[np.int32], labels: list[str]
+) -> list[dict[str, Any]]:
     """Return the figures of every relation and direction, the most frequent relations first.
 
     Which section a package is in, and which packages a section has, are different questions.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 import warnings
 from collections.abc import Callable
@@ -40,6 +41,7 @@ from anyburl.reasoning.prepared import (
     may_be_own_data,
     open_prepared,
     portable_rows,
+    prepared_bytes,
     remembers_its_data,
     write_prepared,
 )
@@ -225,6 +227,9 @@ def _try_to_prepare(run: Path, rules: RuleSet, dataset: Dataset, front: Front, r
         return None
 
 
+MANY_BYTES = 200_000_000
+
+
 def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front: Front, reason: str = "") -> Prepared:
     """Index the rules of a run and write them to its folder, to be mapped from there."""
     rules, dataset = load()
@@ -233,11 +238,25 @@ def make_prepared(run: Path, load: Callable[[], tuple[RuleSet, Dataset]], front:
         front.note(f"preparing {run}, so that it opens at once in future: {reason}")
     with front.watch(f"preparing {run}", f"prepared {run}"):
         graph = graph_of(dataset.train)
-        write_prepared(run, dataset, graph, matched, build_rule_index(graph, matched), len(rules) - len(matched))
+        index = build_rule_index(graph, matched)
+        _check_room(run, prepared_bytes(dataset, graph, matched, index), front)
+        write_prepared(run, dataset, graph, matched, index, len(rules) - len(matched))
     try:
         return open_prepared(run)
     except NotPreparedError as error:
         raise RunError(f"{run} was prepared, but cannot be opened: {error}") from error
+
+
+def _check_room(run: Path, n_bytes: int, front: Front) -> None:
+    """Say how much will be written, if it is much; refuse it before anything is written if there is no room."""
+    free = shutil.disk_usage(run).free
+    if n_bytes > free:
+        raise RunError(
+            f"preparing {run} takes {n_bytes / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free: make room, keep fewer "
+            "rules (`anyburl distil`), or ask with --no-prepare"
+        )
+    if n_bytes > MANY_BYTES:
+        front.note(f"preparing {run} writes {n_bytes / 1e6:,.0f} MB to its folder; --no-prepare does without")
 
 
 def left_out_note(n: int, dataset: Dataset) -> str:

@@ -81,6 +81,20 @@ def can_prepare(run: Path) -> bool:
     return (run / RULES).is_file() and not part_files(run)
 
 
+def prepared_bytes(dataset: Dataset, graph: GraphArrays, rules: RuleSet, index: RuleIndex) -> int:
+    """Return about how many bytes `write_prepared` writes."""
+    scores = _bytes_of((index.scores, index.best_below))  # depend on the aggregation, so they are not kept
+    columns = _bytes_of(tuple(getattr(rules, name) for name in STORED))
+    data = 0 if dataset.train.folder is not None else _bytes_of((graph, dataset.train.triples))
+    return _bytes_of(index) - scores + columns + data
+
+
+def _bytes_of(record: Any) -> int:
+    if isinstance(record, tuple):
+        return sum(map(_bytes_of, record))
+    return record.nbytes if isinstance(record, np.ndarray) else 0
+
+
 def write_prepared(
     run: Path, dataset: Dataset, graph: GraphArrays, rules: RuleSet, index: RuleIndex, n_left_out: int = 0
 ) -> None:

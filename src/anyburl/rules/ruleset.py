@@ -132,11 +132,12 @@ class RuleSet(RuleColumns):
         """Return the rules that predict a relation."""
         return self.filter(relation=relation)
 
-    def top(self, k: int, by: str = "confidence", *, smoothing: float = 5) -> Self:
-        """Return the k best rules, best first, as `anyburl rules` shows them; ties are settled.
+    def top(self, k: int, by: str | None = None, *, smoothing: float = 5) -> Self:
+        """Return the k best rules, best first; ties are settled.
 
-        By confidence, that is support / (predictions + smoothing), so that 500 of 510 comes before 2 of 2; "value" is
-        support times confidence, without smoothing. Rules that `anyburl.measure` measured can be sorted by
+        By "worth" if the rules are distilled, by "surprise" if that was measured, else by "confidence", that is
+        support / (predictions + smoothing), so that 500 of 510 comes before 2 of 2; "value" is support times
+        confidence, without smoothing. Rules that `anyburl.measure` measured can be sorted by
         "pca-confidence", "head-coverage" and "lift".
         """
         return self.take(selection.best_rows(self, k, by, smoothing))
@@ -224,19 +225,19 @@ class RuleSet(RuleColumns):
         return f"RuleSet({len(self)} rules{': ' if counts else ''}{counts})"
 
     def __rich__(self) -> Table:
-        """Return a table of the first rules for the console."""
+        """Return a table of the best rules for the console."""
         title, caption = self._title(), self._caption()
         table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
         for name, side in HEADINGS.items():
             table.add_column(name, justify=side, overflow="fold")
-        for cells in self._first_rows():
+        for cells in self._best_rows():
             table.add_row(*map(Text, cells))
         return table
 
     def _repr_html_(self) -> str:
-        """Return a table of the first rules for notebooks."""
+        """Return a table of the best rules for notebooks."""
         headings = "".join(f"<th>{name}</th>" for name in HEADINGS)
-        rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in cells) for cells in self._first_rows())
+        rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in cells) for cells in self._best_rows())
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         return (
             f"<table><caption>{html.escape(self._title())}</caption>"
@@ -248,11 +249,13 @@ class RuleSet(RuleColumns):
         return f"{len(self):,} rules" + (f" ({counts})" if counts else "")
 
     def _caption(self) -> str | None:
-        return f"and {len(self) - N_SHOWN:,} more" if len(self) > N_SHOWN else None
+        if len(self) <= N_SHOWN:
+            return None
+        return f"the {N_SHOWN} best by {selection.default_order(self)}, and {len(self) - N_SHOWN:,} more"
 
-    def _first_rows(self) -> list[tuple[str, str, str, str]]:
-        """Return the cells of the table of rules."""
-        few = self.slice(0, N_SHOWN)
+    def _best_rows(self) -> list[tuple[str, str, str, str]]:
+        """Return the cells of the table of rules: of the best, if there are many."""
+        few = self.top(N_SHOWN) if len(self) > N_SHOWN else self
         counts = zip(few.support, few.predictions, few.exact, strict=True)
         scores = [f"{support}/{'' if exact else '~'}{predictions}" for support, predictions, exact in counts]
         columns = zip(few.type, few.confidence(), scores, few.texts(), strict=True)

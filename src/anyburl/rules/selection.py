@@ -25,6 +25,12 @@ MEASURE_ORDERS = {name.replace("_", "-"): name for name in MEASURES}
 ORDERS = ("confidence", "support", "value", "predictions", *MEASURE_ORDERS)
 """By which rules can be sorted."""
 
+
+def default_order(rules: RuleColumns) -> str:
+    """Return what rules are sorted by if nobody says: worth if they are distilled, surprise if that was measured."""
+    return next((name for name in ("worth", "surprise") if name in rules.measures), "confidence")
+
+
 MINIMUMS = {f"min_{name}": name for name in MEASURES}
 """The conditions of `RuleSet.filter` on measures."""
 
@@ -87,15 +93,17 @@ def measure_column(rules: RuleColumns, name: str) -> NDArray[np.float64]:
     return measured
 
 
-def best_rows(rules: RuleColumns, k: int, by: str, smoothing: float) -> Rows:
+def best_rows(rules: RuleColumns, k: int, by: str | None, smoothing: float) -> Rows:
     """Return the rows of the k best rules, best first; `smoothing` matters to the confidence only.
+
+    Without an order, the default one is used.
 
     Ties go to the rule with more support, then the shorter one, then by type, head, body and constants, so
     that the result does not depend on the order of the rules.
     """
     checking.whole("k", k, 0, checking.MOST_KEPT)
     checking.real("smoothing", smoothing, 0)
-    keys = [_score(rules, by, smoothing), *_tie_breakers(rules)]
+    keys = [_score(rules, default_order(rules) if by is None else by, smoothing), *_tie_breakers(rules)]
     rows = _narrow(keys, np.arange(len(rules), dtype=np.int64), k)
     columns = [key(rows) for key in reversed(keys)]
     return rows[np.lexsort([-column for column in columns])][:k]

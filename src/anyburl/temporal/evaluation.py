@@ -14,7 +14,8 @@ from anyburl import __version__
 from anyburl.base.checking import callback, choice
 from anyburl.base.errors import DataError
 from anyburl.ranking.queries import Ranks
-from anyburl.reasoning.metrics import bootstrap_interval, grouped, metrics_html, summarise, summarise_random
+from anyburl.reasoning.evaluation import figures_by_relation
+from anyburl.reasoning.metrics import bootstrap_interval, metrics_html, summarise, summarise_random
 from anyburl.temporal.answering import Answered, Asked, make_questions
 from anyburl.temporal.arrays import QuestionArrays
 from anyburl.temporal.facts import TemporalDataset
@@ -195,8 +196,6 @@ def evaluate_temporal(
     split = dataset.split(protocol.split)
     chosen, n = ranks.of(protocol.ties), len(split)
     labels = dataset.vocabulary.relations.to_list()
-    per_relation = grouped(chosen, np.concatenate([split.relations] * 2))
-    by_relation = [{"relation": labels[relation], **figures} for relation, figures in per_relation.items()]
     others = {name: summarise(ranks.of(name)) for name in TIES}
     return TemporalMetrics(
         protocol={
@@ -218,7 +217,7 @@ def evaluate_temporal(
             "interval": bootstrap_interval(chosen),
         },
         by_direction={"object": summarise(chosen[:n]), "subject": summarise(chosen[n:])},
-        by_relation=sorted(by_relation, key=lambda row: -row["queries"]),
+        by_relation=figures_by_relation(chosen, split.relations, labels),
         seconds=took,
         ranks=ranks,
     )

@@ -16,14 +16,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.checking import choose_options
-from anyburl.base.errors import DataError, InvalidOptionError
+from anyburl.base.errors import AnyburlError, DataError, InvalidOptionError
 from anyburl.base.files import first_bytes
 from anyburl.base.machine import check_not_forked
+from anyburl.base.sealed import scan_parquet
 from anyburl.data.files import SPLITS, is_parquet
-from anyburl.data.formats.delimited import is_csv, read_blocks
+from anyburl.data.formats.delimited import first_fields, is_csv, read_blocks
 from anyburl.data.formats.frames import TriplesLike, label_frame
+from anyburl.data.formats.rdf import is_rdf
 from anyburl.data.names import Names
-from anyburl.data.options import COLUMNS, RECOGNISED, Gathered, ReadOptions
+from anyburl.data.options import COLUMNS, RECOGNISED, Gathered, ReadOptions, has_usual_names, usual_times
 from anyburl.data.sources import located
 from anyburl.data.table import LabelCoder, fingerprint
 from anyburl.data.vocabulary import Vocabulary
@@ -121,6 +123,15 @@ class TemporalDataset:
         facts: TemporalFacts = getattr(self, name)
         return facts
 
+    def splits_stating(self, subject: int, relation: int, object: int, step: int) -> tuple[str, ...]:
+        """Return the names of the splits that state a fact at a step."""
+        names = []
+        for name in SPLITS:
+            facts = self.split(name).between(step, step + 1)
+            same = (facts.subjects == subject) & (facts.relations == relation) & (facts.objects == object)
+            names += [name] if same.any() else []
+        return tuple(names)
+
     @cached_property
     def fingerprint(self) -> str:
         """A digest of labels, times and facts: the same data in another order has the same fingerprint."""
@@ -200,6 +211,33 @@ def load_temporal_dataset(
             place = _place_in(found.files.get(split) if found.address is None else None, found.source)
             _code(coder, split, reported(found.batches(split, reading, gathered)), place)
         return coder.finish(reading, found.name, found.source, gathered)
+
+
+def recognise_times(source: str, reading: ReadOptions) -> bool:
+    """Return whether the facts of a file or folder have times, by its first line or its columns, or by the options.
+
+    A fourth field has to be a time, and a table has to name its columns as usual; a database, an endpoint and RDF have
+    times only if the options name them.
+    """
+    if reading.time is not None or reading.columns is not None or reading.dump is not None:
+        return reading.has_times
+    try:
+        with located(source) as found:
+            file = found.files.get("train")
+            if found.address is not None or found.index is not None or file is None or file.is_dir() or is_rdf(file):
+                return False
+            if is_parquet(file):
+                names = scan_parquet(file).collect_schema().names()
+            else:
+                names = first_fields(file, first_bytes(file, "facts", DataError))
+    except AnyburlError:
+        return False  # whoever reads the data says what is wrong with it
+    if len(names) not in (4, 5):
+        return False
+    if usual_times(names):
+        return has_usual_names([name for i, name in enumerate(names) if i not in usual_times(names)])
+    is_text = not is_parquet(file) and not is_csv(file)
+    return is_text and bool((Moments.of(pl.Series(names[3:4])).exactness != NO_TIME).all())
 
 
 Place = Callable[[int, str], str]

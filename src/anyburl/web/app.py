@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
@@ -25,12 +25,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from anyburl import __version__
 from anyburl.base.errors import AnyburlError, UnknownLabelError, printable
 from anyburl.reasoning.search import Match
-from anyburl.web import api, ask, browse, review, run
+from anyburl.web import api, ask, browse, door, review, run
 from anyburl.web.explorer import BusyError, Explorer
 from anyburl.web.guard import Guard, path_of
 from anyburl.web.options import ServeOptions
 from anyburl.web.schemas import LONGEST_SEARCH
-from anyburl.web.site import JSON, Site, to_json
+from anyburl.web.site import JSON, E, Explored, Site, to_json
+from anyburl.web.templating import make_environment
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -55,7 +56,7 @@ def _error(request: Request, status: int, sentence: str, matches: Sequence[Match
     if path_of(request).startswith("/api/"):
         document = {"error": sentence, "suggestions": [match.label for match in matches]}
         return Response(to_json(document), status, media_type=JSON)
-    site: Site = request.app.state.site
+    site: Site[Explored] = request.app.state.site
     context = {
         "path": path_of(request),
         "title": TITLES.get(status, "That does not work"),
@@ -116,11 +117,21 @@ def create_app(
 ) -> ASGIApp:
     """Return the application: pages, the API under /api and, if there is a server for agents, that under /mcp."""
     chosen = options or ServeOptions()
-    site = Site(explorer, chosen)
+    has_run = explorer.run is not None
+    environment = make_environment(explorer.reasoner.rules, explorer.names, title=explorer.title, has_run=has_run)
+    pages = APIRouter(include_in_schema=False)
+    for page in (browse.router, ask.router, run.router, review.router, api.page_router):
+        pages.include_router(page)
+    site = Site(explorer, chosen, environment)
+    return Guard(make_app(site, explorer.title, [pages, api.router], agents), chosen)
+
+
+def make_app(site: Site[E], title: str, routers: Sequence[APIRouter], agents: MCPServer[Any] | None = None) -> FastAPI:
+    """Return an application of some pages, and what all have: style sheets, the login, the search and error pages."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        site.slow.begin(explorer.warm_up)
+        site.slow.begin(site.explorer.warm_up)
         async with agents.session_manager.run() if agents else nullcontext():
             yield
         site.close()
@@ -128,7 +139,7 @@ def create_app(
     app = FastAPI(
         title="anyburl explorer",
         version=__version__,
-        description=f"Questions about {explorer.title}, their answers and reasons.",
+        description=f"Questions about {title}, their answers and reasons.",
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
@@ -138,13 +149,12 @@ def create_app(
     app.state.site = site
     for error, handler in ERROR_HANDLERS.items():
         app.add_exception_handler(error, handler)
-    for page in (browse, ask, run, review):
-        app.include_router(page.router, include_in_schema=False)
-    app.include_router(api.page_router, include_in_schema=False)
-    app.include_router(api.router)
+    for router in routers:
+        app.include_router(router)
+    app.include_router(door.router, include_in_schema=False)
     if agents:  # each request stands for itself: nothing is kept for clients that went away
         app.router.routes.extend(agents.streamable_http_app(stateless_http=True, json_response=True).routes)
-    return Guard(app, chosen)
+    return app
 
 
 SECONDS_IDLE = 75  # between two requests of one connection
@@ -156,16 +166,14 @@ TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-lengt
 )
 
 
-def serve(
-    explorer: Explorer, options: ServeOptions, listener: socket.socket, agents: MCPServer[Any] | None = None
-) -> None:
-    """Answer requests until interrupted."""
+def serve(app: ASGIApp, options: ServeOptions, listener: socket.socket) -> None:
+    """Answer requests to an application, such as `create_app` returns, until interrupted."""
 
     class Connection(TimedConnection):
         seconds = options.seconds_to_send
 
     config = uvicorn.Config(
-        create_app(explorer, options, agents),
+        app,
         http=Connection,
         ws="none",
         proxy_headers=False,

@@ -16,6 +16,7 @@ import polars as pl
 
 from anyburl.base.errors import OptionError, UnknownLabelError
 from anyburl.data.names import Names, entity_name, relation_name
+from anyburl.data.vocabulary import Vocabulary
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.explanation.record import Fact
@@ -46,6 +47,32 @@ class BusyError(Exception):
     """The request cannot be answered now, but can be repeated later."""
 
 
+class SearchedLabels:
+    """The index of the labels and names of a vocabulary, built once, by whoever needs it first."""
+
+    def __init__(self, vocabulary: Vocabulary, names: Names) -> None:
+        self._vocabulary, self._names = vocabulary, names
+        self._search: LabelSearch | None = None
+        self._lock = Lock()
+
+    @property
+    def search(self) -> LabelSearch:
+        """The index; raise `BusyError` if another thread has not finished building it."""
+        if not self._lock.acquire(timeout=SECONDS_TO_WAIT):
+            raise BusyError("the search index is being built")
+        try:
+            if self._search is None:
+                self._search = LabelSearch.build(self._vocabulary.entities, self._vocabulary.relations, self._names)
+            return self._search
+        finally:
+            self._lock.release()
+
+    @property
+    def can_search(self) -> bool:
+        """Whether the index has been built."""
+        return self._search is not None
+
+
 class Explorer:
     """A reasoner and the caches that pages need; safe to use from several threads."""
 
@@ -55,8 +82,7 @@ class Explorer:
         self.desk = ReviewDesk(reasoner, self.reviews)
         self.rule_list = RuleList(reasoner.rules)
         self._derived = lru_cache(MOST_DERIVED)(self._derive)
-        self._search: LabelSearch | None = None
-        self._lock, self._search_lock = Lock(), Lock()
+        self._lock, self._labels = Lock(), SearchedLabels(reasoner.vocabulary, reasoner.names)
         self._relations = set(reasoner.vocabulary.relations)
 
     @property
@@ -66,20 +92,12 @@ class Explorer:
     @property
     def search(self) -> LabelSearch:
         """The index of labels, built on first use; raise `BusyError` if another thread has not finished building it."""
-        if not self._search_lock.acquire(timeout=SECONDS_TO_WAIT):
-            raise BusyError("the search index is being built")
-        try:
-            if self._search is None:
-                vocabulary = self.reasoner.vocabulary
-                self._search = LabelSearch.build(vocabulary.entities, vocabulary.relations, self.names)
-            return self._search
-        finally:
-            self._search_lock.release()
+        return self._labels.search
 
     @property
     def can_search(self) -> bool:
         """Whether the index of labels has been built."""
-        return self._search is not None
+        return self._labels.can_search
 
     @property
     def aggregations(self) -> tuple[str, ...]:
@@ -175,6 +193,10 @@ class Explorer:
         self.search.find("warm", top=1)
         self.rule_list.choose(RuleChoice())
         _ = self.rule_list.lattice
+
+    def close(self) -> None:
+        """End the search for facts to review."""
+        self.desk.close()
 
 
 class ReviewDesk:

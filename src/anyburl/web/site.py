@@ -13,17 +13,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
-from typing import Annotated, Any, ParamSpec, TypeVar, cast
+from typing import Annotated, Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from fastapi import Depends
+from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import Response
 
 from anyburl.base.machine import available_cores
+from anyburl.reasoning.search import LabelSearch
 from anyburl.web.explorer import BusyError, Explorer
 from anyburl.web.guard import address_of, path_of
 from anyburl.web.options import ServeOptions
-from anyburl.web.templating import make_environment
 
 HTML, JSON = "text/html; charset=utf-8", "application/json"
 MOST_BYTES = 48_000_000
@@ -131,17 +132,28 @@ class PageCache:
             self._bytes -= len(oldest) + len(response.body)
 
 
-class Site:
+class Explored(Protocol):
+    """What a site needs to know of what it shows: labels to search for, and work to do at its start and end."""
+
+    @property
+    def search(self) -> LabelSearch: ...
+    @property
+    def can_search(self) -> bool: ...
+    def warm_up(self) -> None: ...
+    def close(self) -> None: ...
+
+
+E = TypeVar("E", bound=Explored)
+
+
+class Site(Generic[E]):
     """The explorer, its templates, the cache, and threads for work of milliseconds (`quick`) and seconds (`slow`)."""
 
-    def __init__(self, explorer: Explorer, options: ServeOptions) -> None:
-        self.explorer, self.options = explorer, options
+    def __init__(self, explorer: E, options: ServeOptions, environment: Environment) -> None:
+        self.explorer, self.options, self._environment = explorer, options, environment
         self.quick = Lane("quick", available_cores() + 2, options.most_waiting, options.seconds)
         self.slow = Lane("slow", available_cores() + 1, max(1, options.most_waiting // 4), options.seconds)
         self._cache = PageCache()
-        self._environment = make_environment(
-            explorer.reasoner.rules, explorer.names, title=explorer.title, has_run=explorer.run is not None
-        )
 
     def render(self, template: str, context: Context) -> bytes:
         """Return a page."""
@@ -181,7 +193,7 @@ class Site:
         """End the threads."""
         self.quick.close()
         self.slow.close()
-        self.explorer.desk.close()
+        self.explorer.close()
 
 
 def to_json(value: Any) -> bytes:
@@ -197,9 +209,10 @@ def _finite(value: Any) -> Any:
     return [_finite(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-async def _site(request: Request) -> Site:
-    site: Site = request.app.state.site
-    return site
+async def current_site(request: Request) -> Any:
+    """Return the site of an application."""
+    return request.app.state.site
 
 
-CurrentSite = Annotated[Site, Depends(_site)]
+CurrentSite = Annotated[Site[Explorer], Depends(current_site)]
+AnySite = Annotated[Site[Explored], Depends(current_site)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,10 @@ class Fragments:
     The results are cached, which template macros cannot do: a page of answers has hundreds of these pieces.
     """
 
-    def __init__(self, rules: RuleSet, names: Names) -> None:
-        self._rules, self._names = rules, names
+    def __init__(self, rules: RuleSet | None, names: Names) -> None:
+        self._names = names
         self._cached_link = lru_cache(2 * MOST_CACHED)(self._link)
-        self.rule_row = lru_cache(MOST_CACHED)(lambda row: self.rule(self._rules.rule(row)))
+        self.rule_row = lru_cache(MOST_CACHED)(lambda row: Markup() if rules is None else self.rule(rules.rule(row)))
 
     def entity(self, label: str) -> Markup:
         """Return an entity as a link to its page."""
@@ -85,8 +85,14 @@ class Fragments:
         )
 
 
-def make_environment(rules: RuleSet, names: Names, *, title: str, has_run: bool) -> Environment:
-    """Return the templates with the filters and functions that they use."""
+PAGES = {"/ask": "Ask", "/rules": "Rules", "/run": "Run", "/review": "Review", "/api": "API"}
+"""The pages that every page links to."""
+
+
+def make_environment(
+    rules: RuleSet | None, names: Names, *, title: str, has_run: bool, pages: Mapping[str, str] = PAGES
+) -> Environment:
+    """Return the templates with the filters and functions that they use; `rules` are those that pages name by row."""
     fragments = Fragments(rules, names)
     environment = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
@@ -118,6 +124,7 @@ def make_environment(rules: RuleSet, names: Names, *, title: str, has_run: bool)
         rule_types=TYPES,
         title_of_run=title,
         has_run=has_run,
+        navigation={path: text for path, text in pages.items() if path != "/run" or has_run},
         version=__version__,
     )
     return environment

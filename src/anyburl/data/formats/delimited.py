@@ -13,7 +13,7 @@ import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -26,7 +26,9 @@ from anyburl.data.options import (
     PARTS,
     RECOGNISED,
     TIMED,
+    Gathered,
     ReadOptions,
+    SkippedLines,
     by_number,
     choose_columns,
     has_usual_names,
@@ -104,8 +106,9 @@ def first_fields(path: Path, start: bytes) -> list[str]:
 class LineParser:
     """Turns blocks of lines into frames of labels; the first line that is not blank determines the separator."""
 
-    def __init__(self, path: Path, columns: tuple[str, ...] = COLUMNS) -> None:
+    def __init__(self, path: Path, columns: tuple[str, ...] = COLUMNS, skipped: SkippedLines | None = None) -> None:
         self._path, self._columns = path, columns
+        self.skipped = skipped or SkippedLines(path, are_skipped=False)
         self._n_lines = 0
         self.separator: str | None = None
 
@@ -134,10 +137,10 @@ class LineParser:
         ).unnest("fields")
         has_gap = pl.any_horizontal(pl.col(self._columns[:END]) == "")
         has_nul = pl.col("line").str.contains("\0", literal=True)
-        wrong = fields.filter((pl.col("n_fields") != len(self._columns)) | has_gap | has_nul)
-        if wrong.height:
-            _refuse_line(self._path, wrong.row(0, named=True), "tab" if tabs else "blank", self._columns)
-        return fields.select(self._columns)
+        is_wrong = (pl.col("n_fields") != len(self._columns)) | has_gap | has_nul
+        for row in fields.filter(is_wrong).iter_rows(named=True):
+            self.skipped.add(row["number"], _what_is_wrong(row, "tab" if tabs else "blank", self._columns))
+        return fields.filter(~is_wrong).select(self._columns)
 
     def _numbered_lines(self, block: bytes) -> pl.DataFrame:
         try:
@@ -168,7 +171,8 @@ def _parse_tabs(block: bytes, columns: tuple[str, ...]) -> pl.DataFrame | None:
     return None if gaps or not frame.height else frame
 
 
-def _refuse_line(path: Path, row: dict[str, str | int], separator: str, columns: tuple[str, ...]) -> NoReturn:
+def _what_is_wrong(row: dict[str, Any], separator: str, columns: tuple[str, ...]) -> str:
+    """Return what was expected of a line, and what it is."""
     line = str(row["line"])
     if "\0" in line:
         got = "text with a NUL character"
@@ -182,10 +186,7 @@ def _refuse_line(path: Path, row: dict[str, str | int], separator: str, columns:
         hint = " (--dump freebase reads the dump of Freebase)"
     if columns == COLUMNS and row["n_fields"] in (4, 5) and row["number"] == 1:
         hint = f" ({TIMED})"
-    n_fields = len(columns)
-    raise DataError(
-        f"{path}:{row['number']}: expected {n_fields} {separator}-separated fields{hint}, got {got}: {shown}"
-    )
+    return f"expected {len(columns)} {separator}-separated fields{hint}, got {got}: {shown}"
 
 
 def first_undecodable_line(block: bytes) -> int:
@@ -224,7 +225,9 @@ def is_csv(path: Path) -> bool:
     return path.name.lower().endswith(CSV_SUFFIXES)
 
 
-def read_delimited(path: Path, start: bytes, options: ReadOptions, size: int) -> Iterator[pl.DataFrame]:
+def read_delimited(
+    path: Path, start: bytes, options: ReadOptions, size: int, gathered: Gathered
+) -> Iterator[pl.DataFrame]:
     """Yield the labels in the chosen columns of a file, in pieces of about `size` bytes of text.
 
     The first line names the columns, unless they are chosen by number. A CSV file is quoted, others are not.
@@ -240,6 +243,7 @@ def read_delimited(path: Path, start: bytes, options: ReadOptions, size: int) ->
             yield frame
     if parser is None or not parser.n_read:
         raise DataError(f"{path}: {NOTHING}")
+    parser.skipped.report(gathered)
 
 
 def _whole_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -267,7 +271,7 @@ def _last_end(text: bytes) -> int:
 
 def _after_header(path: Path, block: bytes, options: ReadOptions, *, quoted: bool) -> tuple[_Parser, bytes]:
     """Return a parser for the columns of the first record, and the text after the header."""
-    parser = _Parser(path, "," if quoted else "\t", quoted)
+    parser = _Parser(path, "," if quoted else "\t", quoted, SkippedLines(path, options.skip_bad))
     n_lines, header = next(parser.records(block), (0, []))
     if not header:
         raise DataError(f"{path}: {NOTHING}")
@@ -291,6 +295,7 @@ class _Parser:
     path: Path
     separator: str
     quoted: bool
+    skipped: SkippedLines
     n_columns: int = 0
     positions: list[int] = field(default_factory=list)
     n_lines: int = 0
@@ -332,10 +337,12 @@ class _Parser:
         rows = []
         for number, fields in self.records(block):
             if not max(self.positions) < len(fields) <= self.n_columns:
-                self._refuse(number, f"{self.n_columns} fields", str(len(fields)), fields)
+                self._skip(number, f"{self.n_columns} fields", str(len(fields)), fields)
+                continue
             labels = [fields[position] for position in self.positions]
             if "" in labels[:END]:
-                self._refuse(number, "a label", f"an empty {PARTS[labels.index('')]}", fields)
+                self._skip(number, "a label", f"an empty {PARTS[labels.index('')]}", fields)
+                continue
             rows.append(labels)
         columns = PARTS[: len(self.positions)]
         return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
@@ -369,7 +376,7 @@ class _Parser:
             raise DataError(f"{self.path}:{number}: expected text, got a NUL character")
         return text
 
-    def _refuse(self, number: int, expected: str, got: str, fields: list[str]) -> None:
+    def _skip(self, number: int, expected: str, got: str, fields: list[str]) -> None:
         line = self.separator.join(fields)
         shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
-        raise DataError(f"{self.path}:{number}: expected {expected}, got {got}: {shown}")
+        self.skipped.add(number, f"expected {expected}, got {got}: {shown}")

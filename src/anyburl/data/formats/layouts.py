@@ -55,7 +55,7 @@ def read_kgx(path: Path, start: bytes, gathered: Gathered, size: int) -> Iterato
     if ".jsonl" in path.name.lower():
         yield from _json_edges(path)
     else:
-        yield from read_delimited(path, start, ReadOptions(columns=KGX_FIELDS), size)
+        yield from read_delimited(path, start, ReadOptions(columns=KGX_FIELDS), size, gathered)
     nodes = path.with_name(re.sub(r"(?i)edges(?=\.(?:tsv|jsonl))", "nodes", path.name))
     if nodes.is_file():
         for batch in _json_nodes(nodes) if ".jsonl" in path.name.lower() else _table_nodes(nodes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import polars as pl
 
 from anyburl.base.errors import DataError, MissingExtraError, UnauthorizedError, redacted_address
 from anyburl.data.formats.frames import COLUMNS
-from anyburl.data.options import ReadOptions
+from anyburl.data.options import IGNORED, PARTS, RECOGNISED, TIMED, ReadOptions, time_positions, usual_times
 from anyburl.data.remote.addresses import DUCKDB, FROM_ENVIRONMENT, POSTGRESQL, SQLITE, Address, postgresql_password
 
 LISTED = "SELECT table_name FROM information_schema.tables WHERE table_schema IN ({}) ORDER BY table_name"
@@ -116,13 +116,13 @@ def read_database(address: Address, options: ReadOptions) -> Iterator[pl.DataFra
     """
     n_read = 0
     with connected(address, timeout=options.timeout) as connection:
-        statement = _as_text(_three_columns(address, options, connection, _query(address, options, connection)))
+        query, columns = _chosen_columns(address, options, connection, _query(address, options, connection))
         # A cursor of PostgreSQL's server does not hold all rows at once, and takes half as long as COPY.
         named = {"name": "anyburl"} if address.kind == POSTGRESQL else {}
         with closing(connection.cursor(**named)) as cursor:
-            cursor.execute(statement)
+            cursor.execute(_as_text(query, columns))
             while rows := cursor.fetchmany(ROWS):
-                frame = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+                frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
                 _refuse_missing(address, frame, n_read)
                 n_read += frame.height
                 yield frame
@@ -130,9 +130,10 @@ def read_database(address: Address, options: ReadOptions) -> Iterator[pl.DataFra
         raise DataError(f"{address.text}: no rows")
 
 
-def _as_text(query: str) -> str:
-    """Return a query for the same three columns as text; their names need not be distinct."""
-    named, cast = ", ".join(COLUMNS), ", ".join(f"CAST({name} AS TEXT)" for name in COLUMNS)
+def _as_text(query: str, columns: Sequence[str]) -> str:
+    """Return a query for the same columns as text; their names need not be distinct."""
+    named = ", ".join(map(column_name, columns))
+    cast = ", ".join(f"CAST({column_name(name)} AS TEXT)" for name in columns)
     return f"WITH asked({named}) AS (\n{query}\n) SELECT {cast} FROM asked"
 
 
@@ -150,8 +151,8 @@ def _query(address: Address, options: ReadOptions, connection: Any) -> str:
     raise DataError(f"{address.text}: no table named; add #TABLE to the address ({there}), or use --query")
 
 
-def _three_columns(address: Address, options: ReadOptions, connection: Any, query: str) -> str:
-    """Return a query for the three columns that hold subject, relation and object."""
+def _chosen_columns(address: Address, options: ReadOptions, connection: Any, query: str) -> tuple[str, tuple[str, ...]]:
+    """Return a query for subject, relation and object, and for times if they are read; and the names of its columns."""
     try:
         cursor = connection.execute(f"SELECT * FROM (\n{query}\n) AS asked LIMIT 0")
     except Exception as error:
@@ -159,17 +160,30 @@ def _three_columns(address: Address, options: ReadOptions, connection: Any, quer
             raise
         raise DataError(f"{address.text}: the database rejected {query!r}: {one_line(error)}") from error
     names = [column[0] for column in cursor.description]
+    times = [] if options.time is None else [names[i] for i in _time_columns(names, options.time, address.text)]
+    others = [name for name in names if name not in times]
     if options.columns is not None:
         missing = [name for name in options.columns if name not in names]
         if missing:
             raise DataError(f"{address.text}: no column {missing[0]!r}, only {', '.join(names)}")
-        return f"SELECT {', '.join(map(column_name, options.columns))} FROM (\n{query}\n) AS asked"
-    if len(names) != len(COLUMNS):
+        others = [*options.columns]
+    elif len(others) != len(COLUMNS):
+        more = f"; {TIMED}" if len(names) in (4, 5) and not times else ""
         raise DataError(
             f"{address.text}: expected three columns (subject, relation, object), got {len(names)}: "
-            f"{', '.join(names)}; choose three with --columns or --query"
+            f"{', '.join(names)}; choose three with --columns or --query{more}"
         )
-    return query
+    elif options.time is None:
+        return query, COLUMNS
+    chosen = others + (times if options.has_times else [])
+    return f"SELECT {', '.join(map(column_name, chosen))} FROM (\n{query}\n) AS asked", PARTS[: len(chosen)]
+
+
+def _time_columns(names: Sequence[str], time: tuple[str, ...], where: str) -> list[int]:
+    """Return the positions of the columns of times: those named, those of usual names, or those after the third."""
+    if time[0] in (RECOGNISED, IGNORED) and 3 < len(names) <= len(PARTS) and not usual_times(names):
+        return [*range(len(COLUMNS), len(names))]
+    return time_positions(names, time, where)
 
 
 def _refuse_missing(address: Address, frame: pl.DataFrame, n_before: int) -> None:

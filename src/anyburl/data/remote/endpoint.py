@@ -17,7 +17,7 @@ import polars as pl
 from anyburl.base.errors import DataError
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.formats.rdf import Values, keep_literal
-from anyburl.data.options import Gathered, ReadOptions
+from anyburl.data.options import PARTS, RECOGNISED, Gathered, ReadOptions
 from anyburl.data.remote.addresses import Address
 from anyburl.data.remote.http import LiteralTerm, Row, is_literal, label, select
 from anyburl.data.terms import IRI, Prefixes, own_labels
@@ -42,11 +42,15 @@ class QueryPart:
 
 @dataclass(frozen=True)
 class GraphQueries:
-    """The queries that read one graph: `pattern` binds ?s ?p ?o, `prologue` has prefixes, `source` names graphs."""
+    """The queries that read one graph: `pattern` binds ?s ?p ?o, `prologue` has prefixes, `source` names graphs.
+
+    `variables` are those three, and those of times if a query has them.
+    """
 
     pattern: str = f"{TRIPLE} ."
     prologue: str = ""
     source: str = ""
+    variables: str = TRIPLE
 
     @classmethod
     def of(cls, options: ReadOptions) -> Self:
@@ -56,20 +60,21 @@ class GraphQueries:
         if options.query is None:
             return cls(source=source)
         prologue, query = _split(options.query)
-        return cls(f"{{\n{query}\n}}", prologue, source)
+        variables = " ".join(f"?{name}" for name in row_names(options))
+        return cls(f"{{\n{query}\n}}", prologue, source, variables)
 
     def count(self, by: str) -> str:
         """Return the query for the numbers ?n of triples, by ?p or altogether."""
         group = f"GROUP BY {by}\n" if by else ""
-        distinct = f"SELECT DISTINCT {TRIPLE} WHERE {{ {self.pattern} }}"
+        distinct = f"SELECT DISTINCT {self.variables} WHERE {{ {self.pattern} }}"
         return f"{self.prologue}SELECT {by} (COUNT(*) AS ?n)\n{self.source}WHERE {{ {{ {distinct} }} }}\n{group}"
 
     def page(self, part: QueryPart, size: int, start: int | None) -> str:
         """Return the query for a page of triples; without a `start`, their order does not matter."""
-        order = "" if start is None else f"ORDER BY {TRIPLE}\nOFFSET {start}\n"
+        order = "" if start is None else f"ORDER BY {self.variables}\nOFFSET {start}\n"
         chosen = f"VALUES ?p {{ {' '.join(map(_iri, part.relations))} }} " if part.relations else ""
         where = f"WHERE {{ {chosen}{self.pattern} }}"
-        return f"{self.prologue}SELECT DISTINCT {TRIPLE}\n{self.source}{where}\n{order}LIMIT {size}\n"
+        return f"{self.prologue}SELECT DISTINCT {self.variables}\n{self.source}{where}\n{order}LIMIT {size}\n"
 
 
 def group_relations(counts: Sequence[tuple[str, int]], page_size: int) -> Iterator[QueryPart]:
@@ -115,13 +120,25 @@ def _iri(relation: str) -> str:
 
 
 NAMES = ("s", "p", "o")
-SCHEMA = dict.fromkeys(COLUMNS, pl.String)
 
 
-def all_triples(rows: Iterable[Row]) -> pl.DataFrame:
-    """Return all rows as labels."""
-    labels = [tuple(label(row[name]) for name in NAMES) for row in rows]
-    return pl.DataFrame(labels, schema=SCHEMA, orient="row")
+def row_names(options: ReadOptions) -> tuple[str, ...]:
+    """Return the variables of a row: those of the triple and, where facts have times, those that `time` names."""
+    if not options.has_times:
+        return NAMES
+    times = options.time or ()
+    if options.query is None:
+        raise DataError("times of an endpoint are variables of a query: pass --query 'SELECT ?s ?p ?o ?time ...'")
+    return (*NAMES, *(("time",) if times == (RECOGNISED,) else (name.removeprefix("?") for name in times)))
+
+
+def all_triples(rows: Iterable[Row], names: Sequence[str] = NAMES) -> pl.DataFrame:
+    """Return all rows as labels, times as their values."""
+    labels = [
+        (*(label(row[name]) for name in names[:3]), *(row[name]["value"] if name in row else "" for name in names[3:]))
+        for row in rows
+    ]
+    return pl.DataFrame(labels, schema=dict.fromkeys(PARTS[: len(names)], pl.String), orient="row")
 
 
 class Statements:
@@ -129,12 +146,14 @@ class Statements:
 
     def __init__(self, options: ReadOptions, gathered: Gathered) -> None:
         self._options, self._gathered = options, gathered
+        self._names = row_names(options)
         self._values = Values()
 
     def triples(self, rows: Sequence[Row]) -> pl.DataFrame:
         """Return rows as labels; IRIs made of other labels become those labels again."""
-        frame = all_triples(row for row in rows if not is_literal(row["o"]) or self._is_kept(row))
-        return frame.select(own_labels(column) for column in frame)
+        kept = (row for row in rows if not is_literal(row["o"]) or self._is_kept(row))
+        frame = all_triples(kept, self._names)
+        return frame.with_columns(own_labels(frame[name]) for name in COLUMNS)
 
     def ranges(self) -> Iterator[pl.DataFrame]:
         """Yield the triples of numbers and dates, once all of them are known."""
@@ -172,7 +191,7 @@ class EndpointReader:
     page_size: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self._queries = GraphQueries.of(self.options)
+        self._queries, self._names = GraphQueries.of(self.options), row_names(self.options)
         self.page_size = self.options.page_size
 
     def counts(self) -> list[tuple[str, int]]:
@@ -206,7 +225,7 @@ class EndpointReader:
         n_read = n_distinct = 0
         while n_read < part.n_triples:
             page = self._page(part, n_read)
-            seen.append(all_triples(page).hash_rows())
+            seen.append(all_triples(page, self._names).hash_rows())
             n_read += len(page)
             yield page
             # Count distinct triples whenever their number has doubled: it costs little and detects repeated pages.
@@ -222,4 +241,5 @@ class EndpointReader:
 
     def _page(self, part: QueryPart, start: int | None) -> list[Row]:
         query = self._queries.page(part, self.page_size, start)
-        return select(self.address, query, NAMES, timeout=self.options.timeout)
+        required = self._names[: PARTS.index("end")]  # a fact without an end goes on
+        return select(self.address, query, required, timeout=self.options.timeout)

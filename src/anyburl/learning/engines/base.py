@@ -205,6 +205,6 @@ def search_arrays(table: TripleTable, options: LearnOptions) -> LearningArrays:
 
 
 def _head_triples(table: TripleTable, graph: GraphArrays, heads: HeadArrays, options: LearnOptions) -> HeadTriples:
-    if heads.wanted.all():
+    if heads.selected.all():
         return heads_of_graph(graph) if is_large(2 * len(table), options) else listed_heads(table.triples)
-    return listed_heads(table.triples[heads.wanted[table.triples[:, 1]]])
+    return listed_heads(table.triples[heads.selected[table.triples[:, 1]]])

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.completion.facts import FactColumns
-from anyburl.reasoning.explanation.arrays import empty_search
-from anyburl.reasoning.explanation.kernel import find_first_walks
+from anyburl.reasoning.explanation.kernel import empty_search, find_first_walks
 from anyburl.reasoning.explanation.rule_examples import body_ends
 
 Ints = NDArray[np.int32]

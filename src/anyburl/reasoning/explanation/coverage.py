@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from anyburl.data.table import TripleTable
+from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
-from anyburl.reasoning.explanation.arrays import empty_search
-from anyburl.reasoning.explanation.kernel import find_first_walks
+from anyburl.graph.build import build_graph, on_tiny_table
+from anyburl.graph.lookup import known_answers
+from anyburl.reasoning.explanation.kernel import empty_search, find_first_walks
+from anyburl.rules.files.rule_file import encode_rules, label_rules
+from anyburl.rules.rule import Atom, Rule, X, Y
 from anyburl.rules.ruleset import RuleSet
 
 Rows = NDArray[np.int64]
@@ -16,6 +22,10 @@ Mask = NDArray[np.bool_]
 
 NEARLY_THE_SAME = 0.8
 """Of the facts that either of two rules predicts, as many are predicted by both if they say nearly the same."""
+
+
+MOST_SUBJECTS, ANSWERS_OF_ONE = 400, 4
+"""Of the facts that rules are compared by: how many subjects, and facts of each."""
 
 
 def predicted_facts_of(
@@ -77,3 +87,53 @@ def similarity(some: NDArray[np.bool_], others: NDArray[np.bool_]) -> NDArray[np
     both = some.astype(np.float32) @ others.astype(np.float32).T
     either = some.sum(axis=1)[:, None] + others.sum(axis=1)[None, :] - both
     return np.asarray(both / np.maximum(either, 1), np.float64)
+
+
+def find_representatives(graph: GraphArrays, rules: RuleSet, *, object_identity: bool = True) -> Rows:
+    """Return for each of some rules, best first, the row of the first that says nearly the same; its own if none does.
+
+    Rules say nearly the same if they predict nearly the same facts of one relation, of a sample.
+    """
+    chosen = np.arange(len(rules), dtype=np.int64)
+    relations = rules.head % max(1, graph.n_relations)
+    for relation in np.unique(relations):
+        rows = np.flatnonzero(relations == relation)
+        facts = _facts_of(graph, int(relation))
+        covers = predicted_facts_of(graph, rules, rows, facts, object_identity=object_identity)
+        overlaps = similarity(covers, covers)
+        for place in range(len(rows)):
+            earlier = np.flatnonzero(
+                (overlaps[place, :place] >= NEARLY_THE_SAME) & (chosen[rows[:place]] == rows[:place])
+            )
+            if len(earlier):
+                chosen[rows[place]] = rows[earlier[0]]
+    return chosen
+
+
+def _facts_of(graph: GraphArrays, relation: int) -> Triples:
+    """Return facts of a relation, a sample of many: the same each time."""
+    subjects = graph.domains[slice(*graph.domain_offsets[relation : relation + 2])]
+    if len(subjects) > MOST_SUBJECTS:
+        subjects = np.sort(np.random.default_rng(0).choice(subjects, MOST_SUBJECTS, replace=False))
+    parts = [known_answers(graph, int(subject), relation)[:ANSWERS_OF_ONE] for subject in subjects]
+    sizes = [len(part) for part in parts]
+    objects = np.concatenate([np.empty(0, np.int32), *parts])
+    return np.stack([np.repeat(subjects, sizes), np.full(len(objects), relation), objects], axis=1).astype(np.int32)
+
+
+def warm_up_coverage(n_relations: int) -> None:
+    """Compile the kernels of comparing rules, for data with `n_relations`, or load them."""
+    on_tiny_table(_cover_tiny, n_relations)
+
+
+def _cover_tiny(table: TripleTable) -> None:
+    rules = one_rule(table.vocabulary)
+    find_representatives(build_graph(table), rules)
+
+
+def one_rule(vocabulary: Vocabulary) -> RuleSet:
+    """Return r(X,Y) <= r(Y,X), for the first relation."""
+    relation = vocabulary.relation_label(0)
+    rule = Rule(Atom(relation, X, Y), (Atom(relation, Y, X),))
+    columns = encode_rules(label_rules([rule]), predictions=pl.Series([4]), support=pl.Series([4]))
+    return RuleSet.of(columns).with_vocabulary(vocabulary)

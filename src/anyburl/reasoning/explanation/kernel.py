@@ -1,9 +1,11 @@
 """Find the facts behind a prediction, depth first and under object identity: no entity stands for two terms.
 
-A body is a path of directed relations; place i is the term after i steps, so place 0 is the head's variable.
+A body is a path of directed relations; position i is the term after i steps, so position 0 is the head's variable.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,30 @@ from numpy.typing import NDArray
 from anyburl.base.jit import inlined, kernel, part
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import has_edge, inverse, steps
-from anyburl.reasoning.explanation.arrays import GroundingSearch, Sought
+
+
+class GroundingSearch(NamedTuple):
+    """The state of a depth-first search, with an entry for each variable of a body."""
+
+    nodes: NDArray[np.int32]  # position on the body's path -> entity, `self`, or -1 where anything would do
+    taken: NDArray[np.int32]  # the same entities in the order in which they were chosen
+    next_rows: NDArray[np.int64]  # depth -> the next choice to try
+    end_rows: NDArray[np.int64]
+
+
+class WalkGoal(NamedTuple):
+    """Where a walk starts and ends, and what it avoids."""
+
+    start: int
+    end: int  # an entity, `self`, or -1 for anywhere
+    avoided: int  # an entity that may only be the end
+    object_identity: bool
+
+
+def empty_search(longest: int) -> GroundingSearch:
+    """Return room for bodies of up to `longest` atoms."""
+    nodes, taken = np.zeros(longest + 2, np.int32), np.zeros(longest + 2, np.int32)
+    return GroundingSearch(nodes, taken, np.zeros(longest + 2, np.int64), np.zeros(longest + 2, np.int64))
 
 
 @kernel
@@ -22,11 +47,11 @@ def degree_along(graph: GraphArrays, entity: int, relation: int) -> int:
 
 
 @inlined
-def is_free(taken: NDArray[np.int32], n: int, entity: int, sought: Sought) -> bool:
+def is_free(taken: NDArray[np.int32], n: int, entity: int, goal: WalkGoal) -> bool:
     """Whether one more variable may stand for `entity`, after the first `n` of `taken`."""
-    if not sought.object_identity:
+    if not goal.object_identity:
         return True
-    if entity in (sought.end, sought.avoided):
+    if entity in (goal.end, goal.avoided):
         return False
     for i in range(n):
         if taken[i] == entity:
@@ -38,7 +63,7 @@ def is_free(taken: NDArray[np.int32], n: int, entity: int, sought: Sought) -> bo
 def find_walks(
     graph: GraphArrays,
     body: NDArray[np.int32],
-    sought: Sought,
+    goal: WalkGoal,
     most_tried: int,
     search: GroundingSearch,
     out: NDArray[np.int32],
@@ -47,7 +72,7 @@ def find_walks(
 
     Stops when the rows of `out` are full, or with what there is (if anything) after `most_tried` entities.
     """
-    length, start, end = len(body), sought.start, sought.end
+    length, start, end = len(body), goal.start, goal.end
     n_walked = length if end < 0 else length - 1  # a step to a given end is looked up, not walked
     if n_walked == 0:
         if length > 0 and has_edge(graph, start, int(body[0]), end):
@@ -74,7 +99,7 @@ def find_walks(
         n_tried += 1
         if n_found > 0 and n_tried > most_tried:
             return n_found
-        if not is_free(search.nodes, depth + 1, entity, sought):
+        if not is_free(search.nodes, depth + 1, entity, goal):
             continue
         search.nodes[depth + 1] = entity
         if depth + 1 < n_walked:
@@ -93,8 +118,8 @@ def find_walks(
             if not from_end and not has_edge(graph, entity, last_step, end):
                 continue
             out[n_found, length] = end
-        for place in range(n_walked + 1):
-            out[n_found, place] = search.nodes[place]
+        for position in range(n_walked + 1):
+            out[n_found, position] = search.nodes[position]
         n_found += 1
         if n_found == len(out):
             return n_found
@@ -116,13 +141,13 @@ def find_first_walks(
     """Write the first walk along each body; -1 where there is none."""
     for i in range(len(lengths)):
         out[i] = -1
-        sought = Sought(int(np.int64(starts[i])), int(np.int64(ends[i])), int(np.int64(avoided[i])), object_identity)
-        find_walks(graph, bodies[i, : lengths[i]], sought, 0, search, out[i : i + 1])
+        goal = WalkGoal(int(np.int64(starts[i])), int(np.int64(ends[i])), int(np.int64(avoided[i])), object_identity)
+        find_walks(graph, bodies[i, : lengths[i]], goal, 0, search, out[i : i + 1])
 
 
 @inlined
 def chosen_place(length: int, end: int, missing: int, depth: int) -> int:
-    """Return the place that is filled at `depth`: those before the missing atom first.
+    """Return the position that is filled at `depth`: those before the missing atom first.
 
     Then those after it, backward from the end; forward where the end is free.
     """
@@ -136,7 +161,7 @@ def open_choice(
     """Set the rows to choose from at `depth`: of `targets`, or of `domains` right after the missing atom if the end is
     free.
     """
-    place = chosen_place(len(body), end, missing, depth)
+    position = chosen_place(len(body), end, missing, depth)
     if end < 0 and depth == missing:
         after = body[missing + 1]
         search.next_rows[depth] = graph.domain_offsets[after]
@@ -145,19 +170,19 @@ def open_choice(
         rows = steps(graph, int(search.nodes[depth]), int(body[depth]))
         search.next_rows[depth], search.end_rows[depth] = rows
     else:
-        rows = steps(graph, int(search.nodes[place + 1]), inverse(graph, int(body[place])))
+        rows = steps(graph, int(search.nodes[position + 1]), inverse(graph, int(body[position])))
         search.next_rows[depth], search.end_rows[depth] = rows
 
 
 @part
 def holds_but_for(
-    graph: GraphArrays, body: NDArray[np.int32], sought: Sought, missing: int, most_tried: int, search: GroundingSearch
+    graph: GraphArrays, body: NDArray[np.int32], goal: WalkGoal, missing: int, most_tried: int, search: GroundingSearch
 ) -> bool:
     """Whether all atoms of `body` but the one at `missing` can hold; `search.nodes` is then the path.
 
     An end that is free stands as -1 if only the missing atom leads there. Gives up after `most_tried` entities.
     """
-    length, start, end = len(body), sought.start, sought.end
+    length, start, end = len(body), goal.start, goal.end
     is_open = end < 0 and missing == length - 1
     n_choices = length if end < 0 and not is_open else length - 1
     search.nodes[0], search.nodes[length] = start, end
@@ -178,7 +203,7 @@ def holds_but_for(
             return False
         from_domain = end < 0 and depth == missing
         entity = int(graph.domains[row]) if from_domain else int(graph.targets[row])
-        if not is_free(search.taken, depth + 1, entity, sought):
+        if not is_free(search.taken, depth + 1, entity, goal):
             continue
         search.nodes[chosen_place(length, end, missing, depth)] = entity
         search.taken[depth + 1] = entity
@@ -206,9 +231,9 @@ def first_near_miss(
     """
     for i in range(len(lengths)):
         body = bodies[i, : lengths[i]]
-        sought = Sought(int(np.int64(starts[i])), int(np.int64(ends[i])), int(np.int64(avoided[i])), object_identity)
+        goal = WalkGoal(int(np.int64(starts[i])), int(np.int64(ends[i])), int(np.int64(avoided[i])), object_identity)
         for back in range(lengths[i]):
             missing = int(lengths[i]) - 1 - back
-            if holds_but_for(graph, body, sought, missing, most_tried, search):
+            if holds_but_for(graph, body, goal, missing, most_tried, search):
                 return i, missing
     return -1, -1

@@ -16,8 +16,7 @@ from anyburl.ranking.arrays import LongIndex, RuleIndex, ShortIndex, empty_candi
 from anyburl.ranking.index import to_confidences, to_scores
 from anyburl.ranking.kernel_order import rank_candidate
 from anyburl.ranking.ranker import Ranker
-from anyburl.reasoning.explanation.arrays import empty_search
-from anyburl.reasoning.explanation.kernel import first_near_miss
+from anyburl.reasoning.explanation.kernel import empty_search, first_near_miss
 from anyburl.reasoning.explanation.record import Fact, NearMiss, OpenFact
 from anyburl.reasoning.explanation.rule_examples import body_ends, step_fact, triple_ids
 

@@ -25,8 +25,7 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import inverses
 from anyburl.graph.lookup import Ids, held_by, known_answers, split_names
 from anyburl.ranking.ranker import Ranker
-from anyburl.reasoning.explanation.arrays import Sought, empty_search
-from anyburl.reasoning.explanation.kernel import degree_along, find_walks
+from anyburl.reasoning.explanation.kernel import WalkGoal, degree_along, empty_search, find_walks
 from anyburl.reasoning.explanation.record import Fact, Grounding, OpenFact
 from anyburl.rules.rule import Rule
 from anyburl.rules.ruleset import RuleSet
@@ -82,8 +81,8 @@ def find_task_walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
     body, start, end = (
         (backward, task.end, task.start) if from_end else (np.ascontiguousarray(task.body), task.start, task.end)
     )
-    sought = Sought(start, end, task.avoided, ranker.options.object_identity)
-    n = find_walks(graph, body, sought, MOST_TRIED, empty_search(length), out)
+    goal = WalkGoal(start, end, task.avoided, ranker.options.object_identity)
+    n = find_walks(graph, body, goal, MOST_TRIED, empty_search(length), out)
     walks = out[:n, ::-1] if from_end else out[:n]
     return [[int(entity) for entity in walk] for walk in walks]
 

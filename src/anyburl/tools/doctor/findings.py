@@ -134,12 +134,18 @@ def questions_of(triples: Triples, n_relations: int, *, back: bool = False) -> N
 STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 
 
-def to_group(name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names) -> Group:
+Checks = Mapping[str, str]
+"""The checks of an examination, by name, and what they look for."""
+
+
+def to_group(name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names, checks: Checks) -> Group:
     """Return the findings one below the other, and what was found to be in order."""
-    return Group(*_parts(name, sizes, findings, names))
+    return Group(*_parts(name, sizes, findings, names, checks))
 
 
-def _parts(name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names) -> Iterator[RenderableType]:
+def _parts(
+    name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names, checks: Checks
+) -> Iterator[RenderableType]:
     yield Text(f"{name}: {sizes_text(sizes)}", "bold")
     for finding in findings:
         yield Text("")
@@ -148,7 +154,7 @@ def _parts(name: str, sizes: Mapping[str, int], findings: Sequence[Finding], nam
         )
         if finding.examples:
             yield Padding(_table(finding, names), (0, 0, 0, 2), expand=False)
-    if rest := in_order(findings):
+    if rest := in_order(findings, checks):
         yield Text("")
         yield Text(f"nothing found by: {', '.join(rest)}", "green")
 
@@ -175,10 +181,10 @@ def cell_text(cell: Cell, names: Names) -> str:
     return f"{cell:,}" if isinstance(cell, int) else "" if cell is None else str(cell)
 
 
-def in_order(findings: Sequence[Finding]) -> list[str]:
+def in_order(findings: Sequence[Finding], checks: Checks) -> list[str]:
     """Return the checks that found nothing."""
     found = {finding.check for finding in findings}
-    return [check for check in CHECKS if check not in found]
+    return [check for check in checks if check not in found]
 
 
 TABLES = """
@@ -193,19 +199,21 @@ TABLES = """
 """
 
 
-def report_html(name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names) -> str:
+def report_html(name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names, checks: Checks) -> str:
     """Return a whole page."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(name)}</title><style>body {{ margin: 0; }}</style></head>\n"
-        f"<body>{report_fragment(name, sizes, findings, names)}</body></html>\n"
+        f"<body>{report_fragment(name, sizes, findings, names, checks)}</body></html>\n"
     )
 
 
-def report_fragment(name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names) -> str:
+def report_fragment(
+    name: str, sizes: Mapping[str, int], findings: Sequence[Finding], names: Names, checks: Checks
+) -> str:
     """Return the findings as one element, with its style: for pages and notebooks."""
-    rest, told = in_order(findings), "".join(_finding(finding, names) for finding in findings)
+    rest, told = in_order(findings, checks), "".join(_finding(finding, names, checks) for finding in findings)
     quiet = f"<p>nothing found by: {escape(', '.join(rest))}</p>" if rest else ""
     return (
         f'<div class="anyburl"><style>{STYLE}{TABLES}</style><h1>{escape(name)}</h1>'
@@ -213,10 +221,10 @@ def report_fragment(name: str, sizes: Mapping[str, int], findings: Sequence[Find
     )
 
 
-def _finding(finding: Finding, names: Names) -> str:
+def _finding(finding: Finding, names: Names, checks: Checks) -> str:
     return (
         f'<section class="{finding.severity}"><h2><b>{finding.check}</b>{escape(finding.sentence)}</h2>'
-        f"<p>{finding.severity}: {escape(CHECKS[finding.check])}</p>"
+        f"<p>{finding.severity}: {escape(checks[finding.check])}</p>"
         f"{_html_table(finding, names) if finding.examples else ''}</section>\n"
     )
 
@@ -245,6 +253,8 @@ class Report:
     n_rules: int | None  # that facts were judged by; None without rules
     seconds: float
     facts: DatasetFacts = field(repr=False)
+    checks: Checks = field(default_factory=lambda: CHECKS, repr=False)
+    n_facts: Mapping[str, int] | None = None  # of each split, where a fact may be stated at several times
 
     def failed(self, checks: Iterable[str]) -> tuple[str, ...]:
         """Return which of these checks found a problem or gave a warning."""
@@ -259,7 +269,7 @@ class Report:
     @property
     def sizes(self) -> dict[str, int]:
         """How many facts each split has, and how many entities and relations there are."""
-        counts = {split: len(self.facts.dataset.split(split)) for split in SPLITS}
+        counts = self.n_facts or {split: len(self.facts.dataset.split(split)) for split in SPLITS}
         return {**counts, "entities": self.facts.n_entities, "relations": self.facts.n_relations}
 
     @property
@@ -278,10 +288,10 @@ class Report:
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report as a self-contained page."""
-        replace_text(Path(path), report_html(self.name, self.sizes, self.findings, self._names))
+        replace_text(Path(path), report_html(self.name, self.sizes, self.findings, self._names, self.checks))
 
     def __rich__(self) -> Group:
-        return to_group(self.name, self.sizes, self.findings, self._names)
+        return to_group(self.name, self.sizes, self.findings, self._names, self.checks)
 
     def _repr_html_(self) -> str:
-        return report_fragment(self.name, self.sizes, self.findings, self._names)
+        return report_fragment(self.name, self.sizes, self.findings, self._names, self.checks)

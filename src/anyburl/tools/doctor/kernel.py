@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.jit import kernel
 from anyburl.graph.arrays import GraphArrays
-from anyburl.reasoning.explanation.arrays import GroundingSearch, Sought
-from anyburl.reasoning.explanation.kernel import find_walks
+from anyburl.reasoning.explanation.kernel import GroundingSearch, WalkGoal, find_walks
 from anyburl.tools.doctor.arrays import CheckedRules
 
 TWO_VARIABLES, FORWARD = 0, 1  # places in `groups`, of heads h(X, Y) and h(X, c); the third is for h(c, Y)
@@ -46,7 +45,7 @@ def find_support(
                 end = int(np.int64(triples[i, 2] if place == TWO_VARIABLES else rules.ends[rule]))
                 if end == start and object_identity:
                     continue
-                sought = Sought(start, end, avoided, object_identity)
-                if find_walks(graph, rules.bodies[rule, : rules.lengths[rule]], sought, 0, search, walk) > 0:
+                goal = WalkGoal(start, end, avoided, object_identity)
+                if find_walks(graph, rules.bodies[rule, : rules.lengths[rule]], goal, 0, search, walk) > 0:
                     out[i], best = rule, rules.scores[rule]
                     break

@@ -25,6 +25,14 @@ CHECKS = {
     "labels": "labels that other tools cannot read or tell apart",
 }
 """The checks, in the order of the report."""
+TIME_CHECKS = {
+    "times": "how times are counted, and how many facts a moment has",
+    "future": "facts of train and valid that are not before those of valid and test",
+    "gaps": "stretches of time without any fact",
+    "ending": "relations whose facts end, or end early",
+    **{name: CHECKS[name] for name in ("unseen", "reflexive", "degrees", "labels")},
+}
+"""The checks of facts with times."""
 RULES = "Rules to judge facts by"
 
 
@@ -66,7 +74,8 @@ class DoctorKeywords(TypedDict, total=False):
 def check_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of checks; others are refused."""
     chosen = tuple(names)
-    unknown = [name for name in chosen if name not in CHECKS]
+    known = {**CHECKS, **TIME_CHECKS}
+    unknown = [name for name in chosen if name not in known]
     if unknown or not chosen:
-        raise InvalidOptionError("fail_on", f"some of {', '.join(CHECKS)}", ",".join(unknown or chosen))
+        raise InvalidOptionError("fail_on", f"some of {', '.join(known)}", ",".join(unknown or chosen))
     return chosen

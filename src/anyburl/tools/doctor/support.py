@@ -22,7 +22,7 @@ from anyburl.ranking.arrays import QueryArrays, offsets_of
 from anyburl.ranking.index import to_confidences
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
-from anyburl.reasoning.explanation.arrays import empty_search
+from anyburl.reasoning.explanation.kernel import empty_search
 from anyburl.rules.columns import confidence
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import MAX_LENGTH

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError, RuleError
@@ -21,11 +20,9 @@ from anyburl.graph.stored import graph_of
 from anyburl.learning.options import LearnOptions
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import Ranker, make_ranker
-from anyburl.reasoning.explanation.coverage import predicted_facts_of
+from anyburl.reasoning.explanation.coverage import one_rule, predicted_facts_of
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.explanation.rule_examples import Example, examine_rule, triple_ids
-from anyburl.rules.files.rule_file import encode_rules, label_rules
-from anyburl.rules.rule import Atom, Rule, X, Y
 from anyburl.rules.ruleset import RuleSet
 from anyburl.tools.options import ReportOptions
 from anyburl.tools.report.choose import Choice, choose_laws, find_candidates
@@ -257,7 +254,4 @@ def warm_up_report(n_relations: int) -> None:
 
 
 def _report_on_tiny(table: TripleTable) -> None:
-    vocabulary = table.vocabulary
-    rule = Rule(Atom(vocabulary.relation_label(0), X, Y), (Atom(vocabulary.relation_label(0), Y, X),))
-    columns = encode_rules(label_rules([rule]), predictions=pl.Series([4]), support=pl.Series([4]))
-    make_theory(RuleSet.of(columns).with_vocabulary(vocabulary), load_dataset(table))
+    make_theory(one_rule(table.vocabulary), load_dataset(table))

@@ -1,0 +1,1 @@
+"""The commands on facts with times and on runs with temporal rules."""

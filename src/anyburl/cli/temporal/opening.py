@@ -1,0 +1,96 @@
+"""Loads facts with times and opens runs with temporal rules, for the commands on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anyburl.base.errors import UnknownDataError, counted
+from anyburl.cli.loading import download_data_argument, existing_rules, names_beside, remark_left_out, unlock
+from anyburl.cli.notes import PlainConsole, Slow
+from anyburl.cli.session import compile_kernels
+from anyburl.data.options import IGNORED, ReadOptions
+
+if TYPE_CHECKING:
+    from anyburl.temporal.facts import TemporalDataset
+    from anyburl.temporal.reasoner import TemporalReasoner
+
+PANEL = "Facts with times"
+KERNELS = ("kernel_pairs.share_credit", "kernel_bodies.count_hops", "kernel_answer.answer_moments")
+AGGREGATION_NAMES = ("model", "sum", "max", "noisy-or")
+
+Time = Annotated[
+    str | None,
+    typer.Argument(metavar="[TIME]", help="With temporal rules: the moment that is asked about, such as 2014-11-03."),
+]
+TimedAggregation = Annotated[
+    str | None,
+    typer.Option("--aggregation", metavar="NAME", help=f"How candidates are ordered: {', '.join(AGGREGATION_NAMES)}."),
+]
+
+
+def load_history_argument(
+    data: str, notes: PlainConsole, reading: ReadOptions | None = None, *, is_new: bool = True
+) -> TemporalDataset:
+    """Load DATA with its times and, if it `is_new` and not what a run folder remembers, say how they are counted."""
+    from anyburl.base.files import at_home
+    from anyburl.data.remote.addresses import shown_argument
+    from anyburl.temporal.facts import load_temporal_dataset
+
+    doing, done = f"reading {shown_argument(data)}", f"read {shown_argument(data)}"
+    try:
+        download_data_argument(data, notes)
+        unlock(data)
+        with Slow(notes, doing, done) as slow:
+            dataset = load_temporal_dataset(data, reading, lambda n: slow.change(doing, done, counted(n, "fact")))
+    except UnknownDataError as error:
+        if error.suggestions:
+            raise
+        raise UnknownDataError(f"{error}{names_beside(at_home(data))}") from error
+    if is_new:
+        remark_left_out(dataset.name, dataset.left_out, dataset.reading, notes)
+        chosen = "" if reading is not None and reading.time is not None else f" (--time {IGNORED} leaves them out)"
+        notes.say(f"{dataset.name} has facts with times{chosen}: {dataset.words}")
+        if dataset.reading.split or dataset.reading.split_at:
+            notes.say(f"{dataset.name} is split by time: {sizes_of(dataset)}")
+    return dataset
+
+
+def sizes_of(dataset: TemporalDataset) -> str:
+    """Return the sizes of the splits, and when each begins."""
+    splits = {"train": dataset.train, "valid": dataset.valid, "test": dataset.test}
+    parts = [
+        f"{name} {len(facts):,}" + (f" from {dataset.clock.label(int(facts.times[0]))}" if len(facts) else "")
+        for name, facts in splits.items()
+    ]
+    return ", ".join(parts)
+
+
+def open_history(
+    run: str, data: str | None, notes: PlainConsole, *, aggregation: str | None = None, threads: int | None = None
+) -> TemporalReasoner:
+    """Open a run folder with temporal rules on its own data, or on DATA, and say if its data has changed."""
+    from anyburl.temporal.reasoner import TemporalReasoner
+
+    path = existing_rules(run, temporal=True)
+    compile_temporal_kernels(notes)
+    given = None if data is None else load_history_argument(data, notes)
+    with Slow(notes, f"opening {run}", f"opened {run}"):
+        reasoner = TemporalReasoner.open(path, given, aggregation=aggregation, threads_used=threads)
+    if data is None:
+        from anyburl.rules.files.run_folder import described_run
+
+        if described_run(path)["data"].get("fingerprint") not in (None, reasoner.dataset.fingerprint):
+            notes.say(f"{reasoner.dataset.name} has changed since the rules of {run} were learned", "yellow")
+    return reasoner
+
+
+def compile_temporal_kernels(notes: PlainConsole) -> None:
+    """Compile the kernels of temporal rules, if this machine has not yet, and report it."""
+    from anyburl.base.jit import is_compiled
+
+    if not all(map(is_compiled, KERNELS)):
+        from anyburl.temporal.warmup import warm_up_temporal
+
+        compile_kernels(warm_up_temporal, notes)
