@@ -70,7 +70,7 @@ class _Rows:
     def _table(self, name: str, rows: Ints, width: int, kind: Any) -> NDArray[Any]:
         """Return a column of lists, all of the same length, as a table."""
         values = self.frame[name].gather(rows).explode().to_numpy() if len(rows) else np.empty(0)
-        return np.ascontiguousarray(values.reshape(len(rows), width), kind)
+        return np.array(values.reshape(len(rows), width), kind)  # writable: kernels are compiled again for read-only
 
     def pairs(self) -> PairRules:
         """Return the rules about what two entities did before."""
