@@ -139,8 +139,8 @@ class Recorder:
             self._start_part().result()
 
     def _save_all(self, learner: Learner, rules: RuleSet) -> None:
-        found = learner.store.rules()
-        taken = {name: found.slice(0, n_rules) for name, n_rules in learner.store.snapshots().items()}
+        in_order = learner.store.rules()
+        taken = {name: in_order.slice(0, n_rules) for name, n_rules in learner.store.snapshots().items()}
         keys = np.concatenate(self._keys)
         self.run.finish(
             rules,
