@@ -175,7 +175,7 @@ def test_wrong_questions_are_refused_with_a_sentence(client: TestClient) -> None
     assert told["suggestions"]
     asked(client, "/api/ask", 422, relation="speaks")
     asked(client, "/api/ask", 422, relation="speaks", subject="France", aggregation="best")
-    asked(client, "/api/ask", 422, relation="speaks", subject="France", aggregation="tuned")
+    asked(client, "/api/ask", 422, relation="speaks", subject="France", aggregation="hybrid")
     asked(client, "/api/ask", 422, relation="speaks", subject="France", smoothing="nan")
     asked(client, "/api/nothing", 404)
     assert client.delete("/api/reviews").status_code == 405

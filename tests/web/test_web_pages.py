@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -13,6 +14,8 @@ from fastapi.testclient import TestClient
 from markupsafe import escape
 from web_world import LONG, ODD, QUOTED, RIGHT_TO_LEFT, SCRIPT
 
+import anyburl
+from anyburl import OptionError
 from anyburl.reasoning.metrics import keep_metrics
 
 PERSON = "France_city_0_person_1"
@@ -251,3 +254,56 @@ def test_style_and_scripts_come_from_the_package_and_nothing_else_does(client: T
         "/static/",
     ):
         assert client.get(path).status_code == 404
+
+
+def test_a_model_can_be_chosen_once_the_run_has_one(
+    client: TestClient, explorer: Any, run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is offered is the table of aggregations; a page that needs a model gives the command that trains it."""
+    options = "<option>noisy-or-top:5</option>"
+    assert options in page(client, "/ask")
+    assert "<option>tuned</option>" not in page(client, "/ask")
+    asked = {"subject": "Ed", "relation": "speaks", "aggregation": "tuned"}
+    assert "anyburl tune" in client.get("/ask", params=asked).text
+    run = tmp_path / "tuned-run"
+    shutil.copytree(run_folder, run)
+    monkeypatch.setattr("anyburl.models.tuned.train.MOST_QUESTIONS", 100)
+    monkeypatch.setattr("anyburl.models.tuned.train.MORE_QUESTIONS", 100)
+    anyburl.Reasoner.open(run, aggregation="tuned")  # trains the model
+    explorer.run = run
+    assert "tuned" in explorer.aggregations
+    ranked = explorer.ranking_by("tuned", None)
+    assert ranked.options.aggregation == "tuned"
+    with pytest.raises(OptionError, match=r"train it with `anyburl tune .* --smoothing 2`"):
+        explorer.ranking_by("tuned", 2.0)
+
+
+def test_a_question_with_a_typing_error_is_kept_when_it_is_corrected(client: TestClient, explorer: Any) -> None:
+    explorer.warm_up()
+    text = page(client, "/ask", 404, subject="Frnace", relation="speaks", aggregation="noisy-or")
+    address = escape("/ask?" + urlencode({"subject": "France", "relation": "speaks", "aggregation": "noisy-or"}))
+    assert f'href="{address}"' in text
+
+
+def test_verdicts_are_marked_wherever_a_fact_is_shown(client: TestClient, explorer: Any) -> None:
+    question = {"subject": PERSON, "relation": "speaks"}
+    fact = explorer.reasoner.predict(PERSON, "speaks", None, top=1, include_known=True)[0].triple
+    assert 'class="badge rejected"' not in page(client, "/ask", **question)
+    client.post(
+        "/api/reviews", json=dict(zip(("subject", "relation", "object"), fact, strict=True), verdict="rejected")
+    )
+    assert 'class="badge rejected">rejected<' in page(client, "/ask", **question)
+    assert 'class="badge rejected">rejected<' in page(client, "/why", **question, object=fact[2])
+
+
+def test_the_page_of_rules_tells_what_they_say_and_all_rules_are_a_click_away(client: TestClient) -> None:
+    text = page(client, "/rules")
+    assert "Laws that hold nearly always" in text
+    assert "style=" not in text
+    assert client.get("/static/theory.css").status_code == 200
+    assert 'href="/rules?relation=speaks"' in text
+    listed = page(client, "/rules", all="1")
+    assert 'class="rows rules"' in listed
+    assert "are folded" in listed
+    assert "are folded" not in page(client, "/rules", all="1", unfolded="1")
+    assert "are folded" not in page(client, "/rules", all="1", sort="confidence")

@@ -61,6 +61,7 @@ class Asked:
             answers=np.full(n, -1, np.int64),
             totals=np.zeros(N_TOTALS),
             heap=np.empty(max(n_kept, 1), np.int32),
+            query=np.zeros(self.tables.vectors.shape[1]),
         )
 
     def ranges(self, n: int) -> list[tuple[int, int]]:

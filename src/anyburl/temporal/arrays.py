@@ -108,6 +108,7 @@ class TableArrays(NamedTuple):
     oldest: int  # the age up to which they look
     n_first: int  # facts of x that hops start with
     n_second: int  # facts of the entity in the middle
+    vectors: Floats  # (entities, dimensions): of length 1; similar entities are the answers of similar questions
 
 
 class QuestionArrays(NamedTuple):

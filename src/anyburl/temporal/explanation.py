@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from anyburl.temporal.answering import Asked
 from anyburl.temporal.arrays import FREQUENCY, N_FADES, RECENCY, HistoryArrays, QuestionArrays
 from anyburl.temporal.evaluation import ranked_parts
 from anyburl.temporal.facts import TemporalDataset
-from anyburl.temporal.kernel_answer import N_COMPONENTS, context_of
+from anyburl.temporal.kernel_answer import LEAST_ALONE, LEAST_TOTAL, N_FORMS, context_of
 from anyburl.temporal.model import ListModel
 from anyburl.temporal.rules import TemporalRule, TemporalRules
 
@@ -85,12 +85,27 @@ class TemporalExplanation:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """One rule that speaks for the answer, before weights: its number, value and facts."""
+    """One rule that speaks for the answer, before weights: its number, value and facts.
+
+    A pair rule has what it says alone besides, and may speak for the opposite question (`is_reverse`).
+    """
 
     number: int
     value: float
     facts: list[tuple[int, int, int, int]]
     words: str
+    alone: float = 0.0
+    is_reverse: bool = False
+
+
+@dataclass
+class _PairTotals:
+    """What pair rules say for all candidates of a question, and how much its entity did before."""
+
+    values: list[float] = field(default_factory=lambda: [0.0, 0.0])  # of the question and of the opposite one
+    alone: float = 0.0
+    n_own: int = 0
+    n_triples: int = 0
 
 
 class _Witness:
@@ -107,30 +122,35 @@ class _Witness:
         start, end = int(history.fact_offsets[entity]), int(history.fact_offsets[entity + 1])
         return range(start, start + int(np.searchsorted(history.fact_times[start:end], self.before)))
 
-    def pairs(self) -> tuple[list[_Evidence], float, float, float]:
-        """Return the pair rules that speak, the sum of all intensities, and how much the entity did before."""
-        history, slots = self.history, self.rules.slots
-        found, total, n_own, n_triples = [], 0.0, 0, 0
+    def pairs(self) -> tuple[list[_Evidence], _PairTotals]:
+        """Return the pair rules that speak for the answer, and what all pair rules say for all candidates."""
+        history, slots, rules = self.history, self.rules.slots, self.rules.pairs
+        totals, found = _PairTotals(), []
+        back = history.n_relations // 2
         for triple in range(int(history.triple_offsets[self.entity]), int(history.triple_offsets[self.entity + 1])):
             times = history.times[history.time_offsets[triple] : history.time_offsets[triple + 1]]
             times = times[: np.searchsorted(times, self.before)]
             if not len(times):
                 break
             relation, object = int(history.triple_relations[triple]), int(history.triple_objects[triple])
-            n_triples += 1
-            n_own += len(times) if relation == self.head else 0
-            slot = int(slots[self.head, relation])
-            if slot < 0:
-                continue
-            age = self.now - int(times[-1])
-            cell = cell_number(age, len(times))
-            value = float(self.rules.pairs.values[slot, cell])
-            total += value
-            if object == self.answer:
-                facts = [(self.entity, relation, object, int(time)) for time in times[::-1][:N_SHOWN]]
-                times_said = "once" if len(times) == 1 else f"{len(times)} times"
-                found.append(_Evidence(self.rules.number_of("pair", slot), value, facts, f"{times_said} before"))
-        return found, total, n_own, n_triples
+            cell = cell_number(self.now - int(times[-1]), len(times))
+            totals.n_triples += 1
+            totals.n_own += len(times) if relation == self.head else 0
+            opposite = (relation + back) % history.n_relations
+            for is_reverse, slot in enumerate(
+                (int(slots[self.head, relation]), int(slots[(self.head + back) % history.n_relations, opposite]))
+            ):
+                if slot < 0:
+                    continue
+                value, alone = float(rules.values[slot, cell]), 0.0 if is_reverse else float(rules.alone[slot, cell])
+                totals.values[is_reverse] += value
+                totals.alone += alone
+                if object == self.answer:
+                    facts = [(self.entity, relation, object, int(time)) for time in times[::-1][:N_SHOWN]]
+                    often = "once" if len(times) == 1 else f"{len(times)} times"
+                    number = self.rules.number_of("pair", slot)
+                    found.append(_Evidence(number, value, facts, f"{often} before", alone, bool(is_reverse)))
+        return found, totals
 
     def constants(self) -> tuple[list[_Evidence], float]:
         """Return the rules with constants that speak, the strongest first, and the sum over all candidates."""
@@ -229,9 +249,6 @@ def _last_before(times: Any, bounds: Any, before: int) -> int | None:
     return row if row >= start else None
 
 
-LEAST_TOTAL = 0.1
-
-
 def evidence_for(
     asked: Asked, rules: TemporalRules, question: QuestionArrays, answer: int
 ) -> list[tuple[float, _Evidence]]:
@@ -240,25 +257,30 @@ def evidence_for(
     Rules with constants and of hops add the strongest one's confidence, so only that one counts of each form.
     """
     witness = _Witness(asked, rules, question, answer)
-    pairs, total, n_own, n_triples = witness.pairs()
+    pairs, totals = witness.pairs()
     favour = rules.favour[witness.head]
-    total += float(favour.sum())
+    total = totals.values[0] + float(favour.sum())
     constants, constant_total = witness.constants()
     hops, hop_total = witness.hops()
     shares, latest = witness.popularity()
-    weights = rules.weights[witness.head, context_number(n_triples, n_own)]
-    found = [(float(weights[0]) * one.value / total, one) for one in pairs] if total else []
+    weights = rules.weights[witness.head, context_number(totals.n_triples, totals.n_own)].tolist()
+    found = []
+    for one in pairs:
+        if one.is_reverse:
+            added = weights[4] * one.value / max(totals.values[1], LEAST_TOTAL)
+        else:
+            added = weights[0] * one.value / total + weights[3] * one.alone / max(totals.alone, LEAST_ALONE)
+        found.append((added, one))
     for place, (evidence, whole) in enumerate(((constants, constant_total), (hops, hop_total)), 1):
         for number, one in enumerate(evidence):
-            added = float(weights[place]) * one.value / max(whole, LEAST_TOTAL)
+            added = weights[place] * one.value / max(whole, LEAST_TOTAL)
             found.append((added if number == 0 else 0.0, one))
-    popular = sum(
-        (float(weights[0]) * float(favour[k]) / total if total else 0.0) * shares[k] + float(weights[3 + k]) * shares[k]
-        for k in range(N_COMPONENTS - 3)
-    )
+    popular = sum((weights[0] * favour[k] / total + weights[N_FORMS + k]) * shares[k] for k in range(N_FADES))
     if any(shares):
         number = rules.number_of("popular", witness.head)
-        found.append((popular, _Evidence(number, max(shares), latest, f"{max(shares):.1%} of the answers lately")))
+        found.append(
+            (float(popular), _Evidence(number, max(shares), latest, f"{max(shares):.1%} of the answers lately"))
+        )
     return sorted(found, key=lambda pair: (-pair[0], pair[1].number))
 
 
@@ -320,7 +342,7 @@ def explain_fact(
 
 
 def _has_past(evidence: list[tuple[float, _Evidence]], rules: TemporalRules) -> bool:
-    return any(rules.form_of(one.number)[0] == "pair" for _, one in evidence)
+    return any(rules.form_of(one.number)[0] == "pair" and not one.is_reverse for _, one in evidence)
 
 
 def missing_reasons(

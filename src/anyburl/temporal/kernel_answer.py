@@ -24,24 +24,31 @@ from anyburl.temporal.kernel_history import cell_of, faded, faded_total, first_n
 # What is known of a candidate, as columns of `ListedArrays.values`.
 SUM, ALONE, ALONE_MAX, CONSTANT, CONSTANT_OR, HOP, HOP_OR = 0, 1, 2, 3, 4, 5, 6
 OWN, OWN_AGE, OWN_COUNT, OWN_FRESH, AGE, COUNT, FRESH, BODIES, SECOND, ALONE_OR = 7, 8, 9, 10, 11, 12, 13, 14, 15, 16
-N_VALUES = 17
+REVERSE = 17
+N_VALUES = 18
 NEVER = 9999.0  # the age of what was never seen
 HALF_LIFE_EXPONENT = 0.034657359027997264  # log(2) / 20, see `HALF_LIFE`
 
 # What is known of a question.
-PAIR_TOTAL, CONSTANT_TOTAL, HOP_TOTAL, N_TRIPLES, N_OWN, CONTEXT = 0, 1, 2, 3, 4, 5
-N_TOTALS = 6
+PAIR_TOTAL, CONSTANT_TOTAL, HOP_TOTAL, ALONE_TOTAL, REVERSE_TOTAL, N_TRIPLES, N_OWN, CONTEXT = 0, 1, 2, 3, 4, 5, 6, 7
+N_TOTALS = 8
+LEAST_ALONE = 0.01
 LEAST_TOTAL = 0.1  # constants and hops that say less than this together do not count as if they said all
 
-N_COMPONENTS = 3 + N_FADES
-"""Pairs with their popularity, constants, hops, and popularity at each speed: what scores are mixed of."""
+N_FORMS = 5
+N_COMPONENTS = N_FORMS + N_FADES
+"""What scores are mixed of: pairs that share the credit, with popularity; constants; hops; pairs each alone; pairs that
+share the credit for the opposite question; and popularity at each speed.
+"""
 N_CONTEXTS = 5
 
 # What a model knows of a candidate: the values above, then popularity and components, then the rest.
-LAST_SEEN, N_SEEN, QUESTION_TRIPLES, QUESTION_OWN, OWN_SHARE, PLACE, RELATIVE, SCORE = 23, 24, 25, 26, 27, 28, 29, 30
-N_LISTED, QUESTION_TOTAL, OPPOSITE, QUESTION_CONTEXT, HEAD, LAST_FAVOUR = 31, 32, 33, 34, 35, 36
-N_FEATURES = 37
+LAST_SEEN, N_SEEN, QUESTION_TRIPLES, QUESTION_OWN, OWN_SHARE, PLACE, RELATIVE, SCORE = 24, 25, 26, 27, 28, 29, 30, 31
+N_LISTED, QUESTION_TOTAL, OPPOSITE, QUESTION_CONTEXT, HEAD, LAST_FAVOUR = 32, 33, 34, 35, 36, 37
+SIMILAR, LATELY = 38, 39
+N_FEATURES = 40
 
+LATELY_STEPS = 7  # in which the facts of a candidate are counted
 MIXTURE, MAX, NOISY_OR = 0, 1, 2
 """How scores are made: a mixture of all forms, or of what pair rules say each by itself."""
 
@@ -63,6 +70,7 @@ class ListedArrays(NamedTuple):
     answers: Ints  # entity -> the last question that it answers
     totals: Doubles  # N_TOTALS
     heap: Ids
+    query: Doubles  # the mean vector of what the entity met, weighed by intensity
 
 
 @inlined
@@ -92,9 +100,12 @@ def gather_pairs(
     work: ListedArrays,
 ) -> int:
     """List everything that the entity ever met before the moment, with what pair rules say; return how many."""
-    n = 0
+    n, back = 0, history.n_relations // 2
+    reverse = head + back if head < back else head - back
     work.totals[N_OWN] = 0.0
     work.totals[N_TRIPLES] = 0.0
+    for k in range(len(work.query)):
+        work.query[k] = 0.0
     for triple in range(history.triple_offsets[entity], history.triple_offsets[entity + 1]):
         start = int(history.time_offsets[triple])
         if history.times[start] >= before:
@@ -110,6 +121,11 @@ def gather_pairs(
             cell = cell_of(cells, age, count)
             intensity = float(tables.pairs.values[slot, cell])
             alone = float(tables.alone[slot, cell])
+            for k in range(len(work.query)):
+                work.query[k] += intensity * tables.vectors[candidate, k]
+        slot = int(tables.pairs.slots[reverse, relation + back if relation < back else relation - back])
+        if slot >= 0:
+            values[REVERSE] += tables.pairs.values[slot, cell_of(cells, age, count)]
         fresh = history.fresh[stop - 1, 0] * np.exp(-HALF_LIFE_EXPONENT * age)
         values[SUM] += intensity
         values[ALONE] += alone
@@ -249,17 +265,21 @@ def gather_candidates(
     n = gather_pairs(history, cells, tables, question, entity, head, before, now, work)
     n = gather_constants(history, tables, question, entity, head, before, now, n, work)
     n = gather_hops(history, tables, question, entity, before, n, work)
-    pairs, constants, hops = 0.0, 0.0, 0.0
+    pairs, constants, hops, alone, reverse = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(n):
         values = work.values[work.listed[i]]
         pairs += values[SUM]
         constants += values[CONSTANT]
         hops += values[HOP]
+        alone += values[ALONE]
+        reverse += values[REVERSE]
     for k in range(N_FADES):
         pairs += tables.favour[head, k]
     work.totals[PAIR_TOTAL] = pairs
     work.totals[CONSTANT_TOTAL] = max(constants, LEAST_TOTAL)
     work.totals[HOP_TOTAL] = max(hops, LEAST_TOTAL)
+    work.totals[ALONE_TOTAL] = max(alone, LEAST_ALONE)
+    work.totals[REVERSE_TOTAL] = max(reverse, LEAST_TOTAL)
     work.totals[CONTEXT] = context_of(work.totals[N_TRIPLES], work.totals[N_OWN])
     for i in range(work.n_popular[0]):
         n = list_candidate(work, int(work.popular[i]), question, n)
@@ -279,7 +299,11 @@ def component(tables: TableArrays, head: int, candidate: int, which: int, work: 
         return float(values[CONSTANT] / work.totals[CONSTANT_TOTAL])
     if which == 2:
         return float(values[HOP] / work.totals[HOP_TOTAL])
-    return float(work.popularity[candidate, which - 3])
+    if which == 3:
+        return float(values[ALONE] / work.totals[ALONE_TOTAL])
+    if which == 4:
+        return float(values[REVERSE] / work.totals[REVERSE_TOTAL])
+    return float(work.popularity[candidate, which - N_FORMS])
 
 
 @kernel
@@ -439,7 +463,7 @@ def answer_moments(
             for i in range(size):
                 kept[row + i] = work.heap[i]
                 kept_scores[row + i] = work.scores[work.heap[i]]
-            if len(features) > 0:
+            if len(features) > 0 and size > 0:
                 write_features(history, tables, questions, question, row, size, n, work, features)
 
 
@@ -455,7 +479,7 @@ def write_features(
     work: ListedArrays,
     features: Floats,
 ) -> None:
-    """Write what a model knows of each kept candidate, see `FEATURES`."""
+    """Write what a model knows of each kept candidate: the columns named at the top."""
     head, now, before = (
         int(questions.relations[question]),
         int(questions.now[question]),
@@ -464,6 +488,10 @@ def write_features(
     back = history.n_relations // 2
     opposite = head + back if head < back else head - back
     best = max(work.scores[work.heap[0]], 1e-12)
+    length = 1e-12
+    for k in range(len(work.query)):
+        length += work.query[k] ** 2
+    length = np.sqrt(length)
     for i in range(size):
         candidate = int(work.heap[i])
         values, out = work.values[candidate], features[row + i]
@@ -489,6 +517,11 @@ def write_features(
         out[QUESTION_CONTEXT] = work.totals[CONTEXT]
         out[HEAD] = head
         out[LAST_FAVOUR] = now - last_favour(history, head, candidate, before)
+        similar = 0.0
+        for k in range(len(work.query)):
+            similar += work.query[k] * tables.vectors[candidate, k]
+        out[SIMILAR] = similar / length
+        out[LATELY] = stop - first_not_before(history.fact_times, start, stop, now - LATELY_STEPS)
 
 
 @part

@@ -30,6 +30,7 @@ from anyburl.temporal.kernel_answer import N_COMPONENTS, N_CONTEXTS
 from anyburl.temporal.model import ListModel, fit_model
 from anyburl.temporal.options import TemporalOptions
 from anyburl.temporal.rules import PairRules, TemporalRules, curve_of
+from anyburl.temporal.vectors import entity_vectors
 
 ASKED_PRIORS = (20.0, 60.0)
 ALONE_PRIORS = (20.0, 150.0)
@@ -153,7 +154,17 @@ class TemporalLearner:
         weights = np.zeros((history.n_relations, N_CONTEXTS, N_COMPONENTS))
         weights[:, :, 0] = 1
         return TemporalRules(
-            words, self.dataset.clock, options, pairs, favour, constants[0], constants[1], hops[0], hops[1], weights
+            words,
+            self.dataset.clock,
+            options,
+            pairs,
+            favour,
+            constants[0],
+            constants[1],
+            hops[0],
+            hops[1],
+            weights,
+            entity_vectors(history, last),
         )
 
     def _fit_model(self, asked: Asked, questions: QuestionArrays) -> ListModel | None:
@@ -184,8 +195,9 @@ class TemporalLearner:
 def _earlier(before: TemporalRules, heads: Any, bodies: Any, asked: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the values that rules had before, and `asked` for new ones."""
     slots = before.slots[heads, bodies]
-    table = asked.reshape(len(heads), N_CELLS)
-    return np.where((slots >= 0)[:, None], before.pairs.values[np.maximum(slots, 0)], table).ravel().astype(np.float32)
+    table = asked.reshape(len(heads), N_CELLS).copy()
+    table[slots >= 0] = before.pairs.values[slots[slots >= 0]]
+    return table.ravel()
 
 
 def later_questions(facts: Directed, first: int) -> QuestionArrays:

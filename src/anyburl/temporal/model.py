@@ -14,12 +14,22 @@ from numpy.typing import NDArray
 
 from anyburl.models.tuned.kernel import ForestArrays
 from anyburl.models.tuned.model import TunedModel, fit, share_of_others
-from anyburl.temporal.kernel_answer import LAST_FAVOUR, LAST_SEEN, N_SEEN, OPPOSITE, OWN_SHARE, SCORE
+from anyburl.temporal.kernel_answer import (
+    LAST_FAVOUR,
+    LAST_SEEN,
+    LATELY,
+    N_SEEN,
+    OPPOSITE,
+    OWN_SHARE,
+    REVERSE,
+    SCORE,
+    SIMILAR,
+)
 
-LEAST = np.array([1e-4] * 8 + [1] * 7 + [1e-4] * 2 + [1e-5] * 3 + [1e-4] * 3, np.float32)
+LEAST = np.array([1e-4] * 8 + [1] * 7 + [1e-4] * 3 + [1e-5] * 3 + [1e-4] * 3, np.float32)
 """What is added to values, popularity and components before their logarithm is taken."""
-STEPS = 12
-PENALTY = 1e-4
+STEPS = 20
+PENALTY = 2e-4  # of squared weights of scaled columns, for each list
 NEAR_ZERO = 1e-6
 
 Rows = NDArray[np.float32]
@@ -38,6 +48,9 @@ def logit_columns(rows: Rows) -> Rows:
             np.log(rows[:, SCORE] + 1e-6),
             np.log(rows[:, OPPOSITE] + 1),
             np.log(np.maximum(rows[:, LAST_FAVOUR], 0) + 1),
+            rows[:, SIMILAR],
+            np.log(rows[:, LATELY] + 1),
+            np.log((rows[:, REVERSE] + 1e-3) / (rows[:, OPPOSITE] + 1)),
         ],
         axis=1,
     )
@@ -80,23 +93,34 @@ def fit_logit(columns: Rows, is_answer: NDArray[np.bool_], sizes: NDArray[np.int
     columns, labels, sizes = columns[kept], is_answer[kept].astype(np.float64), sizes[useful]
     starts = np.cumsum(sizes) - sizes
     labels /= np.repeat(n_right[useful], sizes)
-    deviation = columns.std(axis=0, dtype=np.float64) + NEAR_ZERO
-    scaled = (columns / deviation.astype(np.float32)).astype(np.float32)
+    mean, deviation = columns.mean(axis=0, dtype=np.float64), columns.std(axis=0, dtype=np.float64) + NEAR_ZERO
+    scaled = ((columns - mean) / deviation).astype(np.float32)
     n, width = len(sizes), scaled.shape[1]
     weights, penalty = np.zeros(width), PENALTY * n
+
+    def chances_of(tried: Doubles) -> tuple[float, Doubles]:
+        """Return the penalised log-likelihood of weights, and the chance that they give each candidate."""
+        logits = (scaled @ tried.astype(np.float32)).astype(np.float64)
+        logits -= np.repeat(np.maximum.reduceat(logits, starts), sizes)
+        chances = np.exp(logits)
+        totals = np.add.reduceat(chances, starts)
+        likelihood = float(labels @ logits - np.log(totals).sum() - 0.5 * penalty * tried @ tried)
+        return likelihood, chances / np.repeat(totals, sizes)
+
+    likelihood, chances = chances_of(weights)
     for _ in range(STEPS):
-        logits = scaled @ weights.astype(np.float32)
-        highest = np.maximum.reduceat(logits, starts)
-        chances = np.exp(logits - np.repeat(highest, sizes)).astype(np.float64)
-        chances /= np.repeat(np.add.reduceat(chances, starts), sizes)
         slope = (labels - chances).astype(np.float32) @ scaled - penalty * weights
         weighted = scaled * np.sqrt(chances).astype(np.float32)[:, None]
         means = np.add.reduceat(scaled * chances.astype(np.float32)[:, None], starts, axis=0)
         curvature = (weighted.T @ weighted - means.T @ means).astype(np.float64)
-        curvature += (penalty + NEAR_ZERO) * np.eye(width)
-        step = np.linalg.solve(curvature, slope)
+        step = np.linalg.solve(curvature + penalty * np.eye(width), slope)
+        tried, chances_then = chances_of(weights + step)
+        while tried < likelihood and np.abs(step).max() > NEAR_ZERO:  # too far: a step of Newton's may overshoot
+            step *= 0.5
+            tried, chances_then = chances_of(weights + step)
         weights += step
-        if np.abs(step).max() < 1e-3:
+        gain, likelihood, chances = tried - likelihood, tried, chances_then
+        if gain < 1e-5 * n:
             break
     return np.asarray(weights / deviation, np.float64)
 

@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from anyburl.base.checking import whole
 from anyburl.base.errors import InvalidOptionError, RuleError
-from anyburl.base.sealed import scan_parquet, seal
+from anyburl.base.sealed import seal
 from anyburl.base.writing import replacing
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.temporal.arrays import (
-    N_CELLS,
-    N_FADES,
     N_FREQUENCY,
     N_RECENCY,
     RECENCY,
@@ -29,7 +27,6 @@ from anyburl.temporal.arrays import (
     TableArrays,
 )
 from anyburl.temporal.clock import Clock
-from anyburl.temporal.history import HALF_LIVES
 from anyburl.temporal.options import TemporalOptions
 
 FORMS = ("pair", "constant", "hops", "popular")
@@ -158,6 +155,7 @@ class TemporalRules:
     hops: HopArrays
     hop_counts: Ints  # (2, rules)
     weights: NDArray[np.float64]
+    vectors: Floats
     model: Any = None
     about: dict[str, Any] = field(default_factory=dict)
 
@@ -194,6 +192,7 @@ class TemporalRules:
             self.options.oldest,
             self.options.n_first,
             self.options.n_second,
+            self.vectors,
         )
 
     def form_of(self, number: int) -> tuple[str, int]:
@@ -246,15 +245,16 @@ class TemporalRules:
         if form is not None:
             start = self.number_of(form, 0)
             numbers = numbers[start : start + self.sizes[form]]
-        heads, confidences, right, _ = self.columns()
+        heads, confidences, right, _ = self.columns
         if relation is not None:
             numbers = numbers[heads[numbers] % self.vocabulary.n_relations == self.vocabulary.relation_id(relation)]
         worth = right[numbers] * confidences[numbers]
         order = np.argsort(-worth, kind="stable")[: whole("n", n, 0)]
         return self.at(numbers[order])
 
+    @cached_property
     def columns(self) -> tuple[Ints, NDArray[np.float64], Ints, Ints]:
-        """Return heads, confidences, right cases and all cases of all rules, by number."""
+        """Heads, confidences, right cases and all cases of all rules, by number."""
         pairs = self.pairs
         right, cases = pairs.right.sum(axis=1), pairs.cases.sum(axis=1)
         body_heads = np.repeat(np.arange(self.n_relations), np.diff(self.constants.head_offsets))
@@ -281,7 +281,7 @@ class TemporalRules:
 
     def frame(self, numbers: Ints, *, with_cells: bool = False) -> pl.DataFrame:
         """Return some rules, one row each; `with_cells` with everything that answers are scored by."""
-        heads, confidences, right, cases = (column[numbers] for column in self.columns())
+        heads, confidences, right, cases = (column[numbers] for column in self.columns)
         n = self.vocabulary.n_relations
         bounds = np.cumsum([0, *self.sizes.values()])
         forms = np.searchsorted(bounds[1:], numbers, side="right")
@@ -289,8 +289,6 @@ class TemporalRules:
         bodies, constants, answers = self._bodies(forms, places)
         entity = self.vocabulary.entities
         labels = self.vocabulary.relations
-        first = pl.DataFrame({"one": bodies[0], "two": bodies[1]})
-        nothing = pl.lit(None, pl.String)
         columns = {
             "form": pl.Series(np.array(FORMS)[forms]),
             "head": labels.gather(heads % n),
@@ -301,12 +299,9 @@ class TemporalRules:
             "right": pl.Series(right, dtype=pl.Int64),
             "cases": pl.Series(cases, dtype=pl.Int64),
         }
-        del nothing
         body_labels = [_labels_or_null(labels, np.where(column >= 0, column % n, -1)) for column in bodies]
-        body_forward = [
-            pl.Series([None if b < 0 else b < n for b in column.tolist()], dtype=pl.Boolean) for column in bodies
-        ]
-        made = first.select(
+        body_forward = [pl.Series(column < n).set(pl.Series(column < 0), None) for column in bodies]
+        made = pl.select(
             body=pl.concat_list(*body_labels).list.drop_nulls(),
             forward=pl.concat_list(*body_forward).list.drop_nulls(),
         )
@@ -377,90 +372,6 @@ def _labels_or_null(labels: pl.Series, ids: Ints) -> pl.Series:
     """Return labels by id, null for -1."""
     rows = pl.Series(ids)
     return labels.gather(rows.set(rows < 0, None))
-
-
-def read_temporal_rules(path: Path, vocabulary: Vocabulary, clock: Clock, options: TemporalOptions) -> TemporalRules:
-    """Read what `TemporalRules.save` wrote, with the ids of a vocabulary that has all its labels."""
-    frame = scan_parquet(path).collect()
-    if missing := [name for name in SCHEMA if name not in frame.columns]:
-        raise RuleError(f"{path} holds no temporal rules: it has no column {missing[0]}")
-    n = vocabulary.n_relations
-    heads = vocabulary.encode_relations(frame["head"]).astype(np.int64)
-    heads = heads + n * (frame["asks"] == "subject").to_numpy()
-    width = vocabulary.n_entities + 1
-    directed = []
-    for place in (0, 1):
-        labels, forward = (frame[name].list.get(place, null_on_oob=True) for name in ("body", "forward"))
-        ids = np.where(labels.is_null().to_numpy(), -1, vocabulary.encode_relations(labels.fill_null("")))
-        directed.append(np.where(ids < 0, -1, ids + n * (~forward.fill_null(True).to_numpy())).astype(np.int64))
-    forms = frame["form"].to_numpy()
-    at = {form: np.flatnonzero(forms == form) for form in FORMS}
-    counts = np.stack([frame["right"].to_numpy(), frame["cases"].to_numpy()])
-
-    def table(name: str, rows: Ints, n_columns: int, kind: Any) -> NDArray[Any]:
-        values = frame[name].gather(rows).explode().to_numpy() if len(rows) else np.empty(0)
-        return np.ascontiguousarray(values.reshape(len(rows), n_columns), kind)
-
-    rows = at["pair"]
-    pairs = PairRules(
-        heads[rows].astype(np.int32),
-        directed[0][rows].astype(np.int32),
-        table("right_cells", rows, N_CELLS, np.int64),
-        table("case_cells", rows, N_CELLS, np.int64),
-        table("cells", rows, N_CELLS, np.float32),
-        table("alone", rows, N_CELLS, np.float32),
-        table("curve", rows, N_RECENCY, np.float32),
-    )
-    rows = at["constant"]
-    known = frame.select("constant", "answer").select(pl.all().gather(rows))
-    constant = np.where(
-        known["constant"].is_null().to_numpy(), width - 1, vocabulary.encode_entities(known["constant"].fill_null(""))
-    )
-    keys = (directed[0][rows] + 1) * width + constant
-    answers = vocabulary.encode_entities(known["answer"])
-    order = np.lexsort((answers, keys, heads[rows]))
-    rows, keys, answers = rows[order], keys[order], answers[order]
-    own_heads = heads[rows]
-    changed = np.ones(len(rows), np.bool_)
-    changed[1:] = (np.diff(own_heads) != 0) | (np.diff(keys) != 0)
-    firsts = np.flatnonzero(changed)
-    confidences = frame["confidence"].to_numpy()
-    constants = ConstantArrays(
-        np.searchsorted(own_heads[firsts], np.arange(2 * n + 1)).astype(np.int64),
-        keys[firsts].astype(np.int64),
-        np.append(firsts, len(rows)).astype(np.int64),
-        answers.astype(np.int32),
-        confidences[rows].astype(np.float32),
-    )
-    constant_counts = counts[:, rows]
-    rows = at["hops"]
-    order = np.lexsort((directed[0][rows] * 2 * n + directed[1][rows], heads[rows]))
-    rows = rows[order]
-    hops = HopArrays(
-        np.searchsorted(heads[rows], np.arange(2 * n + 1)).astype(np.int64),
-        (directed[0][rows] * 2 * n + directed[1][rows]).astype(np.int32),
-        confidences[rows].astype(np.float32),
-    )
-    rows = at["popular"]
-    favour = np.zeros((2 * n, N_FADES))
-    favour[heads[rows]] = table("cells", rows, N_FADES, np.float64)
-    return TemporalRules(
-        vocabulary,
-        clock,
-        options,
-        pairs,
-        favour,
-        constants,
-        constant_counts,
-        hops,
-        counts[:, rows[:0]] if not len(at["hops"]) else counts[:, at["hops"][order]],
-        np.zeros(0),
-    )
-
-
-def half_lives(clock: Clock) -> list[str]:
-    """Return the half-lives of popularity in words."""
-    return [clock.duration(int(life)) for life in HALF_LIVES]
 
 
 def curve_of(values: NDArray[np.float32], cases: Ints) -> Floats:

@@ -29,7 +29,8 @@ from anyburl.temporal.clock import Clock
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
 from anyburl.temporal.model import model_arrays, model_of
 from anyburl.temporal.options import TemporalOptions
-from anyburl.temporal.rules import TemporalRules, read_temporal_rules
+from anyburl.temporal.rule_files import read_temporal_rules
+from anyburl.temporal.rules import TemporalRules
 
 SORT = "temporal"
 ARRAYS = "temporal.npz"
@@ -92,7 +93,7 @@ def save_temporal_run(
     }
     write_vocabulary(folder, rules.vocabulary)
     rules.save(folder / RULES)
-    arrays = {"weights": rules.weights, **model_arrays(rules.model)}
+    arrays: dict[str, Any] = {"weights": rules.weights, "vectors": rules.vectors, **model_arrays(rules.model)}
     if calibration is not None:
         arrays |= {"edges": calibration.edges, "shares": calibration.shares}
         arrays["aggregation"] = np.array(calibration.aggregation)
@@ -115,7 +116,9 @@ def open_temporal_run(folder: Path, data: Any = None) -> OpenedRun:
     except (OSError, ValueError, KeyError) as error:
         raise RunError(f"{folder / ARRAYS} cannot be read ({error}): learn again") from error
     model = model_of(arrays, options.threads or available_cores())
-    rules = rules.with_parts(weights=arrays["weights"], model=model, about=described.get("learned", {}))
+    rules = rules.with_parts(
+        weights=arrays["weights"], vectors=arrays["vectors"], model=model, about=described.get("learned", {})
+    )
     calibration = None
     if "edges" in arrays:
         calibration = TemporalCalibration(str(arrays["aggregation"]), arrays["edges"], arrays["shares"])

@@ -156,6 +156,13 @@ class ReviewLog:
         """Return the verdicts that were not withdrawn."""
         return {triple: review for triple, review in self.latest().items() if review.verdict != "withdrawn"}
 
+    def verdict_on(self, triple: Fact) -> str | None:
+        """Return the verdict on a fact, None if there is none or it was withdrawn."""
+        with self._mutex:
+            self._read_new()
+            review = self._latest.get(triple)
+        return None if review is None or review.verdict == "withdrawn" else review.verdict
+
     def counts(self, relation: str | None = None) -> dict[str, int]:
         """Return how many facts, of one relation or of all, are accepted and rejected."""
         found = Counter(review.verdict for triple, review in self.standing().items() if relation in (None, triple[1]))

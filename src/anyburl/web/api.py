@@ -194,7 +194,9 @@ async def review(site: CurrentSite, judged: Annotated[schemas.ReviewRequest, Bod
         triple = explorer.triple(judged.subject, judged.relation, judged.object)
         return review_json(explorer.reviews.record(triple, judged.verdict, judged.note, judged.reader))
 
-    return await site.answer_once(make)
+    response = await site.answer_once(make)
+    site.forget_pages()
+    return response
 
 
 page_router = APIRouter()

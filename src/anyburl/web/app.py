@@ -31,7 +31,7 @@ from anyburl.web.guard import Guard, path_of
 from anyburl.web.options import ServeOptions
 from anyburl.web.schemas import LONGEST_SEARCH
 from anyburl.web.site import JSON, E, Explored, Site, to_json
-from anyburl.web.templating import make_environment
+from anyburl.web.templating import make_environment, url
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -52,7 +52,24 @@ TITLES = {
 SECONDS_TO_RETRY, N_SUGGESTIONS = 3, 6
 
 
-def _error(request: Request, status: int, sentence: str, matches: Sequence[Match] = ()) -> Response:
+PARTS = {"entity": ("subject", "object", "label", "contains"), "relation": ("relation", "contains")}
+"""The parameters of an address that name an entity or a relation."""
+
+
+def _corrected(request: Request, matches: Sequence[Match], label: str) -> dict[Match, str]:
+    """Return the address of the same question for each label that could stand for an unknown one."""
+    given = dict(request.query_params)
+    return {
+        match: url(path_of(request), **{**given, name: match.label})
+        for match in matches
+        for name in PARTS[match.kind]
+        if given.get(name) == label
+    }
+
+
+def _error(
+    request: Request, status: int, sentence: str, matches: Sequence[Match] = (), label: str | None = None
+) -> Response:
     if path_of(request).startswith("/api/"):
         document = {"error": sentence, "suggestions": [match.label for match in matches]}
         return Response(to_json(document), status, media_type=JSON)
@@ -63,6 +80,7 @@ def _error(request: Request, status: int, sentence: str, matches: Sequence[Match
         "sentence": sentence,
         "status": status,
         "matches": matches,
+        "corrected": _corrected(request, matches, label) if label else {},
     }
     return site.send("error.html", context, status)
 
@@ -72,7 +90,7 @@ def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, UnknownLabelError)
     explorer = request.app.state.site.explorer
     matches = explorer.search.find(error.label[:LONGEST_SEARCH], top=N_SUGGESTIONS) if explorer.can_search else ()
-    return _error(request, 404, printable(error.without_hint) if matches else str(error), matches)
+    return _error(request, 404, printable(error.without_hint) if matches else str(error), matches, error.label)
 
 
 def _invalid(request: Request, error: Exception) -> Response:
@@ -119,6 +137,7 @@ def create_app(
     chosen = options or ServeOptions()
     has_run = explorer.run is not None
     environment = make_environment(explorer.reasoner.rules, explorer.names, title=explorer.title, has_run=has_run)
+    environment.globals["verdict_on"] = explorer.reviews.verdict_on
     pages = APIRouter(include_in_schema=False)
     for page in (browse.router, ask.router, run.router, review.router, api.page_router):
         pages.include_router(page)

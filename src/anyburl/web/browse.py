@@ -11,15 +11,18 @@ from markupsafe import Markup
 from anyburl.reasoning.drawing import Drawing, Node, to_svg
 from anyburl.reasoning.explanation.rule_examples import examine_rule
 from anyburl.reasoning.neighbourhood import neighbourhood
+from anyburl.tools.report.page import theory_parts
 from anyburl.web.explorer import Explorer
 from anyburl.web.facts import EntityFacts, Paging, predicted_facts, relation_facts
-from anyburl.web.rule_list import MOST_LISTED, ORDERS, RuleChoice
+from anyburl.web.guard import path_of
+from anyburl.web.rule_list import MOST_LISTED, Folded, RuleChoice
 from anyburl.web.schemas import Label, OptionalLabel, Page, RuleFilters, RuleRow
-from anyburl.web.site import Context, CurrentSite
+from anyburl.web.site import HTML, Context, CurrentSite, Site
 from anyburl.web.templating import url
 
 N_EXAMPLES, N_RELATIONS = 4, 12  # home
 GROUPS, SHOWN, ENTITY_ROWS, PREDICTED, DRAWN = 20, 8, 100, 60, 12
+LEAST_DRAWN = 0.05  # how likely a prediction must be to stand among facts
 ROWS, RULES, EXAMPLES, RELATED = 25, 8, 6, 12
 
 router = APIRouter()
@@ -88,7 +91,11 @@ def _one_relation(explorer: Explorer, label: str, relation: str, backward: bool,
 
 def _graph(explorer: Explorer, label: str) -> Context:
     reasoner = explorer.reasoner
-    predicted = predicted_facts(reasoner, label, top=DRAWN, per_question=2)
+    predicted = [
+        candidate
+        for candidate in predicted_facts(reasoner, label, top=DRAWN, per_question=2)
+        if candidate.conflict is None and (candidate.probability is None or candidate.probability >= LEAST_DRAWN)
+    ]
     triples = [candidate.triple for candidate in predicted]
     graph, vocabulary = reasoner.ranker.graph, reasoner.vocabulary
     drawing = neighbourhood(graph, vocabulary, label, show=explorer.text, predictions=triples)
@@ -132,25 +139,48 @@ async def relation_page(request: Request, site: CurrentSite, label: Label, page:
 
 
 @router.get("/rules")
-async def rules_page(request: Request, site: CurrentSite, filters: RuleFilters, page: Page = 1) -> Response:
-    """List the best rules that pass the filters."""
+async def rules_page(
+    request: Request,
+    site: CurrentSite,
+    filters: RuleFilters,
+    page: Page = 1,
+    everything: Annotated[bool, Query(alias="all")] = False,
+    unfolded: bool = False,
+) -> Response:
+    """Tell what the rules say, in plain words; or list the best rules that pass the filters, or of all."""
     explorer = site.explorer
+    if not everything and filters == RuleChoice() and page == 1 and len(explorer.reasoner.rules):
+        return Response(await site.slow.run(lambda: _theory_page(site, path_of(request))), media_type=HTML)
 
     def make() -> Context:
         choice, chosen = explorer.choose_rules(filters)
-        paging = Paging(page, ROWS, len(chosen.rows))
+        folds = choice.sort is None and not unfolded and explorer.rule_list.default_order == "surprise"
+        folded = explorer.rule_list.fold(choice) if folds else Folded(chosen, {}, 0)
+        rows = folded.chosen.rows
+        paging = Paging(page, ROWS, len(rows))
         return {
             "choice": choice,
+            "order": choice.sort or explorer.rule_list.default_order,
             "paging": paging,
-            "rows": chosen.rows[paging.first : paging.last].tolist(),
+            "rows": rows[paging.first : paging.last].tolist(),
+            "alike": folded.alike,
+            "n_folded": folded.n_folded,
+            "unfolded": unfolded,
             "n_matching": chosen.n_matching,
             "most_listed": MOST_LISTED,
             "rules": explorer.reasoner.rules,
-            "orders": ORDERS,
+            "orders": explorer.rule_list.orders,
             "longest": explorer.reasoner.rules.bodies.shape[1],
         }
 
     return await site.page(request, "rules.html", make, site.slow)
+
+
+def _theory_page(site: Site[Explorer], path: str) -> bytes:
+    """Return what the rules say, or that it is being written."""
+    theory = site.explorer.theory()
+    told = Markup(theory_parts(theory, lambda relation: url("/rules", relation=relation))) if theory else None
+    return site.render("theory.html", {"path": path, "told": told, "n_rules": len(site.explorer.reasoner.rules)})
 
 
 @router.get("/rules/{row}")

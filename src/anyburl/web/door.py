@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
+from anyburl.tools.report.page import THEORY_STYLE
 from anyburl.web.guard import OPEN_PATH, TOKEN_COOKIE, form_token, inside, read_form, set_form_token, token_digest
 from anyburl.web.schemas import LIMITS, Text
 from anyburl.web.site import AnySite, CachedResponse, Context, Explored, Site, tagged_response
@@ -19,7 +20,7 @@ MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; chars
 FILES: dict[str, CachedResponse] = {  # read at the start: no other file can be reached
     file.name: tagged_response(file.read_bytes(), MEDIA_TYPES[file.suffix])
     for file in sorted((FOLDER / "static").iterdir())
-}
+} | {"theory.css": tagged_response(THEORY_STYLE.encode(), MEDIA_TYPES[".css"])}
 
 router = APIRouter()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,14 +17,17 @@ import polars as pl
 from anyburl.base.errors import OptionError, UnknownLabelError
 from anyburl.data.names import Names, entity_name, relation_name
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.ranking.options import parse_aggregation
+from anyburl.models.tuned.train import TUNED
+from anyburl.ranking.options import AGGREGATIONS, RankOptions, parse_aggregation
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.explanation.record import Fact
-from anyburl.reasoning.opening import Opened, with_fallback
+from anyburl.reasoning.opening import Front, Opened, with_fallback
 from anyburl.reasoning.queries import Query, decode_query, make_query
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.reasoning.search import LabelSearch
 from anyburl.reasoning.warmup import warm_up_reasoning
+from anyburl.tools.report.record import Theory
+from anyburl.tools.report.theory import make_theory
 from anyburl.tools.review import (
     PossibleError,
     QueuedFact,
@@ -80,10 +83,31 @@ class Explorer:
         self.reasoner, self.title, self.run = reasoner, title, run
         self.reviews = ReviewLog(reviews)
         self.desk = ReviewDesk(reasoner, self.reviews)
-        self.rule_list = RuleList(reasoner.rules)
+        self.rule_list = RuleList(reasoner.rules, reasoner.ranker)
         self._derived = lru_cache(MOST_DERIVED)(self._derive)
         self._lock, self._labels = Lock(), SearchedLabels(reasoner.vocabulary, reasoner.names)
         self._relations = set(reasoner.vocabulary.relations)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="anyburl-report")
+        self._theory: Future[Theory] | None = None
+        self._is_closed = False
+
+    def theory(self, seconds: float = SECONDS_TO_WAIT) -> Theory | None:
+        """Return what the rules say, in plain words; None while that is being written, in the background."""
+        with self._lock:
+            if self._theory is None:
+                self._theory = self._writer.submit(self._write_theory)
+        return self._theory.result() if wait([self._theory], seconds).done else None
+
+    def _write_theory(self) -> Theory:
+        reasoner = self.reasoner
+        identity = reasoner.options.object_identity
+        return make_theory(
+            reasoner.rules, reasoner.dataset, names=self.names, object_identity=identity, progress=self._check_open
+        )
+
+    def _check_open(self, n_done: int) -> None:
+        if self._is_closed:
+            raise BusyError("the explorer is being closed")
 
     @property
     def names(self) -> Names:
@@ -101,9 +125,16 @@ class Explorer:
 
     @property
     def aggregations(self) -> tuple[str, ...]:
-        """The aggregations that pages offer."""
-        offered = ("max", "noisy-or", "noisy-or-top:5", "noisy-or-top:10")
+        """The aggregations that pages offer: all that need no model, and those whose model the run has."""
+        offered = [kind.example for kind in AGGREGATIONS if not kind.needs_model]
+        offered += [
+            kind.example for kind in AGGREGATIONS if kind.needs_model and not kind.needs_embedding and self._has_model
+        ]
         return tuple(dict.fromkeys((self.reasoner.options.aggregation, *offered)))
+
+    @property
+    def _has_model(self) -> bool:
+        return self.run is not None and (self.run / TUNED).is_dir()
 
     def ranking_by(self, aggregation: str | None, smoothing: float | None) -> Reasoner:
         """Return a reasoner on the same index with another aggregation or smoothing; None keeps that of the run."""
@@ -114,18 +145,37 @@ class Explorer:
             return self.reasoner
         if not 0 <= smoothing <= LARGEST_SMOOTHING:
             raise OptionError(f"smoothing must be from 0 to {LARGEST_SMOOTHING:,.0f}, got {smoothing:g}")
-        if parse_aggregation(aggregation).needs_model:
-            raise OptionError(f"aggregation {aggregation!r} needs a model: start the explorer with it")
+        parse_aggregation(aggregation)
         with self._lock:  # two requests for the same ranking derive it once
             return self._derived(aggregation, smoothing)
 
     def _derive(self, aggregation: str, smoothing: float) -> Reasoner:
         ranker = self.reasoner.ranker
         options = replace(ranker.options, aggregation=aggregation, smoothing=smoothing)
+        if parse_aggregation(aggregation).needs_model:
+            return self._with_model(options)
         other = make_ranker(
             ranker.graph, ranker.rules, options, block_connected=ranker.block_connected, index=ranker.index
         )
         return Reasoner.of(Opened(with_fallback(other), self.reasoner.dataset, {}), self.names)
+
+    def _with_model(self, options: RankOptions) -> Reasoner:
+        """Open the run once more, with the model that it has; no reader waits for one to be trained."""
+        name = options.aggregation
+        command = f"anyburl tune {self.title} --smoothing {options.smoothing:g}"
+        no_model = OptionError(f"aggregation {name!r} needs a model for these options: train it with `{command}`")
+        if self.run is None or parse_aggregation(name).needs_embedding:
+            raise OptionError(f"aggregation {name!r} needs a model that pages do not have")
+        if not self._has_model:
+            raise no_model
+
+        def watch(doing: str, done: str) -> AbstractContextManager[object]:
+            if doing.startswith("tuning"):
+                raise no_model
+            return nullcontext()
+
+        quiet = Front(say=lambda note: None, note=lambda note: None, watch=watch)
+        return Reasoner.open(self.run, options=options, names=self.names, front=quiet)
 
     def entity(self, text: str) -> str:
         """Return the label of an entity given by label or name."""
@@ -192,10 +242,14 @@ class Explorer:
         """Fill the caches that the first requests would have to wait for."""
         self.search.find("warm", top=1)
         self.rule_list.choose(RuleChoice())
+        if len(self.reasoner.rules):
+            self.theory(0)
         _ = self.rule_list.lattice
 
     def close(self) -> None:
-        """End the search for facts to review."""
+        """End the search for facts to review, and the writing of the report."""
+        self._is_closed = True
+        self._writer.shutdown(wait=False, cancel_futures=True)
         self.desk.close()
 
 

@@ -11,15 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import InvalidOptionError
+from anyburl.bodies.rescore import surprising_rows
+from anyburl.ranking.ranker import Ranker
+from anyburl.reasoning.explanation.coverage import find_representatives
 from anyburl.rules import selection
+from anyburl.rules.columns import SMOOTHING
 from anyburl.rules.lattice import RuleLattice
 from anyburl.rules.ruleset import RuleSet
 
-ORDERS = ("confidence", "support", "value", "predictions")
-Sort = Literal["confidence", "support", "value", "predictions"]
-SMOOTHING = 5.0
+ORDERS = ("surprise", "confidence", "support", "value", "predictions", "worth")
+Sort = Literal["surprise", "confidence", "support", "value", "predictions", "worth"]
 MOST_CACHED = 64
 MOST_LISTED = 5_000
+FOLDED = 200
+"""The first rules of a list, among which those that say nearly the same are folded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +37,10 @@ class RuleChoice:
     min_confidence: float | None = None
     min_support: int | None = None
     contains: str | None = None
-    sort: Sort = "confidence"
+    sort: Sort | None = None
 
     def __post_init__(self) -> None:
-        if self.sort not in ORDERS:
+        if self.sort is not None and self.sort not in ORDERS:
             raise InvalidOptionError("sort", f"one of {', '.join(ORDERS)}", self.sort)
 
 
@@ -47,12 +52,22 @@ class Chosen:
     n_matching: int
 
 
+@dataclass(frozen=True)
+class Folded:
+    """Rules that pass, how many each stands for, by its row, and how many are folded in all."""
+
+    chosen: Chosen
+    alike: dict[int, int]
+    n_folded: int
+
+
 class RuleList:
     """Filters and sorts rules; the latest lists are cached."""
 
-    def __init__(self, rules: RuleSet) -> None:
-        self.rules = rules
+    def __init__(self, rules: RuleSet, ranker: Ranker) -> None:
+        self.rules, self._ranker = rules, ranker
         self.choose = lru_cache(MOST_CACHED)(self._choose)
+        self.fold = lru_cache(MOST_CACHED)(self._fold)
         self._indexing = Lock()
         self._lattice: RuleLattice | None = None
 
@@ -68,8 +83,33 @@ class RuleList:
         """Return the best rules that pass the filters."""
         rows = self._matching(choice)
         part = self.rules if rows is None else self.rules.take(rows)
-        best = selection.best_rows(part, MOST_LISTED, choice.sort, SMOOTHING)
+        order = choice.sort or self.default_order
+        if order == "surprise" and part.surprise is None:
+            best = surprising_rows(part, self._ranker.graph, MOST_LISTED)
+        else:
+            best = selection.best_rows(part, MOST_LISTED, order, SMOOTHING)
         return Chosen(best if rows is None else rows[best], len(part))
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """By which these rules can be sorted."""
+        return tuple(order for order in ORDERS if order != "worth" or self.rules.worth is not None)
+
+    @property
+    def default_order(self) -> str:
+        return "surprise" if self.rules.worth is None else "worth"
+
+    def _fold(self, choice: RuleChoice) -> Folded:
+        """Return the best rules that pass, without those that say nearly the same as an earlier one."""
+        chosen = self.choose(choice)
+        first = chosen.rows[:FOLDED]
+        identity = self._ranker.options.object_identity
+        same = find_representatives(self._ranker.ready.graph, self.rules.take(first), object_identity=identity)
+        is_kept = same == np.arange(len(first))
+        counts = np.bincount(same, minlength=len(first)) - 1
+        alike = {int(row): int(n) for row, n in zip(first[is_kept], counts[is_kept], strict=True) if n}
+        rows = np.concatenate([first[is_kept], chosen.rows[FOLDED:]])
+        return Folded(Chosen(rows, chosen.n_matching), alike, int((~is_kept).sum()))
 
     def _matching(self, choice: RuleChoice) -> NDArray[np.int64] | None:
         """Return the rows that pass; None for all of them."""

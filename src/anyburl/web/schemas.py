@@ -48,7 +48,13 @@ async def _rule_filters(
     min_confidence: Annotated[_Share | None, Blank, Query()] = None,
     min_support: Annotated[Annotated[int, Field(ge=0, lt=1 << 31)] | None, Blank, Query()] = None,
     contains: OptionalLabel = None,
-    sort: Annotated[Sort, Query(description="highest first; value is support times confidence")] = "confidence",
+    sort: Annotated[
+        Sort | None,
+        Blank,
+        Query(
+            description="highest first; value is support times confidence; by default worth if distilled, or surprise"
+        ),
+    ] = None,
 ) -> RuleChoice:
     return RuleChoice(
         relation=relation,

@@ -120,6 +120,7 @@ def make_environment(
         rule_row=fragments.rule_row,
         no_rule=no_rule_text(by_embedding=False),  # explorers do not rank by embeddings
         contribution=contribution_text,
+        verdict_on=lambda triple: None,
         type_of=lambda code: str(KINDS[code]),
         rule_types=TYPES,
         title_of_run=title,

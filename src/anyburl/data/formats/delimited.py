@@ -182,10 +182,10 @@ def _what_is_wrong(row: dict[str, Any], separator: str, columns: tuple[str, ...]
         got = f"an empty {next(name for name in columns if row[name] == '')}"
     shown = repr(line if len(line) <= 80 else f"{line[:77]}...")
     hint = " (separate them by tabs, not commas)" if row["n_fields"] == 1 and line.count(",") >= 2 else ""
-    if line.startswith("<http://rdf.freebase.com/"):
-        hint = " (--dump freebase reads the dump of Freebase)"
     if columns == COLUMNS and row["n_fields"] in (4, 5) and row["number"] == 1:
         hint = f" ({TIMED})"
+    if line.startswith("<http://rdf.freebase.com/"):
+        hint = " (--dump freebase reads the dump of Freebase)"
     return f"expected {len(columns)} {separator}-separated fields{hint}, got {got}: {shown}"
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from html import escape
 
+from anyburl.base.errors import counted
 from anyburl.reasoning.drawing import to_svg
 from anyburl.reasoning.explanation.page import STYLE
 from anyburl.tools.report.ideas import Idea
@@ -51,10 +52,10 @@ LOOKS = """
 .theory .chance { white-space: nowrap; font-weight: 600; color: var(--good); }
 .theory .chance.some { color: var(--claim); }
 .theory .chance.few { color: var(--lack); }
-.theory .bar { display: inline-block; width: 90px; height: 8px; border-radius: 4px; background: var(--edge);
-  overflow: hidden; vertical-align: 1px; margin-right: 6px; }
-.theory .bar, .theory .bar span { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-.theory .bar span { display: block; height: 100%; background: var(--good); }
+.anyburl.theory svg.bar { border-radius: 4px; margin-right: 6px; vertical-align: 1px; }
+.theory .bar rect { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+.theory .bar .track { fill: var(--edge); }
+.theory .bar .fill { fill: var(--good); }
 .theory table { border-collapse: collapse; width: 100%; font-size: 14px; margin-top: 8px; }
 .theory th { text-align: left; font-weight: 500; color: var(--dim); border-bottom: 1px solid var(--edge); }
 .theory th, .theory td { padding: 4px 12px 4px 0; vertical-align: top; overflow-wrap: anywhere; }
@@ -77,6 +78,12 @@ LOOKS = """
 """
 
 
+THEORY_STYLE = STYLE + LOOKS
+
+Address = Callable[[str], str]
+"""Returns the address of all rules of a relation."""
+
+
 def theory_html(theory: Theory) -> str:
     """Return a whole page."""
     return (
@@ -89,11 +96,16 @@ def theory_html(theory: Theory) -> str:
 
 def theory_fragment(theory: Theory) -> str:
     """Return the theory as one element, with its style: for pages and notebooks."""
-    told = "".join(_section(relation, theory) for relation in theory.relations[: theory.n_sections])
+    return f'<div class="anyburl theory"><style>{THEORY_STYLE}</style>{theory_parts(theory)}</div>'
+
+
+def theory_parts(theory: Theory, address: Address | None = None) -> str:
+    """Return the contents of the element; with `address`, relations link to all their rules."""
+    told = "".join(_section(relation, theory, address) for relation in theory.relations[: theory.n_sections])
     return (
-        f'<div class="anyburl theory"><style>{STYLE}{LOOKS}</style><h1>What {escape(theory.name)} knows</h1>'
+        f"<h1>What {escape(theory.name)} knows</h1>"
         f'<p class="lead">{escape(opening_text(theory))}</p>\n'
-        f"{_front(theory)}{_picture(theory)}{_glance(theory)}{told}</div>"
+        f"{_front(theory)}{_picture(theory)}{_glance(theory, address)}{told}"
     )
 
 
@@ -121,17 +133,18 @@ def _picture(theory: Theory) -> str:
     )
 
 
-def _glance(theory: Theory) -> str:
-    rows = "".join(_glance_row(theory, place, relation) for place, relation in enumerate(theory.relations))
+def _glance(theory: Theory, address: Address | None) -> str:
+    rows = "".join(_glance_row(theory, place, relation, address) for place, relation in enumerate(theory.relations))
     return (
         "<section><h2>All relations at a glance</h2><table><thead><tr><th>relation</th><th>facts</th><th>explained</th>"
         f"<th>its main law</th></tr></thead><tbody>{rows}</tbody></table></section>\n"
     )
 
 
-def _glance_row(theory: Theory, place: int, relation: RelationTheory) -> str:
+def _glance_row(theory: Theory, place: int, relation: RelationTheory, address: Address | None) -> str:
     name = escape(theory.wording.relation(relation.label))
-    shown = f'<a href="#{anchor(place)}">{name}</a>' if place < theory.n_sections else name
+    target = f"#{anchor(place)}" if place < theory.n_sections else address and address(relation.label)
+    shown = f'<a href="{escape(target)}">{name}</a>' if target else name
     law = glance_law(relation)
     told = f"{marked(law.words)} {_chance(law)}" if law else '<span class="dim">no law found</span>'
     return (
@@ -145,7 +158,7 @@ def anchor(place: int) -> str:
     return f"relation-{place + 1}"
 
 
-def _section(relation: RelationTheory, theory: Theory) -> str:
+def _section(relation: RelationTheory, theory: Theory, address: Address | None) -> str:
     place, name = theory.relations.index(relation), escape(theory.wording.relation(relation.label))
     values = values_words(relation, theory.wording)
     groups = "".join(_group(idea, laws, relation, theory) for idea, laws in relation.ideas)
@@ -153,8 +166,16 @@ def _section(relation: RelationTheory, theory: Theory) -> str:
         f'<section id="{anchor(place)}"><h2 title="{escape(relation.label)}">{name}</h2>'
         f"<p>{escape(size_text(relation))} {marked(values)}</p>"
         f'<p class="dim">For example: {"; ".join(marked(theory.wording.fact(fact)) for fact in relation.facts)}.</p>'
-        f"<p>{_bar(relation)}{escape(remark_on(relation))}</p>{groups}{_unexplained(relation, theory)}</section>\n"
+        f"<p>{_bar(relation)}{escape(remark_on(relation))}</p>{groups}{_unexplained(relation, theory)}"
+        f"{_all_rules(relation, address)}</section>\n"
     )
+
+
+def _all_rules(relation: RelationTheory, address: Address | None) -> str:
+    if address is None:
+        return ""
+    target, n_rules = escape(address(relation.label)), counted(relation.n_rules, "rule")
+    return f'<p class="dim"><a href="{target}">{n_rules}</a> in all.</p>'
 
 
 def _group(idea: Idea, laws: Iterable[Law], relation: RelationTheory, theory: Theory) -> str:
@@ -180,7 +201,10 @@ def _chance(law: Law) -> str:
 
 def _bar(relation: RelationTheory) -> str:
     share = round(100 * relation.explained / max(1, relation.looked_at))
-    return f'<span class="bar" aria-hidden="true"><span style="width: {share}%"></span></span>'
+    return (
+        '<svg class="bar" width="90" height="8" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="track" width="100" height="8"/><rect class="fill" width="{share}" height="8"/></svg>'
+    )
 
 
 def _unexplained(relation: RelationTheory, theory: Theory) -> str:
