@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+import anyburl
+from anyburl import RunError
+
 
 @pytest.fixture(scope="module")
 def history_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -99,6 +102,23 @@ def test_what_does_not_go_together_is_refused_in_a_sentence(
     monkeypatch.chdir(tmp_path)
     result = run(*(str(history_run) if argument == "RUN" else argument for argument in arguments), code=2)
     assert sentence in result.stderr
+
+
+def test_a_temporal_run_is_not_continued(history_run: Path, run: Any) -> None:
+    refused = run("learn", "--out", history_run, "--resume", code=2)
+    assert f"--resume is for facts without times, and {history_run} has times" in refused.stderr
+
+
+def test_facts_with_times_are_loaded_by_name(run: Any) -> None:
+    shown = run("datasets", "get", "history").stdout
+    assert "history: train 624, valid 38, test 59; 211 entities, 5 relations" in shown
+
+
+def test_python_refuses_the_other_sort_of_run(history_run: Path, geo_run: Path) -> None:
+    with pytest.raises(RunError, match=r"holds temporal rules: open it with TemporalReasoner\.open"):
+        anyburl.Reasoner.open(history_run)
+    with pytest.raises(RunError, match=r"holds rules without time: open it with Reasoner\.open"):
+        anyburl.TemporalReasoner.open(geo_run)
 
 
 def test_times_may_be_left_out(run: Any, tmp_path: Path) -> None:
