@@ -34,11 +34,14 @@ if TYPE_CHECKING:
     from anyburl.data.table import TripleTable
     from anyburl.data.vocabulary import Vocabulary
     from anyburl.graph.stored import build_index
-    from anyburl.learning.learn import learn
     from anyburl.learning.learner import Learner, Span
     from anyburl.learning.options import LearnOptions
     from anyburl.learning.run import RunDirectory
     from anyburl.models.calibration import Calibration
+    from anyburl.models.distilling.distil import Distilled
+    from anyburl.models.distilling.keeping import learn
+    from anyburl.models.distilling.options import DistilOptions
+    from anyburl.models.distilling.saving import left_out_rules
     from anyburl.ranking.options import RankOptions
     from anyburl.reasoning.completion.options import CompleteOptions
     from anyburl.reasoning.completion.promises import CalibrationReport
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from anyburl.reasoning.metrics import Metrics
     from anyburl.reasoning.predicting import Answer, Answers
     from anyburl.reasoning.reasoner import Reasoner
-    from anyburl.reasoning.shortcuts import evaluate, explain, predict
+    from anyburl.reasoning.shortcuts import distil, evaluate, explain, predict
     from anyburl.rules.difference import RuleDifference, diff
     from anyburl.rules.rule import Atom, Rule, format_rule, parse_rule
     from anyburl.rules.ruleset import RuleSet
@@ -82,6 +85,8 @@ _HOMES = {
     "CompleteOptions": "reasoning.completion.options",
     "DataError": "base.errors",
     "Dataset": "data.dataset",
+    "DistilOptions": "models.distilling.options",
+    "Distilled": "models.distilling.distil",
     "DoctorOptions": "tools.doctor.options",
     "Explanation": "reasoning.explanation.explain",
     "ExportOptions": "tools.options",
@@ -124,12 +129,14 @@ _HOMES = {
     "Vocabulary": "data.vocabulary",
     "build_index": "graph.stored",
     "diff": "rules.difference",
+    "distil": "reasoning.shortcuts",
     "evaluate": "reasoning.shortcuts",
     "examine": "tools.doctor.examine",
     "explain": "reasoning.shortcuts",
     "export_rules": "tools.export.export",
     "format_rule": "rules.rule",
-    "learn": "learning.learn",
+    "learn": "models.distilling.keeping",
+    "left_out_rules": "models.distilling.saving",
     "load_dataset": "data.dataset",
     "load_temporal_dataset": "temporal.facts",
     "make_theory": "tools.report.theory",
@@ -155,6 +162,8 @@ __all__ = [
     "CompleteOptions",
     "DataError",
     "Dataset",
+    "DistilOptions",
+    "Distilled",
     "DoctorOptions",
     "Explanation",
     "ExportOptions",
@@ -198,12 +207,14 @@ __all__ = [
     "__version__",
     "build_index",
     "diff",
+    "distil",
     "evaluate",
     "examine",
     "explain",
     "export_rules",
     "format_rule",
     "learn",
+    "left_out_rules",
     "load_dataset",
     "load_temporal_dataset",
     "make_theory",

@@ -58,6 +58,15 @@ def geo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def distilled_run(geo_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the 100 rules of that run that matter most, with what the command printed and a plot."""
+    folder = tmp_path_factory.mktemp("distilled") / "small"
+    told = invoke("distil", geo_run, "--out", folder, "--rules", 100, "--plot", folder.with_suffix(".png"), "--json")
+    (folder / "told.json").write_text(told.stdout)
+    return folder
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave remarks on what is slow to the tests of them: a busy machine makes anything slow."""

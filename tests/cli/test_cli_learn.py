@@ -21,6 +21,7 @@ JSON_KEYS = [
     "bodies",
     "peak_memory_mb",
     "stopped_by",
+    "found",
     "dropped",
     "threads",
     "outlook",

@@ -30,6 +30,7 @@ from anyburl.cli import (
     datasets,
     demo,
     diff,
+    distil,
     doctor,
     embed,
     evaluate,
@@ -151,6 +152,7 @@ MODULES = (
     serve,
     mcp,
     prepare,
+    distil,
     tune,
     embed,
     calibrate,
@@ -164,7 +166,7 @@ MODULES = (
     index,
     plot,
 )
-LONG = (learn, evaluate, complete, prepare, tune, embed, calibrate, rescore, doctor, index, report)
+LONG = (learn, evaluate, complete, prepare, distil, tune, embed, calibrate, rescore, doctor, index, report)
 for module in MODULES:
     command = with_times(module.NAME, with_flags(module.command))
     command = logged(module.NAME, command) if module in LONG else command

@@ -15,7 +15,7 @@ from anyburl.cli.notes import PlainConsole, note_console, print_json, result_con
 from anyburl.cli.session import Session, require_engine, run_session
 from anyburl.cli.tables import counts_table, outlook_table
 from anyburl.data.options import ReadOptions
-from anyburl.learning.options import LearnOptions
+from anyburl.learning.options import DISTILLED, LearnOptions
 
 if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
@@ -49,6 +49,10 @@ def command(
             "anew for --seconds, replace RUN once that is done, and report how its rules have changed.",
         ),
     ] = False,
+    distil: Annotated[
+        bool,
+        typer.Option("--distil", help="Keep as few rules as rank held-out facts nearly as well: --keep distilled."),
+    ] = False,
     *,
     given: Annotated[dict[str, Any], LearnOptions],
     quiet: Quiet = False,
@@ -57,6 +61,10 @@ def command(
 ) -> None:
     """Learn rules from DATA's train split into a run folder. Stop at any time: the rules found so far are saved."""
     notes = note_console(quiet=quiet)
+    if distil:
+        if given.get("keep", DISTILLED) != DISTILLED:
+            raise OptionError(f"--distil is --keep {DISTILLED}, got --keep {given['keep']}")
+        given["keep"] = DISTILLED
     session = (_resume if resume else _begin)(data, out, given, notes, reading)
     if json:
         print_json(session.to_json())

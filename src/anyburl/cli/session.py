@@ -17,13 +17,14 @@ from anyburl.cli.display import Display, make_display
 from anyburl.cli.events import MemoryWatch, tell, tell_progress
 from anyburl.cli.notes import PlainConsole, Slow, print_error
 from anyburl.cli.streams import Interrupts
+from anyburl.learning.options import DISTILLED
 from anyburl.rules.types import RuleType
 
 if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
     from anyburl.learning.learner import Learner, Span
     from anyburl.learning.options import LearnOptions
-    from anyburl.learning.recorder import Recorder
+    from anyburl.learning.recorder import KeepRules, Recorder
     from anyburl.rules.ruleset import RuleSet
 
 Start = Callable[[], "tuple[Learner, Recorder]"]
@@ -55,6 +56,7 @@ class Session:
             "bodies": self.learner.n_bodies,
             "peak_memory_mb": peak_memory_mb(),
             "stopped_by": self.learner.stopped_by,
+            "found": self.learner.store.n_rules,
             "dropped": self.learner.store.n_dropped,
             "threads": self.learner.threads,
             "outlook": [entry.to_json() for entry in self.learner.outlook()],
@@ -144,9 +146,7 @@ def run_session(
         recorder.close()
         notes.say(f"interrupted after {learner.elapsed:.1f} s: {replacing} is as it was before", "yellow")
         raise KeyboardInterrupt
-    n_rules = counted(learner.store.n_rules, "rule")
-    with Slow(notes, f"writing {n_rules}", f"wrote {n_rules}"):
-        rules = _finish(learner, recorder, notes, replacing)
+    rules = _finish(learner, recorder, notes, replacing, _keeping(dataset, learner, notes))
     session = Session(learner, recorder, rules)
     tell("saved", run=str(recorder.run.path), rules=len(rules), stopped_by=learner.stopped_by)
     _remark_end(session, notes)
@@ -181,10 +181,26 @@ def watched(display: Display, notes: PlainConsole) -> Callable[[Span], None]:
     return show
 
 
-def _finish(learner: Learner, recorder: Recorder, notes: PlainConsole, replacing: str | None) -> RuleSet:
+def _keeping(dataset: Dataset, learner: Learner, notes: PlainConsole) -> KeepRules | None:
+    """Return what chooses the rules to keep; its kernels are compiled if there is much to choose from."""
+    from anyburl.models.distilling.distil import MANY_RULES
+    from anyburl.models.distilling.keeping import rules_to_keep
+    from anyburl.reasoning.warmup import warm_up_distilling
+
+    n_rules, options = learner.store.n_rules, learner.options
+    keep = rules_to_keep(dataset, options, lambda doing, done: Slow(notes, doing, done))
+    if keep is None or not n_rules or (n_rules <= MANY_RULES and options.keep != DISTILLED):
+        return None
+    compile_kernels(lambda: warm_up_distilling(dataset.vocabulary.n_relations), notes)
+    return keep
+
+
+def _finish(
+    learner: Learner, recorder: Recorder, notes: PlainConsole, replacing: str | None, keep: KeepRules | None
+) -> RuleSet:
     """Save the rules; after an interrupt they are in the parts of the run, or one learned anew is as it was before."""
     try:
-        return recorder.finish(learner)
+        return recorder.finish(learner, keep)
     except KeyboardInterrupt:
         recorder.close()
         if replacing is None:
@@ -200,10 +216,27 @@ def _remark_end(session: Session, notes: PlainConsole) -> None:
     if learner.store.n_dropped:
         dropped = counted(learner.store.n_dropped, "rule")
         notes.say(f"dropped the {dropped} with the least support x confidence; {n_rules} kept", "yellow")
+    if (reduced := session.recorder.reduced) is not None:
+        notes.say(f"kept {n_rules} of {learner.store.n_rules:,}: {reduced.which}")
+        notes.say(_sizes(session))
     if session.was_interrupted:
         notes.say(f"interrupted after {learner.elapsed:.1f} s: {n_rules} saved", "yellow")
     elif learner.stopped_by == "complete":
         notes.say(f"complete after {learner.elapsed:.1f} s: no bodies left to explore")
+
+
+PREPARED_BYTES = 57  # for each rule: Debian's 56 million rules take 3.2 GB
+
+
+def _sizes(session: Session) -> str:
+    """Return how large the run folder is, and how large it would be with all rules."""
+    path, n_kept, n_all = session.recorder.run.path, max(1, len(session.rules)), session.learner.store.n_rules
+    size = sum(file.stat().st_size for file in path.iterdir() if file.is_file())
+    rules = (path / "rules.parquet").stat().st_size
+    whole = size + rules * (n_all / n_kept - 1)
+    sizes = (size, size + n_kept * PREPARED_BYTES, whole, whole + n_all * PREPARED_BYTES)
+    now, ready, then, then_ready = (f"{n_bytes / 1e6:,.0f} MB" for n_bytes in sizes)
+    return f"{path} takes {now}, about {ready} once prepared; with --keep all about {then} and {then_ready}"
 
 
 def describe(dataset: Dataset, learner: Learner) -> str:

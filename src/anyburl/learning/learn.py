@@ -1,47 +1,18 @@
-"""`learn`: the whole loop as one call."""
+"""Run a learner to its end, and continue a run."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from contextlib import closing
 from typing import Unpack
 
-from anyburl.base.checking import callback, from_keywords
 from anyburl.base.errors import RunError
 from anyburl.base.files import Lock
-from anyburl.data.dataset import DataLike, Dataset, load_dataset
+from anyburl.data.dataset import Dataset
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import LearnKeywords, LearnOptions
 from anyburl.learning.recorder import Recorder, resume_changed
 from anyburl.learning.run import RunDirectory, claim_run
 from anyburl.learning.store import is_same_search
-from anyburl.rules.ruleset import RuleSet
-
-
-def learn(
-    dataset: DataLike,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    on_span: Callable[[Span], None] | None = None,
-    **options: Unpack[LearnKeywords],
-) -> RuleSet:
-    """Learn rules from the train split of `dataset`, which is anything that `load_dataset` takes.
-
-    `options` are the fields of `LearnOptions`. With `out`, the run is recorded in that folder. `on_span` is called at
-    the end of each time span.
-    """
-    callback("on_span", on_span)
-    chosen = from_keywords(LearnOptions, options)
-    data = load_dataset(dataset)
-    recorder = Recorder(RunDirectory.create(out, data, chosen)) if out is not None else None
-    learner = Learner(data.train, chosen)
-    if recorder is None:
-        run_learner(learner, None, on_span)
-        return learner.rules()
-    with closing(recorder):
-        run_learner(learner, recorder, on_span)
-        return recorder.finish(learner)
 
 
 def run_learner(

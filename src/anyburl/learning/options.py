@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, TypedDict, Unpack
 
 from anyburl.base import checking
@@ -15,6 +15,9 @@ POLICIES = ("weighted", "greedy", "random", "saturation")
 REWARDS = ("support", "support-confidence", "length-discounted", "support-pca")
 HEADS = ("all", "sampled")
 ENGINES = ("threads", "ray")
+KEPT = NEEDED, DISTILLED, ALL = ("needed", "distilled", "all")
+PRESETS: Mapping[str, Mapping[str, Any]] = {"paper": {"keep": ALL, "min_support": 2, "min_confidence": 0.0001}}
+"""Options that are set together: the paper keeps all rules above its thresholds."""
 
 SECONDS = 100.0  # the budget of a run that is given none
 PATHS_PER_CORE = 20_000  # in one time span of a run with a path budget
@@ -30,6 +33,8 @@ class LearnKeywords(TypedDict, total=False):
     paths: int | None
     snapshots: tuple[float, ...]
     max_rules: int | None
+    keep: str
+    preset: str | None
     max_cyclic: int
     max_acyclic: int
     max_grounded: int
@@ -98,6 +103,21 @@ class LearnOptions(Options):
     )
     max_rules: int | None = option(
         None, whole, 1, help="Keep at most this many rules, dropping the least valuable.", panel=BUDGET
+    )
+    keep: str = option(
+        NEEDED,
+        choice,
+        KEPT,
+        help="Which rules to keep at the end of the run. needed: if there are more than 200,000, those that are among "
+        "the best of a known fact; distilled: as few as rank held-out facts nearly as well, as by `anyburl distil`",
+        panel=BUDGET,
+    )
+    preset: str | None = option(
+        None,
+        choice,
+        tuple(PRESETS),
+        help="Set several options at once. paper: the thresholds of the paper, and all rules are kept",
+        panel=BUDGET,
     )
     max_cyclic: int = option(3, whole, 0, MAX_LENGTH, help="Longest body of binary rules (B).", panel=RULES)
     max_acyclic: int = option(
@@ -169,6 +189,8 @@ class LearnOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.preset is not None:
+            self._apply_preset(PRESETS[self.preset])
         if self.seconds is not None and self.paths is not None:
             raise InvalidOptionError("paths", "left out when {seconds} is given", self.paths)
         if self.seconds is None and self.paths is None:
@@ -177,6 +199,15 @@ class LearnOptions(Options):
             raise InvalidOptionError("address", "left out unless {engine} is ray", self.address)
         if self.max_cyclic == 0 and self.max_acyclic == 0:
             raise InvalidOptionError("max_cyclic", "at least 1 when {max_acyclic} is 0", 0)
+
+    def _apply_preset(self, settings: Mapping[str, Any]) -> None:
+        """Set the options of a preset; refuse others that are given besides."""
+        defaults = {field.name: field.default for field in fields(self)}
+        for name, value in settings.items():
+            given = getattr(self, name)
+            if given not in (value, defaults[name]):
+                raise InvalidOptionError(name, f"{value}, or left out, when {{preset}} is {self.preset}", given)
+            object.__setattr__(self, name, value)
 
     def changed(self, **changes: Unpack[LearnKeywords]) -> LearnOptions:
         """Return these options with `changes`: one budget replaces the other, and threads need no address."""

@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 import weakref
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from anyburl.base.errors import InvalidOptionError, RunError
 from anyburl.base.files import Lock
@@ -59,6 +61,21 @@ class Update:
         return {**vars(self), "seconds": round(self.seconds, 3)}
 
 
+@dataclass(frozen=True)
+class Reduced:
+    """The rules that a run keeps, their rows among those found, ascending, and in words which they are."""
+
+    rules: RuleSet
+    rows: NDArray[np.int64]
+    which: str
+    save_more: Callable[[Path], None] = lambda folder: None
+    """Writes what else is to be kept into the run folder."""
+
+
+KeepRules = Callable[[RuleSet], Reduced | None]
+"""Chooses the rules to keep; None for all."""
+
+
 class Recorder:
     """Appends each span to the trace immediately, and its rules to a part every few seconds, together with the keys of
     the bodies that gave none. `earlier` is where the run ended before.
@@ -74,7 +91,9 @@ class Recorder:
         options = run.options()
         self._files = run.key_files(options)
         self._is_capped = options.max_rules is not None
-        self._keys = [earlier.keys]  # of all bodies of which no rule may be left
+        self.reduced: Reduced | None = None  # what was kept, if not all
+        self._keys = [earlier.keys]  # of all bodies
+        self._empty_keys = [earlier.keys]  # of those without rules
         self._waiting: list[RuleSet] = []
         self._waiting_keys: list[Keys] = []
         self._span, self._n_rules = earlier.span, 0  # the last one that waits or is written, and all rules up to it
@@ -92,7 +111,8 @@ class Recorder:
         self._waiting += span.found
         keys, counts = span.harvested
         self._waiting_keys.append(keys[counts == 0])
-        self._keys.append(keys if self._is_capped else self._waiting_keys[-1])
+        self._keys.append(keys)
+        self._empty_keys.append(self._waiting_keys[-1])
         self._span, self._n_rules = span.number, span.n_rules + span.n_dropped
         if span.snapshot is not None:
             try:
@@ -106,10 +126,11 @@ class Recorder:
             if self._is_waiting:
                 self._start_part()
 
-    def finish(self, learner: Learner) -> RuleSet:
-        """Write what is left, then the rules and the snapshots; return the rules."""
+    def finish(self, learner: Learner, keep: KeepRules | None = None) -> RuleSet:
+        """Write what is left, then the rules that `keep` chooses, or all, and the snapshots; return the rules."""
         self.save_parts()
-        rules = learner.rules()
+        self.reduced = keep(learner.rules()) if keep else None
+        rules = learner.rules() if self.reduced is None else self.reduced.rules
         self._save_all(learner, rules)
         self.release()
         return rules
@@ -139,13 +160,19 @@ class Recorder:
             self._start_part().result()
 
     def _save_all(self, learner: Learner, rules: RuleSet) -> None:
-        found = learner.store.rules()
+        found, reduced = learner.store.rules(), self.reduced
         taken = {name: found.slice(0, n_rules) for name, n_rules in learner.store.snapshots().items()}
-        keys = np.concatenate(self._keys)
+        if reduced is not None:  # snapshots have those of the kept rules that were found by then
+            kept = np.zeros(len(found), np.bool_)
+            kept[reduced.rows] = True
+            taken = {name: some.take(kept[: len(some)]) for name, some in taken.items()}
+            reduced.save_more(self.run.path)
+        gave_rules = self._is_capped or reduced is not None  # which were dropped
+        keys = np.concatenate(self._keys if gave_rules else self._empty_keys)
         self.run.finish(
             rules,
             taken,
-            lambda: self._files.write_all(keys, span=self._span, n_rules=len(rules), gave_rules=self._is_capped),
+            lambda: self._files.write_all(keys, span=self._span, n_rules=len(rules), gave_rules=gave_rules),
         )
 
     @property

@@ -27,7 +27,7 @@ from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.best import write_best
 from anyburl.learning.learner import Span
-from anyburl.learning.options import LearnOptions
+from anyburl.learning.options import ALL, LearnOptions
 from anyburl.learning.store import KeyFiles
 from anyburl.rules.files import run_folder
 from anyburl.rules.files.best import MANY
@@ -165,7 +165,7 @@ class RunDirectory:
                 f"{', '.join(odd)}"
             )
         try:
-            return LearnOptions(**stored)
+            return LearnOptions(**{"keep": ALL, **stored})  # earlier versions kept all rules
         except OptionError as error:
             raise RunError(f"{self.options_file} does not describe a run: {error}") from error
 

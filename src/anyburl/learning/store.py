@@ -257,7 +257,7 @@ class KeyFiles:
             "anyburl": __version__,
             "numpy": version("numpy"),  # lists of bodies are in its random order
             "data": fingerprint,
-            **{name: getattr(options, name) for name in (*THRESHOLDS, "max_rules")},
+            **{name: getattr(options, name) for name in (*THRESHOLDS, "max_rules", "keep")},
         }
         return cls(folder, json.loads(json.dumps(search)), options.seed)
 

@@ -88,7 +88,7 @@ def build_rule_index(graph: GraphArrays, rules: RuleSet) -> RuleIndex:
     if longest > MAX_LENGTH:
         raise RuleError(f"rules of at most {MAX_LENGTH} body atoms can be applied, got one with {longest}")
     rules = _read_self_forward(rules)
-    codes, counts = _number_counts(rules)
+    codes, counts = number_counts_of(rules)
     binary, by_body = rules.is_binary, np.array([kind.form.is_indexed_by_body for kind in KINDS])
     is_short = (rules.lengths == 1) & by_body[rules.type]
     index = RuleIndex(
@@ -147,7 +147,7 @@ def _read_self_forward(rules: RuleSet) -> RuleSet:
     return rules.replace(head=np.where(backward, rules.head - n_relations, rules.head)) if backward.any() else rules
 
 
-def _number_counts(rules: RuleSet) -> tuple[Ints, NDArray[np.int64]]:
+def number_counts_of(rules: RuleSet) -> tuple[Ints, NDArray[np.int64]]:
     """Return a code for each rule, and for each code the type, support and predictions that its rules have."""
     codes, room, n_codes = np.empty(len(rules), np.int32), FEW_CODES, -1
     while n_codes < 0:

@@ -23,6 +23,8 @@ from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.lookup import split_names
 from anyburl.models.calibration import Calibration, save_calibration
+from anyburl.models.distilling.distil import Distilled, Watch, distil_ranker, unwatched
+from anyburl.models.distilling.options import DistilKeywords, DistilOptions
 from anyburl.models.tuned.listing import OtherModel
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress, Ranker
@@ -445,6 +447,24 @@ class Reasoner:
         """
         wanted = choose_options(CompleteOptions, options, keywords)
         return complete_graph(self.judge, wanted, names=self.names, calibration=self.calibration, progress=progress)
+
+    def distil(
+        self,
+        options: DistilOptions | None = None,
+        *,
+        watch: Watch | None = None,
+        **keywords: Unpack[DistilKeywords],
+    ) -> Distilled:
+        """Choose the rules that rank held-out facts best: `rules=100`, `per_relation=5` or `quality=0.98`.
+
+        The choice suits this reasoner's aggregation and is made by facts of valid and train; test is not read.
+        `watch(doing, done)` returns a context in which a part of the work is done.
+        """
+        chosen = choose_options(DistilOptions, options, keywords)
+        if chosen.relations is not None:
+            labels = (self.names.label_of(label, self.vocabulary.relations, "relation") for label in chosen.relations)
+            chosen = replace(chosen, relations=tuple(labels))
+        return distil_ranker(self.ranker, self.dataset, chosen, watch or unwatched)
 
     def with_aggregation(self, aggregation: str) -> Reasoner:
         """Return a reasoner on the same index with another aggregation; not for "tuned"."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from anyburl.base.errors import OptionError
+from anyburl.models.distilling.distil import Distilled
+from anyburl.models.distilling.options import DistilOptions
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress
 from anyburl.reasoning.explanation.explain import Explanation
@@ -75,6 +77,18 @@ def explain(
     """Return the rules that predict a triple; see `Reasoner.explain`."""
     chosen = _reasoner(rules, data, options, reasoner, seed, keywords)
     return chosen.explain(triple, top=top, groundings=groundings)
+
+
+def distil(
+    rules: RuleSet,
+    data: Any,
+    options: DistilOptions | None = None,
+    *,
+    ranking: RankOptions | None = None,
+    reasoner: Reasoner | None = None,
+) -> Distilled:
+    """Return the rules that rank held-out facts best, for the aggregation of `ranking`; see `Reasoner.distil`."""
+    return _reasoner(rules, data, ranking, reasoner, 0, {}).distil(options)
 
 
 def _reasoner(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from anyburl.data.dataset import load_dataset
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import build_graph, on_tiny_table
+from anyburl.models.distilling.choosing import Evidence, order_by_gain
+from anyburl.models.distilling.known import KnownFacts, Observer
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.completion.complete import complete_graph
@@ -46,6 +49,23 @@ class TinyQuestion:
         if self.completing:
             judge = Judge.of(ranker, dataset, known_properties(dataset))
             list(complete_graph(judge, CompleteOptions(min_score=0, reasons=self.explaining)))
+
+
+def warm_up_distilling(n_relations: int) -> None:
+    """Compile the kernels of distilling for data with `n_relations`, or load them."""
+    on_tiny_table(_observe_tiny, n_relations)
+
+
+def _observe_tiny(table: TripleTable) -> None:
+    """Look at the rule of all facts of a tiny table."""
+    dataset, triples = load_dataset(table), table.triples
+    options = RankOptions(threads=1)
+    ranker = make_ranker(build_graph(table), _one_rule(table.vocabulary), options, block_connected=False)
+    observer = Observer(ranker, 0)
+    known = KnownFacts(dataset, triples[:0], triples[:0], triples, judged_from_train=True).to_judge_by()
+    order_by_gain(Evidence.of([observer.witnesses(known, 1)]), 1, np.ones(1, np.float32))
+    observer.reciprocal_ranks(known)
+    observer.worth([known])
 
 
 def _one_rule(vocabulary: Vocabulary) -> RuleSet:

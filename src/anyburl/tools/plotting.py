@@ -17,6 +17,7 @@ from anyburl.base.writing import replacing
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.learning.progress import trace_table
 from anyburl.learning.run import RunDirectory
+from anyburl.models.distilling.distil import Distilled
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.index import to_confidences
 from anyburl.ranking.options import RankOptions
@@ -318,3 +319,15 @@ def plot_reliability(report: CalibrationReport, *, axes: Axes | None = None) -> 
     axes.set_ylim(-0.05, 1.08)
     axes.legend(loc="upper left", fontsize=8, frameon=False)
     return axes
+
+
+def plot_distilled(distilled: Distilled, path: str | Path) -> None:
+    """Draw which share of the MRR of all rules how many of them have, and where the kept ones stand."""
+    axes = ready_axes(None, f"{len(distilled.rules):,} of {distilled.n_rules:,} rules", "rules", "share of the MRR")
+    sizes, shares = zip(*distilled.curve, strict=True)
+    axes.plot(sizes, shares, color=COLOURS[0], marker="o", markersize=4)
+    axes.plot([len(distilled.rules)], [distilled.quality], color=COLOURS[1], marker="o", linestyle="none")
+    axes.axhline(1.0, color=FAINT, linewidth=1)
+    axes.set_xscale("log")
+    axes.set_ylim(0, max(1.02, *shares))
+    save(axes.figure, Path(path))

@@ -16,7 +16,7 @@ from anyburl.data.dataset import DataLike, Dataset, default_types, load_dataset
 from anyburl.data.table import TripleTable
 from anyburl.graph.build import on_tiny_table
 from anyburl.learning.engines.threads import warm_up_learning as warm_up_learning
-from anyburl.learning.learn import learn, run_learner
+from anyburl.learning.learn import run_learner
 from anyburl.learning.learner import Learner
 from anyburl.learning.options import LearnOptions
 from anyburl.reasoning.warmup import warm_up_reasoning as warm_up_answering
@@ -146,4 +146,6 @@ def warm_up_doctor(options: DoctorOptions, n_relations: int, *, learning: bool) 
 
 
 def _examine_tiny(table: TripleTable) -> None:
-    examine(table, learn(table, paths=100, threads=1), threads=1)
+    learner = Learner(table, LearnOptions(paths=100, threads=1))
+    run_learner(learner)
+    examine(table, learner.rules(), threads=1)

@@ -1,0 +1,141 @@
+"""Choose rules by what they are worth to known answers, the most useful first: the sets of all sizes in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.models.distilling.kernel import WitnessArrays
+from anyburl.models.distilling.kernel_choose import ChoiceArrays, ValueArrays, choose_more, start_choice
+from anyburl.ranking.options import Aggregation
+
+Rows = NDArray[np.int64]
+
+GAINS_AT_A_TIME = 200_000  # about a tenth of a second
+NO_GAIN = 1e-7
+SHARES_OF_MAX = (1.0, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)  # the next rules break ties
+MOST_SHARES = 10
+
+
+def shares_of(aggregation: Aggregation) -> NDArray[np.float32]:
+    """Return how much the best rules of an answer count, one by one, for the value of a set.
+
+    With the best rule alone, no set of FB15k-237's rules reached 90 % of the MRR on held-out facts; with the next six,
+    20,000 rules reach 97 %. What adds up scores, or has a model look at them, needs more rules of each answer.
+    """
+    if aggregation.breaks_ties:
+        return np.array(SHARES_OF_MAX, np.float32)
+    n = MOST_SHARES if aggregation.n_counted is None or aggregation.needs_model else aggregation.n_counted
+    return (1 / np.arange(1, min(n, MOST_SHARES) + 1)).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """For each known answer the rules that predict it, and the reciprocal rank that it has by each of them."""
+
+    rules: NDArray[np.int32]  # (answers, width), -1 where there are no more
+    values: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, found: Sequence[WitnessArrays]) -> Evidence:
+        """Join what was found for several kinds of answers."""
+        rules = np.concatenate([some.rules for some in found])
+        ranks = np.concatenate([some.ranks for some in found])
+        return cls(rules, np.where(rules >= 0, 1 / np.maximum(ranks, 1), 0).astype(np.float32))
+
+    def join(self, other: Evidence) -> Evidence:
+        """Return the evidence of both."""
+        return Evidence(np.concatenate([self.rules, other.rules]), np.concatenate([self.values, other.values]))
+
+
+def order_by_gain(
+    evidence: Evidence,
+    n_rules: int,
+    shares: NDArray[np.float32],
+    *,
+    groups: NDArray[np.int32] | None = None,
+    room: int | None = None,
+) -> Rows:
+    """Return the rows of rules (of `n_rules`) in the order in which they add most; at most `room` of each group.
+
+    Rules that predict a known answer, but add nothing to others that do, follow at the end, by the sum of their values.
+    """
+    answers, places = np.nonzero(evidence.rules >= 0)
+    rules = evidence.rules[answers, places]
+    order = np.argsort(rules, kind="stable")
+    counts = np.bincount(rules, minlength=n_rules)
+    limits = np.full(1 if groups is None else int(groups.max(initial=0)) + 1, n_rules if room is None else room)
+    table = ValueArrays(
+        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        answers=answers[order].astype(np.int32),
+        values=evidence.values[answers, places][order],
+        weights=np.ones(len(evidence.rules), np.float32),
+        shares=shares,
+        groups=np.zeros(n_rules, np.int32) if groups is None else groups,
+    )
+    choice = ChoiceArrays(
+        best=np.zeros((len(evidence.rules), len(shares)), np.float32),
+        gains=np.zeros(n_rules, np.float64),
+        computed=np.zeros(n_rules, np.int64),
+        heap=np.zeros(n_rules, np.int32),
+        n_left=np.zeros(1, np.int64),
+        room=limits.astype(np.int64),
+        chosen=np.zeros(n_rules, np.int32),
+        gained=np.zeros(n_rules, np.float64),
+        n_chosen=np.zeros(1, np.int64),
+    )
+    start_choice(table, choice)
+    while choose_more(table, choice, n_rules, NO_GAIN, GAINS_AT_A_TIME):
+        pass
+    chosen = choice.chosen[: choice.n_chosen[0]].astype(np.int64)
+    if room is not None:
+        return chosen
+    is_left = counts > 0
+    is_left[chosen] = False
+    rest = np.flatnonzero(is_left)
+    totals = np.bincount(rules, weights=evidence.values[answers, places], minlength=n_rules)
+    return np.concatenate([chosen, rest[np.lexsort((rest, -totals[rest]))]])
+
+
+@dataclass(frozen=True)
+class Representation:
+    """Rules that were left out (`rows`), the kept rule that predicts nearly the same as each, and how nearly: the share
+    of the known answers of the one that the other predicts as well.
+    """
+
+    rows: Rows
+    kept: Rows
+    overlaps: NDArray[np.float64]
+
+
+MOST_COMPARED = 12  # rules of an answer
+NEARLY = 0.5
+
+
+def find_representatives(listed: NDArray[np.int32], is_kept: NDArray[np.bool_]) -> Representation:
+    """Return for rules that were left out the kept one with which they share most known answers, if it is half or more.
+
+    `listed` are the best rules of each known answer.
+    """
+    listed = listed[:, :MOST_COMPARED]
+    n_rules = len(is_kept)
+    kept = is_kept[np.maximum(listed, 0)] & (listed >= 0)
+    left = ~kept & (listed >= 0)
+    pairs: list[Rows] = [np.empty(0, np.int64)]
+    for place in range(listed.shape[1]):
+        for other in range(listed.shape[1]):
+            both = left[:, place] & kept[:, other]
+            pairs.append(listed[both, place].astype(np.int64) * n_rules + listed[both, other])
+    keys, counts = np.unique(np.concatenate(pairs), return_counts=True)
+    rows, by = keys // n_rules, keys % n_rules
+    order = np.lexsort((by, -counts, rows))
+    rows, by, counts = rows[order], by[order], counts[order]
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = rows[1:] != rows[:-1]
+    rows, by, counts = rows[first], by[first], counts[first]
+    overlaps = counts / np.bincount(listed[left], minlength=n_rules)[rows]
+    near = overlaps >= NEARLY
+    return Representation(rows[near], by[near], overlaps[near])

@@ -1,0 +1,133 @@
+"""The kernels of distilling against plain Python: which rules predict an answer, what they are worth, how they are
+chosen.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anyburl.models.distilling.choosing import Evidence, order_by_gain
+from anyburl.models.distilling.known import KnownAnswers, Observer, in_answers
+from anyburl.ranking.index import to_scores
+from anyburl.ranking.queries import make_queries
+from ranked import Case, Judge, as_table, cases, make_ranker
+from reference.distilling import Rules, best_value, rank_by, reciprocal_rank
+from reference.graph import Triple
+from reference.ranking import known_answers
+
+pytestmark = pytest.mark.kernel
+
+LEAST_SUPPORT = 1
+AGGREGATIONS = ("max", "noisy-or", "noisy-or-top:2")
+
+
+class Asked(NamedTuple):
+    """A known answer, and the rules of all candidates as they count for it."""
+
+    target: int
+    candidates: dict[int, Rules]
+    n_others: int
+
+
+def asked_about(case: Case, facts: list[Triple], *, from_train: bool) -> list[Asked]:
+    """The known answers of facts in the order of the kernels: by question, then by answer."""
+    n_entities, n_relations, train = case.graph
+    judge, found = Judge(Case(case.graph, case.scored, case.valid, facts)), []
+    fewer = [left_out_score(support, predictions) for _, support, predictions in case.scored]
+    for query, targets in judge.targets().items():
+        known = known_answers([train, case.valid], n_relations, query)
+        excluded = known - set(targets)
+        rules: dict[int, list[int]] = {}
+        for candidate, row in judge.firings(query):
+            if candidate not in excluded:
+                rules.setdefault(candidate, []).append(row)
+        for target in targets:
+            own = set(rules.get(target, [])) if from_train else set()
+            counted = {
+                c: {row: fewer[row] if row in own else judge.scores[row] for row in rows}
+                for c, rows in rules.items()
+                if c == target or c not in targets
+            }
+            counted = {c: {row: score for row, score in some.items() if score >= 0} for c, some in counted.items()}
+            found.append(Asked(target, counted, n_entities - len(excluded) - len(targets)))
+    return found
+
+
+def left_out_score(support: int, predictions: int) -> int:
+    """The score of a rule with one correct prediction less; -1 if too little support is left."""
+    return int(to_scores((support - 1) / predictions)) if support - 1 >= LEAST_SUPPORT else -1
+
+
+def known_of(case: Case, facts: list[Triple], *, from_train: bool) -> KnownAnswers:
+    train, valid = (as_table(some) for some in (case.graph[2], case.valid))
+    queries, _ = make_queries(as_table(facts), [train, valid], case.graph[1])
+    return KnownAnswers(queries, from_train)
+
+
+def facts_of(case: Case, *, from_train: bool) -> list[Triple]:
+    return sorted(set(case.graph[2])) if from_train else case.valid
+
+
+@given(case=cases(), from_train=st.booleans())
+def test_the_best_rules_of_an_answer_and_its_rank_by_each(case: Case, from_train: bool) -> None:
+    facts = facts_of(case, from_train=from_train)
+    observer = Observer(make_ranker(case.graph, case.scored), LEAST_SUPPORT)
+    known = known_of(case, facts, from_train=from_train)
+    found, only = (observer.witnesses(known, 3, only_targets=flag) for flag in (False, True))
+    expected = asked_about(case, facts, from_train=from_train)
+    assert len(known) == len(expected)
+    for row, asked in enumerate(expected):
+        rules = asked.candidates.get(asked.target, {})
+        best = sorted(rules, key=lambda rule: (-rules[rule], rule))[:3]
+        assert found.rules[row].tolist() == only.rules[row].tolist() == best + [-1] * (3 - len(best))
+        assert found.n_rules[row] == len(rules)
+        ranks = [rank_by(asked.candidates, asked.target, rule) for rule in best]
+        assert found.ranks[row, : len(best)].tolist() == ranks
+
+
+@given(case=cases(), from_train=st.booleans(), aggregation=st.sampled_from(AGGREGATIONS))
+def test_worth_is_what_ranking_without_a_rule_loses(case: Case, from_train: bool, aggregation: str) -> None:
+    facts = facts_of(case, from_train=from_train)
+    observer = Observer(make_ranker(case.graph, case.scored, aggregation=aggregation), LEAST_SUPPORT)
+    known = known_of(case, facts, from_train=from_train)
+    expected = asked_about(case, facts, from_train=from_train)
+    whole = [reciprocal_rank(asked.candidates, asked.target, asked.n_others, aggregation) for asked in expected]
+    assert observer.reciprocal_ranks(known).tolist() == pytest.approx(whole)
+    found = observer.worth([known])
+    for rule in range(len(case.scored)):
+        left = [
+            reciprocal_rank(asked.candidates, asked.target, asked.n_others, aggregation, rule) for asked in expected
+        ]
+        assert in_answers(found.worth)[rule] == pytest.approx(sum(whole) - sum(left), abs=1e-6)
+    own = [asked.candidates.get(asked.target, {}) for asked in expected]
+    best = [min(rules, key=lambda rule: (-rules[rule], rule)) for rules in own if rules]
+    assert found.decides.tolist() == np.bincount(best, minlength=len(case.scored)).tolist()
+    single = [next(iter(rules)) for rules in own if len(rules) == 1]
+    assert found.only.tolist() == np.bincount(single, minlength=len(case.scored)).tolist()
+
+
+@st.composite
+def values(draw: st.DrawFn) -> list[dict[int, float]]:
+    """For each of some answers, rules and what they are worth to it."""
+    value = st.sampled_from([1.0, 0.5, 0.25, 0.125])
+    return draw(st.lists(st.dictionaries(st.integers(0, 7), value, max_size=4), min_size=1, max_size=8))
+
+
+@given(values=values(), shares=st.sampled_from([(1.0,), (1.0, 0.5), (1.0, 0.25, 0.125)]))
+def test_each_rule_that_is_chosen_adds_the_most(values: list[dict[int, float]], shares: tuple[float, ...]) -> None:
+    rules, worth = np.full((len(values), 4), -1, np.int32), np.zeros((len(values), 4), np.float32)
+    for answer, of_rules in enumerate(values):
+        for place, (rule, value) in enumerate(of_rules.items()):
+            rules[answer, place], worth[answer, place] = rule, value
+    order = order_by_gain(Evidence(rules, worth), 8, np.array(shares, np.float32)).tolist()
+    for place in range(len(order) + 1):
+        before = best_value(values, shares, order[:place])
+        gains = [best_value(values, shares, [*order[:place], rule]) - before for rule in range(8)]
+        others = [gain for rule, gain in enumerate(gains) if rule not in order[:place]]
+        assert place == len(order) or gains[order[place]] == max(others)
+    assert sorted(order) == sorted({rule for of_rules in values for rule in of_rules})
