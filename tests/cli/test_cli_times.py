@@ -46,6 +46,12 @@ def test_a_question_has_a_moment(history_run: Path, run_json: Any) -> None:
     assert [moment["time"] for moment in following["moments"]] == ["2027", "2028", "2029"]
 
 
+def test_what_came_later_may_count_as_well(history_run: Path, run_json: Any) -> None:
+    question = ("predict", history_run, "Slovakia", "joins", "?", "2003", "--aggregation", "sum")
+    before, both = run_json(*question), run_json(*question, "--look-ahead")
+    assert [answer["entity"] for answer in before["answers"]] != [answer["entity"] for answer in both["answers"]]
+
+
 def test_questions_in_a_file_have_a_moment_each(history_run: Path, run: Any, tmp_path: Path) -> None:
     path = tmp_path / "questions.tsv"
     path.write_text("Croatia\tadopts\t?\t2023\n?\tchairs\tG7\t2025\n")
@@ -84,6 +90,7 @@ def test_the_doctor_finds_facts_of_the_future_in_train(run_json: Any, tmp_path: 
         (["predict", "RUN", "Croatia", "adopts", "?", "1930"], "nothing is known before 1930"),
         (["predict", "RUN", "Croatia", "adopts", "?", "soon"], "expected a time such as 2014, got 'soon'"),
         (["predict", "RUN", "Croatia", "adopts", "Euro", "2020"], "a query has one ?"),
+        (["predict", "RUN", "Croatia", "adopts", "?", "--look-ahead"], "--look-ahead is for a moment of the past"),
         (["explain", "RUN", "Croatia", "adopts", "Euro"], "explain takes the moment of the fact"),
         (["evaluate", "RUN", "--steps", "two"], "--steps must be one of single, multi, got 'two'"),
         (["evaluate", "RUN", "--smoothing", "3"], "--smoothing is for facts without times"),
