@@ -83,7 +83,7 @@ class Setting:
     """One part with one aggregation and seed: its data, and its run, which all aggregations share."""
 
     def __init__(self, part: str, aggregation: str, seed: int, chosen: argparse.Namespace) -> None:
-        self.part, self.aggregation, self.seed = part, aggregation, seed
+        self.part, self.aggregation, self.seed, self.chosen = part, aggregation, seed, chosen
         self.name, self.scratch, self.missing = Path(part).name, chosen.scratch, chosen.missing
         family = DEBIAN if part.startswith(DEBIAN) else part
         self.learning = LEARNING.get(family, BRIEFLY) | ({"seconds": chosen.seconds} if chosen.seconds else {})
@@ -175,7 +175,7 @@ def kept(proposed: pl.DataFrame, n_hidden: int) -> dict[str, Any]:
 
 def measure_review(setting: Setting) -> Results:
     """Return how many of the first cards on Debian are true."""
-    debian = Setting(f"{DEBIAN}-0.1", setting.aggregation, setting.seed, argparse.Namespace(**vars(setting), seconds=0))
+    debian = Setting(f"{DEBIAN}-0.1", setting.aggregation, setting.seed, setting.chosen)
     folder, hidden = debian.data()
     data = anyburl.load_dataset(folder)
     with (
@@ -206,15 +206,18 @@ def measure_verified(setting: Setting) -> Results:
             false = read_triples(folder / f"CoDEx-S-{split}.txt.gz").with_columns(true=pl.lit(value=False))
             facts = pl.concat([data.split(split).to_polars().with_columns(true=pl.lit(value=True)), false])
             checked = reasoner.check(facts.select(KEYS), as_if_unstated=True)
-            likely[split] = facts.with_columns(checked["probability"].fill_null(0.0))
-    right, precise = classify(likely["valid"], likely["test"])
-    print(f"verified, {setting.aggregation}: accuracy {right:.4f}, F1 {precise:.4f}")
-    return {"learning": setting.learning, "accuracy": round(right, 4), "f1": round(precise, 4)}
+            likely[split] = facts.with_columns(checked["probability"].fill_null(0.0), checked["score"])
+    figures: Results = {"learning": setting.learning}
+    for column, prefix in (("probability", ""), ("score", "by_score_")):
+        right, precise = classify(likely["valid"], likely["test"], column)
+        figures |= {f"{prefix}accuracy": round(right, 4), f"{prefix}f1": round(precise, 4)}
+        print(f"verified, {setting.aggregation}, by {column}: accuracy {right:.4f}, F1 {precise:.4f}")
+    return figures
 
 
-def classify(valid: pl.DataFrame, test: pl.DataFrame) -> tuple[float, float]:
-    """Return accuracy and F1 on test with thresholds from valid."""
-    columns = [frame.select("relation", "probability", "true").to_dict() for frame in (valid, test)]
+def classify(valid: pl.DataFrame, test: pl.DataFrame, column: str = "probability") -> tuple[float, float]:
+    """Return accuracy and F1 on test with thresholds of a column from valid."""
+    columns = [frame.select("relation", column, "true").to_dict() for frame in (valid, test)]
     (relations, likely, true), (of_test, said, truth) = ([c.to_numpy() for c in one.values()] for one in columns)
     candidates = np.append(np.unique(likely), 2.0)
     overall = n_right(likely, true, candidates) / len(true)

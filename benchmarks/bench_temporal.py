@@ -4,6 +4,7 @@
     python benchmarks/bench_temporal.py speed ICEWS18       # learning and ranking, with and without the model
     python benchmarks/bench_temporal.py calibration ICEWS14
     python benchmarks/bench_temporal.py explanations ICEWS14
+    python benchmarks/bench_temporal.py ranks ICEWS14         # 150 ranks by plain Python
     python benchmarks/bench_temporal.py growth 1 3 10       # millions of generated facts
 
 Results are kept in benchmarks/results/temporal-*.json. Options are the defaults, chosen on the valid splits.
@@ -20,14 +21,16 @@ from typing import Any
 import numpy as np
 
 from anyburl.data.vocabulary import Vocabulary
+from anyburl.temporal.arrays import N_FREQUENCY
 from anyburl.temporal.calibration import calibration_error, scored_candidates
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.reasoner import TemporalReasoner
 from anyburl.temporal.warmup import warm_up_temporal
-from common import peak_memory_mb, save, shared, timed
+from common import HERE, peak_memory_mb, save, shared, timed
 
+TOLERANCE = 1e-9  # of scores: sums in another order differ by less
 GOALS = {
     "ICEWS14": {"model": 46.8, "sum": 44.5, "multi": 38.5},
     "ICEWS18": {"model": 35.3, "sum": 33.0},
@@ -40,20 +43,28 @@ def load(name: str) -> TemporalDataset:
     return load_temporal_dataset(shared() / "data" / "temporal" / name)
 
 
-def quality(name: str, threads: int, seeds: int) -> dict[str, Any]:
-    """Evaluate the test split: rules alone, with the logit and with the forest, single-step and multi-step."""
+def quality(name: str, threads: int, seeds: int, *, quick: bool = False) -> dict[str, Any]:
+    """Evaluate the test split: rules alone, with the logit and with the forest, single-step and multi-step.
+
+    If `quick`, only the forest and the rules alone, single-step.
+    """
     dataset = load(name)
     results: dict[str, Any] = {"data": name, "goals": GOALS.get(name, {}), "runs": []}
+    plans = [("forest", "single", ("model", "sum"))]
+    if not quick:
+        plans = [
+            ("logit", "single", ("model",)),
+            ("forest", "single", ("model", "sum", "max", "noisy-or")),
+            ("forest", "multi", ("model", "sum")),
+        ]
     for seed in range(seeds):
-        for model in ("logit", "forest"):
-            learner = TemporalLearner(dataset, model=model, seed=seed, threads=threads)
-            rules = learner.learn()
-            kinds = ("model",) if seed or model == "forest" else ("model", "sum", "max", "noisy-or")
-            for aggregation in kinds:
+        for model, steps, aggregations in plans:
+            rules = TemporalLearner(dataset, model=model, fit_for=steps, seed=seed, threads=threads).learn()
+            for aggregation in aggregations:
                 reasoner = TemporalReasoner(rules, dataset, aggregation=aggregation, threads_used=threads)
-                for steps in ("single", "multi"):
-                    measured = reasoner.evaluate("test", steps=steps).to_json()
-                    results["runs"].append({"model": model, "seed": seed, **measured, "by_relation": []})
+                measured = reasoner.evaluate("test", steps=steps).to_json()
+                print(name, model, aggregation, steps, f"{100 * measured['metrics']['mrr']:.2f}", flush=True)
+                results["runs"].append({"model": model, "seed": seed, **measured, "by_relation": []})
     return results
 
 
@@ -128,6 +139,68 @@ def explanations(name: str, threads: int, n: int = 100) -> dict[str, Any]:
     return {"data": name, "answers": n, "faults": faults}
 
 
+def ranks(name: str, threads: int, n: int = 150) -> dict[str, Any]:
+    """Compare ranks of random questions of test with those that plain Python finds, candidate by candidate."""
+    sys.path[:0] = [str(HERE.parent / "tests")]
+    from reference import temporal as plain
+
+    dataset = load(name)
+    rules = TemporalLearner(dataset, model="none", threads=threads).learn()
+    reasoner = TemporalReasoner(rules, dataset, threads_used=threads)
+    measured = reasoner.evaluate("test").ranks
+    facts, width, n_relations = reasoner.facts, dataset.vocabulary.n_entities + 1, dataset.vocabulary.n_relations
+    every = list(zip(*(c.tolist() for c in (facts.entities, facts.relations, facts.answers, facts.times)), strict=True))
+    by_entity: dict[int, list[Any]] = {}
+    by_relation: dict[int, list[Any]] = {}
+    for fact in every:
+        by_entity.setdefault(fact[0], []).append(fact)
+        by_relation.setdefault(fact[1], []).append(fact)
+
+    def of_cell(table: Any) -> Any:
+        def value(h: int, b: int, cell: tuple[int, int]) -> float:
+            slot = rules.slots[h, b]
+            return float(table[slot, cell[0] * N_FREQUENCY + cell[1]]) if slot >= 0 else 0.0
+
+        return value
+
+    def constant(h: int, body: tuple[int, int]) -> dict[int, float]:
+        key, tables = (body[0] + 1) * width + (width - 1 if body[1] < 0 else body[1]), rules.constants
+        first, last = tables.head_offsets[h], tables.head_offsets[h + 1]
+        row = first + int(np.searchsorted(tables.bodies[first:last], key))
+        if row == last or tables.bodies[row] != key:
+            return {}
+        own = slice(tables.rule_offsets[row], tables.rule_offsets[row + 1])
+        return dict(zip(tables.constants[own].tolist(), tables.confidences[own].tolist(), strict=True))
+
+    def hop(h: int, b: int, c: int) -> float:
+        first, last = rules.hops.offsets[h], rules.hops.offsets[h + 1]
+        row = first + int(np.searchsorted(rules.hops.bodies[first:last], b * 2 * n_relations + c))
+        body = b * 2 * n_relations + c
+        return float(rules.hops.confidences[row]) if row < last and rules.hops.bodies[row] == body else 0.0
+
+    options, test, differ = rules.options, dataset.test, []
+    limits = (options.n_last, options.oldest, options.n_first, options.n_second)
+    for row in np.random.default_rng(0).choice(2 * len(test), n, replace=False).tolist():
+        s, r, o = test.triples[row % len(test)].tolist()
+        x, h, y = (s, r, o) if row < len(test) else (o, r + n_relations, s)
+        t = int(test.times[row % len(test)])
+        near = [by_entity[x], by_relation.get(h, [])]
+        near += [by_entity[fact[2]] for fact in plain.latest(set(by_entity[x]), x, t, options.n_first)]
+        tables = plain.Tables(
+            of_cell(rules.pairs.values), of_cell(rules.pairs.alone), constant, hop, rules.favour[h].tolist(),
+            rules.weights[h].tolist(), limits,
+        )  # fmt: skip
+        scores = plain.scores({fact for part in near for fact in part}, x, h, t, t, n_relations, tables)
+        own = scores.get(y, 0.0)
+        out = plain.excluded(set(by_entity[x]), x, h, t, "time") | {y}
+        rivals = [scores.get(entity, 0.0) for entity in set(range(width - 1)) - out]
+        low = 1 + sum(score > own + TOLERANCE for score in rivals)
+        high = 1 + sum(score >= own - TOLERANCE for score in rivals)
+        if not low <= measured.optimistic[row] <= measured.pessimistic[row] <= high:
+            differ.append([x, h, y, t, low, high, int(measured.optimistic[row]), int(measured.pessimistic[row])])
+    return {"data": name, "questions": n, "differ": differ}
+
+
 def generate(millions: float, seed: int = 1) -> TemporalDataset:
     """Return a history in which entities meet few others again and again, most of them the popular ones."""
     n = int(millions * 1e6)
@@ -170,13 +243,25 @@ def one_size(millions: float, threads: int) -> None:
     print(json.dumps({**told, **more}))
 
 
+WHAT: dict[str, Any] = {
+    "quality": quality,
+    "speed": speed,
+    "calibration": calibration,
+    "explanations": explanations,
+    "ranks": ranks,
+}
+
+
 def main() -> None:
     """Run one benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("quality", "speed", "calibration", "explanations", "growth", "one-size"))
+    parser.add_argument(
+        "what", choices=("quality", "speed", "calibration", "explanations", "ranks", "growth", "one-size")
+    )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="quality: only the forest and rules alone, single-step")
     given = parser.parse_args()
     if given.what == "one-size":
         one_size(float(given.names[0]), given.threads)
@@ -185,8 +270,8 @@ def main() -> None:
         save("temporal-growth", growth(sizes, given.threads))
     else:
         for name in given.names or ("ICEWS14", "ICEWS18", "YAGO"):
-            extra = {"seeds": given.seeds} if given.what == "quality" else {}
-            results = globals()[given.what](name, given.threads, **extra)
+            extra = {"seeds": given.seeds, "quick": given.quick} if given.what == "quality" else {}
+            results = WHAT[given.what](name, given.threads, **extra)
             save(f"temporal-{given.what}-{name}", results, quiet=True)
             print(name, given.what, "done", flush=True)
 

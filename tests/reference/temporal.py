@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import exp, log
 
 Fact = tuple[int, int, int, int]
@@ -20,6 +21,7 @@ FREQUENCY = (1, 2, 3, 5, 9, 17)
 HALF_LIVES = (3.0, 10.0, 100.0)
 LEAST_POPULARITY = 1e-5
 LEAST_TOTAL = 0.1
+LEAST_ALONE = 0.01
 
 
 def directed(facts: Iterable[tuple[int, int, int, int]], n: int) -> set[Fact]:
@@ -41,9 +43,8 @@ def cell(age: int, count: int) -> Cell:
 def past(facts: Iterable[Fact], x: int, t: int) -> dict[tuple[int, int], list[int]]:
     """What x did before t: (relation, other) -> times, ascending."""
     found: dict[tuple[int, int], list[int]] = {}
-    for a, d, y, u in sorted(facts, key=lambda fact: fact[3]):
-        if a == x and u < t:
-            found.setdefault((d, y), []).append(u)
+    for _, d, y, u in sorted((fact for fact in facts if fact[0] == x and fact[3] < t), key=lambda fact: fact[3]):
+        found.setdefault((d, y), []).append(u)
     return found
 
 
@@ -81,14 +82,23 @@ def step_counts(facts: set[Fact], end: int) -> Counter[tuple[int, Cell]]:
     return found
 
 
-def popularity(facts: set[Fact], h: int, y: int, before: int, now: int) -> list[float]:
-    """The share of y among the objects of h, with counts that fade."""
-    shares = []
+def popularities(facts: set[Fact], h: int, before: int, now: int) -> dict[int, list[float]]:
+    """The share of every object of h among all of them, with counts that fade at each speed."""
+    told = [(y, t) for _, d, y, t in facts if d == h and t < before]
+    shares: dict[int, list[float]] = {y: [] for y, _ in told}
     for life in HALF_LIVES:
-        weights = [(c, exp(-log(2) / life * (now - t))) for _, d, c, t in facts if d == h and t < before]
-        total = sum(weight for _, weight in weights)
-        shares.append(sum(weight for c, weight in weights if c == y) / total if total else 0.0)
+        sums = dict.fromkeys(shares, 0.0)
+        for y, t in told:
+            sums[y] += exp(-log(2) / life * (now - t))
+        total = sum(sums.values())
+        for y in shares:
+            shares[y].append(sums[y] / total)
     return shares
+
+
+def popularity(facts: set[Fact], h: int, y: int, before: int, now: int) -> list[float]:
+    """The shares of one object."""
+    return popularities(facts, h, before, now).get(y, [0.0] * len(HALF_LIVES))
 
 
 def shared_credit(
@@ -161,6 +171,66 @@ def hop_counts(
             every[h, b, c] += 1
             right[h, b, c] += y in answers
     return +right, every
+
+
+def context(own_past: Mapping[tuple[int, int], Sequence[int]], h: int) -> int:
+    """How much the entity did before, and how often just this."""
+    n_own = sum(len(times) for (d, _), times in own_past.items() if d == h)
+    if not n_own:
+        return 1 if own_past else 0
+    return 2 + (n_own >= 3) + (n_own >= 10)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What scores are made of: functions from rules to numbers, and the weights of each context."""
+
+    value: Callable[[int, int, Cell], float]
+    alone: Callable[[int, int, Cell], float]
+    constant: Callable[[int, tuple[int, int]], Mapping[int, float]]
+    hop: Callable[[int, int, int], float]
+    favour: Sequence[float]
+    weights: Sequence[Sequence[float]]
+    limits: tuple[int, int, int, int]
+
+
+def scores(facts: set[Fact], x: int, h: int, before: int, now: int, n: int, tables: Tables) -> dict[int, float]:
+    """The score of every candidate that anything speaks for; `n` is the number of relations, read one way."""
+
+    def opposite(d: int) -> int:
+        return d + n if d < n else d - n
+
+    own = past(facts, x, before)
+    n_last, oldest, n_first, n_second = tables.limits
+    pairs, alone, reverse, constants, hops = (Counter[int]() for _ in range(5))
+    for (b, y), times in own.items():
+        place = cell(now - times[-1], len(times))
+        pairs[y] += tables.value(h, b, place)
+        alone[y] += tables.alone(h, b, place)
+        reverse[y] += tables.value(opposite(h), opposite(b), place)
+    for body in bodies_with_constants(facts, x, before, now, n_last, oldest):
+        for y, confidence in tables.constant(h, body).items():
+            constants[y] = max(constants[y], confidence)
+    for b, c, y in ways(facts, x, before, n_first, n_second):
+        hops[y] = max(hops[y], tables.hop(h, b, c))
+    popular = popularities(facts, h, before, now)
+    for y, shares in popular.items():
+        pairs[y] += sum(weight * share for weight, share in zip(tables.favour, shares, strict=True))
+    total = sum(pairs.values()) + sum(tables.favour) * (not popular)
+    parts: list[tuple[Mapping[int, float], float]] = [
+        (pairs, total),
+        (constants, max(sum(constants.values()), LEAST_TOTAL)),
+        (hops, max(sum(hops.values()), LEAST_TOTAL)),
+        (alone, max(sum(alone.values()), LEAST_ALONE)),
+        (reverse, max(sum(reverse.values()), LEAST_TOTAL)),
+    ]
+    parts += [({y: shares[k] for y, shares in popular.items()}, 1.0) for k in range(len(HALF_LIVES))]
+    weights = tables.weights[context(own, h)]
+    listed = {y for part, _ in parts for y, value in part.items() if value}
+    return {
+        y: sum(weight * part.get(y, 0.0) / whole for weight, (part, whole) in zip(weights, parts, strict=True) if whole)
+        for y in listed
+    }
 
 
 def rank(scores: Mapping[int, float], n_entities: int, answer: int, excluded: set[int]) -> tuple[int, int]:

@@ -26,6 +26,7 @@ from anyburl.temporal.history import Directed, index_cases, index_cells, index_h
 from anyburl.temporal.kernel_pairs import fill_popularity, share_credit
 from anyburl.temporal.learner import TemporalLearner, take_questions
 from anyburl.temporal.options import FILTERS, STEPS, TemporalOptions
+from anyburl.temporal.rules import TemporalRules
 from kernels import examples
 from reference import temporal as plain
 
@@ -145,6 +146,37 @@ def dataset_of(train: Any, test: Any, ends: list[int] | None = None) -> Temporal
     )
 
 
+def tables_of(rules: TemporalRules, head: int) -> plain.Tables:
+    """Rules as the reference reads them."""
+    constants, hops, width = rules.constants, rules.hops, N_ENTITIES + 1
+
+    def of_cell(table: Any) -> Any:
+        def value(h: int, b: int, cell: tuple[int, int]) -> float:
+            slot = rules.slots[h, b]
+            return float(table[slot, cell[0] * N_FREQUENCY + cell[1]]) if slot >= 0 else 0.0
+
+        return value
+
+    def constant(h: int, body: tuple[int, int]) -> dict[int, float]:
+        key = (body[0] + 1) * width + (N_ENTITIES if body[1] < 0 else body[1])
+        for row in range(constants.head_offsets[h], constants.head_offsets[h + 1]):
+            if constants.bodies[row] == key:
+                own = slice(constants.rule_offsets[row], constants.rule_offsets[row + 1])
+                return dict(zip(constants.constants[own].tolist(), constants.confidences[own].tolist(), strict=True))
+        return {}
+
+    def hop(h: int, b: int, c: int) -> float:
+        own = slice(hops.offsets[h], hops.offsets[h + 1])
+        places = np.flatnonzero(hops.bodies[own] == b * 2 * N_RELATIONS + c)
+        return float(hops.confidences[own][places[0]]) if len(places) else 0.0
+
+    limits = (OPTIONS.n_last, OPTIONS.oldest, OPTIONS.n_first, OPTIONS.n_second)
+    return plain.Tables(
+        of_cell(rules.pairs.values), of_cell(rules.pairs.alone), constant, hop, rules.favour[head].tolist(),
+        rules.weights[head].tolist(), limits,
+    )  # fmt: skip
+
+
 @pytest.mark.kernel
 @settings(max_examples=examples(60, 4), deadline=None)
 @given(events, events, st.sampled_from(STEPS), st.sampled_from(FILTERS))
@@ -163,13 +195,16 @@ def test_ranks_follow_from_the_evidence_for_each_candidate(train: Any, test: Any
     asked_for = [*rows, *((o, r + N_RELATIONS, s, t) for s, r, o, t in rows)]
     start = min(fact[3] for fact in rows)
     for place, (x, h, y, t) in enumerate(asked_for):
+        now = min(t, start) if steps == "multi" else t
+        scored = plain.scores(both, x, h, now, now, N_RELATIONS, tables_of(rules, h))
         at = np.flatnonzero((questions.entities == x) & (questions.relations == h))
-        at = at[questions.now[at] == (min(t, start) if steps == "multi" else t)][:1]
+        at = at[questions.now[at] == now][:1]
         one = take_questions(questions, at)
         scores = {
             candidate: round(sum(added for added, _ in evidence_for(asked, rules, one, candidate)), 9)
             for candidate in range(N_ENTITIES)
         }
+        assert all(scores[y] == pytest.approx(scored.get(y, 0.0), abs=1e-6) for y in scores)
         out = plain.excluded(both, x, h, t, kind)
         low, high = plain.rank(scores, N_ENTITIES, y, out)
         gaps = [abs(a - b) for a in scores.values() for b in scores.values() if a != b]

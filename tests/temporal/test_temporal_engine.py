@@ -102,3 +102,32 @@ def test_completion_proposes_what_is_likely_at_a_moment(reasoner: TemporalReason
     frame = reasoner.complete("40", min_probability=0.0, relations=("praise",))
     assert set(frame["relation"]) == {"praise"}
     assert frame["probability"].is_sorted(descending=True)
+
+
+def test_rules_do_not_depend_on_the_number_of_threads(dataset: TemporalDataset, rules: TemporalRules) -> None:
+    again = learn_temporal(dataset, model="logit", threads=3)
+    assert again.to_polars().equals(rules.to_polars())
+    assert (again.pairs.values == rules.pairs.values).all()
+    assert (again.weights == rules.weights).all()
+
+
+def test_calibrated_answers_have_a_probability(rules: TemporalRules, dataset: TemporalDataset) -> None:
+    reasoner = TemporalReasoner(rules, dataset, aggregation="sum", threads_used=1)
+    report = reasoner.calibrate()
+    assert 0 <= report.expected_calibration_error <= 1
+    answers = reasoner.predict("ann", "praise", None, "35", include_known=True)
+    assert all(answer.probability is not None and 0 <= answer.probability <= 1 for answer in answers)
+    chances = [answer.probability for answer in answers if answer.probability is not None]
+    assert chances == sorted(chances, reverse=True)
+
+
+def test_the_clock_stands_still_after_the_end_of_history(reasoner: TemporalReasoner) -> None:
+    soon, later = (reasoner.predict("ann", "praise", None, at) for at in ("41", "4000"))
+    assert [answer.score for answer in soon] == [answer.score for answer in later]
+
+
+def test_a_history_of_one_moment_is_learned_and_asked() -> None:
+    dataset = load_temporal_dataset([("a", "r", "b", "1"), ("b", "r", "c", "1")])
+    rules = learn_temporal(dataset, threads=1)
+    answers = TemporalReasoner(rules, dataset, threads_used=1).predict("a", "r", None, "2")
+    assert [answer.entity for answer in answers][:1]

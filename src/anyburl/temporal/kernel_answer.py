@@ -463,7 +463,7 @@ def answer_moments(
             for i in range(size):
                 kept[row + i] = work.heap[i]
                 kept_scores[row + i] = work.scores[work.heap[i]]
-            if len(features) > 0:
+            if len(features) > 0 and size > 0:
                 write_features(history, tables, questions, question, row, size, n, work, features)
 
 
@@ -479,7 +479,7 @@ def write_features(
     work: ListedArrays,
     features: Floats,
 ) -> None:
-    """Write what a model knows of each kept candidate, see `FEATURES`."""
+    """Write what a model knows of each kept candidate: the columns named at the top."""
     head, now, before = (
         int(questions.relations[question]),
         int(questions.now[question]),

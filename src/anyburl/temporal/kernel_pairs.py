@@ -13,6 +13,8 @@ from anyburl.base.jit import kernel, part
 from anyburl.temporal.arrays import (
     N_CELLS,
     N_FADES,
+    N_RECENCY,
+    RECENCY,
     CaseArrays,
     CellArrays,
     Doubles,
@@ -101,7 +103,6 @@ def count_exposure(history: HistoryArrays, cells: CellArrays, first: int, last: 
 
     `first` and `last` bound the triples; `steps` is a table of relations and cells.
     """
-    n_bins = len(cells.recency)
     for triple in range(first, last):
         relation = int(history.triple_relations[triple])
         start, stop = int(history.time_offsets[triple]), int(history.time_offsets[triple + 1])
@@ -110,10 +111,13 @@ def count_exposure(history: HistoryArrays, cells: CellArrays, first: int, last: 
                 break
             until = end if i + 1 == stop else min(end, history.times[i + 1] + 1)
             longest = int(until - 1 - history.times[i])
-            for age in range(1, min(longest, n_bins - 1) + 1):
-                steps[relation * N_CELLS + cell_of(cells, age, i - start + 1)] += 1
-            if longest >= n_bins:
-                steps[relation * N_CELLS + cell_of(cells, n_bins - 1, i - start + 1)] += longest - n_bins + 1
+            for k in range(N_RECENCY):
+                youngest = RECENCY[k]
+                if youngest > longest:
+                    break
+                oldest = longest if k + 1 == N_RECENCY else min(longest, RECENCY[k + 1] - 1)
+                place = relation * N_CELLS + cell_of(cells, youngest, i - start + 1)
+                steps[place] += oldest - youngest + 1
 
 
 @kernel

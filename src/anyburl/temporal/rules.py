@@ -245,15 +245,16 @@ class TemporalRules:
         if form is not None:
             start = self.number_of(form, 0)
             numbers = numbers[start : start + self.sizes[form]]
-        heads, confidences, right, _ = self.columns()
+        heads, confidences, right, _ = self.columns
         if relation is not None:
             numbers = numbers[heads[numbers] % self.vocabulary.n_relations == self.vocabulary.relation_id(relation)]
         worth = right[numbers] * confidences[numbers]
         order = np.argsort(-worth, kind="stable")[: whole("n", n, 0)]
         return self.at(numbers[order])
 
+    @cached_property
     def columns(self) -> tuple[Ints, NDArray[np.float64], Ints, Ints]:
-        """Return heads, confidences, right cases and all cases of all rules, by number."""
+        """Heads, confidences, right cases and all cases of all rules, by number."""
         pairs = self.pairs
         right, cases = pairs.right.sum(axis=1), pairs.cases.sum(axis=1)
         body_heads = np.repeat(np.arange(self.n_relations), np.diff(self.constants.head_offsets))
@@ -280,7 +281,7 @@ class TemporalRules:
 
     def frame(self, numbers: Ints, *, with_cells: bool = False) -> pl.DataFrame:
         """Return some rules, one row each; `with_cells` with everything that answers are scored by."""
-        heads, confidences, right, cases = (column[numbers] for column in self.columns())
+        heads, confidences, right, cases = (column[numbers] for column in self.columns)
         n = self.vocabulary.n_relations
         bounds = np.cumsum([0, *self.sizes.values()])
         forms = np.searchsorted(bounds[1:], numbers, side="right")

@@ -16,7 +16,14 @@ from anyburl import DataError, Dataset, RankOptions, Reasoner, RuleSet
 from anyburl.graph.stored import graph_of
 from anyburl.models.tuned import train
 from anyburl.models.tuned.listing import TOP_K, held_out_questions
-from anyburl.models.tuned.observations import evidence_row, lists_of, rule_groups
+from anyburl.models.tuned.observations import (
+    Lists,
+    evidence_row,
+    folds_of_other_questions,
+    lists_of,
+    question_folds,
+    rule_groups,
+)
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.models.tuned.train import Tuning, tune
 from anyburl.ranking.queries import make_queries, target_ranks
@@ -250,3 +257,13 @@ def test_with_no_facts_to_hold_out_there_is_nothing_to_tune_on() -> None:
     one = Dataset.from_triples([("a", "likes", "b")], name="one")
     with pytest.raises(DataError, match="one has too few facts"):
         Reasoner(RuleSet.empty(one.vocabulary), one, TUNED)
+
+
+def test_a_fact_is_in_the_folds_of_both_its_questions() -> None:
+    """Relation 3 is 0 backward: the first candidate of (1, 0, ?) and that of (5, 3, ?) are the same fact."""
+    asked = np.array([1, 5], np.int32), np.array([0, 3], np.int32)
+    lists = Lists(np.array([2, 1]), np.array([5, 7, 1], np.int32), np.zeros((3, 0), np.float32))
+    first, second = question_folds(*asked, 97).tolist()
+    others = folds_of_other_questions(asked[1], lists, 3, 97).tolist()
+    assert (others[0], others[2]) == (second, first)
+    assert first != second

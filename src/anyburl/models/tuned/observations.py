@@ -172,3 +172,13 @@ def question_folds(entities: NDArray[np.int32], relations: NDArray[np.int32], n_
         mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
     return (mixed % np.uint64(n_folds)).astype(np.int64)
+
+
+def folds_of_other_questions(
+    relations: NDArray[np.int32], lists: Lists, n_relations: int, n_folds: int
+) -> NDArray[np.int64]:
+    """Return, for each candidate of a question (entity, directed relation, ?), the fold of the question that has the
+    entity as an answer: (candidate, inverse relation, ?). Both are about the same fact.
+    """
+    back = inverses(relations, n_relations)[lists.questions]
+    return question_folds(lists.candidates, back.astype(np.int32), n_folds)

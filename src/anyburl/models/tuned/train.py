@@ -35,7 +35,7 @@ from anyburl.models.tuned.model import (
     require_lightgbm,
     share_of_others,
 )
-from anyburl.models.tuned.observations import Floats, question_folds, reorder, rerank
+from anyburl.models.tuned.observations import Floats, folds_of_other_questions, question_folds, reorder, rerank
 from anyburl.ranking.arrays import QueryArrays
 from anyburl.ranking.options import parse_aggregation
 from anyburl.ranking.queries import Ranks, take_queries, target_ranks
@@ -85,7 +85,7 @@ def tune(
     `groups` are those of the rules, by which evidence is grouped. An `other` model adds candidates and scores.
 
     Only train and valid are used, see `held_out_questions`. The model's own MRR comes from three folds of questions,
-    each ranked by a model trained on the others.
+    each ranked by a model that was trained on the others, without the answers that are facts of this fold as well.
     """
     started = time.perf_counter()
     require_lightgbm()
@@ -145,12 +145,18 @@ def _train(
     if is_answer.sum() < FEWEST_ANSWERS:
         return nothing
     folds = np.concatenate([question_folds(part.queries.entities, part.queries.relations, N_FOLDS) for part in parts])
+    n_relations = held_out[0].ranker.graph.n_relations
+    other_folds = np.concatenate(
+        [folds_of_other_questions(part.queries.relations, part.lists, n_relations, N_FOLDS) for part in parts]
+    )
     scores = np.zeros(len(rows))
     small = len(held_out[0].queries.entities) < ENOUGH_QUESTIONS
-    trained_on = [folds >= 0, *(folds != fold for fold in range(N_FOLDS))]
+    own_folds = np.repeat(folds, sizes)
+    unseen = ((own_folds != fold) & ~(is_answer & (other_folds == fold)) for fold in range(N_FOLDS))
+    trained_on = [np.ones(len(rows), np.bool_), *unseen]
     last, *of_folds = _fit_all(rows, is_answer, sizes, trained_on, seed, threads, small=small)
     for fold, model in enumerate(of_folds):
-        in_fold = np.repeat(folds == fold, sizes)
+        in_fold = own_folds == fold
         scores[in_fold] = model.scores(rows[in_fold])
     judged_parts = np.split(scores, np.cumsum([len(part.rows) for part in parts])[:-1])
     for part, judged in zip(own, judged_parts, strict=False):
@@ -176,11 +182,13 @@ def _fit_all(
     *,
     small: bool,
 ) -> list[TunedModel]:
-    """Train one model on each part of the lists of candidates, as many at a time as there are threads."""
+    """Train one model on each part of the rows of candidates, as many at a time as there are threads."""
+    questions = np.repeat(np.arange(len(sizes)), sizes)
 
-    def train(chosen: NDArray[np.bool_]) -> TunedModel:
-        kept, own_threads = np.repeat(chosen, sizes), max(1, threads // len(parts))
-        lists = rows[kept], is_answer[kept], sizes[chosen]
+    def train(kept: NDArray[np.bool_]) -> TunedModel:
+        own_sizes = np.bincount(questions[kept], minlength=len(sizes))
+        lists = rows[kept], is_answer[kept], own_sizes[own_sizes > 0]
+        own_threads = max(1, threads // len(parts))
         model = fit(*lists, seed, own_threads, share=share_of_others(len(sizes)), small=small)
         return replace(model, threads=threads)
 
@@ -214,7 +222,7 @@ def _check_links(links: NDArray[np.int32], after: NDArray[np.int64], forest: For
 
 
 TUNED = "tuned"  # the folder in a run folder
-FORMAT = 8
+FORMAT = 9
 
 
 def tuning_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:

@@ -18,6 +18,7 @@ from anyburl.models.calibration import (
     ProposalCounts,
     by_narrow_bin,
     choose_bins,
+    corrected,
     fit_correction,
     fit_shares,
     least_scores,
@@ -203,9 +204,14 @@ def _scores_from(tally: Tally, probability: float) -> Floats:
 
 
 def fitted_shares(tally: Tally) -> tuple[Ints, Floats]:
-    """Return the bins of scores, and the share of proposals that come back by relation, context and bin."""
-    starts = choose_bins(tally.counts)
-    return starts, fit_shares(tally.counts, starts)
+    """Return the bins of scores, and the share of proposals that come back by relation, context and bin.
+
+    What is fitted to all facts errs half as much (in variance) as what is fitted to half of them. Without the
+    correction, promises on small data are less modest, and too bold more often: on geo from 0.9 on 0.970, true 0.907.
+    """
+    counts, (a, b) = tally.counts, tally.correction
+    starts = choose_bins(counts)
+    return starts, corrected(fit_shares(counts, starts), (a / 2, (1 + b) / 2))
 
 
 def listed_floors(facts: FactColumns, least: Floats) -> Floats:
