@@ -10,6 +10,10 @@ MODELS = ("none", "logit", "forest")
 STEPS = ("single", "multi")
 FILTERS = ("time", "static", "raw")
 TIES = ("realistic", "optimistic", "pessimistic")
+FORMS = ("pair", "constant", "hops", "popular")
+"""The forms of temporal rules, by their codes."""
+AGGREGATIONS = ("model", "sum", "max", "noisy-or")
+"""How the candidates of a question are ordered: by the model, by the mixture of all rules, or by pair rules alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +31,7 @@ class TemporalOptions(Options):
     min_confidence: float = option(0.01, share, help="Confidence that a rule with constants needs.")
     smoothing: float = option(20.0, real, 0, help="Cases added to the denominator of rules with constants or hops.")
     model: str = option("forest", choice, MODELS, help="What orders the best candidates, fitted on the valid split")
+    fit_for: str = option("single", choice, STEPS, help="The steps for which weights and model are fitted")
     candidates: int = option(100, whole, 1, 10_000, help="Candidates of a question that the model orders.")
     recount: bool = option(True, flag, help="Count rules again with the valid split, after all else was fitted on it.")
     seed: int = option(0, whole, 0, help="Random seed of the model.")
