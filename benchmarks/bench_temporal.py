@@ -50,18 +50,21 @@ def quality(name: str, threads: int, seeds: int, *, quick: bool = False) -> dict
     """
     dataset = load(name)
     results: dict[str, Any] = {"data": name, "goals": GOALS.get(name, {}), "runs": []}
+    plans = [("forest", "single", ("model", "sum"))]
+    if not quick:
+        plans = [
+            ("logit", "single", ("model",)),
+            ("forest", "single", ("model", "sum", "max", "noisy-or")),
+            ("forest", "multi", ("model", "sum")),
+        ]
     for seed in range(seeds):
-        for model in ("forest",) if quick else ("logit", "forest"):
-            learner = TemporalLearner(dataset, model=model, seed=seed, threads=threads)
-            rules = learner.learn()
-            kinds = ("model",) if seed or model == "forest" else ("model", "sum", "max", "noisy-or")
-            kinds = ("model", "sum") if quick else kinds
-            for aggregation in kinds:
+        for model, steps, aggregations in plans:
+            rules = TemporalLearner(dataset, model=model, fit_for=steps, seed=seed, threads=threads).learn()
+            for aggregation in aggregations:
                 reasoner = TemporalReasoner(rules, dataset, aggregation=aggregation, threads_used=threads)
-                for steps in ("single",) if quick else ("single", "multi"):
-                    measured = reasoner.evaluate("test", steps=steps).to_json()
-                    print(name, model, aggregation, steps, f"{100 * measured['metrics']['mrr']:.2f}", flush=True)
-                    results["runs"].append({"model": model, "seed": seed, **measured, "by_relation": []})
+                measured = reasoner.evaluate("test", steps=steps).to_json()
+                print(name, model, aggregation, steps, f"{100 * measured['metrics']['mrr']:.2f}", flush=True)
+                results["runs"].append({"model": model, "seed": seed, **measured, "by_relation": []})
     return results
 
 

@@ -15,13 +15,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from typer.main import get_command
+
 from anyburl.cli.app import app
+
+COMMANDS = get_command(app)  # made once: that passes the modules of all commands
 
 
 def run(arguments: Sequence[str]) -> None:
     """Run a command without showing what it prints."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        app(list(arguments), standalone_mode=False)
+        COMMANDS(list(arguments), standalone_mode=False)
 
 
 def walk(arguments: Sequence[str]) -> list[str]:

@@ -43,6 +43,8 @@ SLOW_FILES = (
     "cli/test_cli_signals.py",
     "cli/test_cli_serve.py",
     "cli/test_cli_files.py",
+    "learning/test_learner_complete.py",
+    "golden/test_golden.py",
 )
 """The files that take longest, most of it waiting for other processes."""
 

@@ -55,6 +55,7 @@ PUBLIC = [
     "TemporalDataset",
     "TemporalExplanation",
     "TemporalFacts",
+    "TemporalInterpolator",
     "TemporalLearner",
     "TemporalMetrics",
     "TemporalOptions",

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from anyburl.temporal.evaluation import TemporalMetrics
     from anyburl.temporal.explanation import TemporalExplanation
     from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
+    from anyburl.temporal.interpolation import TemporalInterpolator
     from anyburl.temporal.learner import TemporalLearner
     from anyburl.temporal.options import TemporalOptions
     from anyburl.temporal.reasoner import TemporalReasoner
@@ -118,6 +119,7 @@ _HOMES = {
     "TemporalDataset": "temporal.facts",
     "TemporalExplanation": "temporal.explanation",
     "TemporalFacts": "temporal.facts",
+    "TemporalInterpolator": "temporal.interpolation",
     "TemporalLearner": "temporal.learner",
     "TemporalMetrics": "temporal.evaluation",
     "TemporalOptions": "temporal.options",
@@ -195,6 +197,7 @@ __all__ = [
     "TemporalDataset",
     "TemporalExplanation",
     "TemporalFacts",
+    "TemporalInterpolator",
     "TemporalLearner",
     "TemporalMetrics",
     "TemporalOptions",

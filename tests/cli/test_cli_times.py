@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+import anyburl
+from anyburl import RunError
+
 
 @pytest.fixture(scope="module")
 def history_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -41,6 +44,12 @@ def test_a_question_has_a_moment(history_run: Path, run_json: Any) -> None:
     assert told["answers"][0]["reasons"]
     following = run_json("predict", str(history_run), "?", "chairs", "G7", "--next", "3", "--top", "1")
     assert [moment["time"] for moment in following["moments"]] == ["2027", "2028", "2029"]
+
+
+def test_what_came_later_may_count_as_well(history_run: Path, run_json: Any) -> None:
+    question = ("predict", history_run, "Slovakia", "joins", "?", "2003", "--aggregation", "sum")
+    before, both = run_json(*question), run_json(*question, "--look-ahead")
+    assert [answer["entity"] for answer in before["answers"]] != [answer["entity"] for answer in both["answers"]]
 
 
 def test_questions_in_a_file_have_a_moment_each(history_run: Path, run: Any, tmp_path: Path) -> None:
@@ -81,6 +90,7 @@ def test_the_doctor_finds_facts_of_the_future_in_train(run_json: Any, tmp_path: 
         (["predict", "RUN", "Croatia", "adopts", "?", "1930"], "nothing is known before 1930"),
         (["predict", "RUN", "Croatia", "adopts", "?", "soon"], "expected a time such as 2014, got 'soon'"),
         (["predict", "RUN", "Croatia", "adopts", "Euro", "2020"], "a query has one ?"),
+        (["predict", "RUN", "Croatia", "adopts", "?", "--look-ahead"], "--look-ahead is for a moment of the past"),
         (["explain", "RUN", "Croatia", "adopts", "Euro"], "explain takes the moment of the fact"),
         (["evaluate", "RUN", "--steps", "two"], "--steps must be one of single, multi, got 'two'"),
         (["evaluate", "RUN", "--smoothing", "3"], "--smoothing is for facts without times"),
@@ -99,6 +109,23 @@ def test_what_does_not_go_together_is_refused_in_a_sentence(
     monkeypatch.chdir(tmp_path)
     result = run(*(str(history_run) if argument == "RUN" else argument for argument in arguments), code=2)
     assert sentence in result.stderr
+
+
+def test_a_temporal_run_is_not_continued(history_run: Path, run: Any) -> None:
+    refused = run("learn", "--out", history_run, "--resume", code=2)
+    assert f"--resume is for facts without times, and {history_run} has times" in refused.stderr
+
+
+def test_facts_with_times_are_loaded_by_name(run: Any) -> None:
+    shown = run("datasets", "get", "history").stdout
+    assert "history: train 624, valid 38, test 59; 211 entities, 5 relations" in shown
+
+
+def test_python_refuses_the_other_sort_of_run(history_run: Path, geo_run: Path) -> None:
+    with pytest.raises(RunError, match=r"holds temporal rules: open it with TemporalReasoner\.open"):
+        anyburl.Reasoner.open(history_run)
+    with pytest.raises(RunError, match=r"holds rules without time: open it with Reasoner\.open"):
+        anyburl.TemporalReasoner.open(geo_run)
 
 
 def test_times_may_be_left_out(run: Any, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from anyburl.data.files import read_batches
 from anyburl.graph import stored as dataset_index
 from anyburl.graph.build import build_graph
 from anyburl.graph.stored import graph_of
+from kernels import examples
 
 TRAIN = [("ed", "speaks", "dutch"), ("lisa", "speaks", "dutch"), ("ed", "married", "lisa"), ("ed", "speaks", "dutch")]
 FILES = ["entities.arrow", "graph", "index.json", "relations.arrow", "test.npy", "train.npy", "valid.npy"]
@@ -74,7 +75,7 @@ def test_the_index_of_geo_is_geo(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in built.train.folder.iterdir()) == FILES
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30), deadline=None)
 @given(
     splits=st.tuples(rows.filter(bool), rows, rows),
     piece=st.integers(1, 5),

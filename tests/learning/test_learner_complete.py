@@ -17,7 +17,7 @@ from learned import ENOUGH, counted, learned, make_learner
 from anyburl import Learner, LearnOptions, TripleTable, load_dataset
 from anyburl.learning.learn import run_learner
 from anyburl.learning.store import sort_rules
-from kernels import random_graphs
+from kernels import examples, random_graphs
 from reference.scoring import Counts, Rule, all_rules, is_tautology
 from strategies import SmallGraph, graphs
 
@@ -27,7 +27,7 @@ def reference_rules(graph: SmallGraph, **limits: Any) -> dict[Rule, Counts]:
     return all_rules(triples, n_entities, n_relations, **{"max_acyclic": 2, **limits})
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(graphs(min_triples=1), st.sampled_from([0, 1, 2]), st.sampled_from([1, 2]), st.booleans())
 def test_every_rule_of_length_1_and_2_is_found_once(
     graph: SmallGraph, max_grounded: int, min_support: int, object_identity: bool

@@ -207,7 +207,7 @@ def test_a_span_tells_what_a_cap_has_cost_so_far() -> None:
 def test_a_cap_takes_effect_during_a_span_that_finds_many_rules(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     whole = learned(GRAPH, max_rules=40)
     assert max(entry.new_rules for span in whole.history for entry in span.profiles) > 160
-    monkeypatch.setattr(threads, "CUT_FROM", 100)
+    monkeypatch.setattr("anyburl.learning.engines.threads.CUT_FROM", 100)
     held = 0
 
     def held_rules(found: CoreSpan) -> int:

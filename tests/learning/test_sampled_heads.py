@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from learned import ENOUGH, counted, learned
 
-from kernels import random_graph
+from kernels import examples, random_graph
 from reference.paths import all_acyclic_paths, all_cyclic_paths, generalise
 from reference.scoring import Counts, Rule, score
 from strategies import SmallGraph, graphs
@@ -25,7 +25,7 @@ def rules_of_paths(graph: SmallGraph, *, max_grounded: int, object_identity: boo
     return {rule: score(triples, n_entities, n_relations, rule, object_identity) for rule in found}
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(graphs(min_triples=1, max_triples=12), st.sampled_from([1, 2]), st.booleans())
 def test_what_is_found_is_what_paths_generalise_to_with_its_score(
     graph: SmallGraph, max_grounded: int, object_identity: bool

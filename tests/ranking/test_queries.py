@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl.ranking.queries import make_queries, single_query
+from kernels import examples
 from ranked import as_table
 from reference.graph import Triple
 from reference.ranking import known_answers
@@ -20,7 +21,7 @@ triples = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(triples, st.lists(triples, max_size=3))
 def test_every_question_is_asked_once_with_all_its_targets(asked: list[Triple], known: list[list[Triple]]) -> None:
     """Triples may repeat, in the test set and among what is known."""

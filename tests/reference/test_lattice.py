@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
+from kernels import examples
 from reference.paths import Path, all_acyclic_paths, all_cyclic_paths, generalise
 from reference.scoring import Rule
 from reference.test_paths import (
@@ -138,7 +139,7 @@ def test_a_cyclic_path_leaves_three_rules_of_the_language() -> None:
 
 
 @given(graphs(max_entities=5, max_relations=2, max_triples=8))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_every_straight_path_generalises_to_what_is_left_of_its_lattice(graph: SmallGraph) -> None:
     n_entities, n_relations, triples = graph
     for n in (1, 2, 3):

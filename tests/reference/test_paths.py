@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
+from kernels import examples
 from reference.paths import Path, all_acyclic_paths, all_cyclic_paths, generalise, is_straight
 from reference.scoring import Rule, all_rules
 from strategies import SmallGraph, graphs
@@ -121,7 +122,7 @@ def test_two_reflexive_triples_of_one_entity_are_a_cyclic_path_of_length_one_onl
 
 
 @given(graphs())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_rules_with_support_are_exactly_what_the_straight_paths_generalise_to(graph: SmallGraph) -> None:
     """Under object identity: a true grounding of a rule, head included, is a straight path, and back."""
     n_entities, n_relations, triples = graph

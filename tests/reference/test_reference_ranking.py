@@ -6,6 +6,7 @@ from math import isclose
 
 from hypothesis import given, settings
 
+from kernels import examples
 from reference.ranking import Rank, answered, best, connected, known_answers, noisy_or, predicting, rank, strength
 from reference.scoring import predicted
 from strategies import RuleTuple, SmallGraph, graphs_and_rules
@@ -76,7 +77,7 @@ def test_what_is_known_and_what_is_connected() -> None:
     assert connected(TRIPLES, 3) == {1}
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(graphs_and_rules())
 def test_answers_are_the_predicted_pairs_twice(drawn: tuple[SmallGraph, RuleTuple]) -> None:
     (n_entities, n_relations, triples), rule = drawn

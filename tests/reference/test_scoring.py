@@ -91,7 +91,7 @@ def every_rule(n_entities: int, n_relations: int, length: int) -> set[Rule]:
 
 
 @given(graphs(max_entities=4, max_relations=2, max_triples=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_all_rules_lists_every_rule_that_can_be_written_with_its_score(graph: SmallGraph) -> None:
     n_entities, n_relations, triples = graph
     lengths = (1, 2) if n_relations == 1 or n_entities < 3 else (1,)

@@ -13,6 +13,7 @@ from anyburl.base.errors import MissingExtraError
 from anyburl.rules import labels
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
 from anyburl.rules.ruleset import RuleSet
+from kernels import examples
 from rules.samples import assert_same, make_rules, rule_sets
 
 X = Variable("X")
@@ -33,7 +34,7 @@ def rules() -> RuleSet:
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rule_sets() | rule_sets(entities=st.sampled_from(LIKE_THE_TOKEN)))
 def test_any_rules_survive_a_frame(rules: RuleSet) -> None:
     assert_same(RuleSet.from_polars(rules.to_polars()), rules)

@@ -15,6 +15,7 @@ from anyburl.rules import labels
 from anyburl.rules.files import parquet
 from anyburl.rules.rule import SELF, Atom, Constant, Rule, Variable
 from anyburl.rules.ruleset import RuleSet
+from kernels import examples
 from rules.samples import assert_same, make_rules, rule_sets
 
 X = Variable("X")
@@ -32,7 +33,7 @@ def rules() -> RuleSet:
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rule_sets())
 def test_any_rules_come_back_as_they_were(rules: RuleSet) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +46,7 @@ def test_any_rules_come_back_as_they_were(rules: RuleSet) -> None:
     assert (report.n_rules, report.is_complete) == (len(rules), True)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rule_sets())
 def test_strings_and_categories_are_read_like_dictionaries(rules: RuleSet) -> None:
     labels = ["type", "head", "subject", "object", "constant"]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from anyburl.base.errors import InvalidOptionError
 from anyburl.rules.lattice import RuleLattice
 from anyburl.rules.ruleset import RuleSet
+from kernels import examples
 from reference.subsumption import is_more_general
 from rules.samples import make_rules
 
@@ -103,7 +104,7 @@ def rule_texts(draw: st.DrawFn) -> str:
     return f"{head} <= {', '.join(atoms)}"
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(rule_texts(), min_size=1, max_size=12))
 def test_the_lattice_is_subsumption_under_object_identity(texts: list[str]) -> None:
     rules = make_rules([(text, (10, 5)) for text in dict.fromkeys(texts)])

@@ -18,6 +18,7 @@ from anyburl.rules.files import anyburl as anyburl_text
 from anyburl.rules.labels import float_texts
 from anyburl.rules.rule import Atom, Constant, Rule, Variable, entity_fault, parse_rule, relation_fault
 from anyburl.rules.ruleset import RuleSet
+from kernels import examples
 from rules.samples import assert_same, make_rules, rule_sets
 from rules.strategies import writable_entities, writable_relations
 
@@ -30,7 +31,7 @@ def read(tmp_path: Path, lines: str) -> tuple[list[str], list[tuple[int, str]], 
     return rules.texts().to_list(), report.rejected, report.n_comments
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rule_sets(writable_entities, writable_relations), st.sampled_from([".txt", ".tsv", ".txt.gz", ".txt.zst"]))
 def test_writable_rules_come_back_as_they_were(rules: RuleSet, suffix: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +43,7 @@ def test_writable_rules_come_back_as_they_were(rules: RuleSet, suffix: str) -> N
     assert_same(loaded, rules.merge(), same_exact=False)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rule_sets())
 def test_any_rules_come_back_if_escaped(rules: RuleSet) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -53,7 +54,7 @@ def test_any_rules_come_back_if_escaped(rules: RuleSet) -> None:
     assert_same(loaded, rules.merge(), same_exact=False)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rule_sets())
 def test_labels_that_text_cannot_carry_are_refused_when_writing(rules: RuleSet) -> None:
     terms = [term for rule in rules for atom in (rule.head, *rule.body) for term in (atom.subject, atom.object)]
@@ -145,7 +146,7 @@ def test_bodies_in_another_order_are_put_in_order_in_their_line(tmp_path: Path) 
     assert texts[1] == "h(X,Y) <= b(X,A), d(A,Y)"
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.text("hbXYAc(), <=me_myself_i", max_size=20), max_size=5))
 def test_reading_by_columns_agrees_with_reading_one_by_one(texts: list[str]) -> None:
     shapes = ["{}", "h(X,{}) <= b(X,{})", "{}(X,Y) <= {}(Y,X)", "h({},Y) <= b(A,Y), c({},A)", "h(X,c) <= {}"]

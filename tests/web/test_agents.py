@@ -175,6 +175,8 @@ def test_rules_can_be_read_as_resources(explorer: Explorer) -> None:
     assert len(lines) == 1 + min(100, len(explorer.reasoner.rules))
     one = talk(explorer, lambda client: client.read_resource(f"anyburl://rules/{relation}"))
     assert all(f"\t{relation}(" in line for line in one.contents[0].text.splitlines()[1:])
+    report = talk(explorer, lambda client: client.read_resource("anyburl://report"))
+    assert "## All relations at a glance" in report.contents[0].text
 
 
 def test_a_resource_that_is_not_there_is_an_error_of_the_protocol(explorer: Explorer) -> None:

@@ -15,6 +15,7 @@ from web_world import LONG, QUOTED, SCRIPT
 
 from anyburl.web.app import create_app
 from anyburl.web.explorer import Explorer
+from kernels import examples
 
 EXAMPLES = 20
 HEADERS = {"Host": "127.0.0.1"}
@@ -104,7 +105,7 @@ ASKED = st.dictionaries(st.sampled_from([*WORDS, *KNOWN, "smoothing"]), VALUES, 
 def test_no_address_makes_a_page_fail(serve: Any) -> None:
     client = serve(seconds=600)
 
-    @settings(max_examples=150, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=examples(150), suppress_health_check=list(HealthCheck), database=None)
     @given(PATHS, ASKED)
     def ask(path: str, parameters: dict[str, str]) -> None:
         response = client.get(path, params=parameters)

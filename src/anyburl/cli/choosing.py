@@ -87,13 +87,13 @@ class Measuring:
         """Return for each rule, best first, the row of the first that says nearly the same."""
         from anyburl.graph.build import with_loops
         from anyburl.graph.stored import graph_of
-        from anyburl.reasoning.explanation.coverage import find_representatives, warm_up_coverage
+        from anyburl.reasoning.explanation.coverage import find_first_alike, warm_up_coverage
         from anyburl.rules.combine import match_triples
 
         matched, table, _ = match_triples(rules, self._train())
         compile_kernels(lambda: warm_up_coverage(table.vocabulary.n_relations), self._notes)
         identity, graph = learned_under_identity(self._rules), graph_of(table)
-        found = find_representatives(graph if identity else with_loops(graph), matched, object_identity=identity)
+        found = find_first_alike(graph if identity else with_loops(graph), matched, object_identity=identity)
         return [int(row) for row in found]
 
     def _train(self) -> TripleTable:

@@ -14,8 +14,10 @@ from rich.text import Text
 
 from anyburl.base.errors import OptionError
 from anyburl.cli.arguments import Json, Quiet, UnusedSeed, UnusedThreads, complete_data, one_of
-from anyburl.cli.loading import load_data_argument
+from anyburl.cli.loading import download_data_argument, load_data_argument
 from anyburl.cli.notes import PlainConsole, note_console, print_json, print_whole, result_console
+from anyburl.cli.temporal.opening import load_history_argument
+from anyburl.data.options import ReadOptions
 
 if TYPE_CHECKING:
     from anyburl.data.catalogue import DatasetEntry
@@ -139,8 +141,10 @@ def _get(name: str, notes: PlainConsole, *, json: bool, quiet: bool) -> None:
     """Download a data set if need be, load it once, and say where it is."""
     from anyburl.data.catalogue import find_entry
     from anyburl.data.dataset import SPLITS
+    from anyburl.temporal.facts import recognise_times
 
-    data = load_data_argument(name, notes)
+    download_data_argument(name, notes)
+    data = (load_history_argument if recognise_times(name, ReadOptions()) else load_data_argument)(name, notes)
     entry = find_entry(name)
     counts = {split: len(data.split(split)) for split in SPLITS}
     words = {"entities": data.vocabulary.n_entities, "relations": data.vocabulary.n_relations}

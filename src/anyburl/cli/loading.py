@@ -82,19 +82,12 @@ def existing_rules(rules: str, *, temporal: bool = False) -> Path:
         raise RuleError(f"no run folder or rule file at {shown_argument(rules)!r}{names_beside(path)}")
     if path.is_dir() and not (path / "options.json").exists():
         _refuse_data(path)
-    if holds_temporal_rules(path) != temporal:
+    from anyburl.rules.files.run_folder import is_temporal_run
+
+    if is_temporal_run(path) != temporal:
         kind = "rules without times" if temporal else "temporal rules"
         raise RuleError(f"{rules} holds {kind}, which this command does not take")
     return path
-
-
-def holds_temporal_rules(path: Path) -> bool:
-    """Return whether a path is a run folder that holds temporal rules."""
-    if not (path / "options.json").is_file():
-        return False
-    from anyburl.rules.files.run_folder import described_run
-
-    return described_run(path).get("sort") == "temporal"
 
 
 def require_run(run: str) -> None:

@@ -76,8 +76,8 @@ class Span:
     def saturation(self) -> float:
         """The share of the rules found in this span that were known before."""
         known = sum(entry.known_rules for entry in self.profiles)
-        found = known + sum(entry.new_rules for entry in self.profiles)
-        return known / found if found else 1.0
+        n_rules = known + sum(entry.new_rules for entry in self.profiles)
+        return known / n_rules if n_rules else 1.0
 
     @property
     def best_profile(self) -> PathProfile:

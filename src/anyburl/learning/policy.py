@@ -46,8 +46,8 @@ class ProfileSpan:
     @property
     def saturation(self) -> float:
         """|R_s'| / |R_s|: the share of the rules found in this span that were known before (section 3.2)."""
-        found = self.new_rules + self.known_rules
-        return self.known_rules / found if found else 1.0
+        n_rules = self.new_rules + self.known_rules
+        return self.known_rules / n_rules if n_rules else 1.0
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ class SpanRecord:
 def listed_in(line: Mapping[str, Any]) -> dict[PathProfile, Listed]:
     """Return how far the lists of bodies had come at the end of the span of a line of trace.jsonl."""
     written = line.get("listed")
-    found = dict[PathProfile, Listed]()
-    for name, place in written.items() if isinstance(written, dict) else ():
+    positions = dict[PathProfile, Listed]()
+    for name, position in written.items() if isinstance(written, dict) else ():
         profile = PathProfile.parse(name)
-        if profile is not None and isinstance(place, dict):
-            found[profile] = Listed(_whole(place, "done"), _whole(place, "of"))
-    return found
+        if profile is not None and isinstance(position, dict):
+            positions[profile] = Listed(_whole(position, "done"), _whole(position, "of"))
+    return positions
 
 
 def complete_in(line: Mapping[str, Any]) -> frozenset[PathProfile]:
@@ -235,8 +235,8 @@ class Saturation:
         if all(profile.cyclic != cyclic for profile in profiles):
             cyclic = not cyclic
         lengths = [profile.rule_length for profile in profiles if profile.cyclic == cyclic]
-        wanted = self.current_length(history, cyclic)
-        length = min((n for n in lengths if n >= wanted), default=max(lengths))
+        current = self.current_length(history, cyclic)
+        length = min((n for n in lengths if n >= current), default=max(lengths))
         return [PathProfile(cyclic, length)] * cores
 
     def current_length(self, history: History, cyclic: bool) -> int:

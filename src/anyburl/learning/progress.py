@@ -125,8 +125,8 @@ def _chosen(line: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any
 
 
 def _listed(line: Mapping[str, Any], name: str) -> list[Any]:
-    found = line.get(name)
-    return found if isinstance(found, list) else []
+    entries = line.get(name)
+    return entries if isinstance(entries, list) else []
 
 
 def _types(lines: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
@@ -140,8 +140,8 @@ def _types(lines: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
         for kind, n in entry["new_by_type"].items()
         if length.isdecimal() and len(length) < 10 and is_text(kind) and _number(n) is not None
     ]
-    found = pl.DataFrame(rows, schema=TYPE).group_by("elapsed", "type", "length", maintain_order=True).sum()
-    return found.with_columns(rules=pl.col("new_rules").cum_sum().over("type", "length"))
+    counts = pl.DataFrame(rows, schema=TYPE).group_by("elapsed", "type", "length", maintain_order=True).sum()
+    return counts.with_columns(rules=pl.col("new_rules").cum_sum().over("type", "length"))
 
 
 def _snapshots(lines: Iterable[Mapping[str, Any]]) -> Iterable[Snapshot]:

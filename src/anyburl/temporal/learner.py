@@ -70,7 +70,7 @@ class TemporalLearner:
         first = self._first_held_out(facts)
         rules = self._count(facts, workers, cells, first, say)
         rules_done = time.perf_counter()
-        questions = later_questions(facts, first)
+        questions = later_questions(facts, first, still=self.options.fit_for == "multi")
         asked = Asked(history, cells, rules.tables(), rules.weights, self.threads)
         say("weighing the forms of rules")
         contexts, components = asked.components(questions)
@@ -200,11 +200,14 @@ def _earlier(before: TemporalRules, heads: Any, bodies: Any, asked: NDArray[np.f
     return table.ravel()
 
 
-def later_questions(facts: Directed, first: int) -> QuestionArrays:
-    """Return the questions that the facts from `first` on answer; the answers of one question exclude each other."""
+def later_questions(facts: Directed, first: int, *, still: bool = False) -> QuestionArrays:
+    """Return the questions that the facts from `first` on answer; the answers of one question exclude each other.
+
+    If `still`, the clock stands still at `first` for all of them, as in multi-step forecasts.
+    """
     part = facts.between(first, None)
     columns = (column[part] for column in (facts.entities, facts.relations, facts.times, facts.answers))
-    questions, _ = make_questions(*columns)
+    questions, _ = make_questions(*columns, still=first if still else None)
     return questions._replace(excluded_offsets=questions.answer_offsets, excluded=questions.answers)
 
 

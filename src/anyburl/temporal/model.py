@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.models.tuned.kernel import ForestArrays
-from anyburl.models.tuned.model import TunedModel, fit, share_of_others
+from anyburl.models.tuned.model import (
+    PARAMETERS,
+    SHARE_OF_OTHERS,
+    Lessons,
+    TunedModel,
+    join_forests,
+    require_lightgbm,
+    share_of_others,
+    to_forest,
+)
 from anyburl.temporal.kernel_answer import (
     LAST_FAVOUR,
     LAST_SEEN,
@@ -31,6 +40,10 @@ LEAST = np.array([1e-4] * 8 + [1] * 7 + [1e-4] * 3 + [1e-5] * 3 + [1e-4] * 3, np
 STEPS = 20
 PENALTY = 2e-4  # of squared weights of scaled columns, for each list
 NEAR_ZERO = 1e-6
+FOREST = {"num_leaves": 15, "max_bin": 63, "lambda_l2": 5.0}
+ROUNDS = 100
+ROWS_OF_A_THREAD = 100_000
+MOST_LISTS = 4_000  # that the few weights of a logit are fitted on
 
 Rows = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -84,15 +97,13 @@ def _with_logits(rows: Rows, logits: Doubles, sizes: NDArray[np.int64]) -> Rows:
     return np.concatenate([rows, np.stack([logits, below], axis=1).astype(np.float32)], axis=1)
 
 
-def fit_logit(columns: Rows, is_answer: NDArray[np.bool_], sizes: NDArray[np.int64]) -> Doubles:
+def fit_logit(lessons: Lessons) -> Doubles:
     """Return the most likely weights for the choice of an answer from each list (Newton's method)."""
+    columns, sizes = lessons.rows, lessons.sizes
     starts = np.cumsum(sizes) - sizes
-    n_right = np.add.reduceat(is_answer.astype(np.float64), starts)
-    useful = n_right > 0
-    kept = np.repeat(useful, sizes)
-    columns, labels, sizes = columns[kept], is_answer[kept].astype(np.float64), sizes[useful]
-    starts = np.cumsum(sizes) - sizes
-    labels /= np.repeat(n_right[useful], sizes)
+    labels = lessons.labels.astype(np.float64)
+    labels /= np.repeat(np.add.reduceat(labels, starts), sizes)
+    stand_for = np.log(lessons.weights)
     mean, deviation = columns.mean(axis=0, dtype=np.float64), columns.std(axis=0, dtype=np.float64) + NEAR_ZERO
     scaled = ((columns - mean) / deviation).astype(np.float32)
     n, width = len(sizes), scaled.shape[1]
@@ -100,7 +111,7 @@ def fit_logit(columns: Rows, is_answer: NDArray[np.bool_], sizes: NDArray[np.int
 
     def chances_of(tried: Doubles) -> tuple[float, Doubles]:
         """Return the penalised log-likelihood of weights, and the chance that they give each candidate."""
-        logits = (scaled @ tried.astype(np.float32)).astype(np.float64)
+        logits = (scaled @ tried.astype(np.float32)).astype(np.float64) + stand_for
         logits -= np.repeat(np.maximum.reduceat(logits, starts), sizes)
         chances = np.exp(logits)
         totals = np.add.reduceat(chances, starts)
@@ -130,18 +141,31 @@ def fit_model(
 ) -> ListModel:
     """Fit a model of some kind ("logit" or "forest") on lists of candidates."""
     used = sizes[sizes > 0]
-    weights = fit_logit(logit_columns(rows), is_answer, used)
-    if kind == "logit" or len(rows) < FEWEST_ROWS:
+    columns = logit_columns(rows)
+    chosen = np.zeros(len(used), np.bool_)
+    chosen[np.linspace(0, len(used) - 1, min(len(used), MOST_LISTS)).astype(np.int64)] = True
+    part = np.repeat(chosen, used)
+    lessons = Lessons.of(columns[part], is_answer[part], used[chosen], SHARE_OF_OTHERS, seed)
+    if not len(lessons.rows):
+        return ListModel(np.zeros(columns.shape[1]), None, threads)
+    weights = fit_logit(lessons)
+    if kind == "logit":
         return ListModel(weights, None, threads)
-    made = fit(
-        _with_logits(rows, logit_columns(rows) @ weights, used),
-        is_answer,
-        used,
-        seed,
-        threads,
-        share=share_of_others(len(used)),
-    )
-    return ListModel(weights, made.forest, threads)
+    told = Lessons.of(_with_logits(rows, columns @ weights, used), is_answer, used, share_of_others(len(used)), seed)
+    return ListModel(weights, fit_forest(told, seed, threads), threads)
+
+
+def fit_forest(lessons: Lessons, seed: int, threads: int) -> ForestArrays:
+    """Return the mean of two forests, one fitted to the choice of an answer, one to the order of pairs."""
+    lightgbm = require_lightgbm()
+    data = lightgbm.Dataset(lessons.rows, lessons.labels, params={"max_bin": FOREST["max_bin"], "verbosity": -1})
+    useful = min(threads, 1 + len(lessons.rows) // ROWS_OF_A_THREAD)
+    parameters = {**PARAMETERS, **FOREST, "seed": seed, "num_threads": useful}
+    forests = [
+        to_forest(lightgbm.train({**parameters, "objective": objective}, data, num_boost_round=ROUNDS))
+        for objective in lessons.objectives()
+    ]
+    return join_forests(forests)
 
 
 def model_arrays(model: ListModel | None) -> dict[str, NDArray[Any]]:

@@ -27,6 +27,7 @@ class TemporalOptions(Options):
     min_confidence: float = option(0.01, share, help="Confidence that a rule with constants needs.")
     smoothing: float = option(20.0, real, 0, help="Cases added to the denominator of rules with constants or hops.")
     model: str = option("forest", choice, MODELS, help="What orders the best candidates, fitted on the valid split")
+    fit_for: str = option("single", choice, STEPS, help="The steps for which weights and model are fitted")
     candidates: int = option(100, whole, 1, 10_000, help="Candidates of a question that the model orders.")
     recount: bool = option(True, flag, help="Count rules again with the valid split, after all else was fitted on it.")
     seed: int = option(0, whole, 0, help="Random seed of the model.")

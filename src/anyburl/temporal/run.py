@@ -23,7 +23,15 @@ from anyburl.base.files import at_home
 from anyburl.base.machine import available_cores
 from anyburl.base.writing import replace_text, replacing
 from anyburl.data.options import ReadOptions
-from anyburl.rules.files.run_folder import OPTIONS, RULES, described_run, read_vocabulary, write_vocabulary
+from anyburl.rules.files.run_folder import (
+    OPTIONS,
+    RULES,
+    TEMPORAL,
+    described_run,
+    is_temporal_run,
+    read_vocabulary,
+    write_vocabulary,
+)
 from anyburl.temporal.calibration import TemporalCalibration
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
@@ -32,7 +40,6 @@ from anyburl.temporal.options import TemporalOptions
 from anyburl.temporal.rule_files import read_temporal_rules
 from anyburl.temporal.rules import TemporalRules
 
-SORT = "temporal"
 ARRAYS = "temporal.npz"
 
 
@@ -45,23 +52,12 @@ class OpenedRun:
     calibration: TemporalCalibration | None
 
 
-def is_temporal_run(folder: Path) -> bool:
-    """Whether a run folder holds temporal rules; refuse what is no run folder."""
-    return described_run(folder).get("sort") == SORT
-
-
 def check_is_temporal(folder: Path) -> dict[str, Any]:
     """Return the description of a temporal run; refuse a run without time."""
     described = described_run(folder)
-    if described.get("sort") != SORT:
+    if described.get("sort") != TEMPORAL:
         raise RunError(f"{folder} holds rules without time: open it with Reasoner.open, or learn from data with times")
     return described
-
-
-def check_is_static(folder: Path) -> None:
-    """Refuse a temporal run where rules without time are needed."""
-    if is_temporal_run(folder):
-        raise RunError(f"{folder} holds temporal rules: open it with TemporalReasoner.open, or ask with a moment")
 
 
 def save_temporal_run(
@@ -77,7 +73,7 @@ def save_temporal_run(
         raise RunError(f"cannot write the run folder {folder}: {error.strerror}") from error
     source = dataset.source
     described = {
-        "sort": SORT,
+        "sort": TEMPORAL,
         "anyburl": __version__,
         "data": {
             "name": dataset.name,

@@ -22,6 +22,7 @@ from anyburl import __version__
 from anyburl.base.errors import AnyburlError, counted
 from anyburl.base.machine import available_cores
 from anyburl.reasoning.explanation.record import Fact, Reason
+from anyburl.tools.report.files import theory_markdown
 from anyburl.web.explorer import BusyError, Explorer
 from anyburl.web.facts import answer_question
 from anyburl.web.options import ServeOptions
@@ -336,6 +337,13 @@ class Door:
         counts = log.counts()
         return Recorded(triple=list(triple), verdict=verdict, accepted=counts["accepted"], rejected=counts["rejected"])
 
+    def report(self) -> str:
+        """Return what the graph knows, in plain words, as Markdown."""
+        theory = self.explorer.theory()
+        if theory is None:
+            raise BusyError("the report is being written")
+        return theory_markdown(theory)
+
     def rule_texts(self, relation: str | None = None) -> str:
         """Return the best rules, of a relation or of all, with their counts, one in a line."""
         reasoner = self.explorer.reasoner
@@ -436,12 +444,8 @@ def make_server(
     *,
     address: str | None = None,
     reviews: bool = False,
-    report: Callable[[], str] | None = None,
 ) -> MCPServer[Any]:
-    """Return the server; without `reviews`, nothing can be written.
-
-    Links lead to the explorer at `address`. `report` makes the report on the rules, as Markdown, when it is read.
-    """
+    """Return the server; without `reviews`, nothing can be written. Links lead to the explorer at `address`."""
     door, calls = Door(explorer, address), _Calls(options or ServeOptions())
     server: MCPServer[Any] = MCPServer(
         "anyburl",
@@ -473,11 +477,9 @@ def make_server(
         except ToolError as error:
             raise ResourceNotFoundError(str(error)) from error
 
-    if report is not None:
-
-        @server.resource("anyburl://report", mime_type="text/markdown")
-        async def theory() -> str:
-            """Return what the graph knows, relation by relation, for people."""
-            return await calls.run(calls.slow, report)
+    @server.resource("anyburl://report", mime_type="text/markdown")
+    async def theory() -> str:
+        """Return what the graph knows, relation by relation, for people."""
+        return await calls.run(calls.slow, door.report)
 
     return server

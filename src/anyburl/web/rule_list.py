@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anyburl.base.errors import InvalidOptionError
 from anyburl.bodies.rescore import surprising_rows
 from anyburl.ranking.ranker import Ranker
-from anyburl.reasoning.explanation.coverage import find_representatives
+from anyburl.reasoning.explanation.coverage import find_first_alike
 from anyburl.rules import selection
 from anyburl.rules.columns import SMOOTHING
 from anyburl.rules.lattice import RuleLattice
@@ -104,7 +104,7 @@ class RuleList:
         chosen = self.choose(choice)
         first = chosen.rows[:FOLDED]
         identity = self._ranker.options.object_identity
-        same = find_representatives(self._ranker.ready.graph, self.rules.take(first), object_identity=identity)
+        same = find_first_alike(self._ranker.ready.graph, self.rules.take(first), object_identity=identity)
         is_kept = same == np.arange(len(first))
         counts = np.bincount(same, minlength=len(first)) - 1
         alike = {int(row): int(n) for row, n in zip(first[is_kept], counts[is_kept], strict=True) if n}

@@ -14,6 +14,7 @@ from anyburl.base.errors import DataError
 from anyburl.data.dataset import load_dataset
 from anyburl.data.options import ReadOptions
 from anyburl.data.remote import http
+from anyburl.temporal.facts import NEVER, load_temporal_dataset
 from serving import running
 from sparql_server import JSON, SparqlServer
 
@@ -83,6 +84,23 @@ def test_a_query_with_prefixes_is_read_in_pages(endpoint: SparqlServer) -> None:
     endpoint.fill(triples(20) + triples(5, "likes"))
     query = f"# mine\nPREFIX ex: <{EX}>\nSELECT ?s (ex:liked AS ?p) ?o WHERE {{ ?s ex:likes ?o }} # these"
     assert read(endpoint, query=query, page_size=3) == labels(triples(5, "liked"))
+
+
+def test_a_query_may_have_times(endpoint: SparqlServer) -> None:
+    endpoint.store.update(
+        "INSERT DATA { <http://m1> <http://of> <http://malta> ; <http://in> <http://eu> ; "
+        "<http://since> '2004-05-01' . "
+        "<http://m2> <http://of> <http://uk> ; <http://in> <http://eu> ; <http://since> '1973-01-01' ; "
+        "<http://until> '2020-01-31' }"
+    )
+    query = (
+        "SELECT ?s (<http://joins> AS ?p) ?o ?time ?end WHERE { ?m <http://of> ?s ; <http://in> ?o ; "
+        "<http://since> ?time OPTIONAL { ?m <http://until> ?end } }"
+    )
+    data = load_temporal_dataset(f"sparql:{endpoint.url}", query=query, time=("time", "end"))
+    assert [data.clock.label(step) for step in data.train.times] == ["1973-01-01", "2004-05-01"]
+    assert data.train.ends is not None
+    assert (data.clock.label(data.train.ends[0]), data.train.ends[1]) == ("2020-01-31", NEVER)
 
 
 def test_a_query_without_the_three_variables_is_refused(endpoint: SparqlServer) -> None:

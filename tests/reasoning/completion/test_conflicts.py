@@ -12,6 +12,7 @@ from anyburl import Dataset
 from anyburl.reasoning.completion import conflicts as module
 from anyburl.reasoning.completion.conflicts import ITSELF, NOTHING, Conflicts, Properties, find_properties
 from anyburl.reasoning.completion.judging import known_properties
+from kernels import examples
 from ranked import as_table
 from reference.completion import Known, Limits, contradicting, properties
 from reference.graph import Triple
@@ -81,7 +82,7 @@ def check_conflicts(found: Conflicts, stated: list[Triple], known: Known) -> Non
             assert (row == ITSELF) == (fact in against), fact
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(triples, max_size=25), knowns, some, st.none() | some)
 def test_conflicts_are_those_of_an_obvious_loop(
     stated: list[Triple], known: Known, exempt: set[int], functional: set[int] | None
@@ -140,7 +141,7 @@ def low_properties(stated: NDArray[np.int32], n_entities: int, n_relations: int)
         return find_properties(stated, n_entities, n_relations)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(triples, max_size=60))
 def test_properties_are_those_of_an_obvious_loop(stated: list[Triple]) -> None:
     found = as_sets(low_properties(as_table(stated), N_ENTITIES, N_RELATIONS), N_ENTITIES)

@@ -19,6 +19,7 @@ from anyburl.reasoning.explanation.explain import Explanation
 from anyburl.reasoning.explanation.page import to_html, write_html
 from anyburl.reasoning.explanation.render import to_tree
 from anyburl.rules.rule import Atom, Constant, Rule, Variable
+from kernels import examples
 from rules.samples import make_rules
 
 EVIL = "<script>alert('x')</script>"
@@ -127,7 +128,7 @@ labels = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.one_of(labels, st.just(EVIL), st.just("&amp;\"'>")), min_size=4, max_size=4, unique=True))
 def test_the_page_holds_every_fact_and_no_label_as_markup(drawn: list[str]) -> None:
     found = explained(*drawn)

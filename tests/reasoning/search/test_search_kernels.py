@@ -21,6 +21,7 @@ from anyburl.reasoning.kernel_search import (
     write_grams,
 )
 from anyburl.reasoning.search import SYMBOLS, index_labels
+from kernels import examples
 from reference import label_search as reference
 
 pytestmark = pytest.mark.kernel
@@ -84,7 +85,7 @@ def test_texts_that_hold_the_query_are_found_with_how_they_do(texts: list[str], 
     assert TYPO not in ranks[:n]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(words, max_size=8), queries, st.integers(0, 2))
 @example(["ab"], "ba", 1)
 @example(["b ab aab"], "aba", 2)

@@ -12,6 +12,8 @@ import pytest
 from exported import Exported, Fact, check_each, exports, text_of
 from hypothesis import given, settings
 
+from kernels import examples
+
 TABLE = "CREATE TABLE triples (subject text, relation text, object text)"
 
 
@@ -58,7 +60,7 @@ def test_sqlite_inserts_what_all_rules_predict(case: Exported) -> None:
         assert inserted(rows, case) == all_expected(case, object_identity)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(case=exports())
 def test_duckdb_inserts_what_all_rules_predict(case: Exported) -> None:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install duckdb")

@@ -88,6 +88,14 @@ def predict_at(
             rich_help_panel=PANEL,
         ),
     ] = None,
+    look_ahead: Annotated[
+        bool,
+        typer.Option(
+            "--look-ahead",
+            help="With temporal rules: let facts after TIME count as well, for what happened and nobody recorded.",
+            rich_help_panel=PANEL,
+        ),
+    ] = False,
     data: Data = None,
     queries: Annotated[Path | None, typer.Option()] = None,
     top: Annotated[int, typer.Option(min=1)] = 10,
@@ -104,9 +112,16 @@ def predict_at(
     if queries is not None and (following or any(word is not None for word in words)):
         raise OptionError("pass either one query or a file with --queries, not both")
     questions = _read_questions(queries) if queries else [_question(words)]
+    if look_ahead and (explain or following or (time is None and queries is None)):
+        raise OptionError("--look-ahead is for a moment of the past: pass TIME, without --next and --explain")
     notes = note_console(quiet=quiet)
     reasoner = open_history(rules, data, notes, aggregation=aggregation, threads=threads)
     answering = _Answering(reasoner, top, include_known, explain)
+    if look_ahead:
+        from anyburl.temporal.interpolation import TemporalInterpolator
+
+        with Slow(notes, "learning from what came after", "learned from what came after"):
+            answering.predict = TemporalInterpolator.of(reasoner).predict
     if queries is not None:
         with Slow(notes, "answering queries", f"answered {counted(len(questions), 'query', 'queries')}") as bar:
             answering.write_file(questions, bar, as_json=json)
@@ -152,6 +167,7 @@ class _Answering:
 
     def __init__(self, reasoner: TemporalReasoner, top: int, include_known: bool, explains: bool) -> None:
         self.reasoner, self.top, self.include_known, self.explains = reasoner, top, include_known, explains
+        self.predict = reasoner.predict
 
     def moments(self, time: str | None, following: int | None) -> list[str]:
         """Return the moments that are asked about."""
@@ -163,7 +179,7 @@ class _Answering:
         """Return the answers to a question at a moment, without those that train states unless they are included."""
         subject, relation, object = question
         given = None if subject == "?" else subject, relation, None if object == "?" else object
-        answers = self.reasoner.predict(*given, moment, top=self.top + MOST_STATED, include_known=True)
+        answers = self.predict(*given, moment, top=self.top + MOST_STATED, include_known=True)
         kept = [answer for answer in answers if self.include_known or "train" not in self.stating(answer)]
         return [replace(answer, rank=rank) for rank, answer in enumerate(kept[: self.top], 1)]
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import typer
 
-from anyburl.base.errors import OptionError
+from anyburl.base.errors import OptionError, UnknownDataError
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import is_given, with_flags, with_parameters
-from anyburl.cli.loading import holds_temporal_rules
+from anyburl.cli.loading import download_data_argument
+from anyburl.cli.notes import note_console
 from anyburl.cli.temporal.asking import complete_at, evaluate_history, explain_at, predict_at
 from anyburl.cli.temporal.examining import calibrate_history, examine_history, serve_history
 from anyburl.cli.temporal.learning import learn_history, show_temporal_rules
@@ -49,7 +51,7 @@ def with_times(name: str, command: Command) -> Command:
     added = [parameter for key, parameter in parameters[True].items() if key not in parameters[False]]
 
     def run(ctx: typer.Context, **values: Any) -> None:
-        subject = str(values.get("data" if name in BY_DATA else "rules" if "rules" in values else "run"))
+        subject = _subject(name, values)
         has_times = _has_times(name, subject, values)
         own, other = parameters[has_times], parameters[not has_times]
         for key in other:
@@ -61,6 +63,13 @@ def with_times(name: str, command: Command) -> Command:
     return with_parameters(run, command, [*parameters[False].values(), *added])
 
 
+def _subject(name: str, values: Mapping[str, Any]) -> str:
+    """Return what tells: DATA, or the run folder."""
+    if name in BY_DATA:
+        return str(values["out"] if values.get("resume") else values["data"])
+    return str(values["rules"] if "rules" in values else values["run"])
+
+
 def _value(ctx: typer.Context, key: str, values: Mapping[str, Any], parameter: inspect.Parameter) -> Any:
     """Return the value of a flag: the one given, or the default of the version that is called."""
     default = parameter.default
@@ -68,14 +77,16 @@ def _value(ctx: typer.Context, key: str, values: Mapping[str, Any], parameter: i
 
 
 def _has_times(name: str, subject: str, values: Mapping[str, Any]) -> bool:
-    if name in BY_RUN:
-        return holds_temporal_rules(at_home(subject))
-    if name == "learn" and values.get("resume"):
-        return holds_temporal_rules(at_home(values["out"]))
+    if name in BY_RUN or (name == "learn" and values.get("resume")):
+        from anyburl.rules.files.run_folder import is_temporal_run
+
+        return is_temporal_run(at_home(subject))
     if values.get("data") is None:
         return False
     from anyburl.temporal.facts import recognise_times
 
+    with suppress(UnknownDataError):  # who loads it says so
+        download_data_argument(subject, note_console(quiet=values["quiet"]))
     time = values.get("time")
     reading = ReadOptions(
         time=None if time is None else tuple(time.split(",")),

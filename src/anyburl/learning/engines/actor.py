@@ -113,7 +113,7 @@ class Outbox:
         """
         with self._changed:
             self._changed.wait_for(lambda: self._n_rules >= PARCEL or is_urgent() or is_over())
-            was_over = is_over()  # asked before rules are taken: none can come between
+            was_over = is_over()  # before rules are taken: none can come between
             if self._n_rules < PARCEL and not was_over:
                 return [], False
             taken, self._waiting, self._n_rules = self._waiting, [], 0
@@ -129,7 +129,7 @@ class SpanOrder:
     allocation: tuple[PathProfile, ...]
     seconds: float | None
     sweeping: frozenset[PathProfile]  # profiles whose bodies are listed from now on
-    floor: float  # support x confidence of the rules that are wanted
+    floor: float  # support x confidence that rules need
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class SpanReply:
 
 @dataclass(frozen=True)
 class Delivery:
-    """Rules found since the last delivery; with the last one of a span, what else is to be told."""
+    """Rules found since the last delivery; with the last one of a span, its figures."""
 
     rules: list[PackedRules]
     reply: SpanReply | None
@@ -198,7 +198,7 @@ class RayWorker:
         return self.fetch()
 
     def fetch(self, piece: NDArray[np.int64] | None = None) -> Delivery:
-        """Take in a piece of the shards, if it was wanted (an empty one says that no more are left); return the next
+        """Take in a piece of the shards, if it was requested (an empty one says that no more are left); return the next
         rules of the span.
         """
         if piece is not None:
@@ -223,9 +223,11 @@ class RayWorker:
         self._worker.floor = order.floor
         for profile in order.sweeping:
             self._sources[profile].start_sweep()
-        found = self._work_paths(order) if order.seconds is None else self._work_until(order, order.seconds, number)
+        core_spans = (
+            self._work_paths(order) if order.seconds is None else self._work_until(order, order.seconds, number)
+        )
         return SpanReply(
-            cores=tuple(found),
+            cores=tuple(core_spans),
             harvested=self._seen.take_harvested(),
             exhausted=frozenset(profile for profile, source in self._sources.items() if source.exhausted),
             listed={profile: source.listed for profile, source in self._sources.items()},
@@ -257,7 +259,7 @@ class RayWorker:
         stopped: Callable[[], bool] = self._stop.is_set
         for profile, source in self._sources.items():
             source.before_span(order.allocation.count(profile) * PATHS_PER_CORE)
-        found = [
+        core_spans = [
             self._worker.find_paths(self._sources[profile], self._seen, (order.number, core), stopped)
             for core, profile in enumerate(order.allocation)
         ]
@@ -266,18 +268,18 @@ class RayWorker:
         while len(piece := self._next_piece()) and not stopped():
             for (source, queued), shard in zip(new, shards, strict=True):
                 source.put(queued.bodies.take(np.flatnonzero(np.isin(shard, piece))), queued.start)
-                found.append(self._worker.help_with(source, self._seen, stopped))
+                core_spans.append(self._worker.help_with(source, self._seen, stopped))
         if stopped():  # some were not harvested: their profiles are not exhausted
             for source, queued in new:
                 source.put(*queued)
-        return found
+        return core_spans
 
     def _work_until(self, order: SpanOrder, seconds: float, number: int) -> list[CoreSpan]:
         """Give each profile its part of the span: a worker must work on all of them, since nobody else has its bodies.
 
         A profile that finishes early leaves its time to the next ones, and finally to those without cores.
         """
-        started, found = time.monotonic(), []
+        started, core_spans = time.monotonic(), []
         given = dict.fromkeys(order.allocation)
         n_before = 0
         for profile in [*given, *(profile for profile in self._sources if profile not in given)]:
@@ -285,8 +287,8 @@ class RayWorker:
             deadline = started + seconds * n_before / len(order.allocation)
             source = self._sources[profile]
             if not source.exhausted and time.monotonic() < deadline:
-                found += self._until(deadline, source, (order.number, number))
-        return found
+                core_spans += self._until(deadline, source, (order.number, number))
+        return core_spans
 
     def _until(self, deadline: float, source: BodySource, key: tuple[int, int]) -> list[CoreSpan]:
         stopped: Callable[[], bool] = self._stop.is_set

@@ -63,9 +63,9 @@ class CoreSpan:
 
     def cut_to(self, n_rules: int) -> None:
         """Keep the most valuable rules, in their order: a long span may find more than fit into memory."""
-        found = concatenate(self.rules)
-        kept = found.take(most_valuable(found, n_rules))
-        self.cut.update({kind: _count(found, kind) - _count(kept, kind) for kind in RuleType})
+        rules = concatenate(self.rules)
+        kept = rules.take(most_valuable(rules, n_rules))
+        self.cut.update({kind: _count(rules, kind) - _count(kept, kind) for kind in RuleType})
         self.rules = [kept]
 
 
@@ -85,7 +85,7 @@ class Engine(Protocol):
         """Let each core work on its profile until `deadline` (on time.monotonic), or for its share of paths if None."""
         ...
 
-    def after_span(self, found: Sequence[ProfileSpan]) -> None:
+    def after_span(self, entries: Sequence[ProfileSpan]) -> None:
         """Learn what the span yielded, by profile."""
         ...
 

@@ -34,7 +34,7 @@ ROUNDS = 5  # of a span with a path budget: after losing workers in this many, a
 
 
 @dataclass
-class _Found:
+class _WorkerResults:
     """What one worker has delivered of a span; without a reply, it is not all."""
 
     rules: list[CoreSpan] = field(default_factory=list)
@@ -79,18 +79,18 @@ class RayEngine(Stoppable):
 
     def run_span(self, number: int, allocation: Sequence[PathProfile], deadline: float | None) -> list[CoreSpan]:
         """Run one time span; see `Engine`. With a path budget, the share of a lost worker is done by others."""
-        found: list[_Found] = []
+        results: list[_WorkerResults] = []
         missing = ALL_SHARDS
         for _ in range(ROUNDS):
             self._welcome()
             seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             order = SpanOrder(number, tuple(allocation), seconds, frozenset(self._sweeping), self.floor)
             by_worker = self._run(order, missing)
-            found += by_worker.values()
+            results += by_worker.values()
             for worker in by_worker:
                 missing = missing & ~self._owned[worker]
             if deadline is not None or self.stopped or not missing.any():
-                return self._take(found, is_whole=not missing.any())
+                return self._take(results, is_whole=not missing.any())
         raise RunError(
             f"Ray workers were lost {ROUNDS} times in span {number}: give them more memory, then resume the run"
         )
@@ -105,7 +105,7 @@ class RayEngine(Stoppable):
         if n_now > n_before:
             self._notes.append(f"{counted(n_now - n_before, 'Ray worker')} joined, {n_now} in all")
 
-    def _run(self, order: SpanOrder, shards: NDArray[np.bool_]) -> dict[int, _Found]:
+    def _run(self, order: SpanOrder, shards: NDArray[np.bool_]) -> dict[int, _WorkerResults]:
         """Let all workers run a span, each for its part of `shards`; return what those found that were not lost."""
         workers = dict(self._crew.workers)
         divisions, known = self._divide(shards), self._news()
@@ -115,14 +115,14 @@ class RayEngine(Stoppable):
             for number, worker in workers.items()
         }
         deliveries: dict[int, Delivery] = {}
-        found = {number: _Found() for number in workers}
+        results = {number: _WorkerResults() for number in workers}
         was_told = False
         while calls or deliveries:
             try:
                 if calls:
                     self._crew.collect(calls, deliveries, at_least=1)
                 for number in list(deliveries):
-                    found[number].add(deliveries[number], self._vocabulary)
+                    results[number].add(deliveries[number], self._vocabulary)
                     delivery = deliveries.pop(number)
                     if delivery.reply is None:
                         piece = self._hand_out(handout, number) if delivery.wants_piece else None
@@ -135,7 +135,7 @@ class RayEngine(Stoppable):
                 was_told = True
                 for number in calls.values():
                     workers[number].stop.remote()
-        whole = {number: one for number, one in found.items() if one.reply is not None}
+        whole = {number: one for number, one in results.items() if one.reply is not None}
         if n_lost := len(workers) - len(whole):
             cost = "its share of the span is done again" if order.seconds is None else "its share of the span is lost"
             self._notes.append(
@@ -179,11 +179,11 @@ class RayEngine(Stoppable):
         self._owned[number][piece] = True
         return piece
 
-    def _take(self, found: Sequence[_Found], *, is_whole: bool) -> list[CoreSpan]:
+    def _take(self, results: Sequence[_WorkerResults], *, is_whole: bool) -> list[CoreSpan]:
         """Record what was found, and copy it out of the object store."""
         with_seconds = self._options.seconds is not None
         cores: list[CoreSpan] = []
-        replies = [one.reply for one in found if one.reply is not None]
+        replies = [one.reply for one in results if one.reply is not None]
         for place, reply in enumerate(replies):
             keys, counts = reply.harvested
             self._harvested.append((keys.copy(), counts.copy()))
@@ -193,11 +193,13 @@ class RayEngine(Stoppable):
         if is_whole:
             self._exhausted |= frozenset.intersection(*(reply.exhausted for reply in replies))
             self._listed = dict(_listed_by_all(replies))
-        return [*cores, *(rules for one in found for rules in one.rules)]
+        return [*cores, *(rules for one in results for rules in one.rules)]
 
-    def after_span(self, found: Sequence[ProfileSpan]) -> None:
+    def after_span(self, entries: Sequence[ProfileSpan]) -> None:
         """Switch saturated profiles from sampling to sweeping, starting with the next span."""
-        self._sweeping |= {entry.profile for entry in found if is_fruitless(entry.attempts, entry.paths, entry.entered)}
+        self._sweeping |= {
+            entry.profile for entry in entries if is_fruitless(entry.attempts, entry.paths, entry.entered)
+        }
 
     def exhausted(self) -> set[PathProfile]:
         """Return the profiles that have no body left."""

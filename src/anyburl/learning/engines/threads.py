@@ -116,36 +116,36 @@ class Worker:
             return stopped() or time.monotonic() >= deadline
 
         earlier = self._finish(seen, over)
-        found = CoreSpan(source.profile)
+        core_span = CoreSpan(source.profile)
         for batch in count():
-            self._drain(source, seen, found, over)
+            self._drain(source, seen, core_span, over)
             if over():
                 break
-            attempts, paths, n_new = found.attempts, found.paths, found.entered
-            if not self._find(source, seen, found, key, batch):
+            attempts, paths, n_new = core_span.attempts, core_span.paths, core_span.entered
+            if not self._find(source, seen, core_span, key, batch):
                 break
-            source.note_yield(found.attempts - attempts, found.paths - paths, found.entered - n_new)
-        return [*earlier, found]
+            source.note_yield(core_span.attempts - attempts, core_span.paths - paths, core_span.entered - n_new)
+        return [*earlier, core_span]
 
     def work_paths(self, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]) -> CoreSpan:
         """Sample a fixed number of paths of one profile, then harvest: idle cores can help with that."""
-        found = self.find_paths(source, seen, key, stopped)
-        self._drain(source, seen, found, stopped)
-        return found
+        core_span = self.find_paths(source, seen, key, stopped)
+        self._drain(source, seen, core_span, stopped)
+        return core_span
 
     def find_paths(self, source: BodySource, seen: SeenBodies, key: Key, stopped: Callable[[], bool]) -> CoreSpan:
         """Sample a fixed number of paths of one profile, and queue the new bodies."""
-        found = CoreSpan(source.profile)
+        core_span = CoreSpan(source.profile)
         batch = 0
-        while found.attempts < PATHS_PER_CORE and not stopped() and self._find(source, seen, found, key, batch):
+        while core_span.attempts < PATHS_PER_CORE and not stopped() and self._find(source, seen, core_span, key, batch):
             batch += 1
-        return found
+        return core_span
 
     def help_with(self, source: BodySource, seen: SeenBodies, stopped: Callable[[], bool]) -> CoreSpan:
         """Harvest what others have found."""
-        found = CoreSpan(source.profile)
-        self._drain(source, seen, found, stopped)
-        return found
+        core_span = CoreSpan(source.profile)
+        self._drain(source, seen, core_span, stopped)
+        return core_span
 
     def forget(self) -> None:
         """Drop the unfinished body, if there is one."""
@@ -164,26 +164,26 @@ class Worker:
             return []
         source, piece = self._held
         self._held = None
-        found = CoreSpan(source.profile)
-        self._harvest(piece, source, seen, found, over)
+        core_span = CoreSpan(source.profile)
+        self._harvest(piece, source, seen, core_span, over)
         source.release(piece.start)
-        return [found]
+        return [core_span]
 
-    def _drain(self, source: BodySource, seen: SeenBodies, found: CoreSpan, over: Callable[[], bool]) -> None:
+    def _drain(self, source: BodySource, seen: SeenBodies, core_span: CoreSpan, over: Callable[[], bool]) -> None:
         while not over() and (pending := source.take()) is not None:
-            self._harvest(pending, source, seen, found, over)
+            self._harvest(pending, source, seen, core_span, over)
 
-    def _find(self, source: BodySource, seen: SeenBodies, found: CoreSpan, key: Key, batch: int) -> bool:
+    def _find(self, source: BodySource, seen: SeenBodies, core_span: CoreSpan, key: Key, batch: int) -> bool:
         """Look for bodies and queue the new ones to be harvested; False if none are left in this span."""
         piece, attempts, paths = source.next_bodies(ATTEMPTS, batch_state(self._options.seed, *key, batch))
         if piece is None:
             return False
         bodies = piece.bodies
         is_new, known_rules = seen.enter(bodies.keys, key[0])
-        found.attempts += attempts
-        found.paths += paths
-        found.known_rules += known_rules
-        found.entered += int(is_new.sum())
+        core_span.attempts += attempts
+        core_span.paths += paths
+        core_span.known_rules += known_rules
+        core_span.entered += int(is_new.sum())
         source.put(bodies.take(np.flatnonzero(is_new)), piece.start)
         return True
 
@@ -192,7 +192,7 @@ class Worker:
         piece: Piece,
         source: BodySource,
         seen: SeenBodies,
-        found: CoreSpan,
+        core_span: CoreSpan,
         over: Callable[[], bool],
     ) -> None:
         """Harvest the bodies of `piece`, one bounded kernel call at a time. When time is up, put back the rest, except
@@ -207,27 +207,27 @@ class Worker:
             done, n_rows = harvest(self._graph, self._heads, bodies, first, limits, self._scratch, self._out)
             counts = np.bincount(self._out.bodies[:n_rows] % len(bodies.kinds), minlength=len(bodies.kinds))
             seen.record(bodies.keys[first:done], counts[first:done])
-            found.new_bodies += done - first
+            core_span.new_bodies += done - first
             if n_rows:
                 rules = to_rules(self._vocabulary, bodies, self._out, n_rows)
                 if self._deliver is None:
-                    found.rules.append(rules)
-                    self._keep_to_cap(found)
+                    core_span.rules.append(rules)
+                    self._keep_to_cap(core_span)
                 else:
                     self._deliver(source.profile, rules)
                 predictions = self._out.pca_predictions[:n_rows] if self._reward.pca else rules.predictions
-                found.reward += self._reward.of(rules.support, predictions, source.profile.rule_length)
+                core_span.reward += self._reward.of(rules.support, predictions, source.profile.rule_length)
         if self._scratch.grounding[0].under_way:
             self._held = (source, Piece(bodies.take(np.array([done])), piece.start))
             source.hold(piece.start)
             done += 1
         source.put(bodies.take(np.arange(done, len(bodies.kinds))), piece.start)
 
-    def _keep_to_cap(self, found: CoreSpan) -> None:
+    def _keep_to_cap(self, core_span: CoreSpan) -> None:
         """Drop rules that a cap would drop at the end of the span, where they are many; it still has some to drop."""
         cap = self._options.max_rules
-        if cap is not None and found.n_held > max(CUT_FROM, 4 * cap):
-            found.cut_to(2 * cap)
+        if cap is not None and core_span.n_held > max(CUT_FROM, 4 * cap):
+            core_span.cut_to(2 * cap)
 
 
 def harvest_limits(
@@ -276,7 +276,7 @@ class ThreadsEngine(Stoppable):
             wait(runs)
         except KeyboardInterrupt:
             self.stop()  # and keep what the cores have found
-        return [found for run in runs for found in run.result()]
+        return [core_span for run in runs for core_span in run.result()]
 
     def _run_core(
         self,
@@ -297,17 +297,17 @@ class ThreadsEngine(Stoppable):
                 own = worker.work_paths(sources[0], self._seen, key, stopped)
                 return [own, *(worker.help_with(source, self._seen, stopped) for source in sources[1:])]
             return [
-                found
+                core_span
                 for source in sources
                 if not source.exhausted
-                for found in worker.work_until(deadline, source, self._seen, key, stopped)
+                for core_span in worker.work_until(deadline, source, self._seen, key, stopped)
             ]
         finally:
             self._idle.put(worker)
 
-    def after_span(self, found: Sequence[ProfileSpan]) -> None:
+    def after_span(self, entries: Sequence[ProfileSpan]) -> None:
         """Switch saturated profiles from sampling to sweeping."""
-        for entry in found:
+        for entry in entries:
             self._sources[entry.profile].note_yield(entry.attempts, entry.paths, entry.entered)
 
     def exhausted(self) -> set[PathProfile]:

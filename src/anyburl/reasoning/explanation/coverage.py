@@ -89,7 +89,7 @@ def similarity(some: NDArray[np.bool_], others: NDArray[np.bool_]) -> NDArray[np
     return np.asarray(both / np.maximum(either, 1), np.float64)
 
 
-def find_representatives(graph: GraphArrays, rules: RuleSet, *, object_identity: bool = True) -> Rows:
+def find_first_alike(graph: GraphArrays, rules: RuleSet, *, object_identity: bool = True) -> Rows:
     """Return for each of some rules, best first, the row of the first that says nearly the same; its own if none does.
 
     Rules say nearly the same if they predict nearly the same facts of one relation, of a sample.
@@ -128,7 +128,7 @@ def warm_up_coverage(n_relations: int) -> None:
 
 def _cover_tiny(table: TripleTable) -> None:
     rules = one_rule(table.vocabulary)
-    find_representatives(build_graph(table), rules)
+    find_first_alike(build_graph(table), rules)
 
 
 def one_rule(vocabulary: Vocabulary) -> RuleSet:

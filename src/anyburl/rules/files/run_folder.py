@@ -94,6 +94,17 @@ def described_run(folder: Path) -> dict[str, Any]:
     return parts
 
 
+TEMPORAL = "temporal"
+
+
+def is_temporal_run(folder: Path) -> bool:
+    """Return whether a folder is a run folder that says that it holds temporal rules."""
+    try:
+        return (folder / OPTIONS).is_file() and described_run(folder).get("sort") == TEMPORAL
+    except RunError:
+        return False
+
+
 def snapshot_names(folder: Path) -> list[str]:
     """Return the snapshots in the folder by their seconds, the first one first."""
     names = map(snapshot_name, folder.glob("rules-*.parquet"))
@@ -109,6 +120,8 @@ def snapshot_name(file: Path) -> str | None:
 def read_run(folder: Path, at: float | str | None = None) -> tuple[RuleColumns, list[str]]:
     """Return the rules of a run, or of its snapshot at `at` seconds, and what of it is damaged and left out."""
     check_run_folder(folder)
+    if is_temporal_run(folder):
+        raise RunError(f"{folder} holds temporal rules: open it with TemporalReasoner.open")
     if at is not None:
         return _read_snapshot(folder, at if isinstance(at, str) else f"{checking.real('at', at, 0):g}"), []
     files, has_file = part_files(folder), (folder / RULES).is_file()

@@ -9,13 +9,13 @@ Facts that strong rules contradict, by answering a question that has one answer 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.base.machine import available_cores
+from anyburl.base.machine import available_cores, stream_from_threads
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.lookup import all_known_answers
 from anyburl.ranking.arrays import QueryArrays, offsets_of
@@ -84,14 +84,11 @@ class SupportFinder:
             find_support(self._graph, self._rules, *own, True, search, walk, out[part])
             return len(triples[part])
 
-        with ThreadPoolExecutor(self._threads) as pool:
-            try:
-                for done in pool.map(run, range(0, len(triples), FACTS_AT_A_TIME)):
-                    if progress:
-                        progress(done)
-            except BaseException:  # Ctrl-C: what is under way ends, what is waiting is dropped
-                pool.shutdown(cancel_futures=True)
-                raise
+        starts = range(0, len(triples), FACTS_AT_A_TIME)
+        with closing(stream_from_threads(run, starts, self._threads)) as done:
+            for n_done in done:
+                if progress:
+                    progress(n_done)
         scores = np.where(out >= 0, np.append(self._rules.scores, 0.0)[out], 0.0)
         return Supported(np.where(out >= 0, np.append(self._rules.rows, -1)[out], -1).astype(np.int32), scores)
 

@@ -29,6 +29,7 @@ TAGS = {"relation": "i", "entity": "b", "variable": "var"}
 
 LOOKS = """
 .anyburl.theory { max-width: 940px; font-size: 15.5px; }
+.anyburl.theory.in-page { max-width: none; margin: 0; padding: 0; background: none; }
 .theory h1 { font-size: 28px; }
 .theory .lead { font-size: 17px; margin: 6px 0 18px; }
 .theory p, .theory li, .theory td { color: var(--ink); }
@@ -52,7 +53,8 @@ LOOKS = """
 .theory .chance { white-space: nowrap; font-weight: 600; color: var(--good); }
 .theory .chance.some { color: var(--claim); }
 .theory .chance.few { color: var(--lack); }
-.anyburl.theory svg.bar { border-radius: 4px; margin-right: 6px; vertical-align: 1px; }
+.anyburl.theory svg.bar { display: inline-block; max-width: none; border-radius: 4px; margin: 0 6px 0 0;
+  vertical-align: 1px; }
 .theory .bar rect { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 .theory .bar .track { fill: var(--edge); }
 .theory .bar .fill { fill: var(--good); }

@@ -163,7 +163,7 @@ class Theory:
     def links(self) -> list[Link]:
         """Which relations follow from which, those that explain most facts first."""
         links: dict[tuple[str, str], Link] = {}
-        for facts, law in self._weighed():
+        for facts, law in ((facts, law) for facts, law in self._weighed() if law.share >= FOLLOWS):
             for source in dict.fromkeys(law.body):
                 one = Link(source, law.relation, law.idea, facts)
                 if source != law.relation or law.idea.name in ("symmetric", "chain"):
@@ -212,7 +212,7 @@ class Theory:
         }
 
 
-NEARLY_ALWAYS, OFTEN = 0.9, 0.4
+NEARLY_ALWAYS, FOLLOWS, OFTEN = 0.9, 0.5, 0.4
 TELLING = 0.4  # what a law counts for each of its conditions when few are shown
 ENOUGH = 10  # cases that a law must hold in to be shown first
 

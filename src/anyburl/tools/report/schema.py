@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from anyburl.reasoning.drawing import Drawing, Layers, Place
 from anyburl.tools.report.record import Link, Theory
 
-MOST_RELATIONS, MOST_LINKS = 14, 14
+MOST_RELATIONS, MOST_LINKS, MOST_COLUMNS = 12, 14, 3
 ROUNDS = 8  # of sorting columns by what their relations are joined with
 
 
@@ -38,6 +38,8 @@ def choose_links(links: Sequence[Link]) -> list[Link]:
         is_back = any((one.source, one.target) == (link.target, link.source) for one in chosen)
         both = relations | {link.source, link.target}
         if (is_back and link.source != link.target) or len(both) > MOST_RELATIONS:
+            continue
+        if max(_columns([*chosen, link]).values()) >= MOST_COLUMNS:
             continue
         chosen.append(link)
         relations = both
