@@ -34,11 +34,12 @@ from anyburl.temporal.history import Directed, index_cells, index_history
 from anyburl.temporal.kernel_answer import MAX, MIXTURE, NOISY_OR
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.model import ListModel
+from anyburl.temporal.options import AGGREGATIONS
 from anyburl.temporal.rules import TemporalRules
 from anyburl.temporal.run import open_temporal_run, save_temporal_run
 
-AGGREGATIONS = {"model": MIXTURE, "sum": MIXTURE, "max": MAX, "noisy-or": NOISY_OR}
-"""How the candidates of a question are ordered: by the model, by the mixture of all rules, or by pair rules alone."""
+MODES = dict(zip(AGGREGATIONS, (MIXTURE, MIXTURE, MAX, NOISY_OR), strict=True))
+"""How kernels add up the rules of each aggregation."""
 N_FACTS = 10_000  # that `complete` returns at most, unless told otherwise
 
 PathLike = str | os.PathLike[str]
@@ -112,7 +113,7 @@ class TemporalReasoner:
     def asked(self) -> Asked:
         """The history with its index, and the rules as kernels read them."""
         history, cells = index_history(self.facts), index_cells()
-        mode = AGGREGATIONS[self.aggregation]
+        mode = MODES[self.aggregation]
         return Asked(history, cells, self.rules.tables(), self.rules.weights, self.threads, mode)
 
     @property

@@ -14,8 +14,8 @@ from anyburl.base.sealed import scan_parquet
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.temporal.arrays import N_CELLS, N_FADES, N_RECENCY, ConstantArrays, HopArrays
 from anyburl.temporal.clock import Clock
-from anyburl.temporal.options import TemporalOptions
-from anyburl.temporal.rules import FORMS, SCHEMA, PairRules, TemporalRules
+from anyburl.temporal.options import FORMS, TemporalOptions
+from anyburl.temporal.rules import SCHEMA, PairRules, TemporalRules
 
 Ints = NDArray[np.int64]
 

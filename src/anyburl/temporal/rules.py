@@ -27,10 +27,8 @@ from anyburl.temporal.arrays import (
     TableArrays,
 )
 from anyburl.temporal.clock import Clock
-from anyburl.temporal.options import TemporalOptions
+from anyburl.temporal.options import FORMS, TemporalOptions
 
-FORMS = ("pair", "constant", "hops", "popular")
-"""The forms of temporal rules, by their codes."""
 FORM_WORDS = {
     "pair": "what X and Y did before",
     "constant": "an entity that X met lately",

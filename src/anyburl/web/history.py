@@ -27,7 +27,7 @@ from anyburl.web.templating import make_environment, url
 
 LINKED = {"/ask": "Ask", "/rules": "Rules"}
 N_EXAMPLES, N_RELATIONS = 5, 12
-ROWS, TOP_RULES, MOST_RULES, REASONS = 25, 200, 1000, 8
+ROWS, MOST_RULES, REASONS = 25, 1000, 8
 DRAWN = 60  # facts of an entity on its time line
 STYLE_SHEET = tagged_response(STYLES.encode(), "text/css; charset=utf-8")
 
@@ -205,14 +205,14 @@ async def temporal_rules_page(
     request: Request,
     site: TemporalSite,
     relation: OptionalLabel = None,
-    form: Annotated[Literal["pair", "constant", "hops", "popular"] | None, Query()] = None,
+    form: Annotated[str | None, Query(max_length=20)] = None,
     page: Page = 1,
 ) -> Response:
     """List the rules with the most right cases, weighed by their confidence."""
     rules = site.explorer.reasoner.rules
 
     def make() -> Context:
-        best = rules.top(MOST_RULES, relation=relation or None, form=form)
+        best = rules.top(MOST_RULES, relation=relation or None, form=form or None)
         paging = Paging(page, ROWS, len(best))
         shown = best[paging.first : paging.last]
         forms = rules.sizes

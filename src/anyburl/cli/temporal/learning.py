@@ -17,12 +17,10 @@ from anyburl.cli.notes import Slow, note_console, print_json, print_whole, resul
 from anyburl.cli.session import peak_memory_mb
 from anyburl.cli.temporal.opening import compile_temporal_kernels, load_history_argument, open_history, sizes_of
 from anyburl.data.options import ReadOptions
-from anyburl.temporal.options import TemporalOptions
+from anyburl.temporal.options import FORMS, TemporalOptions
 
 if TYPE_CHECKING:
     from anyburl.temporal.rules import TemporalRule
-
-FORM_NAMES = ("pair", "constant", "hops", "popular")
 
 
 def learn_history(
@@ -82,7 +80,7 @@ def show_temporal_rules(
     form: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(FORM_NAMES),
+            metavar="|".join(FORMS),
             help="With temporal rules: only those of this form.",
             rich_help_panel="Filters",
         ),

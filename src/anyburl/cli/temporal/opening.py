@@ -11,6 +11,7 @@ from anyburl.cli.loading import download_data_argument, existing_rules, names_be
 from anyburl.cli.notes import PlainConsole, Slow
 from anyburl.cli.session import compile_kernels
 from anyburl.data.options import IGNORED, ReadOptions
+from anyburl.temporal.options import AGGREGATIONS
 
 if TYPE_CHECKING:
     from anyburl.temporal.facts import TemporalDataset
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 PANEL = "Facts with times"
 KERNELS = ("kernel_pairs.share_credit", "kernel_bodies.count_hops", "kernel_answer.answer_moments")
-AGGREGATION_NAMES = ("model", "sum", "max", "noisy-or")
 
 Time = Annotated[
     str | None,
@@ -26,7 +26,7 @@ Time = Annotated[
 ]
 TimedAggregation = Annotated[
     str | None,
-    typer.Option("--aggregation", metavar="NAME", help=f"How candidates are ordered: {', '.join(AGGREGATION_NAMES)}."),
+    typer.Option("--aggregation", metavar="NAME", help=f"How candidates are ordered: {', '.join(AGGREGATIONS)}."),
 ]
 
 
