@@ -70,7 +70,7 @@ def measure(pair: str, seed: int, seconds: float, split: str) -> dict[str, Any]:
         run = Path(scratch) / "run"
         first = anyburl.load_dataset(folder / pair)
         options = {"max_cyclic": length, "max_acyclic": 0, "max_grounded": 0}
-        took, rules = timed(lambda: anyburl.learn(first, seconds=seconds, seed=seed, out=run, **options))
+        took, rules = timed(lambda: anyburl.learn(first, seconds=seconds, seed=seed, out=run, keep="all", **options))
         found: dict[str, Any] = {"options": options, "rules": len(rules), "learned_in": round(took, 1)}
         for aggregation in ("max", "tuned"):
             found[aggregation] = asked(run, folder / f"{pair}_ind", aggregation, split, seed)

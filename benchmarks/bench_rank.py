@@ -69,12 +69,12 @@ def main() -> None:
     if sys.argv[1] == "single":
         name, seconds, longest = sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
         data = anyburl.load_dataset(shared() / "data" / name)
-        rules = anyburl.learn(data, seconds=seconds, max_cyclic=longest, seed=1)
+        rules = anyburl.learn(data, seconds=seconds, max_cyclic=longest, seed=1, keep="all")
         save(f"single-{name}", single(rules, data))
         return
     name, seconds, longest, aggregations = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
     data = anyburl.load_dataset(shared() / "data" / name)
-    rules = anyburl.learn(data, seconds=seconds, max_cyclic=longest, seed=1)
+    rules = anyburl.learn(data, seconds=seconds, max_cyclic=longest, seed=1, keep="all")
     results = []
     for block in ("auto", "off"):
         if block == "auto" or results[0]["protocol"]["block_connected"]:

@@ -93,7 +93,7 @@ def learned(run: Path, data: anyburl.Dataset, name: str, seed: int, seconds: flo
     path = run.with_name(f"{run.name}.json")
     if not path.is_file():
         options = {"max_cyclic": LENGTHS.get(name, 3)}
-        took, rules = timed(lambda: anyburl.learn(data, seconds=seconds, seed=seed, out=run, **options))
+        took, rules = timed(lambda: anyburl.learn(data, seconds=seconds, seed=seed, out=run, keep="all", **options))
         found = {"options": options, "rules": len(rules), "learned_in": round(took, 1)}
         path.write_text(json.dumps(found), "utf-8")
     about: dict[str, Any] = json.loads(path.read_text("utf-8"))

@@ -66,7 +66,7 @@ def learn_run(run: Run, lab: Lab) -> dict[str, Any]:
         return dict(json.loads(facts_file.read_text("utf-8")))
     shutil.rmtree(folder, ignore_errors=True)
     data = load(run.data)
-    options = anyburl.LearnOptions(**run.options)
+    options = anyburl.LearnOptions(**run.options, preset="paper")
     recorder = Recorder(anyburl.RunDirectory.create(folder, data, options))
     learner = anyburl.Learner(data.train, options)
     run_learner(learner, recorder)

@@ -12,7 +12,7 @@ import pytest
 import anyburl
 from anyburl import RuleSet
 from anyburl.models.distilling import keeping
-from anyburl.models.distilling.general import implied_rules, outdone_rules
+from anyburl.models.distilling.general import implied_rules
 from anyburl.rules.lattice import RuleLattice
 from rules.samples import make_rules
 
@@ -130,9 +130,7 @@ def test_learn_distils_at_the_end_of_a_run(run_json: Any, run: Any, tmp_path: Pa
 def test_more_general_rules_are_those_of_the_lattice(geo_run: Path) -> None:
     rules = RuleSet.load(geo_run)
     rules = rules.take(np.flatnonzero(np.arange(len(rules)) % 7 == 0))
-    lattice, scores = RuleLattice.build(rules), rules.confidence(5)
-    implied, outdone = implied_rules(rules), outdone_rules(rules, scores)
+    lattice, implied = RuleLattice.build(rules), implied_rules(rules)
     for row in range(0, len(rules), 3):
         general = lattice.generalisations(row)
         assert implied[row] == (rules.predictions[general] == rules.predictions[row]).any()
-        assert outdone[row] == (scores[general] >= scores[row]).any()

@@ -30,7 +30,7 @@ from anyburl.models.distilling.choosing import (
     shares_of,
 )
 from anyburl.models.distilling.general import implied_rules
-from anyburl.models.distilling.known import KnownAnswers, KnownFacts, Observer, in_answers
+from anyburl.models.distilling.known import KnownAnswers, KnownFacts, Observer, in_answers, take_answers
 from anyburl.models.distilling.options import DistilOptions
 from anyburl.ranking.queries import target_ranks
 from anyburl.ranking.ranker import Ranker, make_ranker
@@ -41,6 +41,11 @@ SURVEYED = 12  # rules of each known answer
 WIDTH = 30  # rules of each known answer that are ranked by
 JUDGED_FACTS = 1_500
 WORTH_FACTS = 3_000  # by which the worth of kept rules is measured
+LEVELS = (10_000, 3_000, 1_000, 300, 100, 30)  # rules
+MOST_REFINED = 10_000  # questions of each kind
+MORE = (1.5, 1.3, 1.15)  # times the rules to keep are weighed, then so many, ...
+MOST_PRUNED = 10_000  # rules: weighing more takes long, and gains little
+MOST_WEIGHED = 5_000  # questions of each kind
 FIRST_SIZES = (10, 30)  # and times 10, times 100, ...
 
 Watch = Callable[[str, str], AbstractContextManager[object]]
@@ -122,7 +127,7 @@ class _Distilling:
         self.shares = shares_of(ranker.lister().aggregation)
         known = facts.to_choose_by(with_judged=False)
         judged = facts.to_judge_by()
-        self.judged = judged
+        self.known, self.judged = known, judged
         self.lists: NDArray[np.int32] | None = None
         rows = self._candidates([*known, judged])
         # In an order that depends on the rules alone, ties are settled in the same way however they were found.
@@ -176,7 +181,8 @@ class _Distilling:
         """Return the curve, a function that tells the quality of a number of rules, and how many to keep: None for as
         many as each relation may have.
         """
-        order = self._order(self.evidence)
+        with self.watch("choosing rules", "chose rules"):
+            order = self._refined(self._order(self.evidence), self.known)
         with self.watch("measuring sets of several sizes", "measured sets of several sizes"):
             self.full_mrr = self.mrr(self.ranker.lister())
             share_of: dict[int, float] = {}
@@ -195,7 +201,11 @@ class _Distilling:
             n_kept = self.options.rules
             if n_kept is None and self.options.quality is not None:
                 n_kept = self._smallest(share, share_of, self.options.quality)
-        return tuple(sorted(share_of.items())), share, n_kept
+            measured = tuple(sorted(share_of.items()))
+            if n_kept is not None and n_kept <= MOST_PRUNED and self.full_mrr:
+                pruned = self.few.take(self._pruned(order, n_kept, self.known))
+                share_of[len(pruned)] = self.mrr(self._ranker_of(pruned)) / self.full_mrr
+        return measured, share, n_kept
 
     def _smallest(self, share: Callable[[int], float], share_of: dict[int, float], quality: float) -> int:
         """Return how few of the first rules reach a share: a step of the curve, narrowed by halving it three times."""
@@ -227,7 +237,45 @@ class _Distilling:
 
     def choose(self, n_kept: int | None) -> Rows:
         """Return rows of `few`: the rules to keep, chosen by all answers."""
-        return self._order(self.evidence.join(self.judged_evidence))[:n_kept]
+        order = self._order(self.evidence.join(self.judged_evidence))
+        known = [*self.known, self.judged]
+        return self._pruned(self._refined(order, known), n_kept, known)
+
+    def _pruned(self, order: Rows, n_kept: int | None, known: list[KnownAnswers]) -> Rows:
+        """Return the first rules in order; of a few more, if they are few, those that are worth least are dropped.
+
+        Gains do not see what a rule does wrong. On CoDEx-S, 500 rules rank held-out facts with 95 % of the MRR instead
+        of 91 %.
+        """
+        if n_kept is None or n_kept > MOST_PRUNED or self.options.per_relation is not None:
+            return order[:n_kept]
+        some = [take_answers(part, MOST_WEIGHED, self.options.seed) for part in known]
+        kept = order[: int(MORE[0] * n_kept)]
+        for more in (*MORE[1:], 1.0):
+            n_left = max(n_kept, int(more * n_kept))
+            if len(kept) > n_left:
+                observer = Observer(self._ranker_of(self.few.take(kept)), self.least_support)
+                worth = observer.worth(some).worth
+                kept = kept[np.sort(np.lexsort((np.arange(len(kept)), -worth))[:n_left])]
+        return kept
+
+    def _refined(self, order: Rows, known: list[KnownAnswers]) -> Rows:
+        """Put the first rules in order again and again, fewer each time, by where answers rank among these alone.
+
+        With few rules, rivals have fewer rules as well, so that others are worth choosing.
+        """
+        if self.options.per_relation is not None:
+            return order
+        order = order.copy()
+        some = [take_answers(part, MOST_REFINED, self.options.seed) for part in known]
+        for n_rules in (n for n in LEVELS if n < len(order)):
+            first = order[:n_rules].copy()
+            observer = Observer(self._ranker_of(self.few.take(first)), self.least_support)
+            evidence = Evidence.of([observer.witnesses(part, WIDTH) for part in some])
+            chosen = order_by_gain(evidence, n_rules, self.shares)
+            rest = np.setdiff1d(np.arange(n_rules), chosen)
+            order[:n_rules] = first[np.concatenate([chosen, rest])]
+        return order
 
     def describe(self, kept: Rows) -> Distilled:
         """Return the kept rules with what each is worth."""

@@ -100,13 +100,3 @@ def implied_rules(rules: RuleColumns) -> NDArray[np.bool_]:
             same = rules.predictions[rows] == rules.predictions[general]
             marked[rows[same]] = True
     return marked
-
-
-def outdone_rules(rules: RuleColumns, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Mark the rules that are never the best of an answer: a more general rule has at least the same score."""
-    marked = np.zeros(len(rules), np.bool_)
-    known = Generalisations(rules)
-    for start in range(0, len(rules), AT_A_TIME):
-        for rows, general in known.pairs(start, min(start + AT_A_TIME, len(rules))):
-            marked[rows[scores[general] >= scores[rows]]] = True
-    return marked

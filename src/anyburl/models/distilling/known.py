@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError
-from anyburl.base.machine import map_in_threads
 from anyburl.data.dataset import Dataset
 from anyburl.models.distilling.kernel import LeftOutScores, RankSpace, WitnessArrays, find_witnesses
 from anyburl.models.distilling.kernel_worth import (
@@ -33,8 +32,8 @@ from anyburl.ranking.arrays import (
     empty_walk,
 )
 from anyburl.ranking.index import count_confidences, number_counts_of, to_scores
-from anyburl.ranking.queries import joins_unconnected, make_queries
-from anyburl.ranking.ranker import Progress, Ranker
+from anyburl.ranking.queries import joins_unconnected, make_queries, take_queries
+from anyburl.ranking.ranker import LocalBackend, Progress, Ranker
 
 Triples = NDArray[np.int32]
 QUESTIONS_AT_A_TIME = 32
@@ -110,10 +109,10 @@ class Observer:
     """Runs the kernels of this room over questions, on the threads of a ranker."""
 
     def __init__(self, ranker: Ranker, least_support: int) -> None:
-        self._ranker = ranker
+        self._ranker, self._backend = ranker, LocalBackend(ranker.ready, ranker.options.threads)
         self._left_out = left_out_scores(ranker, least_support)
         self._spare: SimpleQueue[_Buffers | None] = SimpleQueue()
-        for _ in range(ranker.backend.threads):
+        for _ in range(self._backend.threads):
             self._spare.put(None)
 
     def witnesses(
@@ -185,7 +184,7 @@ class Observer:
             return parts[-1]
 
         own: SimpleQueue[WorthArrays | None] = SimpleQueue()
-        for _ in range(self._ranker.backend.threads):
+        for _ in range(self._backend.threads):
             own.put(None)
         for some in known:
 
@@ -242,7 +241,8 @@ class Observer:
             if progress:
                 progress(last - first)
 
-        map_in_threads(answer, range(0, n_queries, QUESTIONS_AT_A_TIME), self._ranker.backend.threads)
+        for _ in self._backend.map(answer, range(0, n_queries, QUESTIONS_AT_A_TIME)):  # Ctrl-C drops what is waiting
+            pass
 
     def _new_buffers(self, width: int, room: int) -> _Buffers:
         n_entities, n_rules = self._ranker.ready.graph.n_entities, len(self._ranker.rules)
@@ -269,6 +269,13 @@ class Observer:
                 np.zeros(room, np.int32),
             ),
         )
+
+
+def take_answers(known: KnownAnswers, most: int, seed: int) -> KnownAnswers:
+    """Return the answers of at most so many of the questions."""
+    n_queries = len(known.queries.entities)
+    rows = np.sort(np.random.default_rng(seed).permutation(n_queries)[:most])
+    return KnownAnswers(take_queries(known.queries, rows), known.from_train)
 
 
 def left_out_scores(ranker: Ranker, least_support: int) -> LeftOutScores:
