@@ -37,7 +37,7 @@ ALONE_PRIORS = (20.0, 150.0)
 SHARED_PRIORS = (2.0, 10.0)
 ROUNDS_AGAIN = 2  # where credit is shared again, from what was found with fewer facts
 HELD_OUT = 0.1  # of train, where there is no valid split
-MOST_LISTS = 40_000  # that a model is fitted on
+MOST_LISTS = 20_000  # that a model is fitted on
 
 Say = Callable[[str], None]
 
