@@ -2,8 +2,8 @@
 
     python scripts/make_history.py                # or: python scripts/make_history.py OUTPUT_FOLDER
 
-The tables below are the data: one line per year, as the organisations publish them. The sources and the meaning of
-every relation are in src/anyburl/data/history/README.md.
+The tables below are the data: one line per year, written down from general knowledge, not compared with the lists that
+the organisations publish. Where these are, and the meaning of every relation, is in src/anyburl/data/history/README.md.
 """
 
 from __future__ import annotations

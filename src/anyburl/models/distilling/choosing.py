@@ -115,14 +115,15 @@ MOST_COMPARED = 12  # rules of an answer
 NEARLY = 0.5
 
 
-def find_representatives(listed: NDArray[np.int32], is_kept: NDArray[np.bool_]) -> Representation:
+def find_representatives(listed: NDArray[np.int32], places: Rows) -> Representation:
     """Return for rules that were left out the kept one with which they share most known answers, if it is half or more.
 
-    `listed` are the best rules of each known answer.
+    `listed` are the best rules of each known answer, `places` those of the kept rules in their order, -1 of the others;
+    of equals, the first one stands for a rule.
     """
     listed = listed[:, :MOST_COMPARED]
-    n_rules = len(is_kept)
-    kept = is_kept[np.maximum(listed, 0)] & (listed >= 0)
+    n_rules = len(places)
+    kept = (places >= 0)[np.maximum(listed, 0)] & (listed >= 0)
     left = ~kept & (listed >= 0)
     pairs: list[Rows] = [np.empty(0, np.int64)]
     for place in range(listed.shape[1]):
@@ -131,7 +132,7 @@ def find_representatives(listed: NDArray[np.int32], is_kept: NDArray[np.bool_]) 
             pairs.append(listed[both, place].astype(np.int64) * n_rules + listed[both, other])
     keys, counts = np.unique(np.concatenate(pairs), return_counts=True)
     rows, by = keys // n_rules, keys % n_rules
-    order = np.lexsort((by, -counts, rows))
+    order = np.lexsort((places[by], -counts, rows))
     rows, by, counts = rows[order], by[order], counts[order]
     first = np.ones(len(rows), np.bool_)
     first[1:] = rows[1:] != rows[:-1]

@@ -289,7 +289,7 @@ class _Distilling:
         places = np.full(len(every), -1, np.int64)
         places[all_rows] = np.arange(len(kept))
         lists = self._lists_of_all()
-        representation = find_representatives(lists, places >= 0)
+        representation = find_representatives(lists, places)
         order = np.lexsort((-representation.overlaps, places[representation.kept]))
         left_rows = representation.rows[order]
         by = places[representation.kept[order]]
