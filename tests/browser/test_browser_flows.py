@@ -73,6 +73,7 @@ def test_why_not_tells_the_missing_fact(open_page: Any) -> None:
 
 def test_rules_are_filtered_and_opened(open_page: Any) -> None:
     page = open_page("/rules")
+    page.get_by_role("link", name=re.compile("rules, to filter and sort")).click()
     page.get_by_label("Predicts").fill("official_language")
     page.get_by_label("Type").select_option("B")
     page.get_by_role("button", name="Show").click()

@@ -86,7 +86,7 @@ def test_the_score_follows_the_options(run_json: Any, paper: list[object]) -> No
     ("arguments", "sentence"),
     [
         (["ed", "speaks"], "Missing argument 'OBJECT'"),
-        (["ed", "speaks", "dutch", "well"], "a label with spaces needs quotes. See `anyburl explain --help`"),
+        (["ed", "speaks", "dutch", "well"], "has none: a label with spaces needs quotes"),
         (["ed", "speaks", "?"], "explain takes a complete triple; use predict to ask for answers"),
         (["edd", "speaks", "dutch"], "unknown entity 'edd'; did you mean 'ed'"),
         (["ed", "speeks", "dutch"], "unknown relation 'speeks'; did you mean 'speaks'"),

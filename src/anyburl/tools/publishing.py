@@ -26,7 +26,7 @@ from anyburl.data.remote.addresses import DUCKDB, ENDPOINT, POSTGRESQL, Address,
 from anyburl.data.remote.database import column_name, connected, is_of_driver, table_name
 from anyburl.data.remote.http import send
 from anyburl.data.terms import OWN, is_blank_node, rdf_term
-from anyburl.reasoning.completion.files import PARQUET, SUFFIXES
+from anyburl.reasoning.completion.files import PARQUET, SUFFIXES, TEXTS
 from anyburl.tools.options import Progress, PublishOptions
 
 N_SHOWN = 5
@@ -245,11 +245,13 @@ def check_facts(facts: pl.DataFrame) -> pl.DataFrame:
 def _read(path: Path, suffix: str, *, packed: bool) -> pl.DataFrame:
     if suffix == PARQUET:
         return scan_parquet(path).collect()
-    if suffix not in (".tsv", ".jsonl"):
+    if suffix not in TEXTS:
         return read_triples(path, ReadOptions(literals="keep")).filter(~_is_provenance())
     text = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
     if suffix == ".jsonl":
         return pl.read_ndjson(BytesIO(text), infer_schema_length=None)
+    if suffix == ".csv":
+        return pl.read_csv(text, infer_schema=False)
     return pl.read_csv(text, separator="\t", quote_char=None, infer_schema=False)
 
 

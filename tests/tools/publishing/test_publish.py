@@ -119,7 +119,8 @@ def test_statements_about_facts_are_no_facts(tmp_path: Path) -> None:
         ("facts.jsonl", "{", "cannot read the facts"),
         ("facts.tsv.gz", "\x1f\x8bno gzip", "facts"),
         ("facts.tsv", "subject\trelation\tobject\n", "no facts to publish"),
-        ("facts.csv", "", "ending in .parquet, .tsv, .jsonl, .nt"),
+        ("facts.csv", "a,b\nc,d\n", "got no column 'subject'"),
+        ("facts.xml", "", "ending in .parquet, .tsv, .csv, .jsonl, .nt"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, name: str, content: str, told: str) -> None:

@@ -102,4 +102,5 @@ def _refuse(key: str, subject: str, *, has_times: bool) -> None:
         raise OptionError(
             f"{flag} is for facts without times, and {subject} has times (--time {IGNORED} leaves them out)"
         )
-    raise OptionError(f"{flag} is for facts with times, and {subject} has none")
+    hint = ": a label with spaces needs quotes" if flag == "TIME" else ""
+    raise OptionError(f"{flag} is for facts with times, and {subject} has none{hint}")

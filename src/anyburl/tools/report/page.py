@@ -67,6 +67,11 @@ LOOKS = """
 .theory figure { margin: 8px 0; overflow-x: auto; }
 .theory figure svg { max-width: 100%; height: auto; }
 .theory svg .edge.prediction path { stroke-dasharray: none; }
+@media (max-width: 640px) {
+  .theory section { overflow-x: auto; }
+  .theory td.share, .theory .chance { white-space: normal; }
+  .theory th, .theory td { padding-right: 6px; }
+}
 @media print {
   @page { margin: 16mm; }
   .anyburl.theory { --paper: #ffffff; --ink: #1d2430; --dim: #667085; --line: #98a2b3; --card: #ffffff; --edge: #dfe3ea;
