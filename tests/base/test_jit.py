@@ -156,6 +156,14 @@ def test_a_copy_of_the_sources_has_the_same_cache(package: Path, monkeypatch: py
     assert folders(copy) == before
 
 
+def test_a_cache_that_cannot_be_read_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise PermissionError("a cache of somebody else")
+
+    monkeypatch.setattr(Path, "glob", refuse)
+    assert not _jit.is_compiled("kernel.answer")
+
+
 def test_checked_kernels_have_a_folder_of_their_own(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
     fast = folders(package)["kernel"].name

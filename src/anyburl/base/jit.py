@@ -177,9 +177,14 @@ _cache_dir = Path(os.environ.get("ANYBURL_CACHE") or user_cache_path("anyburl"))
 def is_compiled(name: str = "") -> bool:
     """Whether kernels of this version, or the one of that name ("kernel.answer"), are in the cache."""
     stem = name.partition(".")[0]
-    return any(
-        any(cache_folder(path).glob(f"{name}*.nbi")) for path in kernel_sources() if not stem or path.stem == stem
-    )
+    return any(_holds(cache_folder(path), name) for path in kernel_sources() if not stem or path.stem == stem)
+
+
+def _holds(folder: Path, name: str) -> bool:
+    try:
+        return any(folder.glob(f"{name}*.nbi"))
+    except OSError:  # a cache of somebody else
+        return False
 
 
 def not_kept() -> str | None:
