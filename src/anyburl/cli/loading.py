@@ -9,9 +9,9 @@ import difflib
 import getpass
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from anyburl.base.errors import (
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from anyburl.data.options import ReadOptions
     from anyburl.rules.files.rule_file import ReadReport
     from anyburl.rules.ruleset import RuleSet
+
+Loaded = TypeVar("Loaded")
 
 
 def unlock(data: str, timeout: float = ReadOptions.timeout, *, writing: bool = False) -> None:
@@ -150,11 +152,11 @@ def _remark_rejected(rules: str, report: ReadReport, notes: PlainConsole) -> Non
         notes.say(f"and {len(report.rejected) - N_REJECTED_SHOWN:,} more")
 
 
-def load_data_argument(
-    data: str, notes: PlainConsole, options: ReadOptions | None = None, *, is_new: bool = True
-) -> Dataset:
-    """Load DATA and, if it `is_new` and not what a run folder remembers, say what of it was left out."""
-    from anyburl.data.dataset import load_dataset
+def read_in_sight(data: str, notes: PlainConsole, noun: str, load: Callable[[Callable[[int], None]], Loaded]) -> Loaded:
+    """Return what `load` returns, which reads DATA and is given what to call with the number of `noun`s read so far.
+
+    DATA is downloaded first if it is the name of a data set; what is not there is refused, with what is beside it.
+    """
     from anyburl.data.remote.addresses import shown_argument
 
     doing, done = f"reading {shown_argument(data)}", f"read {shown_argument(data)}"
@@ -162,11 +164,20 @@ def load_data_argument(
         download_data_argument(data, notes)
         unlock(data)
         with Slow(notes, doing, done) as slow:
-            dataset = load_dataset(data, options, lambda n: slow.change(doing, done, counted(n, "triple")))
+            return load(lambda n: slow.change(doing, done, counted(n, noun)))
     except UnknownDataError as error:
         if error.suggestions:
             raise
         raise UnknownDataError(f"{error}{names_beside(at_home(data))}") from error
+
+
+def load_data_argument(
+    data: str, notes: PlainConsole, options: ReadOptions | None = None, *, is_new: bool = True
+) -> Dataset:
+    """Load DATA and, if it `is_new` and not what a run folder remembers, say what of it was left out."""
+    from anyburl.data.dataset import load_dataset
+
+    dataset = read_in_sight(data, notes, "triple", lambda progress: load_dataset(data, options, progress))
     if is_new:
         remark_left_out(dataset.name, dataset.left_out, dataset.reading, notes)
         _remark_split(dataset, notes)

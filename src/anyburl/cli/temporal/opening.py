@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anyburl.base.errors import UnknownDataError, counted
-from anyburl.cli.loading import download_data_argument, existing_rules, names_beside, remark_left_out, unlock
+from anyburl.cli.loading import existing_rules, read_in_sight, remark_left_out
 from anyburl.cli.notes import PlainConsole, Slow
 from anyburl.cli.session import compile_kernels
 from anyburl.data.options import IGNORED, ReadOptions
@@ -34,20 +33,9 @@ def load_history_argument(
     data: str, notes: PlainConsole, reading: ReadOptions | None = None, *, is_new: bool = True
 ) -> TemporalDataset:
     """Load DATA with its times and, if it `is_new` and not what a run folder remembers, say how they are counted."""
-    from anyburl.base.files import at_home
-    from anyburl.data.remote.addresses import shown_argument
     from anyburl.temporal.facts import load_temporal_dataset
 
-    doing, done = f"reading {shown_argument(data)}", f"read {shown_argument(data)}"
-    try:
-        download_data_argument(data, notes)
-        unlock(data)
-        with Slow(notes, doing, done) as slow:
-            dataset = load_temporal_dataset(data, reading, lambda n: slow.change(doing, done, counted(n, "fact")))
-    except UnknownDataError as error:
-        if error.suggestions:
-            raise
-        raise UnknownDataError(f"{error}{names_beside(at_home(data))}") from error
+    dataset = read_in_sight(data, notes, "fact", lambda progress: load_temporal_dataset(data, reading, progress))
     if is_new:
         remark_left_out(dataset.name, dataset.left_out, dataset.reading, notes)
         chosen = "" if reading is not None and reading.time is not None else f" (--time {IGNORED} leaves them out)"
