@@ -1,10 +1,11 @@
 """The explorer under readers: the first page after starting the command, then many readers at once.
 
-python benchmarks/bench_serve.py RUN [--readers 50] [--seconds 20] [--think 1] [--addresses 4000]
+python benchmarks/bench_serve.py RUN [--readers 50] [--seconds 20] [--think 1] [--addresses 4000] [--workers 1,2]
+    [--before CHECKOUT]
 
 A reader asks for a page or an answer of the API, reads it for `--think` seconds on average, and asks for the next.
 There are `--addresses` of each kind: with many, few answers come out of the cache. The readers run beside the server
-on the same cores.
+on the same cores. Each number of `--workers` is measured, after the code of another checkout, `--before`.
 """
 
 from __future__ import annotations
@@ -100,16 +101,25 @@ async def answer(reader: asyncio.StreamReader) -> int:
     return int(head[9:12])
 
 
+def with_children(pid: int) -> list[int]:
+    """Return a process and those that it started."""
+    started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(one for child in map(int, started) for one in with_children(child))]
+
+
 def memory_mb(pid: int) -> float:
-    """Return the resident memory of a process that is not mapped from files."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    """Return the resident memory of a process and its workers that is not mapped from files."""
+    lines = [line for one in with_children(pid) for line in Path(f"/proc/{one}/status").read_text().splitlines()]
     return sum(int(line.split()[1]) for line in lines if line.startswith(("RssAnon", "RssShmem"))) / 1000
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the processor time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Return the processor time that a process and its workers have used."""
+    used = 0
+    for one in with_children(pid):
+        fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        used += int(fields[11]) + int(fields[12])
+    return used / os.sysconf("SC_CLK_TCK")
 
 
 def first_page(port: int, started: float) -> float:
@@ -130,17 +140,27 @@ def first_page(port: int, started: float) -> float:
             time.sleep(0.02)
 
 
-def measure(run: Path, readers: int, seconds: float, think: float, n: int, port: int) -> dict[str, Any]:
-    """Serve a run, read `n` addresses of each kind, and report."""
-    pages = {kind: found[:n] for kind, found in addresses(run, seed=1).items()}
+def measure(
+    run: Path,
+    pages: dict[str, list[str]],
+    readers: int,
+    seconds: float,
+    think: float,
+    port: int,
+    workers: int = 1,
+    checkout: Path | None = None,
+) -> dict[str, Any]:
+    """Serve a run, with this code or that of another checkout, read its pages, and report."""
     with tempfile.TemporaryDirectory() as folder:
         reviews = Path(folder) / "reviews.jsonl"
         command = [sys.executable, "-m", "anyburl", "serve", str(run), "--port", str(port), "--reviews", str(reviews)]
+        command += ["--workers", str(workers)] if workers > 1 else []
+        path = {"PYTHONPATH": str(checkout / "src")} if checkout else {}
         started = time.perf_counter()
-        process = subprocess.Popen([*command, "--quiet"])
+        process = subprocess.Popen([*command, "--quiet"], env={**os.environ, **path})
         try:
             first = first_page(port, started)
-            time.sleep(3)
+            time.sleep(3 + workers)
             asking = Readers(port, pages, think)
             asyncio.run(asking.all(readers, 3))
             before, asking.took, used = memory_mb(process.pid), [], cpu_seconds(process.pid)
@@ -153,7 +173,9 @@ def measure(run: Path, readers: int, seconds: float, think: float, n: int, port:
         "run": run.name,
         "readers": readers,
         "think_seconds": think,
-        "addresses": n,
+        "addresses": len(pages["ask"]),
+        "workers": workers,
+        "code": "before" if checkout else "this",
         "first_page_seconds": round(first, 2),
         **summary(asking.took, seconds),
         "cpu_ms_per_answer": round(1000 * used / max(1, len(asking.took)), 2),
@@ -183,12 +205,21 @@ def main() -> None:
     parser.add_argument("--think", type=float, default=1.0)
     parser.add_argument("--addresses", type=int, default=4000)
     parser.add_argument("--port", type=int, default=8765)
+    parser.add_argument("--workers", default="1", help="numbers of processes, each measured")
+    parser.add_argument("--before", type=Path, help="another checkout to measure first")
     parser.add_argument("--save", action="store_true", help="keep the result")
     given = parser.parse_args()
-    result = measure(given.run, given.readers, given.seconds, given.think, given.addresses, given.port)
-    print(json.dumps(result, indent=2))
+    pages = {kind: found[: given.addresses] for kind, found in addresses(given.run, seed=1).items()}
+    versions: list[tuple[int, Path | None]] = [(1, given.before)] if given.before else []
+    versions += [(int(n), None) for n in given.workers.split(",")]
+    results = []
+    for workers, checkout in versions:
+        results.append(
+            measure(given.run, pages, given.readers, given.seconds, given.think, given.port, workers, checkout)
+        )
+        print(json.dumps(results[-1], indent=2), flush=True)
     if given.save:
-        save("serve", result)
+        save("serve" if given.think else "serve-without-pause", results)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 python benchmarks/bench_soak.py learn [--seconds 3600] [--max-rules 2000000]
 python benchmarks/bench_soak.py predict --data nations [--n 100000]
 python benchmarks/bench_soak.py serve --run RUN [--n 20000]
+python benchmarks/bench_soak.py agents --run RUN [--n 10000]
 
 Each part is one file in benchmarks/results; benchmarks/bench_faults.py page writes docs/reliability.md.
 """
@@ -14,14 +15,14 @@ import tempfile
 from pathlib import Path
 
 from common import save, shared
-from soak.asking import predict, serve
+from soak.asking import agents, predict, serve
 from soak.learning import learn
 
 
 def main() -> None:
     """Run one of the soaks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["learn", "predict", "serve"])
+    parser.add_argument("part", choices=["learn", "predict", "serve", "agents"])
     parser.add_argument("--data", default="FB15k-237")
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--max-rules", type=int, default=2_000_000)
@@ -34,6 +35,8 @@ def main() -> None:
         save("soak-predict", predict(data, chosen.n or 100_000), "python benchmarks/bench_soak.py predict")
     elif chosen.part == "serve":
         save("soak-serve", serve(chosen.run, chosen.n or 20_000), "python benchmarks/bench_soak.py serve")
+    elif chosen.part == "agents":
+        save("soak-agents", agents(chosen.run, chosen.n or 10_000), "python benchmarks/bench_soak.py agents")
     else:
         with tempfile.TemporaryDirectory() as folder:
             results = learn(data, Path(folder), chosen.seconds, chosen.max_rules, chosen.every)

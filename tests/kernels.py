@@ -17,6 +17,7 @@ from strategies import SmallGraph
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 RANDOM = bool(os.environ.get("ANYBURL_RANDOM"))
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
+"""Whether bounds are checked. Tests of a part that is long to compile then call the kernel that it is part of."""
 
 
 def examples(compiled: int, interpreted: int | None = None) -> int:

@@ -12,7 +12,7 @@ Would the tests notice a mistake? cosmic-ray changes one place of a module at a 
 condition, a decorator), and the module's tests are run on each of these mutants, with kernels interpreted. The
 *score* is the share of mutants that make a test fail; mutants of annotations, which are never evaluated, do not
 count. Modules with many mutants are sampled at random (`python scripts/mutation.py --most N`): where few were tested,
-the score says little.
+the score says little. Modules have the names here that they had when they were tested; some have moved since.
 """
 
 

@@ -1,4 +1,4 @@
-"""Many questions to one reasoner, and many page views on one server: does memory grow?"""
+"""Many questions to one reasoner, many page views on one server, many calls of agents: does memory grow?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +58,44 @@ def serve(run: Path, n_requests: int) -> dict[str, Any]:
         process.terminate()
         process.wait()
     return {"data": run.name, "requests": n_requests, "pages": len(pages), "memory_mb": memory}
+
+
+def agents(run: Path, n: int) -> dict[str, Any]:
+    """Call the tools of `anyburl mcp` in turn over standard input and output, and watch the memory of its process."""
+    from mcp import Client, StdioServerParameters
+
+    with Reasoner.open(run) as reasoner:
+        train = reasoner.dataset.train.to_polars().sample(200, seed=1, with_replacement=True).rows()
+    program = (
+        "import os, pathlib, sys; pathlib.Path(sys.argv.pop(1)).write_text(str(os.getpid())); "
+        "from anyburl.cli.app import main; main()"
+    )
+    memory: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        told = Path(folder) / "pid"
+        arguments = ["-c", program, str(told), "mcp", str(run), "--quiet"]
+        server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
+
+        async def conversation() -> int:
+            failed = 0
+            async with Client(server) as client:
+                pid = int(told.read_text())
+                for number in range(n):
+                    subject, relation, object = train[number // 7 % len(train)]
+                    fact = {"subject": subject, "relation": relation, "object": object}
+                    calls: list[tuple[str, dict[str, Any]]] = [
+                        ("describe_graph", {}),
+                        ("search", {"text": subject[:6]}),
+                        ("ask", {"subject": subject, "relation": relation, "top": 3}),
+                        ("explain", fact),
+                        ("check", {"facts": [[subject, relation, object]]}),
+                        ("rules", {"relation": relation}),
+                        ("complete", {"relation": relation, "top": 3}),
+                    ]
+                    failed += bool((await client.call_tool(*calls[number % 7])).is_error)
+                    if number % (n // 10) == n // 20 or number == n - 1:
+                        memory.append(round(own_mb(pid)))
+            return failed
+
+        failed = asyncio.run(conversation())
+    return {"run": run.name, "calls": n, "failed": failed, "memory_mb": memory}

@@ -56,6 +56,28 @@ def test_what_was_compiled_is_loaded(tmp_path: Path) -> None:
     assert why_not_kept() is None
 
 
+def double(value: int) -> int:
+    return 2 * value
+
+
+def caller(folder: Path) -> tuple[Any, Any]:
+    """Return a part and a kernel that calls it, as another process would have them."""
+    part = jit._Part(double, targetoptions={"nopython": True, "_nrt": False})
+    keep_compiled(part, folder)
+
+    def kernel(value: int) -> int:
+        result: int = part(value) + part(value + 1)
+        return result
+
+    return part, CPUDispatcher(kernel, targetoptions={"nopython": True, "_nrt": False})
+
+
+def test_another_kernel_loads_a_part_that_was_compiled(tmp_path: Path) -> None:
+    (first, one), (second, another) = caller(tmp_path / "kernels"), caller(tmp_path / "kernels")
+    assert one(20) == another(20) == 82
+    assert (hits(first), hits(second)) == (0, 1)
+
+
 def test_without_a_folder_kernels_are_compiled_and_put_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     beside = Path(inspect.getfile(add_up)).parent

@@ -14,7 +14,7 @@ from anyburl.bodies.paths import make_bodies
 from anyburl.graph.arrays import GraphArrays
 from called import ground, mix
 from harvesting import every_relations, limits
-from kernels import INTERPRETED, arrays_of, examples, random_graph
+from kernels import CHECKED, INTERPRETED, arrays_of, examples, random_graph
 from reference.estimation import estimate
 from reference.graph import build
 
@@ -61,6 +61,9 @@ def test_a_body_is_counted_until_it_is_known_as_the_reference_does(
     body = make_bodies(arrays, BINARY, np.array([data.draw(st.tuples(*[st.integers(0, 3)] * length))], np.int32))
     body = body._replace(keys=np.array([key], np.uint64))
     asked = limits()._replace(start=start, first_look=-1, precision=precision)
+    if CHECKED:
+        harvested_columns(arrays, body, asked)
+        return
     scratch = empty_scratch(arrays, length)
     assert ground(arrays, head_arrays(arrays), body, 0, asked, NO_LIMIT, scratch)[0]
     state, oriented = scratch.grounding[0], tuple(scratch.body[:length].tolist())

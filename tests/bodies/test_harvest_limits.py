@@ -40,7 +40,7 @@ from harvesting import (
     limits,
     rule_of,
 )
-from kernels import arrays_of, examples, random_graph, random_graphs, table_of
+from kernels import CHECKED, arrays_of, examples, random_graph, random_graphs, table_of
 from reference.graph import build, inverse
 from reference.scoring import Rule, normalise, predicted, walks
 from strategies import SmallGraph
@@ -205,6 +205,9 @@ def test_a_binary_body_beyond_its_budget_is_counted_over_the_visited_starts(
     every = every_binary(arrays, length)
     body = every.take(np.array([data.draw(st.integers(0, len(every.kinds) - 1))]))
     body, asked = rekeyed(body, [key]), limits(min_support, object_identity=True, budget=budget)
+    if CHECKED:
+        harvested(arrays, body, asked)
+        return
     scratch, relations = empty_scratch(arrays, length), tuple(body.relations[0].tolist())
     assert ground(arrays, head_arrays(arrays), body, 0, asked, NO_LIMIT, scratch)[0]
     state = scratch.grounding[0]
@@ -230,6 +233,9 @@ def test_a_unary_body_beyond_its_budget_is_counted_over_the_visited_members(
     every = every_dangling(arrays, length) if kind == DANGLING else every_constant(arrays, length, kind)
     body = every.take(np.array([data.draw(st.integers(0, len(every.kinds) - 1))]))
     body, asked = rekeyed(body, [key]), limits(min_support, 0.0, object_identity, budget)
+    if CHECKED:
+        harvested(arrays, body, asked)
+        return
     heads, scratch = head_arrays(arrays), empty_scratch(arrays, length)
     assert ground(arrays, heads, body, 0, asked, NO_LIMIT, scratch)[0]
     state = scratch.grounding[0]

@@ -64,6 +64,24 @@ def test_a_prediction_is_explained_drawn_and_downloaded(open_page: Any) -> None:
     assert "<svg" in download.value.path().read_text("utf-8")
 
 
+@pytest.mark.parametrize("width", [1300, 390])
+def test_a_proof_is_whole_or_scrolls_where_one_sees_it(open_page: Any, width: int) -> None:
+    fact = {"subject": "Aalborg", "relation": "time_zone", "object": "Europe/Copenhagen"}
+    page = open_page(f"/why?{urlencode(fact)}", viewport={"width": width, "height": 800})
+    figure = page.locator("figure.drawing").first
+    inside, whole = figure.evaluate("figure => [figure.clientWidth, figure.scrollWidth]")
+    assert (whole > inside) is (width == 390)
+    assert "linear-gradient" in figure.evaluate("figure => getComputedStyle(figure).backgroundImage")
+    figure.evaluate("figure => { figure.scrollLeft = figure.scrollWidth; }")
+    end = figure.locator(".node.end").last.bounding_box()
+    assert end["x"] + end["width"] <= width
+    inside, whole = page.locator("table.stacked").evaluate("table => [table.parentNode.clientWidth, table.scrollWidth]")
+    assert whole <= inside
+    assert page.locator("table.stacked thead").evaluate("head => getComputedStyle(head).position") == (
+        "absolute" if width == 390 else "static"
+    )
+
+
 def test_why_not_tells_the_missing_fact(open_page: Any) -> None:
     page = open_page(f"/why?{urlencode({'subject': 'Euro', 'relation': 'official_language', 'object': 'Dutch'})}")
     assert page.get_by_text("No rule predicts it").is_visible()

@@ -6,8 +6,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from anyburl import Reasoner, RuleSet, RunDirectory, load_dataset
-from anyburl.cli.demo import pick_predictions, varied_best
+from anyburl.cli.demo import COMPILE_RANKING, pick_predictions, varied_best
 
 
 def test_demo_tells_what_geo_is_and_shows_rules_of_each_type(run: Any, geo_run: Path) -> None:
@@ -59,3 +61,12 @@ def test_the_best_rules_are_about_different_relations(geo_run: Path) -> None:
     relations = Counter(rule.head.relation for rule in best)
     assert len(best) == 8
     assert max(relations.values()) == 1
+
+
+def test_the_process_beside_compiles_what_explained_answers_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[tuple[int, bool]] = []
+    monkeypatch.setattr(
+        "anyburl.reasoning.warmup.warm_up_reasoning", lambda n, *, explaining: compiled.append((n, explaining))
+    )
+    exec(COMPILE_RANKING.format(n_relations=7))
+    assert compiled == [(7, True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,56 @@ def test_rules_are_learned_for_a_moment(run_json: Any, folder: Path) -> None:
     assert run_json("doctor", folder, "--seconds", 0.2, "--threads", 1, "--seed", 1)["rules"] > 0
 
 
+def test_suspects_come_by_relation_and_go_to_a_file(run: Any, run_json: Any, tmp_path: Path) -> None:
+    """Two relations between sorts of things that never mix, and facts of each that mix them, many of the one."""
+    facts = [f"{kind}{i}\t{kind}_to\t{kind}{(i * 7 + j) % 60}" for kind in "ab" for i in range(60) for j in range(4)]
+    facts += [f"a{i}\ta_to\tb{i}" for i in range(3)] + ["b1\tb_to\ta9"]
+    data, out = tmp_path / "facts.tsv", tmp_path / "suspects.csv"
+    data.write_text("\n".join(facts) + "\n", "utf-8")
+
+    def suspects(*flags: object) -> Any:
+        told = run_json("doctor", data, "--no-rules", *flags)
+        (finding,) = [one for one in told["findings"] if one["check"] == "suspects"]
+        return finding
+
+    both = suspects("--per-relation", 2, "--suspects", out)
+    shown = [row["relation"] for row in both["examples"]]
+    assert shown == ["b_to"] * 2 + ["a_to"] * 2
+    assert "5 of b to, 3 of a to" in both["sentence"]
+    lines = out.read_text("utf-8").splitlines()
+    assert lines[0] == "subject,relation,object,suspicion,why"
+    assert len(lines) == both["count"] + 1
+    one = suspects("--relation", "b_to", "--suspects", tmp_path / "one.parquet")
+    assert {row["relation"] for row in one["examples"]} == {"b_to"}
+    assert one["count"] < both["count"]
+
+
+def test_a_table_with_a_row_for_each_thing_is_described(run: Any, run_json: Any, tmp_path: Path) -> None:
+    table = tmp_path / "packages.csv"
+    rows = [
+        f'p{i},{i}.{i % 3}-1,section {i % 4},{900 + i},https://p{i}.org/,a nice program no {i},"p{i // 2}, p{i // 3}"'
+        for i in range(60)
+    ]
+    table.write_text("\n".join(["Package,Version,Section,Size,Homepage,Description,Depends", *rows]) + "\n", "utf-8")
+    columns, recipe = run_json("doctor", table)["findings"]
+    assert {row["column"]: row["is"] for row in columns["examples"]} == {
+        "Package": "the subject",
+        "Version": "values: versions",
+        "Section": "a relation",
+        "Size": "values: numbers",
+        "Homepage": "values: addresses",
+        "Description": "values: texts",
+        "Depends": "a list",
+    }
+    lines = [row["in Python"] for row in recipe["examples"]]
+    exec("\n".join(lines[:3]).replace("'facts.csv'", repr(str(tmp_path / "facts.csv"))), {})
+    flags = shlex.split(lines[3].removeprefix("then: anyburl learn facts.csv"))[:-2]
+    told = run_json("index", tmp_path / "facts.csv", *flags, "--out", tmp_path / "index")
+    assert (told["train"], told["relations"]) == (60, 1)
+    refused = run("learn", table, "--out", tmp_path / "run", code=2).stderr
+    assert "`anyburl doctor` tells how to make facts" in refused
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -63,6 +114,8 @@ def test_rules_are_learned_for_a_moment(run_json: Any, folder: Path) -> None:
         (["--top", 0], "--top must be at least 1, got 0"),
         (["--seconds", -1], "--seconds must be at least 0, got -1.0"),
         (["--types", "typ"], "unknown relation 'typ'"),
+        (["--relation", "chidl"], "unknown relation 'chidl'"),
+        (["--suspects", "s.html"], "s.html: expected a file that ends in one of"),
         (["--rules", "no-such-run"], "no run folder or rule file at 'no-such-run'"),
         (["--rules", "x", "--no-rules"], "contradict each other"),
         (["--html", "no/such/folder.html"], "does not exist"),
@@ -77,11 +130,12 @@ def test_wrong_input_is_one_sentence(run: Any, folder: Path, arguments: list[str
 
 
 BEGUN = """
+import os
 from anyburl.tools.doctor import examine
 learn = examine.learn_briefly
 def learn_and_say(*given):
     examine.learn_briefly = learn  # said once, though rules may be learned again before the signal comes
-    print("begun", flush=True)
+    os.write(1, b"begun\\n")  # at once: a print that the signal interrupts may come twice
     return learn(*given)
 examine.learn_briefly = learn_and_say
 """

@@ -38,7 +38,7 @@ def learned(people: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("rdf") / "run"
     said = invoke("learn", people, "--paths", 3000, "--out", folder, "--language", "de", "--prefix", "w=http://w.org/")
-    assert "people: 12 literals left out (`--literals keep`" in said.stderr
+    assert "people: read as attributes: ex:age (12 numbers)" in said.stderr
     return folder
 
 

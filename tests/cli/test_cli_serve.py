@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import select
 import signal
 import socket
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -229,9 +230,49 @@ def test_a_connection_is_kept_between_requests(impatient: Server) -> None:
             time.sleep(pause)
 
 
-def test_it_serves_until_it_is_terminated(spawn: Any, geo_run: Path, tmp_path: Path) -> None:
-    """An interrupt ends the server of the other tests."""
-    process = spawn("serve", geo_run, "--port", 0, "--json", "--reviews", tmp_path / "reviews.jsonl")
-    with urllib.request.urlopen(address_of(process), timeout=30) as answered:
-        assert b"rules know about" in answered.read()
+def test_workers_share_a_port_and_verdicts_and_end_together(spawn: Any, geo_run: Path, tmp_path: Path) -> None:
+    """An interrupt ends the one process of the other tests."""
+    fact = {"subject": "France", "relation": "official_language", "object": "German"}
+    reviews = tmp_path / "reviews.jsonl"
+    process = spawn("serve", geo_run, "--port", 0, "--json", "--workers", 2, "--reviews", reviews)
+    address = urlsplit(address_of(process))
+    page, clients = f"/why?{urlencode(fact)}", []
+    try:
+        workers: list[str] = []
+        while sum(n_connections(worker) > 0 for worker in workers) < 2:  # each takes what it can, once it is ready
+            clients.append(http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=60))
+            assert b"badge rejected" not in get(clients[-1], page)
+            assert len(clients) < 500
+            workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        body = json.dumps({**fact, "verdict": "rejected"}).encode()
+        clients[0].request("POST", "/api/reviews", body, {"Content-Type": "application/json"})
+        with clients[0].getresponse() as answered:
+            assert answered.status == 200
+            answered.read()
+        assert all(b"badge rejected" in get(client, page) for client in clients)
+        assert b"Accept" in get(clients[-1], "/review")
+        os.kill(int(workers[-1]), signal.SIGKILL)  # another one takes its place
+        assert b"rules know about" in urllib.request.urlopen(address.geturl(), timeout=30).read()
+    finally:
+        for client in clients:
+            client.close()
     assert_ends_by(signal.SIGTERM, process)
+    end = time.monotonic() + 30  # multiprocessing's own helper ends a little later
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def get(client: http.client.HTTPConnection, page: str) -> bytes:
+    """Return a page over a connection that stays open."""
+    client.request("GET", page)
+    with client.getresponse() as answered:
+        assert answered.status == 200, answered.read()
+        return answered.read()
+
+
+def n_connections(process: str) -> int:
+    """Return how many connections of TCP a process holds, besides those it listens on."""
+    sockets = {os.readlink(file) for file in Path(f"/proc/{process}/fd").iterdir() if file.exists()}
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(f"socket:[{fields[9]}]" in sockets for fields in lines if fields[3] == "01")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,20 @@ def test_learning_reports_the_forms_of_rules(history_run: Path, run_json: Any) -
     rules = run_json("rules", str(history_run), "--top", "3", "--relation", "chairs", "--form", "pair")
     assert rules["rules"][0]["rule"].startswith("chairs(X,Y,T) <= chairs(X,Y,U), T-U in 1..")
     assert {rule["form"] for rule in rules["rules"]} == {"pair"}
+
+
+def test_a_run_that_is_interrupted_is_saved(run: Any, run_json: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    from anyburl.temporal.learner import TemporalLearner
+
+    class Interrupted(TemporalLearner):
+        def learn(self, *arguments: Any) -> Any:
+            signal.raise_signal(signal.SIGINT)
+            return super().learn(*arguments)
+
+    monkeypatch.setattr("anyburl.temporal.learner.TemporalLearner", Interrupted)
+    told = json.loads(run("learn", "history", "--out", tmp_path / "run", "--json", "--threads", 1, code=130).stdout)
+    assert told["stopped_by"] == "interrupt"
+    assert run_json("rules", tmp_path / "run")["total"] == told["rules"] > 0
 
 
 def test_evaluation_states_its_protocol(history_run: Path, run_json: Any) -> None:
@@ -96,7 +112,7 @@ def test_the_doctor_finds_facts_of_the_future_in_train(run_json: Any, tmp_path: 
         (["evaluate", "RUN", "--smoothing", "3"], "--smoothing is for facts without times"),
         (["convert", "RUN", "rules.txt"], "holds temporal rules, which this command does not take"),
         (["learn", "history", "--out", "RUN"], "already contains a run"),
-        (["learn", "history", "--out", "other", "--seconds", "5"], "--seconds is for facts without times"),
+        (["learn", "history", "--out", "other", "--paths", "5"], "--paths is for facts without times"),
         (["learn", "geo", "--out", "other", "--rounds", "5"], "--rounds is for facts with times, and geo has none"),
         (["learn", "geo", "--out", "other", "--time"], "expected 4 tab-separated fields, got 3"),
         (["evaluate", "RUN", "--data", "geo"], "expected 4 tab-separated fields, got 3"),

@@ -89,7 +89,7 @@ def test_a_name_that_nothing_has_is_refused_with_what_there_is() -> None:
     assert refusal("mine") == (
         "no data set, folder or file 'mine': `anyburl datasets` lists the names that are known; "
         "a folder contains train and, optionally, valid and test, each .txt, .tsv or .csv, "
-        "also .gz or .zst, or .parquet"
+        "also .gz or .zst, .parquet, or RDF"
     )
 
 

@@ -71,6 +71,23 @@ def test_nasty_labels_survive_lines_of_json(tmp_path: Path) -> None:
     assert read_triples(write(tmp_path / "edges.jsonl.gz", "\n".join(lines))).rows() == rows
 
 
+def test_kgx_properties_that_are_values_are_attributes(tmp_path: Path) -> None:
+    (tmp_path / "edges.tsv").write_text("subject\tpredicate\tobject\na\tr\tb\n")
+    (tmp_path / "nodes.tsv").write_text("id\tcategory\tmass\tnote\tapproved\na\tK\t1.5\t3\ttrue\nb\tK\t\tsome\tfalse\n")
+    table = load_dataset(tmp_path)
+    (tmp_path / "edges.tsv").unlink()
+    (tmp_path / "edges.jsonl").write_text('{"subject": "a", "predicate": "r", "object": "b"}\n')
+    nodes = [
+        {"id": "a", "category": "K", "mass": 1.5, "approved": True},
+        {"id": "b", "category": "K", "approved": False},
+    ]
+    (tmp_path / "nodes.jsonl").write_text("".join(f"{json.dumps(node)}\n" for node in nodes))
+    expected = [("b", "approved", "boolean", 0.0), ("a", "approved", "boolean", 1.0), ("a", "mass", "number", 1.5)]
+    for data in (table, load_dataset(tmp_path)):
+        assert data.attributes.to_polars(data.vocabulary).rows() == expected
+        assert not data.left_out
+
+
 def test_kgx_without_nodes_or_with_chosen_columns_gives_edges_alone(tmp_path: Path) -> None:
     edges = write_tables(tmp_path)
     chosen = ReadOptions(columns=("subject", "predicate", "object"))

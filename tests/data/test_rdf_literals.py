@@ -40,9 +40,24 @@ def people(tmp_path: Path) -> Path:
 
 
 def test_literals_are_left_out_and_counted(people: Path) -> None:
-    data = load_dataset(people)
+    data = load_dataset(people, ReadOptions(literals="skip"))
     assert len(data.train) == 2
     assert dict(data.left_out) == {"literals": 5}
+    assert data.attributes.empty
+
+
+def test_numbers_and_dates_are_attributes_and_text_is_left_out(people: Path) -> None:
+    data = load_dataset(people)
+    assert len(data.train) == 2
+    assert dict(data.left_out) == {"literals": 1}
+    height, born = data.attributes[f"{EX}height"], data.attributes[f"{EX}born"]
+    assert height.values.tolist() == [1.73, 1.8]
+    assert [born.format(value) for value in born.values] == ["1970-05-01", "1985-01-01"]
+    some = load_dataset(people, ReadOptions(attribute={f"{EX}height": "entity", f"{EX}note": "boolean"}, skip_bad=True))
+    assert [*some.attributes] == [f"{EX}born"]
+    assert len(some.train) == 4
+    with pytest.raises(DataError, match=r"expected true or false, for http://example.org/note, got 'tall'"):
+        load_dataset(people, ReadOptions(attribute={f"{EX}note": "boolean"}))
 
 
 def test_kept_literals_are_entities(people: Path) -> None:
@@ -152,5 +167,5 @@ def test_dates_are_in_order(days: list[date]) -> None:
 
 def test_a_file_of_literals_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.ttl").write_text(f'<{EX}x> <{EX}age> 1, "b" .')
-    with pytest.raises(DataError, match="no triples besides literals, which are skipped"):
+    with pytest.raises(DataError, match="no triples besides literals, which are no triples"):
         read_triples(tmp_path / "a.ttl")

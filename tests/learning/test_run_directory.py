@@ -12,7 +12,7 @@ import pytest
 from learned import counted, learned
 from runs_made import COMPLETE, SMALL, kill, texts
 
-from anyburl import Dataset, LearnOptions, RuleSet, RunDirectory, RunError, learn
+from anyburl import Dataset, LearnOptions, Reasoner, RuleSet, RunDirectory, RunError, learn
 from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.recorder import Recorder
@@ -38,6 +38,14 @@ def test_a_finished_run_holds_its_rules_and_no_parts(dataset: Dataset, rules: Ru
         "rules.parquet",
         "bodies.keys",
     }
+
+
+def test_a_run_folder_with_the_name_of_its_built_in_data_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    learn("geo", out="geo", paths=10)
+    with Reasoner.open("geo") as reasoner:
+        assert reasoner.dataset.name == "geo"
+    assert RunDirectory.open("geo").described()["data"]["source"] == "geo"
 
 
 def test_options_say_what_was_asked_and_on_which_data(run: RunDirectory, dataset: Dataset) -> None:

@@ -20,6 +20,7 @@ from anyburl.models.calibration import (
     WIDTH,
     Calibration,
     ProposalCounts,
+    below_most,
     by_narrow_bin,
     calibration_key,
     choose_bins,
@@ -27,11 +28,12 @@ from anyburl.models.calibration import (
     fit_correction,
     fit_groups,
     fit_lines,
-    fit_shares,
+    fit_true,
     fit_whole,
     isotonic,
     least_scores,
     load_calibration,
+    most_back,
     narrow_bins,
     per_hidden,
     probability_table,
@@ -40,6 +42,8 @@ from anyburl.models.calibration import (
 from reference import calibration as reference
 
 Floats = NDArray[np.float64]
+
+HALF = np.full(4, 0.5)  # of all proposals come back if all are true: as many are missing as were hidden
 
 cells = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=12)
 
@@ -69,7 +73,8 @@ def test_maps_never_fall_and_stay_probabilities(pairs: list[list[tuple[int, int]
     proposed, back = table.sum(axis=2), table[:, :, 0]
     whole = fit_whole(proposed.sum(axis=0), back.sum(axis=0))
     base = np.broadcast_to(whole, back.shape)
-    for fitted in (fit_groups(proposed, back, base), fit_lines(proposed, back, base), whole[None, :]):
+    most = HALF[: len(back)]
+    for fitted in (fit_groups(proposed, back, base, most), fit_lines(proposed, back, base, most), whole[None, :]):
         assert np.all((fitted >= 0) & (fitted <= 1))
         assert np.all(np.diff(fitted, axis=1) >= -1e-12)
 
@@ -78,9 +83,9 @@ def test_a_relation_with_few_facts_follows_the_whole_and_one_with_many_itself() 
     shares = np.array([0.1, 0.2, 0.3])
     sizes = np.array([100_000.0, 1.0, 0.0, 1000.0])
     proposed = np.repeat(sizes[:, None], 3, axis=1)
-    back = proposed * np.array([shares, shares, shares, 3 * shares])
-    whole = fit_whole(proposed.sum(axis=0), back.sum(axis=0))
-    fitted = fit_groups(proposed, back, np.broadcast_to(whole, back.shape))
+    back = proposed * np.array([shares, shares, shares, 3 * shares]) / 2
+    whole = fit_whole(proposed.sum(axis=0) / 2, back.sum(axis=0))
+    fitted = fit_groups(proposed, back, np.broadcast_to(whole, back.shape), HALF)
     assert fitted[1] == pytest.approx(whole, rel=0.1)
     assert fitted[2] == pytest.approx(whole)
     assert fitted[3] == pytest.approx(3 * shares, rel=0.02)
@@ -96,38 +101,57 @@ def test_the_whole_adds_half_a_fact_on_either_side_of_each_block() -> None:
 
 def test_lines_are_where_the_posterior_is_highest() -> None:
     """There, what comes back beyond expectation is what the priors around a = 0 and b = 1 take back, by deviations of
-    1 and 1/2.
+    1 and 1/2; what comes back is a half, a third or all of what is true.
     """
     base = np.tile([0.1, 0.3, 0.3, 0.6, 0.9], (3, 1))
     proposed = np.array([[40.0, 10.0, 20.0, 30.0, 20.0], [5.0, 0.0, 7.0, 2.0, 300.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
     back = np.array([[2.0, 3.0, 1.0, 11.0, 19.0], [4.0, 0.0, 3.0, 2.0, 250.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
-    found = fit_lines(proposed, back, base)
+    most = np.array([0.5, 1.0, 1 / 3])
+    back *= most[:, None]
+    found = fit_lines(proposed, back, base, most)
     x, logits = np.log(base[0] / (1 - base[0])), np.log(found / (1 - found))
-    for n, k, line, share in zip(proposed, back, logits, found, strict=True):
+    for n, k, line, true, highest in zip(proposed, back, logits, found, most, strict=True):
         slope = (line[4] - line[0]) / (x[4] - x[0])
         start = line[0] - slope * x[0]
         assert line == pytest.approx(start + slope * x)
-        assert (k - n * share).sum() == pytest.approx(start, abs=1e-6)
-        assert ((k - n * share) * x).sum() == pytest.approx((slope - 1) / 0.25, abs=1e-6)
+        surplus = (k - n * true * highest) * (1 - true) / (1 - true * highest)
+        assert surplus.sum() == pytest.approx(start, abs=1e-6)
+        assert (surplus * x).sum() == pytest.approx((slope - 1) / 0.25, abs=1e-6)
     assert found[2] == pytest.approx(base[2])
 
 
 def test_a_line_never_falls() -> None:
     """Where low scores are right and high ones wrong, a slope of 1/50 is left."""
-    falling = fit_lines(np.array([[1000.0, 1000.0]]), np.array([[900.0, 100.0]]), np.array([[0.2, 0.8]]))[0]
+    falling = fit_lines(np.array([[1000.0, 1000.0]]), np.array([[450.0, 50.0]]), np.array([[0.2, 0.8]]), HALF[:1])[0]
     low, high = np.log(falling / (1 - falling))
     assert high - low == pytest.approx(0.02 * 2 * np.log(4))
 
 
-def test_a_line_adds_five_facts_to_every_bin_of_its_relation() -> None:
+def test_a_line_adds_twenty_facts_to_every_bin_with_proposals() -> None:
     base = np.tile([0.2, 0.5, 0.8], (2, 1))
-    proposed, back = np.array([[20.0, 0.0, 40.0], [0.0, 0.0, 0.0]]), np.array([[2.0, 0.0, 39.0], [0.0, 0.0, 0.0]])
-    lines = fit_lines(proposed, back, base)
-    fitted = fit_groups(proposed, back, base)
-    assert fitted[0] == pytest.approx(isotonic(back[0] + 5 * lines[0], np.array([25.0, 5.0, 45.0])))
+    proposed, back = np.array([[200.0, 0.0, 400.0], [0.0, 0.0, 0.0]]), np.array([[2.0, 0.0, 39.0], [0.0, 0.0, 0.0]])
+    lines = fit_lines(proposed, back, base, HALF[:2])
+    fitted = fit_groups(proposed, back, base, HALF[:2])
+    with_line = isotonic(back[0] + lines[0] * [10, 1e-9, 10], proposed[0] + [20, 2e-9, 20])
+    assert fitted[0] / 2 == pytest.approx(with_line, rel=1e-3)
+    assert fitted[0, 1] == pytest.approx(lines[0, 1])
     assert fitted[1] == pytest.approx(lines[1])
-    assert fit_groups(proposed, back, base, 1e9)[0] == pytest.approx(lines[0], rel=1e-6)
-    assert fit_groups(np.full((1, 3), 1e7), np.full((1, 3), 1e7), base[:1]).max() == CERTAIN
+    assert fit_groups(proposed, back, base, HALF[:2], 1e9)[0] == pytest.approx(lines[0], rel=1e-3)
+
+
+def test_a_share_near_the_highest_is_lowered_the_more_the_fewer_facts_tell() -> None:
+    """The mean of a normal distribution that is cut off at the highest share."""
+    drawn = np.random.default_rng(0).normal(size=100_000)
+    for share, error in ((0.5, 0.05), (0.5, 0.005), (0.6, 0.04), (0.4, 0.05)):
+        values = share + error * drawn
+        expected = values[values < 0.5].mean()
+        assert below_most(np.array([share]), np.array([error]), 0.5)[0] == pytest.approx(expected, abs=2e-3)
+    assert below_most(np.array([0.1, 1.0]), np.array([0.01, 0.0]), 0.5) == pytest.approx([0.1, 0.5], abs=1e-4)
+    base, many = np.full((1, 3), 0.5), np.full((1, 3), 1e9)
+    assert fit_groups(many, many, base, HALF[:1]).max() == CERTAIN
+    few = fit_groups(np.full((1, 3), 20.0), np.full((1, 3), 11.0), base, HALF[:1])
+    more = fit_groups(np.full((1, 3), 2000.0), np.full((1, 3), 1100.0), base, HALF[:1])
+    assert few.max() < more.max()
 
 
 @given(st.lists(st.floats(0, 1), max_size=30))
@@ -183,7 +207,7 @@ def calibrated(rng: np.random.Generator, n: int = 40_000, **parts: Any) -> Calib
     found = counted(rng, n)
     starts = choose_bins(found)
     sizes = {"hidden": 100.0, "stated": 900.0, "elsewhere": 0.0, "missing": 0.1, "floors": 0.0, "shift": 0.0}
-    tables = {"starts": starts, "shares": fit_shares(found, starts)}
+    tables = {"starts": starts, "shares": fit_true(found, starts, np.ones(3))}
     return Calibration(**tables, **{name: np.full(3, value) for name, value in sizes.items()} | parts)
 
 
@@ -204,7 +228,7 @@ def test_shares_come_back_that_facts_were_drawn_with() -> None:
     rng = np.random.default_rng(1)
     found = counted(rng, 80_000)
     starts = choose_bins(found)
-    shares = by_narrow_bin(fit_shares(found, starts), starts)
+    shares = by_narrow_bin(fit_true(found, starts, np.ones(3)), starts)
     relations, contexts, scores = rng.integers(3, size=5000), rng.integers(2, size=5000), rng.random(5000)
     fitted = shares[relations, contexts, narrow_bins(scores)]
     assert np.abs(fitted - truth(relations, contexts, scores)).mean() < 0.02
@@ -224,7 +248,7 @@ def test_the_probability_is_what_is_missing_among_what_is_left(drawn: tuple[floa
 @given(st.floats(0.01, 50), st.floats(0, 10))
 def test_where_all_proposals_are_true_the_probability_is_one(missing: float, elsewhere: float) -> None:
     """For each hidden fact, so many are missing and so many stated elsewhere: nothing else is proposed."""
-    share = 1 / (1 + missing + elsewhere)
+    share = most_back(np.array([missing]), np.array([elsewhere]))[0]
     table = probability_table(np.full((1, 2, 1), share), np.array([missing]), np.array([elsewhere]))
     assert table == pytest.approx(np.full((1, 2, 1), CERTAIN), rel=1e-3)
 
@@ -318,20 +342,21 @@ def test_verdicts_shift_the_probabilities_of_their_relation() -> None:
 
 
 def test_shares_that_other_facts_do_not_confirm_are_corrected() -> None:
-    """Half of what was expected comes back; lines that fall, or rise more steeply, are not taken."""
+    """Half of what was expected is true, and a third of what is true comes back; lines that fall are not taken."""
     counts = ProposalCounts.empty(1)
     counts.proposed[0, 0, 100:700] = 50
     expected = np.full_like(counts.proposed, 1e-4)
     expected[0, 0, 100:700] = np.linspace(0.1, 0.9, 600)
-    counts.back[:] = counts.proposed * expected / 2
-    a, b = fit_correction(counts, expected)
+    third = np.full(1, 1 / 3)
+    counts.back[:] = counts.proposed * expected / 2 / 3
+    a, b = fit_correction(counts, expected, third)
     moved = corrected(expected, (a, b))
-    assert 0 < b <= 1
-    assert (counts.proposed * moved).sum() == pytest.approx(counts.back.sum(), rel=0.1)
+    assert 0 < b <= 2
+    assert (counts.proposed * moved / 3).sum() == pytest.approx(counts.back.sum(), rel=0.1)
     assert np.array_equal(moved[expected < 0.05], expected[expected < 0.05])
     assert np.all(np.diff(moved[0, 0, 100:700]) >= 0)
     assert corrected(expected, (0.0, 1.0)) == pytest.approx(expected)
-    assert fit_correction(ProposalCounts.empty(1), expected) == (0.0, 1.0)
+    assert fit_correction(ProposalCounts.empty(1), expected, third) == (0.0, 1.0)
 
 
 KEY = calibration_key("rules", "data", {})

@@ -111,16 +111,16 @@ def shared_credit(
         if not any(d == h and u < t for _, d, _, u in facts):
             continue
         spoke = [((h, b, cell(t - times[-1], len(times))), y) for (b, y), times in past(facts, x, t).items()]
-        total = sum(values[key] for key, _ in spoke) + sum(favour[h])
+        total = sum(values.get(key, 0.0) for key, _ in spoke) + sum(favour[h])
         for key, _ in spoke:
             exposures[key] += len(answers) / total
         for answer in answers:
             popular = zip(favour[h], popularity(facts, h, answer, t, t), strict=True)
-            intensity = sum(values[key] for key, y in spoke if y == answer)
+            intensity = sum(values.get(key, 0.0) for key, y in spoke if y == answer)
             intensity += sum(weight * (share + LEAST_POPULARITY) for weight, share in popular)
             for key, y in spoke:
                 if y == answer:
-                    credits[key] += values[key] / intensity
+                    credits[key] += values.get(key, 0.0) / intensity
     return credits, exposures
 
 

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from anyburl.rules.rule import SELF, Atom, Constant, Rule, Term, Variable, entity_fault, escape_label, relation_fault
+from anyburl.data.attributes import AttributeKind, format_value
+from anyburl.rules.rule import (
+    SELF,
+    Atom,
+    Condition,
+    Constant,
+    Rule,
+    Term,
+    Variable,
+    entity_fault,
+    escape_label,
+    relation_fault,
+)
 
 awkward = st.text("XYAa(), <=%25\t\n\r#", min_size=1, max_size=8)
 unicode = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -29,9 +42,37 @@ writable_entities = labels.map(lambda label: escape_label(label) if entity_fault
 writable_relations = labels.map(lambda label: escape_label(label, is_entity=False) if relation_fault(label) else label)
 
 
+finite = st.floats(allow_nan=False, allow_infinity=False)
+days = st.integers(-1_000_000, 1_000_000) | st.integers(-(10**9), 10**9).map(lambda moment: moment / 86_400_000)
+
+
+@st.composite
+def conditions(draw: DrawFn, attributes: SearchStrategy[str] = labels, variable: str = "X") -> Condition:
+    """A condition on a number, a date (also before 1970, with a time of day) or a boolean."""
+    kind = draw(st.sampled_from(AttributeKind))
+    values = {AttributeKind.NUMBER: finite, AttributeKind.DATE: days, AttributeKind.BOOLEAN: st.just(1)}[kind]
+    cuts = sorted({float(draw(values)) + 0.0 for _ in range(draw(st.integers(1, 2)))})
+    bounds = tuple(cuts) if len(cuts) == 2 and format_value(cuts[0], kind) != format_value(cuts[1], kind) else None
+    low, high = bounds or draw(st.sampled_from([(cuts[0], math.inf), (-math.inf, cuts[0])]))
+    return Condition(draw(attributes), Variable(variable), low, high, kind)
+
+
+@st.composite
+def conditional_rules(draw: DrawFn, entities: SearchStrategy[str], relations: SearchStrategy[str]) -> Rule:
+    """A rule with a condition on the head's variable, or on one a step away."""
+    constant = draw(st.one_of(entities.map(Constant), st.just(SELF)))
+    start = draw(st.sampled_from("XY"))
+    head = (Variable("X"), constant) if start == "X" else (constant, Variable("Y"))
+    terms = draw(st.permutations([Variable(start), Variable("A")])) if draw(st.booleans()) else None
+    body = () if terms is None else (Atom(draw(relations), *terms),)
+    return Rule(Atom(draw(relations), *head), body, draw(conditions(relations, "A" if body else start)))
+
+
 @st.composite
 def rules(draw: DrawFn, entities: SearchStrategy[str] = labels, relations: SearchStrategy[str] = labels) -> Rule:
-    """A rule of any type with up to four body atoms."""
+    """A rule of any type with up to four body atoms, or with a condition."""
+    if draw(st.integers(0, 5)) == 0:
+        return draw(conditional_rules(entities, relations))
     constants = st.one_of(entities.map(Constant), st.just(SELF))
     length = draw(st.integers(0, 4))
     is_binary = length > 0 and draw(st.booleans())

@@ -30,13 +30,13 @@ def rules() -> RuleSet:
 
 def test_the_codes_of_types_count_from_0_in_their_order() -> None:
     assert [name.code for name in RuleType] == list(range(len(RuleType)))
-    assert {str(name): name.code for name in RuleType} == {"B": 0, "Uc": 1, "Ud": 2, "Z": 3}
+    assert {str(name): name.code for name in RuleType} == {"B": 0, "Uc": 1, "Ud": 2, "Z": 3, "Uv": 4}
 
 
 @pytest.mark.parametrize(
     ("column", "wrong", "expected"),
     [
-        ("type", 4, "numbers from 0 to 3 in the column 'type', got 4"),
+        ("type", 5, "numbers from 0 to 4 in the column 'type', got 5"),
         ("head", 6, "numbers from 0 to 5 in the column 'head', got 6"),
         ("head", -1, "numbers from 0 to 5 in the column 'head', got -1"),
         ("body", 3, "numbers from 0 to 2 in the column 'body', got 3"),

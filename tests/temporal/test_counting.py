@@ -13,17 +13,12 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.temporal.answering import Asked
 from anyburl.temporal.arrays import N_CELLS, N_FREQUENCY
 from anyburl.temporal.clock import Clock
-from anyburl.temporal.counting import (
-    Workers,
-    count_constant_rules,
-    count_history,
-    count_hop_rules,
-)
+from anyburl.temporal.counting import RuleCounter
 from anyburl.temporal.evaluation import Protocol, split_questions
 from anyburl.temporal.explanation import evidence_for
 from anyburl.temporal.facts import TemporalDataset, TemporalFacts
-from anyburl.temporal.history import Directed, index_cases, index_cells, index_history
-from anyburl.temporal.kernel_pairs import fill_popularity, share_credit
+from anyburl.temporal.history import Directed, index_cells, index_history
+from anyburl.temporal.kernel_pairs import share_credit
 from anyburl.temporal.learner import TemporalLearner, take_questions
 from anyburl.temporal.options import FILTERS, STEPS, TemporalOptions
 from anyburl.temporal.rules import TemporalRules
@@ -70,73 +65,67 @@ def by_cell(slots: Any, flat: Any) -> dict[tuple[int, int, tuple[int, int]], flo
 @pytest.mark.kernel
 @settings(max_examples=examples(150), deadline=None)
 @given(events, st.sampled_from([1, 2, 4, 41, 301]))
-def test_pairs_and_steps_are_counted_as_fact_by_fact(rows: Any, end: int) -> None:
-    facts, both = directed_of(rows), plain.directed(rows, N_RELATIONS)
-    history, cells, cases = index_history(facts), index_cells(), index_cases(facts, None, end)
-    counts = count_history(history, cells, cases, end, Workers(history, 1))
-    right, every = plain.pair_counts(both, end)
-    assert by_cell(counts.slots, counts.true_cases) == right
-    assert by_cell(counts.slots, counts.all_cases) == every
-    steps = {
-        (int(d), divmod(int(c), N_FREQUENCY)): counts.steps[d, c]
-        for d, c in zip(*np.nonzero(counts.steps), strict=True)
-    }
-    assert steps == plain.step_counts(both, end)
+def test_pairs_and_steps_are_counted_as_fact_by_fact(rows: Any, cut: int) -> None:
+    both, counter = plain.directed(rows, N_RELATIONS), RuleCounter(directed_of(rows), cut, 1)
+    for counts, end in zip(counter.pairs(), (cut, counter.end), strict=True):
+        right, every = plain.pair_counts(both, end)
+        assert by_cell(counts.slots, counts.right) == right
+        pairs = {(h, b) for h, b, _ in right}
+        assert by_cell(counts.slots, counts.every) == {key: n for key, n in every.items() if key[:2] in pairs}
+        assert pairs == set(zip(*np.nonzero(counts.slots >= 0), strict=True))
+        steps = counter.steps(end)
+        found = {(int(d), divmod(int(c), N_FREQUENCY)): steps[d, c] for d, c in zip(*np.nonzero(steps), strict=True)}
+        assert found == plain.step_counts(both, end)
 
 
 @pytest.mark.kernel
 @settings(max_examples=examples(100), deadline=None)
-@given(events, st.integers(0, 5))
-def test_credit_is_shared_as_fact_by_fact(rows: Any, seed: int) -> None:
-    facts, both, end = directed_of(rows), plain.directed(rows, N_RELATIONS), 1000
-    history, cells, cases = index_history(facts), index_cells(), index_cases(facts)
-    workers = Workers(history, 1)
-    counts = count_history(history, cells, cases, end, workers)
+@given(events, st.integers(0, 5), st.sampled_from([2, 1000]))
+def test_credit_is_shared_as_fact_by_fact(rows: Any, seed: int, end: int) -> None:
+    both, counter = plain.directed(rows, N_RELATIONS), RuleCounter(directed_of(rows), 2, 1)
+    counts = counter.pairs()[end > 2]
     rng = np.random.default_rng(seed)
-    values = rng.random(len(counts.true_cases)).astype(np.float32) + np.float32(0.01)
+    values = rng.random(len(counts.right)).astype(np.float32) + np.float32(0.01)
     favour = rng.random((2 * N_RELATIONS, 3)) + 0.01
-    popularity = np.zeros((len(cases.answers), 3), np.float32)
+    popularity, spread = counter.popularity(), np.empty((3, counter.n_codes), np.float32)
     credits, exposures = np.zeros((2, len(values)), np.float32)
-    for head in range(2 * N_RELATIONS):
-        fill_popularity(history, cases, head, popularity)
-        sums = np.zeros((2, 3))
+    for head in {h for h in range(2 * N_RELATIONS) if counter.cases.offsets[h] < counter.cases.offsets[h + 1]}:
         share_credit(
-            history, cells, cases, head, counts.slots, values, favour[head], popularity, credits, exposures, sums,
-            workers.buffers(),
+            counter.history, counter.moments, counter.cases, head, end, counts.slots, values, favour[head], popularity,
+            credits, exposures, np.zeros((2, 3)), spread,
         )  # fmt: skip
-    told = by_cell(counts.slots, values)
+    told = by_cell(counts.slots, values)  # what was never right is no rule
     expected = plain.shared_credit(both, end, told, {h: favour[h].tolist() for h in range(2 * N_RELATIONS)})
     for found, wanted in zip((credits, exposures), expected, strict=True):
         got = by_cell(counts.slots, found)
-        assert got.keys() == {key for key, value in wanted.items() if value}
+        assert got.keys() == {key for key, value in wanted.items() if value and key in told}
         assert all(got[key] == pytest.approx(wanted[key], rel=1e-4) for key in got)
 
 
 @pytest.mark.kernel
 @settings(max_examples=examples(100), deadline=None)
 @given(events, st.sampled_from([2, 6, 1000]))
-def test_constants_and_hops_are_counted_as_fact_by_fact(rows: Any, end: int) -> None:
-    facts, both = directed_of(rows), plain.directed(rows, N_RELATIONS)
-    history, cases = index_history(facts), index_cases(facts, None, end)
-    workers = Workers(history, 1)
-    rules, counts = count_constant_rules(history, cases, OPTIONS, workers)
-    right, every = plain.constant_counts(both, end, OPTIONS.n_last, OPTIONS.oldest)
-    found = {}
-    for head in range(2 * N_RELATIONS):
-        for body in range(rules.head_offsets[head], rules.head_offsets[head + 1]):
-            relation, constant = divmod(int(rules.bodies[body]), N_ENTITIES + 1)
-            key = (relation - 1, -1 if constant == N_ENTITIES else constant)
-            for rule in range(rules.rule_offsets[body], rules.rule_offsets[body + 1]):
-                found[head, key, int(rules.constants[rule])] = tuple(counts[:, rule].tolist())
-    assert found == {key: (n, every[key[:2]]) for key, n in right.items()}
-    hops, counts = count_hop_rules(history, cases, OPTIONS, workers)
-    right_ways, all_ways = plain.hop_counts(both, end, OPTIONS.n_first, OPTIONS.n_second)
-    heads = np.repeat(np.arange(2 * N_RELATIONS), np.diff(hops.offsets))
-    walked = {
-        (int(head), *divmod(int(body), 2 * N_RELATIONS)): tuple(counts[:, row].tolist())
-        for row, (head, body) in enumerate(zip(heads, hops.bodies, strict=True))
-    }
-    assert walked == {key: (n, all_ways[key]) for key, n in right_ways.items()}
+def test_constants_and_hops_are_counted_as_fact_by_fact(rows: Any, cut: int) -> None:
+    both, counter = plain.directed(rows, N_RELATIONS), RuleCounter(directed_of(rows), cut, 1)
+    ends = (cut, counter.end)
+    for (rules, counts), end in zip(counter.constants(OPTIONS), ends, strict=True):
+        right, every = plain.constant_counts(both, end, OPTIONS.n_last, OPTIONS.oldest)
+        found = {}
+        for head in range(2 * N_RELATIONS):
+            for body in range(rules.head_offsets[head], rules.head_offsets[head + 1]):
+                relation, constant = divmod(int(rules.bodies[body]), N_ENTITIES + 1)
+                key = (relation - 1, -1 if constant == N_ENTITIES else constant)
+                for rule in range(rules.rule_offsets[body], rules.rule_offsets[body + 1]):
+                    found[head, key, int(rules.constants[rule])] = tuple(counts[:, rule].tolist())
+        assert found == {key: (n, every[key[:2]]) for key, n in right.items()}
+    for (hops, counts), end in zip(counter.hops(OPTIONS), ends, strict=True):
+        right_ways, all_ways = plain.hop_counts(both, end, OPTIONS.n_first, OPTIONS.n_second)
+        heads = np.repeat(np.arange(2 * N_RELATIONS), np.diff(hops.offsets))
+        walked = {
+            (int(head), *divmod(int(body), 2 * N_RELATIONS)): tuple(counts[:, row].tolist())
+            for row, (head, body) in enumerate(zip(heads, hops.bodies, strict=True))
+        }
+        assert walked == {key: (n, all_ways[key]) for key, n in right_ways.items()}
 
 
 def dataset_of(train: Any, test: Any, ends: list[int] | None = None) -> TemporalDataset:

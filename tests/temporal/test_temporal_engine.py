@@ -8,7 +8,7 @@ import pytest
 
 from anyburl.base.errors import DataError, OptionError, RunError
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
-from anyburl.temporal.learner import learn_temporal
+from anyburl.temporal.learner import TemporalLearner, learn_temporal
 from anyburl.temporal.reasoner import TemporalReasoner
 from anyburl.temporal.rules import TemporalRules
 
@@ -109,6 +109,25 @@ def test_rules_do_not_depend_on_the_number_of_threads(dataset: TemporalDataset, 
     assert again.to_polars().equals(rules.to_polars())
     assert (again.pairs.values == rules.pairs.values).all()
     assert (again.weights == rules.weights).all()
+
+
+@pytest.mark.parametrize("n_heads", [0, 5, 11, 23])
+def test_a_run_that_is_stopped_has_the_rules_counted_so_far(
+    dataset: TemporalDataset, rules: TemporalRules, n_heads: int
+) -> None:
+    asked = iter([False] * n_heads)
+    learner = TemporalLearner(dataset, model="logit", threads=1)
+    stopped = learner.learn(is_stopped=lambda: next(asked, True))
+    assert (learner.stopped_by, stopped.about["stopped_by"]) == ("interrupt", "interrupt")
+    assert stopped.sizes["pair"] == rules.sizes["pair"]
+    assert sum(stopped.sizes.values()) < len(rules) or stopped.model is None
+    assert TemporalReasoner(stopped, dataset, threads_used=1).evaluate().mrr > 0
+
+
+def test_a_budget_ends_learning_with_what_was_finished(dataset: TemporalDataset) -> None:
+    learner = TemporalLearner(dataset, seconds=1e-6, threads=1)
+    assert learner.learn().sizes["constant"] == 0
+    assert learner.stopped_by == "seconds"
 
 
 def test_calibrated_answers_have_a_probability(rules: TemporalRules, dataset: TemporalDataset) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from web_world import SCRIPT
 
+from anyburl.data.attributes import Attribute, AttributeKind, Attributes
 from anyburl.reasoning.reasoner import Reasoner
 from anyburl.web.app import create_app
 from anyburl.web.explorer import Explorer
@@ -155,6 +158,17 @@ def test_facts_and_predicted_facts_of_an_entity(client: TestClient) -> None:
     found = asked(client, "/api/predicted", label=SCRIPT)["predicted"]
     assert [SCRIPT, "speaks", "French"] in [one["triple"] for one in found]
     assert all(not one["known"] for one in found)
+
+
+def test_values_of_an_entity(client: TestClient, reasoner: Reasoner, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asked(client, "/api/entity", label=SCRIPT)["values"] == []
+    born = Attribute.of(
+        "born", AttributeKind.DATE, np.array([reasoner.vocabulary.entity_id("France")] * 2), np.array([-1, 0])
+    )
+    monkeypatch.setattr(reasoner, "dataset", replace(reasoner.dataset, attributes=Attributes.of([born])))
+    expected = {"attribute": "born", "kind": "date", "values": [-1.0, 0.0], "texts": ["1969-12-31", "1970-01-01"]}
+    assert asked(client, "/api/entity", label="France")["values"] == [expected]
+    assert "1969-12-31, 1970-01-01" in client.get("/entity", params={"label": "France"}).text
 
 
 def test_a_relation_can_be_named_as_pages_write_it(client: TestClient) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,6 +19,8 @@ from web_world import LONG, ODD, QUOTED, RIGHT_TO_LEFT, SCRIPT
 import anyburl
 from anyburl import OptionError
 from anyburl.reasoning.metrics import keep_metrics
+from anyburl.web import browse
+from anyburl.web import explorer as explorer_module
 
 PERSON = "France_city_0_person_1"
 
@@ -63,6 +67,31 @@ def test_an_entity_shows_what_is_predicted_about_it(client: TestClient) -> None:
     assert "speaks" in text
     assert "French" in text
     assert "Why?" in text
+
+
+def test_of_a_hub_the_first_predictions_come_at_once_and_the_rest_later(
+    client: TestClient, explorer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, search = Event(), explorer_module.predicted_facts
+
+    def slow(*given: Any, **options: Any) -> Iterator[Any]:
+        for n_done, best in enumerate(search(*given, **{**options, "at_a_time": 1})):
+            if n_done:
+                gate.wait(10)
+            yield best
+
+    whole = list(search(explorer.reasoner, PERSON, top=60))[-1]
+    assert whole == list(search(explorer.reasoner, PERSON, top=60, at_a_time=1))[-1]
+    monkeypatch.setattr(explorer_module, "predicted_facts", slow)
+    monkeypatch.setattr(browse, "SECONDS_TO_PREDICT", 0.05)
+    text = page(client, "/entity", label=PERSON, view="predicted")
+    assert "These are the first predictions" in text
+    assert 'data-live="2"' in text
+    gate.set()
+    monkeypatch.setattr(browse, "SECONDS_TO_PREDICT", 10)
+    text = page(client, "/entity", label=PERSON, view="predicted")
+    assert "These are the first predictions" not in text
+    assert text.count('class="row-title"') == len(whole)
 
 
 def test_an_entity_is_drawn_among_its_neighbours(client: TestClient) -> None:
@@ -292,6 +321,22 @@ def test_verdicts_are_marked_wherever_a_fact_is_shown(client: TestClient, explor
     )
     assert 'class="badge rejected">rejected<' in page(client, "/ask", **question)
     assert 'class="badge rejected">rejected<' in page(client, "/why", **question, object=fact[2])
+    stated = explorer.reasoner.dataset.train.to_polars().row(0)
+    client.post(
+        "/api/reviews", json=dict(zip(("subject", "relation", "object"), stated, strict=True), verdict="accepted")
+    )
+    accepted = 'class="badge accepted">accepted<'
+    assert accepted in page(client, "/entity", label=stated[0])
+    assert accepted in page(client, "/entity", label=stated[2], relation=stated[1], direction="backward")
+    assert accepted in page(client, "/relation", label=stated[1])
+
+
+def test_the_graph_of_an_entity_has_facts_of_every_split(client: TestClient, explorer: Any) -> None:
+    subject, relation, object = explorer.reasoner.dataset.test.to_polars().row(0)
+    text = page(client, "/entity", label=subject, view="graph")
+    title = f"\u2068{subject}\u2069 \u2068{relation}\u2069 \u2068{object}\u2069"
+    assert f"<title>{title}</title>" in text
+    assert f"predicted: {title}" not in text
 
 
 def test_the_page_of_rules_tells_what_they_say_and_all_rules_are_a_click_away(client: TestClient) -> None:

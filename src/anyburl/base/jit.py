@@ -10,6 +10,7 @@ arguments; the cache here does not.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import re
@@ -19,8 +20,10 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba.core import caching, event
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, compile_result
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
@@ -50,9 +53,14 @@ class _KeptKernel(caching.FunctionCache):  # type: ignore[misc]
         super().__init__(function)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the kernel for some types of arguments, None if it is not cached."""
+        """Return the kernel for some types of arguments, None if it is not cached.
+
+        Numba would first import all it knows about compiling (`target_context.refresh()`), which takes a third of the
+        time of a short command; a compilation does that by itself.
+        """
         try:
-            return super().load_overload(sig, target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except Exception:  # damaged pickles have no one kind of error
             return None
 
@@ -82,6 +90,26 @@ class _Files(caching.CompileResultCacheImpl):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any], folder: Path) -> None:
         self._locator_classes = [_Locators(folder)]
         super().__init__(function)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Return the compiled function that `payload` was made of."""
+        (name, form, code), fndesc, environment, signature, *_ = payload
+        if form != _PartLibrary.FORM:
+            return super().rebuild(target_context, payload)
+        library = _PartLibrary(target_context.codegen(), name)
+        library._final_module = binding.parse_bitcode(code)
+        library._finalize_final_module()
+        return compile_result(
+            target_context=target_context,
+            typing_context=target_context.typing_context,
+            library=library,
+            environment=environment,
+            entry_point=library,
+            fndesc=fndesc,
+            signature=signature,
+            objectmode=False,
+            lifted=(),
+        )
 
 
 class _Locators:
@@ -229,7 +257,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     array's reference count is touched. With counting on, every array of a NamedTuple is counted at every use, which
     made harvests 2 to 8 times slower.
     """
-    return _compile(CPUDispatcher, function)
+    return _compile(_Kernel, function)
 
 
 def part(function: Callable[P, R]) -> Callable[P, R]:
@@ -238,7 +266,7 @@ def part(function: Callable[P, R]) -> Callable[P, R]:
     A function that Python can call needs code that unpacks every array of every NamedTuple; without it, compiling takes
     two thirds of the time.
     """
-    return _compile(_Part, function, no_cpython_wrapper=True)
+    return _compile(_Part, function)
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
@@ -246,16 +274,16 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
 
     A call costs more than such a function does: the arrays of a NamedTuple are passed one by one.
     """
-    return _compile(_Part, function, no_cpython_wrapper=True, forceinline=True)
+    return _compile(_Part, function, forceinline=True)
 
 
 def merged(function: Callable[P, R]) -> Callable[P, R]:
     """Copy the source of `function` into its callers, as if it were written there: for a long one with few callers.
 
-    A part is optimised by itself, then again within its callers, their callers and so on, so a chain of long parts is
-    slow to compile. For short functions, or many callers, `inlined` compiles faster.
+    A part has code that passes the arrays of its NamedTuples one by one; a copy has not. For short functions, or many
+    callers, `inlined` compiles faster.
     """
-    return _compile(_Part, function, no_cpython_wrapper=True, inline="always")
+    return _compile(_Part, function, inline="always")
 
 
 def _prefetch(typing: Any, array: Any, index: Any) -> Any:
@@ -281,6 +309,56 @@ def _nothing(array: Any, index: int) -> None:
 prefetch: Callable[[Any, int], None] = _nothing if _config["DISABLE_JIT"] else intrinsic(_prefetch)
 
 
+class _Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A function that Python calls."""
+
+    def compile(self, sig: Any) -> Any:
+        """Compile without looking for garbage, of which there is much: that takes a tenth of the time."""
+        if not gc.isenabled():
+            return super().compile(sig)
+        gc.disable()
+        try:
+            return super().compile(sig)
+        finally:
+            gc.enable()
+
+
+class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a part, which is optimised and made machine code only within the kernels that call it.
+
+    Numba would do both for every part by itself, with all that it calls in it, and throw the result away.
+    """
+
+    FORM = "part"
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the kernel."""
+
+    def _finalize_final_module(self) -> None:
+        """Give it to no execution engine."""
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def serialize_using_object_code(self) -> tuple[str, str, bytes]:
+        """Return what is cached: there is no machine code."""
+        self._ensure_finalized()
+        return self.name, self.FORM, self._final_module.as_bitcode()
+
+
+class _PartCompiler(Compiler):  # type: ignore[misc]
+    """Compiles a part up to its LLVM code."""
+
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        """Return the compiled function; its library takes the role of the address by which callers know it."""
+        state = self.state
+        state.library = _PartLibrary(state.targetctx.codegen(), function.__qualname__)
+        state.flags.no_compile = True
+        result = super().compile_extra(function)
+        state.targetctx.insert_user_function(state.library, result.fndesc, [state.library])
+        return result._replace(entry_point=state.library)
+
+
 class _Part(CPUDispatcher):  # type: ignore[misc]
     """A function that kernels call, compiled once for all widths of integers.
 
@@ -288,9 +366,17 @@ class _Part(CPUDispatcher):  # type: ignore[misc]
     of a variable that a loop changes.
     """
 
+    def __init__(self, function: Callable[..., Any], targetoptions: dict[str, Any]) -> None:
+        options = {**targetoptions, "no_cpython_wrapper": True}
+        super().__init__(function, targetoptions=options, pipeline_class=_PartCompiler)
+
     def get_call_template(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
         """Return the compiled function for a call by a kernel."""
         return super().get_call_template(tuple(map(_widened, args)), kws)
+
+    def add_overload(self, result: Any) -> None:
+        """Note a compiled function, which only kernels call."""
+        self.overloads[tuple(result.signature.args)] = result
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
         raise TypeError(f"{self.py_func.__name__} is part of kernels: Python cannot call it")

@@ -21,6 +21,7 @@ BINARY = RuleType.BINARY.code
 CONSTANT = RuleType.UNARY_CONSTANT.code
 DANGLING = RuleType.UNARY_DANGLING.code
 ZERO = RuleType.ZERO.code  # of rules only
+VALUE = RuleType.UNARY_VALUE.code  # likewise
 GROUNDED = len(RuleType)
 
 ALL_HEADS = -1

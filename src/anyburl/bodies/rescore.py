@@ -26,6 +26,7 @@ from anyburl.bodies.arrays import (
     kinds_of,
     n_owners,
 )
+from anyburl.bodies.conditions import count_conditional
 from anyburl.bodies.kernel import score
 from anyburl.bodies.paths import canonical, with_keys
 from anyburl.data.dataset import Dataset
@@ -78,8 +79,10 @@ def count_rules(
     graph = graph if limits.object_identity else with_loops(graph)
     head_facts = head_arrays(graph)
     _score_zero(graph, head_facts, rules, limits.object_identity, counts)
-    for length in map(int, np.unique(rules.lengths[rules.lengths > 0])):
-        rows = np.flatnonzero(rules.lengths == length)
+    conditional = rules.has_condition
+    _score_conditional(graph, head_facts, rules, limits.object_identity, counts)
+    for length in map(int, np.unique(rules.lengths[(rules.lengths > 0) & ~conditional])):
+        rows = np.flatnonzero((rules.lengths == length) & ~conditional)
         spare = Spare(partial(empty_scratch, graph, length, pca=limits.pca), n_threads)
         score_batch = partial(_score_batch, graph, head_facts, limits, spare)
         batches = _batches(graph, rules.take(rows), length)
@@ -131,6 +134,21 @@ def _score_zero(
     for row in np.flatnonzero(~head_facts.functional[head] & (constant == graph.n_entities)):
         judged[row] = len(np.intersect1d(owners(graph, int(head[row])), owners(graph, int(back[row]))))
     counts.pca_predictions[rows] = judged
+
+
+def _score_conditional(
+    graph: GraphArrays, head_facts: HeadArrays, rules: RuleSet, object_identity: bool, counts: RuleCounts
+) -> None:
+    """Count the rules with a condition on a value."""
+    rows = np.flatnonzero(rules.has_condition)
+    if not len(rows):
+        return
+    found = count_conditional(graph, rules.take(rows), object_identity=object_identity)
+    counts.predictions[rows], counts.support[rows] = found.predictions, found.support
+    head = rules.head[rows]
+    counts.pca_predictions[rows] = np.where(
+        head_facts.functional[head], found.having, np.where(found.support > 0, found.predictions, 0)
+    )
 
 
 Batch = tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]

@@ -1,9 +1,8 @@
 """Enumerate the bodies of a profile instead of sampling them, which makes the profile complete.
 
 Sampling finds the valuable bodies first, and rare ones late or never. If the relations that can follow each other form
-few enough sequences, a sweep harvests what sampling left.
-
-The bodies seen before: the unit of duplicate detection and of saturation.
+few enough sequences, a sweep harvests what sampling left. `SeenBodies` holds the bodies that were sampled or listed
+before: each is harvested once.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from anyburl.base.errors import DataError, counted
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import Data
 from anyburl.cli.asking import AskingOptions
-from anyburl.cli.doctor import FAILED
 from anyburl.cli.notes import Slow, print_json, print_whole, result_console
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from anyburl.data.names import Names
 
 NAME = "check"
+FAILED = 3  # the exit code where a check that was asked for failed
 EXAMPLE = (
     "Example:  anyburl check extracted.tsv --run runs/geo --out checked.csv\n\n"
     "In a pipeline:  anyburl check extracted.tsv --run runs/geo --quiet --fail-below 0.5"
@@ -70,7 +70,7 @@ def command(
     share("min_probability", min_probability)
     if fail_below is not None:
         share("fail_below", fail_below)
-    _check_target(out)
+    check_target(out)
     given = _read(facts)
     source = asked.source(run, data)
     with source.open(asked.ranking, explaining=True, completing=True, seed=asked.seed) as reasoner:
@@ -83,7 +83,7 @@ def command(
             )
         likely = "score" if reasoner.calibration is None else "probability"
     if out is not None:
-        _write(checked, at_home(out))
+        write_table(checked, at_home(out))
     if asked.json:
         print_json(checked.to_dicts())
     elif not asked.quiet:
@@ -92,7 +92,7 @@ def command(
         raise typer.Exit(FAILED)
 
 
-def _check_target(out: Path | None) -> None:
+def check_target(out: Path | None) -> None:
     """Refuse, before any work is done, what results cannot be written to."""
     if out is None:
         return
@@ -122,20 +122,26 @@ def _read(facts: str) -> pl.DataFrame:
     return facts_in_order(facts)
 
 
-def _write(checked: pl.DataFrame, path: Path) -> None:
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """Write a frame by the suffix of the file; in text, triples and lists of triples are written out."""
     import polars as pl
 
     from anyburl.base.writing import replacing
 
     with replacing(path) as unfinished:
         if path.suffix.lower() == ".parquet":
-            checked.write_parquet(unfinished)
+            frame.write_parquet(unfinished)
         elif path.suffix.lower() == ".jsonl":
-            checked.write_ndjson(unfinished)
+            frame.write_ndjson(unfinished)
         else:
-            flat = checked.with_columns(
-                facts=pl.col("facts").list.eval(pl.element().list.join(" ")).list.join("; "),
-                conflict=pl.col("conflict").list.join(" "),
+            fact, facts = pl.List(pl.String), pl.List(pl.List(pl.String))
+            flat = frame.with_columns(
+                *(pl.col(name).list.join(" ") for name, kind in frame.schema.items() if kind == fact),
+                *(
+                    pl.col(name).list.eval(pl.element().list.join(" ")).list.join("; ")
+                    for name, kind in frame.schema.items()
+                    if kind == facts
+                ),
             )
             flat.write_csv(unfinished, separator="," if path.suffix.lower() == ".csv" else "\t")
 

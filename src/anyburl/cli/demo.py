@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from anyburl.rules.ruleset import RuleSet
 
 
+COMPILE_RANKING = """
+from anyburl.reasoning.warmup import warm_up_reasoning
+warm_up_reasoning({n_relations}, explaining=True)
+"""
+
+
 class CompilingBeside:
     """Compiles the kernels of ranking and explanations in another process.
 
@@ -51,7 +57,7 @@ class CompilingBeside:
     def __init__(self, n_relations: int) -> None:
         from anyburl.base.jit import is_compiled
 
-        program = f"from anyburl.reasoning.warmup import warm_up; warm_up({n_relations}, explaining=True)"
+        program = COMPILE_RANKING.format(n_relations=n_relations)
         self._process: subprocess.Popen[bytes] | None = None
         if not is_compiled("kernel.answer"):
             silent: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
@@ -199,7 +205,8 @@ def command(
     with CompilingBeside(dataset.vocabulary.n_relations) as beside:
         with nullcontext(str(out)) if out else tempfile.TemporaryDirectory(prefix="anyburl-demo-") as folder:
             session = _learn(dataset, options, Path(folder), notes)
-        best = {name: varied_best(session.rules.filter(type=name)) for name in TYPES}
+        by_type = {name: session.rules.filter(type=name) for name in TYPES}
+        best = {name: varied_best(rules) for name, rules in by_type.items() if len(rules)}
         _show_rules(session, best, results)
         showcase = None if session.was_interrupted else make_showcase(session.rules, dataset, threads, beside, notes)
     if json:
@@ -258,9 +265,6 @@ def _show_rules(session: Session, best: dict[str, RuleSet], out: PlainConsole) -
     for name, rules in best.items():
         out.say("")
         out.say(f"{name} rules: {TYPES[name]}", "bold")
-        if not len(rules):
-            out.say("    none found")
-            continue
         result_console(quiet=out.quiet, least_width=table_width(rules)).print(rules_table(rules))
 
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anyburl.base.errors import OptionError
+from anyburl.base.errors import OptionError, counted
+from anyburl.base.files import at_home
 from anyburl.cli.arguments import Json, Quiet, complete_data
+from anyburl.cli.check import FAILED, check_target, write_table
 from anyburl.cli.explain import check_page
 from anyburl.cli.loading import load_data_argument, load_rules_argument
 from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, print_whole, result_console
@@ -26,7 +28,6 @@ EXAMPLE = (
     "Example:  anyburl doctor geo --html report.html\n\n"
     "In a pipeline:  anyburl doctor data/mine --no-rules --quiet --fail-on leakage,unseen"
 )
-FAILED = 3  # the exit code if a check of --fail-on found something
 
 
 def command(
@@ -40,6 +41,14 @@ def command(
         ),
     ],
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as an HTML page.")] = None,
+    suspects: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write all suspects with their reasons as a table (.csv, .tsv, .jsonl, .parquet).",
+            rich_help_panel=RULES,
+        ),
+    ] = None,
     fail_on: Annotated[
         str | None,
         typer.Option(
@@ -67,7 +76,13 @@ def command(
     options = replace(options, seconds=0.0) if no_rules else options
     fatal = () if fail_on is None else check_names(name.strip() for name in fail_on.split(",") if name.strip())
     check_page(html)
-    report = _examine(data, reading, rules, options, note_console(quiet=quiet))
+    check_target(suspects)
+    notes = note_console(quiet=quiet)
+    report = _examine(data, reading, rules, options, notes)
+    if suspects is not None:
+        found = report.all_suspects()
+        write_table(found, at_home(suspects))
+        notes.say(f"{counted(len(found), 'suspect')} written to {suspects}")
     finish_report(report, html, fatal, json=json)
 
 
@@ -85,15 +100,19 @@ def finish_report(report: Report, html: Path | None, fatal: tuple[str, ...], *, 
 
 
 def _examine(data: str, reading: ReadOptions, rules: str | None, options: DoctorOptions, notes: PlainConsole) -> Report:
-    from anyburl.tools.doctor.examine import Shown, examine, warm_up_doctor
+    from anyburl.tools.doctor.columns import examine_columns, is_row_per_thing
+    from anyburl.tools.doctor.examine import Shows, examine, warm_up_doctor
 
+    path = at_home(data)
+    if reading.columns is None and path.is_file() and is_row_per_thing(path):
+        return examine_columns(path)
     dataset = load_data_argument(data, notes, reading)
     known = None if rules is None else load_rules_argument(rules, notes)
     if known is not None or options.seconds:
         learning = known is None
         compile_kernels(lambda: warm_up_doctor(options, dataset.vocabulary.n_relations, learning=learning), notes)
 
-    def watch(doing: str, done: str, total: int | None) -> AbstractContextManager[Shown | None]:
+    def watch(doing: str, done: str, total: int | None) -> AbstractContextManager[Shows | None]:
         return Slow(notes, doing, done, total=total)
 
     return examine(dataset, known, options, watch=watch)

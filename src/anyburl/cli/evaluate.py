@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
 from anyburl.base.checking import parse_texts
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError, counted
@@ -65,6 +67,14 @@ def command(
             "(also .gz).",
         ),
     ] = None,
+    values: Annotated[
+        bool,
+        typer.Option(
+            "--values",
+            help="Estimate the values of attributes that the split holds out, instead of ranking triples, and report "
+            "the mean absolute error beside that of the attribute's median.",
+        ),
+    ] = False,
     top_k: Annotated[int, flag_of(RankOptions, "top_k")] = RankOptions.top_k,
     engine: Engine = "threads",
     address: Address = None,
@@ -77,6 +87,9 @@ def command(
     _check_rankings(rankings, options, moments)
     _check_snapshots(rules, moments)
     source = asked.source(rules, data, engine=engine, address=address)
+    if values:
+        _judge_estimates(source, split, as_json=asked.json)
+        return
     snapshots: list[float | None] = [*moments] or [None]
     if protocol not in PROTOCOLS:
         raise InvalidOptionError("protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
@@ -90,6 +103,28 @@ def command(
         _print_snapshots([metrics for metrics, _ in results], moments)
     else:
         _print_metrics(*results[0], source.names, rankings, quiet=asked.quiet)
+
+
+def _judge_estimates(source: RulesAndData, split: str, *, as_json: bool) -> None:
+    """Estimate the values of a split and report the errors."""
+    from anyburl.reasoning.estimation import Estimator
+
+    with Slow(source.notes, "estimating values", "estimated values"):
+        errors = Estimator(source.dataset, names=source.names).evaluate(split)
+    better = errors.filter(errors["mean_absolute_error"] < errors["median_error"]).height
+    if as_json:
+        print_json({"split": split, "better": better, "attributes": errors.to_dicts()})
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("attribute", overflow="fold")
+    for heading in ("values", "mean absolute error", "of the median", "within the range"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, kind, n_values, error, usual, covered in errors.iter_rows():
+        unit = " days" if kind == "date" else ""
+        shown = [f"{figure:,.4g}{unit}" for figure in (error, usual)]
+        table.add_row(source.names.get(name), f"{n_values:,}", *shown, f"{covered:.0%}")
+    print_whole(table)
+    result_console().say(f"better than the median for {better} of {counted(errors.height, 'attribute')} of {split}")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from anyburl.base.errors import (
 )
 from anyburl.base.files import at_home
 from anyburl.cli.notes import PlainConsole, Slow, SlowDownload
-from anyburl.data.options import ReadOptions
+from anyburl.data.options import MOST_LISTED, ReadOptions
 
 if TYPE_CHECKING:
     from anyburl.data.dataset import Dataset
@@ -67,6 +67,7 @@ def _asked(question: str) -> str:
 N_REJECTED_SHOWN = 5
 INSTEAD = {
     "literals": "`--literals keep` turns them into entities, `--literals ranges` turns numbers and dates into ranges",
+    "values that are no number, date or boolean": "`--attribute NAME=KIND` says what they are meant to be",
     "exact numbers and dates": "ranges take their place",
 }
 """What else is to be said of what was left out."""
@@ -180,6 +181,7 @@ def load_data_argument(
     dataset = read_in_sight(data, notes, "triple", lambda progress: load_dataset(data, options, progress))
     if is_new:
         remark_left_out(dataset.name, dataset.left_out, dataset.reading, notes)
+        _remark_attributes(dataset, notes)
         _remark_split(dataset, notes)
     return dataset
 
@@ -190,6 +192,19 @@ def remark_left_out(name: str, left_out: Mapping[str, int], reading: ReadOptions
         more = f" ({INSTEAD[what]})" if what in INSTEAD and reading.dump is None else ""
         if number:
             notes.say(f"{name}: {number:,} {what} left out{more}")
+
+
+def _remark_attributes(dataset: Dataset, notes: PlainConsole) -> None:
+    if not dataset.attributes.empty:
+        shown = [
+            f"{dataset.names.get(name)} ({counted(len(one), str(one.kind))})"
+            for name, one in dataset.attributes.items()
+        ]
+        more = f" and {len(shown) - MOST_LISTED} more" if len(shown) > MOST_LISTED else ""
+        notes.say(
+            f"{dataset.name}: read as attributes: {', '.join(shown[:MOST_LISTED])}{more} "
+            "(`--attribute NAME=entity` keeps a relation as it is)"
+        )
 
 
 def _remark_split(dataset: Dataset, notes: PlainConsole) -> None:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 NAME = "predict"
 EXAMPLE = (
     "Example:  anyburl predict runs/geo France official_language '?' --explain\n\n"
-    "Many queries:  anyburl predict runs/geo --queries queries.tsv > answers.tsv"
+    "Many queries:  anyburl predict runs/geo --queries queries.tsv > answers.tsv\n\n"
+    "A value:  anyburl predict runs/debian vlc installed_size '?'"
 )
 N_REASONS = 3
 COLUMNS = ("subject", "relation", "object", "rank", "score", "known", "rule", "rules", "query")
@@ -66,12 +67,18 @@ def command(
     *,
     asked: AskingOptions,
 ) -> None:
-    """Rank the answers to SUBJECT RELATION ? or ? RELATION OBJECT (some shells need quotes around the ?)."""
+    """Rank the answers to SUBJECT RELATION ? or ? RELATION OBJECT (some shells need quotes around the ?).
+
+    If RELATION is an attribute, its value is estimated, with a range and the reasons.
+    """
     if explain and queries and not asked.json:
         raise OptionError("--explain with --queries needs --json")
     target = _answer_file(out, queries, as_json=asked.json)
     one = _one_query([subject, relation, object], queries)
     source = asked.source(rules, data)
+    if one is not None and _asks_for_value(one, source):
+        _print_estimate(one, source, as_json=asked.json)
+        return
     _check_queries(one, queries, source)
     with source.open(asked.ranking, explaining=explain, seed=asked.seed) as reasoner:
         answering = _Answering(reasoner, top, include_known, explain)
@@ -109,6 +116,55 @@ def _one_query(words: list[str | None], queries: Path | None) -> Query | None:
     if len(given) < 3:
         raise OptionError(f"a query is SUBJECT RELATION ? or ? RELATION OBJECT, got {' '.join(given) or 'none'}")
     return make_query(*given)
+
+
+def _asks_for_value(one: Query, source: RulesAndData) -> bool:
+    """Return whether a query asks for the value of an attribute, if the data has any."""
+    import numpy as np
+
+    from anyburl.data.attributes import FILE
+
+    if source.data is None and not (source.path / FILE).is_file():
+        return False
+    dataset, attributes = source.dataset, source.dataset.attributes
+    stated = dataset.vocabulary.decode_relations(np.unique(dataset.train.triples[:, 1]))  # names of attributes are not
+    if attributes.empty or source.names.label_of(one.relation, stated, "relation") in stated:
+        return False
+    import polars as pl
+
+    name = source.names.label_of(one.relation, pl.Series(list(attributes)), "attribute")
+    if name in attributes and one.subject is None:
+        raise OptionError(f"{one.relation} is an attribute: ask for a value of it as ENTITY {one.relation} '?'")
+    return name in attributes
+
+
+def _print_estimate(one: Query, source: RulesAndData, *, as_json: bool) -> None:
+    from anyburl.reasoning.estimation import Estimator
+
+    assert one.subject is not None
+    found = Estimator(source.dataset, names=source.names).estimate(one.subject, one.relation)
+    if as_json:
+        print_json(found.to_json())
+        return
+    out = result_console()
+    subject, attribute = source.names.get(found.entity), source.names.get(found.attribute)
+    stated = f"; stated: {', '.join(map(found.text, found.stated))}" if found.stated else ""
+    out.say(
+        f"{attribute}({subject}) is about {found.text(found.value)}, probably from {found.text(found.low)} to "
+        f"{found.text(found.high)}{stated}",
+        "bold",
+    )
+    if not found.reasons:
+        out.say(f"it has nothing in common with others that have a value: this is the median of all {attribute}")
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("weight", "values", "half of them from", "median", "to"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("of", overflow="fold", ratio=1)
+    for reason in found.reasons:
+        figures = [found.text(value) for value in (reason.low, reason.median, reason.high)]
+        table.add_row(f"{reason.share:.0%}", f"{reason.n_values:,}", *figures, reason.group)
+    print_whole(table)
 
 
 def _check_queries(one: Query | None, queries: Path | None, source: RulesAndData) -> None:

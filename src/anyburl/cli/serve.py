@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,15 +22,16 @@ from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import PlainConsole, print_json
 from anyburl.cli.session import compile_kernels
 from anyburl.ranking.options import RankOptions, parse_aggregation
-from anyburl.web.options import ServeOptions
+from anyburl.web.options import BACKLOG, ServeOptions
 
 if TYPE_CHECKING:
     from anyburl.reasoning.reasoner import Reasoner
-    from anyburl.web.explorer import Explorer
+    from anyburl.web.explorer import Background, Explorer
 
 NAME = "serve"
 EXAMPLE = "Example:  anyburl serve runs/geo --port 8080"
 INTERRUPTED = 130
+MOST_WORKERS = 256
 KERNELS = ("kernel.find_facts", "kernel.find_walks", "kernel_search.near_blocks")  # compiled last, of each page
 
 Reviews = Annotated[
@@ -41,6 +45,15 @@ def command(
     data: Data = None,
     *,
     serving: ServeOptions,
+    workers: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=MOST_WORKERS,
+            help="Processes that answer, for many readers at once: at most as many as there are cores.",
+        ),
+    ] = 1,
     reviews: Reviews = None,
     asked: Annotated[AskingOptions, Without("with_scores")],
 ) -> None:
@@ -49,7 +62,7 @@ def command(
     options, source = asked.ranking, asked.source(rules, data)
     check_aggregation(options)
     with listening(serving) as listener:
-        serving = replace(serving, port=listener.getsockname()[1])
+        serving = replace(serving, port=listener.getsockname()[1], workers=workers)
         compile_pages(source)
         with source.open(options, explaining=True, completing=True, seed=asked.seed) as reasoner:
             explorer = make_explorer(reasoner, source, reviews)
@@ -58,8 +71,13 @@ def command(
             announce(rules, n_rules, serving, asked.notes(), json=plain)
             try:
                 from anyburl.web.app import create_app, serve
+                from anyburl.web.workers import serve_from_workers
 
-                serve(create_app(explorer, serving), serving, listener)
+                if workers > 1:
+                    opening = partial(open_worker, rules, data, explorer.reviews.path, replace(asked, quiet=True))
+                    serve_from_workers(explorer, opening, serving, listener)
+                else:
+                    serve(create_app(explorer, serving), serving, listener)
             except KeyboardInterrupt:
                 asked.notes().say("stopped")
                 raise typer.Exit(INTERRUPTED) from None
@@ -71,7 +89,19 @@ def check_aggregation(options: RankOptions) -> None:
         raise InvalidOptionError("aggregation", "one that ranks by rules alone, which the pages explain", "hybrid")
 
 
-def make_explorer(reasoner: Reasoner, source: RulesAndData, reviews: Path | None) -> Explorer:
+@contextmanager
+def open_worker(
+    rules: str, data: str | None, reviews: Path, asked: AskingOptions, background: Background
+) -> Iterator[Explorer]:
+    """Open RULES in a worker as the command did."""
+    source = asked.source(rules, data)
+    with source.open(asked.ranking, explaining=True, completing=True, seed=asked.seed) as reasoner:
+        yield make_explorer(reasoner, source, reviews, background)
+
+
+def make_explorer(
+    reasoner: Reasoner, source: RulesAndData, reviews: Path | None, background: Background | None = None
+) -> Explorer:
     """Return the explorer of rules, with the file of verdicts beside them or the one that is named."""
     from anyburl.web.explorer import Explorer
 
@@ -79,7 +109,7 @@ def make_explorer(reasoner: Reasoner, source: RulesAndData, reviews: Path | None
     run = rules if rules.is_dir() else None
     beside = rules / "reviews.jsonl" if run else rules.with_name(f"{rules.name}.reviews.jsonl")
     named = at_home(reviews).resolve() if reviews else beside  # only a link that somebody names is followed
-    explorer = Explorer(reasoner, title=rules.name, run=run, reviews=named)
+    explorer = Explorer(reasoner, title=rules.name, run=run, reviews=named, background=background)
     explorer.reviews.latest()  # refuse at once what cannot be read
     return explorer
 
@@ -114,7 +144,7 @@ def listening(serving: ServeOptions) -> socket.socket:
     """Take the port before anything else is done."""
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
     try:
-        return socket.create_server((serving.host, serving.port), family=family, backlog=2048)
+        return socket.create_server((serving.host, serving.port), family=family, backlog=BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise OptionError(f"port {serving.port} is in use: choose another with --port") from error

@@ -198,7 +198,7 @@ def _keeping(dataset: Dataset, learner: Learner, notes: PlainConsole) -> KeepRul
 def _finish(
     learner: Learner, recorder: Recorder, notes: PlainConsole, replacing: str | None, keep: KeepRules | None
 ) -> RuleSet:
-    """Save the rules; after an interrupt they are in the parts of the run, or one learned anew is as it was before."""
+    """Save the rules. If that is interrupted, they stay in the parts of the run; a run to be replaced stays."""
     try:
         return recorder.finish(learner, keep)
     except KeyboardInterrupt:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError, InvalidOptionError, quoted
 from anyburl.base.machine import check_not_forked
+from anyburl.data.attributes import Attributes
 from anyburl.data.files import SPLITS as SPLITS
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, is_rdflib, label_frame, write_rdflib
 from anyburl.data.names import Names
@@ -24,6 +25,7 @@ from anyburl.data.sources import located
 from anyburl.data.stored import open_index
 from anyburl.data.table import Ids, TripleTable, fingerprint, tables_of
 from anyburl.data.terms import RDF_TYPE, SUBCLASS, WELL_KNOWN
+from anyburl.data.values import read_attributes, read_value_files, recognise_values, take_named_values
 from anyburl.data.vocabulary import Vocabulary
 
 
@@ -82,6 +84,8 @@ class Dataset:
 
     `stored_fingerprint` is the fingerprint if it is already known, as in an index. `reading` records how the data was
     read, `names` holds readable names of labels, and `left_out` counts statements that did not become triples, by kind.
+    `attributes` are the numbers, dates and booleans of entities that rules may be learned from; `held_out` has those of
+    valid and test.
     """
 
     name: str
@@ -93,6 +97,8 @@ class Dataset:
     reading: ReadOptions = field(default=ReadOptions(), repr=False)
     names: Names = field(default_factory=Names, repr=False)
     left_out: Mapping[str, int] = field(default_factory=dict, repr=False)
+    attributes: Attributes = field(default_factory=Attributes, repr=False)
+    held_out: Mapping[str, Attributes] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -104,6 +110,9 @@ class Dataset:
                 )
         if not all(self.vocabulary.same_labels(table.vocabulary) for table in (self.valid, self.test)):
             raise DataError("expected one vocabulary for train, valid and test: use Dataset.from_triples")
+        if not self.attributes.empty and self.vocabulary.values is not self.attributes:
+            for split in SPLITS:
+                object.__setattr__(self, split, self.split(split).with_values(self.attributes))
 
     @classmethod
     def from_triples(
@@ -119,14 +128,19 @@ class Dataset:
         `options` choose columns, and may split train if it is the only split.
         """
         options = options or ReadOptions()
-        frames = [_labels(split, triples, options) for split, triples in zip(SPLITS, (train, valid, test), strict=True)]
+        gathered = Gathered()
+        frames: list[pl.DataFrame] = []
+        for split, triples in zip(SPLITS, (train, valid, test), strict=True):
+            gathered.split = split
+            frames += take_named_values(
+                [_labels(split, triples, options)], options, gathered, f"the triples of {split}"
+            )
         if not any(len(frame) for frame in frames):
             raise DataError("expected at least one triple (subject, relation, object), got none")
         if options.split and any(len(frame) for frame in frames[1:]):
             raise DataError("the data already has valid or test: drop the option split")
-        tables = tables_of([[frame] for frame in frames])
-        first, second, third = _split(tables, options)
-        return cls(name, first, second, third, reading=options)
+        read_value_files({}, options, gathered)
+        return _made(name, tables_of([[frame] for frame in frames]), options, gathered)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -141,15 +155,30 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the labels and triples: the same data in another order has the same fingerprint."""
+        """A digest of labels, triples and values: the same data in another order has the same fingerprint."""
         if self.stored_fingerprint is not None:
             return self.stored_fingerprint
-        return fingerprint(self.vocabulary, [self.split(split) for split in SPLITS])
+        tables = [self.split(split) for split in SPLITS]
+        if not self.attributes.empty:
+            tables = _without_names(tables, list(self.attributes))
+        return self.attributes.joined(fingerprint(tables[0].vocabulary, tables))
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{split} {len(self.split(split))}" for split in SPLITS)
         words = self.vocabulary
         return f"Dataset({self.name!r}: {counts}; {words.n_entities} entities, {words.n_relations} relations)"
+
+
+def _without_names(tables: list[TripleTable], names: list[str]) -> list[TripleTable]:
+    """Return tables whose relations are those of triples, without the names of attributes, as files have them."""
+    vocabulary = tables[0].vocabulary
+    kept = ~vocabulary.relations.is_in(names).to_numpy()
+    for table in tables:
+        kept[table.triples[:, 1]] = True
+    ids = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+    plain = Vocabulary(vocabulary.entities, vocabulary.relations.filter(pl.Series(kept)))
+    moved = [np.column_stack([table.triples[:, 0], ids[table.triples[:, 1]], table.triples[:, 2]]) for table in tables]
+    return [TripleTable.checked_before(plain, triples) for triples in moved]
 
 
 DataLike = str | os.PathLike[str] | Dataset | TripleTable | TriplesLike
@@ -161,7 +190,11 @@ Read = Callable[[int], None]
 
 
 def load_dataset(
-    data: DataLike, options: ReadOptions | None = None, progress: Read = lambda n_triples: None
+    data: DataLike,
+    options: ReadOptions | None = None,
+    progress: Read = lambda n_triples: None,
+    *,
+    attributes: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Load a data set by name, from a folder, a file or a database (train only), or from triples in memory.
 
@@ -175,14 +208,17 @@ def load_dataset(
     NetworkX graph, an RDFLib graph, a PyKEEN factory, a NumPy array with three columns (integers become labels) or a
     list of (subject, relation, object). `Dataset.from_triples` takes valid and test as well. A `Dataset` is returned
     unchanged. `options` set how data is read and whether it is split; `progress` is called with the number of triples
-    read so far.
+    read so far. `attributes` are relations, or columns of a file of values, with the kinds of their values (number,
+    date, boolean): short for the option `attribute`.
     """
     check_not_forked()
     if isinstance(data, Dataset):
         return data
+    if attributes is not None:
+        options = replace(options or ReadOptions(), attribute=attributes)
     if options is not None:
         options.check_timeless()
-    if isinstance(data, TripleTable) and not (options and options.split):
+    if isinstance(data, TripleTable) and not (options and (options.split or options.names_attributes)):
         return _train_only(data)
     if isinstance(data, str | os.PathLike):
         return _located(data, options or ReadOptions(), progress)
@@ -242,6 +278,7 @@ def _located(data: str | os.PathLike[str], options: ReadOptions, progress: Read)
                 stored.card.fingerprint,
                 names=stored.names,
                 left_out=stored.card.left_out,
+                attributes=stored.attributes,
             )
         gathered, n_read = Gathered(), 0
 
@@ -253,10 +290,25 @@ def _located(data: str | os.PathLike[str], options: ReadOptions, progress: Read)
                 yield batch
 
         tables = tables_of([reported(source.batches(split, options, gathered)) for split in SPLITS])
-    train, valid, test = _split(tables, options)
     names = Names(gathered.names, {**gathered.prefixes, **options.prefixes})
+    return _made(source.name, tables, options, gathered, source=source.source, names=names)
+
+
+def _made(name: str, tables: list[TripleTable], options: ReadOptions, gathered: Gathered, **more: Any) -> Dataset:
+    """Return the data set of some triples and of the values that were read with them."""
+    tables = recognise_values(tables, options, gathered)
+    train, valid, test = _split(tables, options)
+    values = read_attributes(gathered, train.vocabulary, options)
     return Dataset(
-        source.name, train, valid, test, source.source, reading=options, names=names, left_out=gathered.left_out
+        name,
+        train,
+        valid,
+        test,
+        reading=options,
+        left_out=+gathered.left_out,
+        attributes=values.pop("train"),
+        held_out={split: own for split, own in values.items() if not own.empty},
+        **more,
     )
 
 

@@ -103,7 +103,7 @@ def read_batches(
     if options.dump is not None:
         yield from read_dump(path, start, size, options, gathered)
         return
-    if options.literals != LITERALS[0] and not is_rdf(path):
+    if options.literals not in LITERALS[:2] and not is_rdf(path):
         raise DataError(
             f"{path}: --literals {options.literals} is for RDF, which says what is a literal; this is a table"
         )

@@ -7,19 +7,25 @@ Finds the columns of a table that hold the triples.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from functools import partial
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anyburl.base import checking
 from anyburl.base.checking import Options, choice, option, whole
 from anyburl.base.errors import DataError, InvalidOptionError, OptionError
+from anyburl.data.terms import Prefixes
 
-LITERALS = ("skip", "keep", "ranges")
+if TYPE_CHECKING:
+    import polars as pl
+
+LITERALS = ("attributes", "skip", "keep", "ranges")
 THREE_COLUMNS = "the names of three columns, such as head,relation,tail"
 THREE_SHARES = "three shares that sum to 1, such as 0.8,0.1,0.1"
 LANGUAGE = "[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*"
@@ -28,6 +34,28 @@ RECOGNISED, IGNORED = "auto", "ignore"
 TIME_COLUMNS = f"{RECOGNISED}, {IGNORED}, or the names of one or two columns, such as date or from,to"
 GRANULARITY = "second, minute, hour, day, week, month, year or a whole number above 0"
 ONE_OR_TWO_TIMES = "one or two times, such as 2014-11-01,2014-12-01"
+
+
+class AttributeKind(StrEnum):
+    """What the values of an attribute are."""
+
+    NUMBER = "number"
+    DATE = "date"
+    BOOLEAN = "boolean"
+
+    @property
+    def example(self) -> str:
+        """What a value looks like, for messages."""
+        return {"number": "a number such as 12.5", "date": "a date such as 1999-12-31", "boolean": "true or false"}[
+            self
+        ]
+
+
+ENTITY = "entity"
+"""The kind of a relation whose objects look like values and are to stay entities."""
+
+KINDS = (*map(str, AttributeKind), ENTITY)
+ATTRIBUTES = f"names with a kind, {', '.join(KINDS[:-1])} or {ENTITY}, such as age=number"
 
 _option = partial(option, panel="How DATA is read")
 
@@ -79,16 +107,60 @@ def parse_prefixes(texts: Sequence[str]) -> dict[str, str]:
     return prefixes
 
 
+def _attribute(option: str, kinds: Any) -> dict[str, str]:
+    if not isinstance(kinds, Mapping) or not all(
+        isinstance(name, str) and name and kind in KINDS for name, kind in kinds.items()
+    ):
+        raise InvalidOptionError(option, ATTRIBUTES, kinds)
+    return {name: str(kind) for name, kind in kinds.items()}
+
+
+def _path(option: str, path: Any) -> str:
+    """Return a path as a run folder remembers it, whatever folder it is used from later."""
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise InvalidOptionError(option, "the path of a file or folder", path)
+    return os.path.abspath(os.path.expanduser(path))
+
+
+def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
+    """Return the kinds of attributes behind texts such as age=number or born=date,size=number."""
+    kinds = {}
+    for text in (part for one in texts for part in one.split(",")):
+        name, equals, kind = text.strip().rpartition("=")
+        if not equals or not name or kind not in KINDS:
+            raise InvalidOptionError("attribute", ATTRIBUTES, text)
+        kinds[name] = kind
+    return kinds
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions(Options):
     """How to read a graph; run folders and indexes remember it with their data."""
 
     literals: str = _option(
-        "skip",
+        "attributes",
         choice,
         LITERALS,
-        help="How to treat RDF literals: skip them, keep them as entities, or turn numbers and dates into ranges and "
-        "skip the rest",
+        help="How to treat RDF literals: read numbers, dates and booleans as attributes and skip text, skip them all, "
+        "keep them as entities, or turn numbers and dates into ranges and skip the rest",
+    )
+    attribute: Mapping[str, str] = _option(
+        {},
+        _attribute,
+        help="Read the objects of this relation, or a column of --attributes, as values: number, date or boolean; "
+        "`entity` keeps as entities what would be recognised as values.",
+        flag_help="May be repeated, or separated by commas.",
+        parse=parse_kinds,
+        repeated=True,
+        metavar="NAME=KIND",
+    )
+    attribute_file: str | None = _option(
+        None,
+        _path,
+        help="Read values of attributes from this file, in addition to those in DATA: lines of entity, attribute and "
+        "value, or a table with a row per entity; or from a folder with such files, also of values held out.",
+        flag="--attributes",
+        metavar="FILE",
     )
     dump: str | None = _option(
         None,
@@ -192,10 +264,23 @@ class ReadOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.dump is not None and self.literals != LITERALS[0]:
-            raise InvalidOptionError("literals", f"{LITERALS[0]} for the dump of {self.dump}", self.literals)
+        if self.dump is not None and self.literals not in LITERALS[:2]:
+            raise InvalidOptionError("literals", f"{LITERALS[1]} for the dump of {self.dump}", self.literals)
+        if self.has_times and self.names_attributes:
+            raise OptionError("attributes go with facts without times: drop attribute and attribute_file, or time")
         if self.split is not None and self.split_at is not None:
             raise OptionError("pass either split or split_at, not both")
+
+    @property
+    def attribute_kinds(self) -> dict[str, str]:
+        """The kinds of attributes by label: prefixed names stand for IRIs."""
+        prefixes = Prefixes(self.prefixes)
+        return {prefixes.expand(name): kind for name, kind in self.attribute.items()}
+
+    @property
+    def names_attributes(self) -> bool:
+        """Whether values of attributes are named, in DATA or elsewhere."""
+        return bool(self.attribute) or self.attribute_file is not None
 
     @property
     def has_times(self) -> bool:
@@ -260,7 +345,8 @@ class SkippedLines:
 class Gathered:
     """Prefixes and readable names, and how much was left out, by what it was ("literals").
 
-    Readers write into it, batch by batch; whoever reads all batches may rely on it afterwards. The rest is what
+    Readers write into it, batch by batch; whoever reads all batches may rely on it afterwards. `values` are those of
+    attributes, as texts, each frame with the `split` that was being read (`data/values.py`). The rest is what
     readers of RDF remember from one file to the next: how good a name is, where the ranges of a relation end, how many
     nodes without a name there were.
     """
@@ -268,6 +354,8 @@ class Gathered:
     prefixes: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
+    values: list[tuple[str, pl.DataFrame]] = field(default_factory=list)
+    split: str = "train"
     name_ranks: dict[str, int] = field(default_factory=dict)
     cuts: dict[tuple[str, str], list[tuple[float, str]]] = field(default_factory=dict)
     n_unnamed: int = 0
@@ -326,7 +414,10 @@ def choose_columns(
     expected += " and those of times" if times else ""
     if time is None and len(found) in (4, 5) and usual_times(found):
         raise DataError(f"{where}: expected three columns, got {_listed(found)}; {TIMED}; or {CHOOSE}")
-    raise DataError(f"{where}: expected {expected}, got {_listed(found)}; {CHOOSE}")
+    row_per_thing = "; of a table with a row for each thing, `anyburl doctor` tells how to make facts"
+    raise DataError(
+        f"{where}: expected {expected}, got {_listed(found)}; {CHOOSE}{row_per_thing if len(others) > 4 else ''}"
+    )
 
 
 def time_positions(found: Sequence[str], time: Sequence[str], where: object) -> list[int]:

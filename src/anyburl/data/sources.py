@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -33,6 +33,7 @@ from anyburl.data.remote.addresses import ENDPOINT, Address, find_address, shown
 from anyburl.data.remote.database import connected, read_database
 from anyburl.data.remote.endpoint import read_endpoint
 from anyburl.data.remote.http import send
+from anyburl.data.values import find_value_files, read_value_files, take_named_values
 
 
 def check_access(address: Address, timeout: float, *, writing: bool = False) -> None:
@@ -46,7 +47,8 @@ def check_access(address: Address, timeout: float, *, writing: bool = False) -> 
 
 
 FOLDER_HOLDS = (
-    "a folder contains train and, optionally, valid and test, each .txt, .tsv or .csv, also .gz or .zst, or .parquet"
+    "a folder contains train and, optionally, valid and test, each .txt, .tsv or .csv, also .gz or .zst, "
+    ".parquet, or RDF"
 )
 RUN = "options.json"  # marks the folder of a run, which also has a train.parquet
 
@@ -54,7 +56,7 @@ RUN = "options.json"  # marks the folder of a run, which also has a train.parque
 @dataclass(frozen=True)
 class DataLocation:
     """Where a data set is: a file of each split (None for a split without triples; train may be a folder of OGB), the
-    folder of an index, or the `address` of a database or endpoint, all of which is train.
+    folder of an index, or the `address` of a database or endpoint, all of which is train; and files of `values`.
     """
 
     name: str
@@ -62,9 +64,16 @@ class DataLocation:
     files: dict[str, Path | None]
     index: Path | None = None
     address: Address | None = None
+    values: Mapping[str, Path] = field(default_factory=dict)
 
     def batches(self, split: str, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
-        """Yield the labels of a split, a piece at a time; names, prefixes and counts go to `gathered`."""
+        """Yield the labels of a split, a piece at a time; names, prefixes, values and counts go to `gathered`."""
+        gathered.split = split
+        yield from take_named_values(self._batches(split, options, gathered), options, gathered, self._origin(split))
+        if split == "train":
+            read_value_files(self.values, options, gathered)
+
+    def _batches(self, split: str, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
         if self.address is not None and split == "train":
             if self.address.kind == ENDPOINT:
                 return read_endpoint(self.address, options, gathered)
@@ -74,8 +83,13 @@ class DataLocation:
             return iter(())
         return read_ogb(file, gathered) if is_ogb(file) else read_batches(file, options, gathered)
 
+    def _origin(self, split: str) -> str | Path:
+        return self.source if self.address is not None else self.files.get(split) or self.source
+
     def check_split(self, options: ReadOptions) -> None:
         """Raise an error if `options` split data that has splits already."""
+        if self.index is not None and options.names_attributes:
+            raise DataError(f"{self.source} is an index, which has its values: pass attributes to `anyburl index`")
         if options.split is None and options.split_at is None:
             return
         flag = "--split" if options.split is not None else "--split-at"
@@ -120,6 +134,13 @@ def located(data: str | os.PathLike[str], progress: Progress = quiet) -> Iterato
         yield DataLocation(_stem(path), str(path), {"train": path, "valid": None, "test": None})
 
 
+def lasting_source(source: str | None) -> str | None:
+    """Return what a run folder records as the source of its data: paths are made absolute, built-in names stay."""
+    if source and source not in _built_in() and os.path.exists(source):
+        return os.path.abspath(source)
+    return source
+
+
 def find_dataset(name: str, progress: Progress = quiet) -> Path | None:
     """Return the folder of a data set by name, downloaded if necessary; None if nothing has that name."""
     entry = find_entry(name)
@@ -157,7 +178,7 @@ def _in_folder(folder: Path, name: str, source: str) -> DataLocation:
     if files["train"] is None:
         listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "") if names else "an empty folder"
         raise DataError(f"{folder}: no train file, got {listed}; {FOLDER_HOLDS}")
-    return DataLocation(name, source, files)
+    return DataLocation(name, source, files, values=find_value_files(folder))
 
 
 def _split_file(folder: Path, split: str, names: Sequence[str]) -> Path | None:

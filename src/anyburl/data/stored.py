@@ -4,6 +4,7 @@ index.json                        format, version, name, source, fingerprint, co
 entities.arrow, relations.arrow   the labels, sorted: Arrow IPC, one column `label`
 train.npy, valid.npy, test.npy    the distinct triples, sorted: (n, 3) int32
 names.arrow                       readable names, if there are any: the columns `label` and `name`
+attributes.parquet                values of attributes, if there are any, see `anyburl.data.attributes`
 graph/                            the index of train's graph, see `anyburl.graph.stored`
 
 To build it, labels get codes, as many at a time as memory may hold; then the distinct ones are sorted and written to a
@@ -30,6 +31,7 @@ from anyburl import __version__
 from anyburl.base.errors import DataError
 from anyburl.base.polars_unstable import UNREADABLE
 from anyburl.base.sealed import open_array
+from anyburl.data.attributes import Attributes
 from anyburl.data.catalogue import INDEX
 from anyburl.data.files import SPLITS
 from anyburl.data.names import Names
@@ -87,6 +89,7 @@ class StoredTables:
     card: IndexCard
     tables: list[TripleTable]
     names: Names
+    attributes: Attributes
 
 
 def open_index(folder: Path) -> StoredTables:
@@ -103,10 +106,11 @@ def open_index(folder: Path) -> StoredTables:
             for split in SPLITS
         ]
         names = _read_names(folder / NAMES, card.prefixes)
+        attributes = Attributes.load(folder, vocabulary)
     except (*UNREADABLE, ValueError, TypeError, KeyError, EOFError) as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{folder}: the index is damaged ({reason}): build it again with `anyburl index`") from error
-    return StoredTables(card, tables, names)
+    return StoredTables(card, tables, names, attributes)
 
 
 def write_labels(labels: pl.Series, path: Path, at_a_time: int | None = None) -> None:

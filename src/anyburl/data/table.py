@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from anyburl.base.errors import DataError, UnknownLabelError
+from anyburl.data.attributes import Attributes
 from anyburl.data.formats.frames import COLUMNS, TriplesLike, label_frame
 from anyburl.data.vocabulary import Vocabulary, check_labels, check_vocabulary
 
@@ -102,6 +103,16 @@ class TripleTable:
     def from_array(cls, array: NDArray[Any], vocabulary: Vocabulary | None = None) -> TripleTable:
         """Make a table from an (n, 3) array of strings, or of integers whose digits become the labels."""
         return cls.from_frame(np.asarray(array), vocabulary)
+
+    def with_values(self, attributes: Attributes) -> TripleTable:
+        """Return the table over the vocabulary with these values of entities, see `Vocabulary.with_attributes`."""
+        vocabulary = self.vocabulary.with_attributes(attributes)
+        if vocabulary.n_relations == self.vocabulary.n_relations:
+            return replace(self, vocabulary=vocabulary)
+        triples = self.triples.copy()
+        triples[:, 1] = vocabulary.encode_relations(self.vocabulary.relations)[triples[:, 1]]
+        triples.flags.writeable = False
+        return TripleTable(vocabulary, triples, self.n_duplicates)
 
     @classmethod
     def from_clean_frame(cls, labels: pl.DataFrame, vocabulary: Vocabulary) -> TripleTable:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -32,11 +32,14 @@ _UNKNOWN = pl.Series([-1], dtype=pl.Int32)
 class Vocabulary:
     """The entities and relations of a data set: an id is a position in a sorted list of distinct labels.
 
-    Use `from_labels`; the constructor requires both Series to be sorted and unique.
+    Use `from_labels`; the constructor requires both Series to be sorted and unique. `values` are the attributes of
+    the entities, if there are any: whoever has ids of entities can look them up (`attributes_of`). Their names are
+    relations as well, without triples, since bodies of rules may end in them. `same_labels` does not compare values.
     """
 
     entities: pl.Series
     relations: pl.Series
+    values: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         for labels in (self.entities, self.relations):
@@ -61,6 +64,13 @@ class Vocabulary:
         """Return a vocabulary with ids but no labels, which takes no memory, for code that only computes."""
         nothing = pl.Series([None], dtype=pl.Null)
         return cls(nothing.new_from_index(0, n_entities), nothing.new_from_index(0, n_relations))
+
+    def with_attributes(self, attributes: Mapping[str, object]) -> Vocabulary:
+        """Return the vocabulary with values of its entities; the names of the attributes are relations in it."""
+        names = pl.Series(list(attributes), dtype=pl.String)
+        if names.is_in(self.relations.implode()).all():
+            return Vocabulary(self.entities, self.relations, attributes)
+        return Vocabulary(self.entities, _sorted_labels(pl.concat([self.relations, names]), "relation"), attributes)
 
     @property
     def n_entities(self) -> int:

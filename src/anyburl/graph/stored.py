@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.checking import callback
@@ -16,6 +17,7 @@ from anyburl.base.files import at_home
 from anyburl.base.machine import has_huge_pages, memory_left
 from anyburl.base.sealed import open_array, open_record, read_array, save_record, save_sizes
 from anyburl.base.writing import replacing_folder
+from anyburl.data.attributes import Attributes
 from anyburl.data.catalogue import is_index
 from anyburl.data.dataset import SPLITS, Dataset, load_dataset, split_table
 from anyburl.data.names import Names
@@ -32,6 +34,7 @@ from anyburl.data.stored import (
     write_tables,
 )
 from anyburl.data.table import PIECE, TripleTable, fingerprint_of
+from anyburl.data.values import read_attributes
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import build_graph
@@ -159,22 +162,36 @@ def _write_index(source: DataLocation, options: ReadOptions, folder: Path, progr
     progress("indexing", triples["train"])
     store_graph(tables[0], folder)
     write_names(Names(gathered.names), folder)
+    attributes = _write_attributes(gathered, options, folder, n_entities)
     progress("computing the fingerprint", sum(triples.values()))
     sizes = {"entities": n_entities, "relations": n_relations}
     labels = [(n, label_slices(folder / LABEL_FILES[kind], n, PIECE)) for kind, n in sizes.items()]
     card = IndexCard(
         name=source.name,
         source=os.path.abspath(source.source) if os.path.exists(source.source) else source.source,
-        fingerprint=fingerprint_of(labels, tables),
+        fingerprint=attributes.joined(fingerprint_of(labels, tables)),
         triples=triples,
         duplicates=duplicates,
         **sizes,
         reading=options.to_json(),
         prefixes={**gathered.prefixes, **options.prefixes},
-        left_out=dict(gathered.left_out),
+        left_out=dict(+gathered.left_out),
     )
     card.write(folder)
     return card
+
+
+def _write_attributes(gathered: Gathered, options: ReadOptions, folder: Path, n_entities: int) -> Attributes:
+    """Write the training values, if there are any; only then are all labels of entities in memory."""
+    if not gathered.values and not options.names_attributes:
+        return Attributes()
+    entities = pl.concat(
+        [pl.Series(dtype=pl.String), *label_slices(folder / LABEL_FILES["entities"], n_entities, PIECE)]
+    )
+    vocabulary = Vocabulary(entities, pl.Series(dtype=pl.String))
+    attributes = read_attributes(gathered, vocabulary, options)["train"]
+    attributes.save(folder, vocabulary)
+    return attributes
 
 
 def _open_tables(folder: Path, vocabulary: Vocabulary, splits: Mapping[str, int]) -> list[TripleTable]:
@@ -203,6 +220,7 @@ def store_dataset(dataset: Dataset, graph: GraphArrays, folder: Path) -> None:
         np.save(folder / f"{split}.npy", np.ascontiguousarray(table.triples, np.int32))
     save_record(graph, folder / GRAPH)
     write_names(dataset.names, folder)
+    dataset.attributes.save(folder, vocabulary)
     IndexCard(
         name=dataset.name,
         source=dataset.source,

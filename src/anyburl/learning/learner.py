@@ -5,6 +5,7 @@ Engines by name.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,9 +15,14 @@ import numpy as np
 
 from anyburl.base.errors import RuleError, RunError
 from anyburl.base.machine import available_cores, check_not_forked
+from anyburl.bodies.arrays import head_arrays
 from anyburl.bodies.sweep import Harvested, join_harvested
+from anyburl.bodies.thresholds import Thresholds, learn_conditional
+from anyburl.data.attributes import attributes_of
 from anyburl.data.table import TripleTable
-from anyburl.learning.engines.base import Engine, by_profile
+from anyburl.graph.build import with_loops
+from anyburl.graph.stored import graph_of
+from anyburl.learning.engines.base import Engine, by_profile, target_relations
 from anyburl.learning.engines.ray import RayEngine
 from anyburl.learning.engines.threads import ThreadsEngine, warm_up_learning
 from anyburl.learning.options import CORES_OF_PATH_RUNS, LearnOptions
@@ -130,6 +136,9 @@ class Learner:
         )
         self._snapshots = sorted(options.snapshots)
         self._last_number, self._start = 0, 0.0
+        self._table = table
+        is_new = known is None or not known.has_condition.any()
+        self._seeks_conditions = options.conditions and not attributes_of(table.vocabulary).empty and is_new
         rules = RuleSet.empty(table.vocabulary) if known is None else self._still_met(known, earlier.finished)
         self.engine.go_on(rules, earlier)
         if known is not None:
@@ -221,6 +230,11 @@ class Learner:
         profiles = by_profile(cores, allocation)
         self.engine.after_span(profiles)
         found = [rules for core in cores for rules in core.rules]
+        n_conditional = 0
+        if self._seeks_conditions:
+            self._seeks_conditions = False
+            found.append(self._conditional())
+            n_conditional = len(found[-1])
         self.store.add(found)
         seconds = time.monotonic() - started
         self.elapsed += seconds
@@ -230,7 +244,7 @@ class Learner:
             elapsed=self.elapsed,
             seconds=seconds,
             n_rules=self.store.n_rules,
-            new_rules=sum(entry.new_rules for entry in profiles),
+            new_rules=sum(entry.new_rules for entry in profiles) + n_conditional,
             n_dropped=self.store.n_dropped,
             n_paths=self.n_paths,
             n_bodies=self.n_bodies,
@@ -242,6 +256,25 @@ class Learner:
             listed=self.engine.listed(),
             complete=frozenset(self.engine.exhausted()),
             harvested=self.engine.take_harvested(),
+        )
+
+    def _conditional(self) -> RuleSet:
+        """Return the rules with conditions on values: a pass of its own in the first span, which takes at most a third
+        of the time.
+        """
+        graph = self.engine.graph if isinstance(self.engine, ThreadsEngine) else graph_of(self._table)
+        if not self.options.object_identity:
+            graph = with_loops(graph)
+        thresholds = Thresholds(
+            self.options.min_support,
+            self.options.min_confidence,
+            self.options.object_identity,
+            head_arrays(graph, target_relations(self._table, self.options)).selected,
+        )
+        seconds = self.options.seconds
+        end = math.inf if seconds is None else time.monotonic() + (seconds - self.elapsed) / 3
+        return learn_conditional(
+            graph, self._table.vocabulary, thresholds, lambda: self.engine.stopped or time.monotonic() > end
         )
 
     def _deadline(self, started: float) -> float | None:

@@ -16,8 +16,10 @@ REWARDS = ("support", "support-confidence", "length-discounted", "support-pca")
 HEADS = ("all", "sampled")
 ENGINES = ("threads", "ray")
 KEPT = NEEDED, DISTILLED, ALL = ("needed", "distilled", "all")
-PRESETS: Mapping[str, Mapping[str, Any]] = {"paper": {"keep": ALL, "min_support": 2, "min_confidence": 0.0001}}
-"""Options that are set together: the paper keeps all rules above its thresholds."""
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "paper": {"keep": ALL, "min_support": 2, "min_confidence": 0.0001, "conditions": False}
+}
+"""Options that are set together: the paper keeps all rules above its thresholds, and has no conditions on values."""
 
 SECONDS = 100.0  # the budget of a run that is given none
 PATHS_PER_CORE = 20_000  # in one time span of a run with a path budget
@@ -41,6 +43,7 @@ class LearnKeywords(TypedDict, total=False):
     min_support: int
     min_confidence: float
     relations: tuple[str, ...] | None
+    conditions: bool
     object_identity: bool
     policy: str
     reward: str
@@ -141,6 +144,12 @@ class LearnOptions(Options):
         parse=tuple,
         repeated=True,
         metavar="A,B",
+        panel=RULES,
+    )
+    conditions: bool = option(
+        True,
+        checking.flag,
+        help="Learn conditions on numbers, dates and booleans (Uv), if the data has any.",
         panel=RULES,
     )
     object_identity: bool = option(True, checking.flag, help=checking.OBJECT_IDENTITY, panel=RULES)

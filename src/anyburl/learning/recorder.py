@@ -1,6 +1,6 @@
 """Record a run in the background while it is learning, so that a kill loses a few seconds at most.
 
-Resumes a run on changed data: learns its rules anew, beside it, and only then replaces the run.
+A run that is resumed on changed data is learned anew in a folder beside it, which then replaces the run.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from anyburl.base.errors import AnyburlError, OptionError, RunError
 from anyburl.base.files import Lock, at_home, open_to_read
 from anyburl.base.writing import append_line, make_inner_folder, replace_text
 from anyburl.data.dataset import Dataset, load_recorded
+from anyburl.data.sources import lasting_source
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.best import write_best
@@ -92,6 +93,7 @@ class RunDirectory:
             run._check_is_new()  # nobody else has made a run here meanwhile
             run_folder.write_vocabulary(run.path, dataset.vocabulary)
             run_folder.write_train(run.path, dataset.train)
+            dataset.attributes.save(run.path, dataset.vocabulary)
             run.write_options(dataset, options)
         return run
 
@@ -128,7 +130,7 @@ class RunDirectory:
 
     def write_options(self, dataset: Dataset, options: LearnOptions) -> None:
         """Write the options of the run, a description of its data, and the readable names of its labels."""
-        source, vocabulary = dataset.source, dataset.vocabulary
+        vocabulary = dataset.vocabulary
         names = dataset.names.among(vocabulary.entities, vocabulary.relations)
         if len(names):
             run_folder.write_run_names(self.path, names)
@@ -140,7 +142,7 @@ class RunDirectory:
             "cores": os.cpu_count(),
             "data": {
                 "name": dataset.name,
-                "source": os.path.abspath(source) if source and os.path.exists(source) else source,
+                "source": lasting_source(dataset.source),
                 "fingerprint": dataset.fingerprint,
                 "train": len(dataset.train),
                 "reading": dataset.reading.to_json(),

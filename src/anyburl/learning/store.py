@@ -179,9 +179,10 @@ def canonical_keys(rules: RuleSet) -> NDArray[np.int64]:
     """
     ranks = np.empty(len(rules.bodies), np.int32)
     ranks[np.lexsort(rules.bodies.T[::-1])] = np.arange(len(rules.bodies), dtype=np.int32)
-    columns = dict(zip(IDENTITY_COLUMNS, identity_columns(rules, ranks), strict=True))
-    first = [columns.pop(name) for name in ("type", "body")]
-    return joint_keys([*first, *columns.values()])
+    columns = identity_columns(rules, ranks)
+    first = [columns[IDENTITY_COLUMNS.index(name)] for name in ("type", "body")]
+    others = [column for column in columns if all(column is not one for one in first)]
+    return joint_keys([*first, *others])
 
 
 def sort_rules(rules: RuleSet) -> RuleSet:
@@ -207,6 +208,8 @@ NO_KEYS: Keys = np.empty(0, np.uint64)
 
 def known_keys(graph: GraphArrays, rules: RuleSet, options: LearnOptions) -> Iterator[tuple[Keys, NDArray[np.int64]]]:
     """Yield, length by length, the keys of the bodies behind `rules` and how many rules each gave."""
+    if rules.low is not None:
+        rules = rules.take(~rules.has_condition)  # which are not found by their bodies
     for length in np.unique(rules.lengths):
         if length == 0:
             continue

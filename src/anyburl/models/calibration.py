@@ -1,20 +1,25 @@
 """How likely a proposed fact is to be true, from how often such facts came back after they had been hidden.
 
 Facts are hidden, everything is proposed from what is left, and proposals are counted by relation, context and score:
-how many there were (`proposed`), and how many of them were hidden facts (`back`). Shares of these, q, are fitted in
-four steps, each shrunk to the one before:
+how many there were (`proposed`), and how many of them were hidden facts (`back`).
+
+What was hidden is known; what is missing is not. If m facts are missing for each hidden one, and a share q of some
+proposals comes back, m q of them are missing facts, and 1 - q of them are not among the hidden ones: the probability of
+those is m q / (1 - q). Even if all proposals are true, only a share of 1 / (1 + m) comes back (`most`). So what is
+fitted is the share of true proposals, t = q / most, from 0 to 1, in four steps, each shrunk to the one before:
 
 1. the whole: isotonic regression (pool adjacent violators) over all relations;
-2. a line for each relation, logit q = a + b logit whole, with priors around a = 0 and b = 1;
+2. a line for each relation, logit t = a + b logit whole, with priors around a = 0 and b = 1;
 3. isotonic regression for each relation, where its line adds `PRIOR` proposals to every bin;
 4. steps 2 and 3 for each context of a relation, with the relation in place of the whole.
 
-What was hidden is known; what is missing is not. If m facts are missing for each hidden one, m q of the proposals are
-missing facts, and 1 - q of them are not among the hidden ones: the probability of those is m q / (1 - q).
+Where a share is close to the highest possible one, and counts are few, it is lowered as far as they are uncertain (see
+`below_most`): m q / (1 - q) multiplies the noise of q about fourfold there, which nothing above 1 can make up for.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -28,9 +33,12 @@ from anyburl.base.errors import InvalidOptionError
 from anyburl.base.writing import KeptKey, StoredValues, damaged, load_kept, save_kept
 
 N_QUANTILES = 30
-PRIOR = 5.0  # values from 1 to 20 differ by 1.5 % in loss on valid splits, 20 being best
+PRIOR = 20.0
+UNCERTAINTY = 0.5  # standard errors; 0 promises 0.09 too much from 0.9 on on geo, 1 promises 0.05 too little on UMLS
 SPREAD, SLOPE_SPREAD = 1.0, 0.5  # standard deviations of a and b
 LEAST_SLOPE = 0.02
+STEEPEST_CORRECTION = 2.0
+FAR_BEYOND = 10.0  # standard errors above the highest possible share: nothing is left of the distribution
 STEPS = 25  # of Newton's method; it ends long before
 LEAST, CERTAIN = 1e-6, 0.999  # no probability is higher: nothing that was counted could tell it from 1
 LEAST_CORRECTED = 0.05  # share; lower ones are not corrected, see `fit_correction`
@@ -42,7 +50,7 @@ ROUNDING = 1e-9  # of a narrow bin: a score at which one starts belongs to it
 FEW_HIDDEN = 10.0  # facts of a relation: with fewer, its share of hidden facts is more that of all relations
 
 CALIBRATION = "calibration"  # the folder in a run folder
-FORMAT = 2
+FORMAT = 3
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int32] | NDArray[np.int64]
@@ -89,30 +97,32 @@ def choose_bins(counts: ProposalCounts) -> NDArray[np.int64]:
     return np.unique(np.minimum(np.concatenate(starts), N_NARROW - 1))
 
 
-def fit_shares(counts: ProposalCounts, starts: NDArray[np.int64]) -> Floats:
-    """Return the share of proposals that come back, by relation, context and bin."""
+def fit_true(counts: ProposalCounts, starts: NDArray[np.int64], most: Floats) -> Floats:
+    """Return the share of true proposals by relation, context and bin; if all of a relation's are, `most` come back."""
     proposed, back = (np.add.reduceat(column, starts, axis=2) for column in (counts.proposed, counts.back))
-    whole = fit_whole(proposed.sum(axis=(0, 1)), back.sum(axis=(0, 1)))
-    of_relations = fit_groups(proposed.sum(axis=1), back.sum(axis=1), np.broadcast_to(whole, proposed[:, 0].shape))
-    shape = proposed.shape
-    flat = proposed.reshape(-1, shape[2]), back.reshape(-1, shape[2])
-    return fit_groups(*flat, np.repeat(of_relations, N_CONTEXTS, axis=0)).reshape(shape)
+    whole = fit_whole((proposed * most[:, None, None]).sum(axis=(0, 1)), back.sum(axis=(0, 1)))
+    base = np.broadcast_to(whole, proposed[:, 0].shape)
+    of_relations = fit_groups(proposed.sum(axis=1), back.sum(axis=1), base, most, uncertainty=0.0)
+    flat_proposed, flat_back = (column.reshape(-1, len(starts)) for column in (proposed, back))
+    base, highest = (np.repeat(column, N_CONTEXTS, axis=0) for column in (of_relations, most))
+    return fit_groups(flat_proposed, flat_back, base, highest).reshape(proposed.shape)
 
 
-def fit_correction(counts: ProposalCounts, expected: Floats) -> tuple[float, float]:
-    """Return a and b of the line logit q = a + b logit `expected` that what came back follows, by narrow bins.
+def fit_correction(counts: ProposalCounts, expected: Floats, most: Floats) -> tuple[float, float]:
+    """Return a and b of the line logit t = a + b logit `expected` that what came back follows, by narrow bins.
 
-    `expected` was fitted to other facts: where these are few, its highest shares are too high. Facts that hardly ever
-    come back do not count, since they are nearly all facts.
+    `expected` shares of true proposals were fitted to other facts. Where these are few, noise takes high ones too high,
+    and lowers those that are as high as can be. Proposals that are hardly ever true do not count: nearly all are.
     """
     chosen = (expected >= LEAST_CORRECTED) & (counts.proposed > 0)
-    proposed, back, base = (column[chosen][None] for column in (counts.proposed, counts.back, expected))
-    a, b = line_parameters(proposed, back, base)
-    return float(a[0, 0]), float(np.clip(b[0, 0], LEAST_SLOPE, 1))
+    highest = np.broadcast_to(most[:, None, None], expected.shape)
+    proposed, back, base, highest = (c[chosen][None] for c in (counts.proposed, counts.back, expected, highest))
+    a, b = line_parameters(proposed, back, base, highest)
+    return float(a[0, 0]), float(np.clip(b[0, 0], LEAST_SLOPE, STEEPEST_CORRECTION))
 
 
 def corrected(shares: Floats, line: tuple[float, float]) -> Floats:
-    """Return shares on a line that `fit_correction` found; the low ones stay."""
+    """Return shares of true proposals on a line that `fit_correction` found; the low ones stay."""
     a, b = line
     moved = _logistic(a + b * np.log(shares / (1 - shares)))
     return np.where(shares >= LEAST_CORRECTED, np.clip(moved, LEAST_CORRECTED, CERTAIN), shares)
@@ -127,28 +137,52 @@ def fit_whole(proposed: Floats, back: Floats) -> Floats:
     return np.asarray(np.clip(shares[blocks], LEAST, CERTAIN), np.float64)
 
 
-def fit_groups(proposed: Floats, back: Floats, base: Floats, prior: float = PRIOR) -> Floats:
-    """Return the share in each bin for every group, shrunk to its `base`: arrays of (groups, bins)."""
-    lines = fit_lines(proposed, back, base)
+def fit_groups(
+    proposed: Floats, back: Floats, base: Floats, most: Floats, prior: float = PRIOR, uncertainty: float = UNCERTAINTY
+) -> Floats:
+    """Return the share of true proposals in each bin for every group, shrunk to its `base`: arrays of (groups, bins).
+
+    If all proposals of a group are true, a share of `most` comes back.
+    """
+    lines = fit_lines(proposed, back, base, most)
     fitted = lines.copy()
     for group in np.flatnonzero(proposed.any(axis=1)):
-        fitted[group] = isotonic(back[group] + prior * lines[group], proposed[group] + prior)
+        # Bins without proposals take their share from the line, or from a neighbour that proposals speak for.
+        added, highest = np.where(proposed[group] > 0, prior, LEAST), float(most[group])
+        sizes = proposed[group] + added
+        shares = isotonic(back[group] + added * highest * lines[group], sizes)
+        blocks = np.cumsum(np.diff(shares, prepend=-1.0) != 0) - 1
+        errors = uncertainty * np.sqrt(shares * (1 - shares) / np.maximum(np.bincount(blocks, sizes)[blocks], prior))
+        fitted[group] = np.maximum.accumulate(below_most(shares, errors, highest)) / highest
     return np.asarray(np.clip(fitted, LEAST, CERTAIN), np.float64)
 
 
-def fit_lines(proposed: Floats, back: Floats, base: Floats) -> Floats:
-    """Return the share in each bin for every group: a line through the logit of its base."""
-    a, b = line_parameters(proposed, back, base)
+def below_most(shares: Floats, errors: Floats, most: float) -> Floats:
+    """Return what is to be expected of shares with such standard errors if none can be higher than `most`: the mean of
+    a normal distribution around each, cut off there.
+    """
+    errors = np.maximum(errors, LEAST)
+    beyond = np.minimum((shares - most) / errors, FAR_BEYOND)
+    left = np.array([math.erfc(z / math.sqrt(2)) / 2 for z in beyond.tolist()])  # of the distribution
+    density = np.exp(-(beyond**2) / 2) / math.sqrt(2 * math.pi)
+    return np.asarray(np.maximum(most + errors * (beyond - density / left), 0.0), np.float64)
+
+
+def fit_lines(proposed: Floats, back: Floats, base: Floats, most: Floats) -> Floats:
+    """Return the share of true proposals in each bin for every group: a line through the logit of its base."""
+    a, b = line_parameters(proposed, back, base, most[:, None])
     return _logistic(a + np.maximum(b, LEAST_SLOPE) * np.log(base / (1 - base)))
 
 
-def line_parameters(proposed: Floats, back: Floats, base: Floats) -> tuple[Floats, Floats]:
-    """Return a and b of each group, for the most likely line logit q = a + b logit base."""
+def line_parameters(proposed: Floats, back: Floats, base: Floats, most: Floats) -> tuple[Floats, Floats]:
+    """Return a and b of each group, for the most likely line logit t = a + b logit base, where t * `most` come back."""
     x = np.log(base / (1 - base))
     a, b = np.zeros((len(back), 1)), np.ones((len(back), 1))
     for _ in range(STEPS):
-        expected = _logistic(a + b * x)
-        surplus, weights = back - proposed * expected, proposed * expected * (1 - expected)
+        expected = np.minimum(_logistic(a + b * x), 1 - LEAST**2)
+        slopes = (1 - expected) / (1 - expected * most)  # by the chain rule: of the logit of t, not of t * most
+        surplus = (back - proposed * expected * most) * slopes
+        weights = proposed * expected * most * (1 - expected) * slopes
         toward_a = _total(surplus) - a / SPREAD**2
         toward_b = _total(surplus * x) - (b - 1) / SLOPE_SPREAD**2
         aa, ab = _total(weights) + SPREAD**-2, _total(weights * x)
@@ -257,6 +291,13 @@ def per_hidden(facts: Floats, hidden: Floats) -> Floats:
     return (facts + FEW_HIDDEN * overall) / (hidden + FEW_HIDDEN)
 
 
+def most_back(missing: Floats, elsewhere: Floats) -> Floats:
+    """Return the share of each relation's proposals that comes back if all are true: those that are neither missing nor
+    stated elsewhere.
+    """
+    return np.asarray(1 / (1 + missing + elsewhere), np.float64)
+
+
 def probability_table(shares: Floats, missing: Floats, elsewhere: Floats) -> Floats:
     """Return the probability by relation, context and bin.
 
@@ -282,7 +323,7 @@ def by_narrow_bin(table: Floats, starts: NDArray[np.int64]) -> Floats:
 
 def calibration_key(rules: str, data: str, options: dict[str, Any]) -> KeptKey:
     """Return what a calibration depends on: the rules, the data, how facts are scored, and how it is fitted."""
-    return KeptKey(rules, data, options, [FORMAT, N_QUANTILES, PRIOR, WIDTH, N_NARROW])
+    return KeptKey(rules, data, options, [FORMAT, N_QUANTILES, PRIOR, UNCERTAINTY, WIDTH, N_NARROW])
 
 
 def save_calibration(run: Path, calibration: Calibration, report: dict[str, Any], key: KeptKey) -> Path:

@@ -48,6 +48,8 @@ class LongIndex(NamedTuple):
     lengths: NDArray[np.int32]
     bodies: NDArray[np.int32]  # (n, longest), from the head's variable
     body_constants: NDArray[np.int32]  # -1 where there is none
+    lows: NDArray[np.float64]  # of conditions on the attribute that the body ends in, NaN where there is none
+    highs: NDArray[np.float64]
     head_codes: NDArray[np.int32]
     head_rows: NDArray[np.int32]  # sorted
 
@@ -61,6 +63,14 @@ class TrieIndex(NamedTuple):
     n_children: NDArray[np.int32]
     codes: NDArray[np.int32]  # of the rule that ends here, -1 where none does
     rows: NDArray[np.int32]
+
+
+class AttributeArrays(NamedTuple):
+    """The values of attributes: those of one attribute, and of them those of one entity, stand side by side."""
+
+    offsets: NDArray[np.int64]  # relation -> its first row, if it is an attribute that conditions are on
+    entities: NDArray[np.int32]
+    values: NDArray[np.float64]
 
 
 class RelationEdges(NamedTuple):
@@ -80,6 +90,7 @@ class RuleIndex(NamedTuple):
     long: LongIndex
     trie: TrieIndex
     edges: RelationEdges
+    values: AttributeArrays
     counts: NDArray[np.int64]  # code -> type, support and predictions: (codes, 3)
     scores: NDArray[np.int64]  # code -> score
     best_below: NDArray[np.int64]  # node of the trie -> the highest score of the rules that end at it or below

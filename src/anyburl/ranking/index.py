@@ -1,8 +1,5 @@
-"""From a rule set to the index that queries walk.
-
-The bodies of B rules as tries, one per directed head relation.
-
-From confidences to scores and back.
+"""Build the index of a rule set that queries walk: tries of the bodies of B rules, lists of unary rules by body and by
+head. Turns confidences into scores and back.
 """
 
 from __future__ import annotations
@@ -13,12 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import RuleError
+from anyburl.data.attributes import attributes_of
 from anyburl.graph.arrays import GraphArrays, inverses
 from anyburl.graph.arrays import Ints as AnyInts
 from anyburl.graph.lookup import lookup_segments
-from anyburl.ranking.arrays import LongIndex, RelationEdges, RuleIndex, ShortIndex, TrieIndex, offsets_of
+from anyburl.ranking.arrays import (
+    AttributeArrays,
+    LongIndex,
+    RelationEdges,
+    RuleIndex,
+    ShortIndex,
+    TrieIndex,
+    offsets_of,
+)
 from anyburl.ranking.kernel_trie import copy_steps, count_sort, count_steps, find_best_below, number_counts
 from anyburl.ranking.options import UNIT, RankOptions
+from anyburl.rules.columns import condition_attributes
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS, MAX_LENGTH, RuleType
 
@@ -96,6 +103,7 @@ def build_rule_index(graph: GraphArrays, rules: RuleSet) -> RuleIndex:
         _long(graph, rules, codes, np.flatnonzero(~binary & ~is_short)),
         build_trie(rules, codes, np.flatnonzero(binary)),
         _edges(graph),
+        _values(rules),
         counts,
         np.empty(0, np.int64),
         np.empty(0, np.int64),
@@ -233,8 +241,26 @@ def _long(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> LongIn
         lengths=rules.lengths[rows].astype(np.int32),
         bodies=bodies,
         body_constants=rules.body_constant[rows],
+        lows=np.full(len(rows), np.nan) if rules.low is None else rules.low[rows],
+        highs=np.full(len(rows), np.nan) if rules.high is None else rules.high[rows],
         head_codes=codes[rows],
         head_rows=rows.astype(np.int32),
+    )
+
+
+def _values(rules: RuleSet) -> AttributeArrays:
+    """Return the values of the attributes that rules have conditions on."""
+    n_relations, found = rules.vocabulary.n_relations, attributes_of(rules.vocabulary)
+    parts: dict[int, tuple[Ints, NDArray[np.float64]]] = {}
+    for relation in np.unique(condition_attributes(rules)[rules.has_condition]):
+        attribute = found.get(rules.vocabulary.relation_label(int(relation)))
+        if attribute is not None:
+            parts[int(relation)] = attribute.by_entity
+    sizes = np.bincount(list(parts), [len(part[0]) for part in parts.values()], minlength=n_relations)
+    return AttributeArrays(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([np.empty(0, np.int32), *(part[0] for part in parts.values())]),
+        np.concatenate([np.empty(0, np.float64), *(part[1] for part in parts.values())]),
     )
 
 

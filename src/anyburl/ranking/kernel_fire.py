@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, merged, part
-from anyburl.bodies.arrays import DANGLING, NO_LIMIT, ZERO, LevelArrays
+from anyburl.bodies.arrays import DANGLING, NO_LIMIT, VALUE, ZERO, LevelArrays
 from anyburl.bodies.kernel_reach import contains, reach
 from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import entity_rows, inverse, lower_bound, steps
 from anyburl.ranking.arrays import (
+    AttributeArrays,
     CandidateArrays,
     FiringArrays,
     LongIndex,
@@ -226,16 +227,49 @@ def holds_at(
     return same or not object_identity or way_avoids(levels, side, slot, int(index.lengths[rule]) - 1, constant)
 
 
+@inlined
+def has_value(values: AttributeArrays, attribute: int, entity: int, low: float, high: float) -> bool:
+    """Whether an entity has a value v of an attribute with low <= v < high."""
+    end = int(values.offsets[attribute + 1])
+    row = lower_bound(values.entities, int(values.offsets[attribute]), end, entity)
+    while row < end and values.entities[row] == entity:
+        if low <= values.values[row] < high:
+            return True
+        row += 1
+    return False
+
+
+@part
+def value_holds(graph: GraphArrays, index: RuleIndex, rule: int, x: int, avoided: int, object_identity: bool) -> bool:
+    """Whether x, or an entity one step away that is neither x nor `avoided`, satisfies the condition of a rule."""
+    rules = index.long
+    low, high = rules.lows[rule], rules.highs[rule]
+    if rules.lengths[rule] == 1:
+        return has_value(index.values, int(rules.bodies[rule, 0]), x, low, high)
+    start, end = steps(graph, x, int(rules.bodies[rule, 0]))
+    attribute = int(rules.bodies[rule, 1])
+    for row in range(start, end):
+        entity = int(graph.targets[row])
+        if entity == graph.n_entities or (object_identity and entity in (x, avoided)):
+            continue
+        if has_value(index.values, attribute, entity, low, high):
+            return True
+    return False
+
+
 @merged
 def holds_for(
-    graph: GraphArrays, index: LongIndex, rule: int, constant: int, question: QueryState, walk: TrieWalk
+    graph: GraphArrays, rule_index: RuleIndex, rule: int, constant: int, question: QueryState, walk: TrieWalk
 ) -> bool:
     """Whether a rule with this head constant fires for X = s."""
+    index = rule_index.long
     s, object_identity, kind = question.s, question.object_identity, index.types[rule]
     if kind == ZERO:
         return constant != s or not object_identity
     if constant == s and object_identity:
         return False
+    if kind == VALUE:
+        return value_holds(graph, rule_index, rule, s, constant, object_identity)
     if kind == DANGLING:
         return dangling_holds(graph, index, rule, s, constant, object_identity, walk)
     side, _ = ends_of_constant(graph, index, rule, object_identity, walk)
@@ -256,9 +290,32 @@ def fire_long(graph: GraphArrays, index: RuleIndex, question: QueryState, space:
                 continue
             answer = as_entity(graph, question.s, constant)
             for rule in range(rules.head_rule_offsets[position], rules.head_rule_offsets[position + 1]):
-                if holds_for(graph, rules, rule, constant, question, space.walk):
+                if holds_for(graph, index, rule, constant, question, space.walk):
                     score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
                     n = fire(space.candidates, space.firings, n, question.query, answer, score, row)
+    return n
+
+
+@part
+def fire_value_of_constant(
+    graph: GraphArrays, index: RuleIndex, rule: int, question: QueryState, space: Workspace, n: int
+) -> int:
+    """Fire a rule with a condition and the constant s: for all that satisfies it."""
+    rules, values, s, object_identity = index.long, index.values, question.s, question.object_identity
+    score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
+    step, last = int(rules.bodies[rule, 0]), -1
+    if rules.lengths[rule] == 1:
+        low, high = rules.lows[rule], rules.highs[rule]
+        for i in range(values.offsets[step], values.offsets[step + 1]):
+            x = int(values.entities[i])  # several values of an entity stand side by side
+            if low <= values.values[i] < high and x != last and (x != s or not object_identity):
+                n = fire(space.candidates, space.firings, n, question.query, x, score, row)
+                last = x
+        return n
+    for i in range(graph.domain_offsets[step], graph.domain_offsets[step + 1]):
+        x = int(graph.domains[i])
+        if (x != s or not object_identity) and value_holds(graph, index, rule, x, s, object_identity):
+            n = fire(space.candidates, space.firings, n, question.query, x, score, row)
     return n
 
 
@@ -274,6 +331,9 @@ def fire_long_of_constant(graph: GraphArrays, index: RuleIndex, question: QueryS
     for rule in range(rules.head_rule_offsets[position], rules.head_rule_offsets[position + 1]):
         score, row = int(index.scores[rules.head_codes[rule]]), int(rules.head_rows[rule])
         if rules.types[rule] == ZERO:
+            continue
+        if rules.types[rule] == VALUE:
+            n = fire_value_of_constant(graph, index, rule, question, space, n)
             continue
         if rules.types[rule] == DANGLING:
             relation = rules.bodies[rule, 0]

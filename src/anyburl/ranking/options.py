@@ -1,6 +1,6 @@
-"""How candidates are ranked. Imports no compiler, so the command line can take its defaults and choices from here.
+"""`RankOptions`, and the aggregations: how the rules behind a candidate are combined into its score.
 
-How the rules behind a candidate are combined: everything about an aggregation is in its class.
+Imports no compiler, so that the command line can take defaults and choices from here.
 
 A rule's score is -log(1 - confidence), a whole number. Kernels give each candidate a *key*, the sum of its `n_counted`
 highest scores (None: of all), and order candidates by it; where keys are equal and `breaks_ties`, by their scores, the

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import escape
 from typing import Literal
 from unicodedata import east_asian_width
@@ -97,6 +98,7 @@ def shorten(text: str, longest: int) -> str:
     return text[: longest - 1] + "…"
 
 
+@lru_cache(1 << 14)  # a page of reasons draws the same few labels many times
 def text_width(text: str) -> float:
     """Return the width of a text in pixels, rather too large than too small."""
     return sum(map(_character_width, text))

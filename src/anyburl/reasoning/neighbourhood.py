@@ -57,9 +57,11 @@ def neighbourhood(
     *,
     show: Show = str,
     most: int = 40,
+    stated: Sequence[Fact] = (),
     predictions: Sequence[Fact] = (),
 ) -> Drawing:
-    """Return the facts around `entity`, at most `most` of them, and `predictions` about it.
+    """Return the facts around `entity`, at most `most` of them, facts that are `stated` besides those of the graph
+    (of valid and test), and `predictions` about it.
 
     The relations shown are those of which this entity has the largest share: n of the m entities that the relation
     leads to. Each gets as many neighbours; of more, those are shown that more facts connect with the entity, then those
@@ -68,13 +70,13 @@ def neighbourhood(
     if most < 1:
         raise InvalidOptionError("most", "at least 1", most)
     centre = vocabulary.entity_id(entity)
-    predicted = _predicted(vocabulary, centre, predictions)
-    groups, n_without = _choose_groups(graph, centre, most, predicted)
+    more, predicted = (_neighbours(vocabulary, centre, facts) for facts in (stated, predictions))
+    groups, n_without = _choose_groups(graph, centre, most, more, predicted)
     return _Sheet(vocabulary, centre, show).drawing(groups, n_without)
 
 
-def _predicted(vocabulary: Vocabulary, centre: int, facts: Sequence[Fact]) -> dict[int, list[int]]:
-    """Return the predicted neighbours by directed relation."""
+def _neighbours(vocabulary: Vocabulary, centre: int, facts: Sequence[Fact]) -> dict[int, list[int]]:
+    """Return the neighbours in some facts, by directed relation."""
     neighbours: dict[int, list[int]] = {}
     for subject, relation, object in facts:
         ids = vocabulary.entity_id(subject), vocabulary.relation_id(relation), vocabulary.entity_id(object)
@@ -86,7 +88,7 @@ def _predicted(vocabulary: Vocabulary, centre: int, facts: Sequence[Fact]) -> di
 
 
 def _choose_groups(
-    graph: GraphArrays, centre: int, most: int, predicted: dict[int, list[int]]
+    graph: GraphArrays, centre: int, most: int, more: dict[int, list[int]], predicted: dict[int, list[int]]
 ) -> tuple[list[Group], tuple[int, int]]:
     """Return the groups to show, the most specific first, and how many relations are left out, by direction."""
     first, last = int(graph.segment_offsets[centre]), int(graph.segment_offsets[centre + 1])
@@ -98,16 +100,15 @@ def _choose_groups(
     left_out = relations[order[len(kept) :]]
     shares = _shares(sizes[kept], most)
     groups = [
-        _group(graph, centre, int(relation), share, predicted.get(int(relation), []))
-        for relation, share in zip(relations[kept], shares, strict=True)
+        _group(graph, centre, relation, share, more.get(relation, []), predicted.get(relation, []))
+        for relation, share in zip(relations[kept].tolist(), shares, strict=True)
     ]
     shown = {group.relation for group in groups}
+    others = [relation for relation in dict.fromkeys((*more, *predicted)) if relation not in shown]
     groups += [
-        _group(graph, centre, relation, 0, entities)
-        for relation, entities in predicted.items()
-        if relation not in shown
+        _group(graph, centre, relation, 0, more.get(relation, []), predicted.get(relation, [])) for relation in others
     ]
-    left_out = left_out[~np.isin(left_out, list(predicted))]
+    left_out = left_out[~np.isin(left_out, others)]
     n_backward = int((left_out >= graph.n_relations).sum())
     return groups, (len(left_out) - n_backward, n_backward)
 
@@ -121,13 +122,15 @@ def _shares(sizes: NDArray[np.int64], most: int) -> list[int]:
     return shares
 
 
-def _group(graph: GraphArrays, centre: int, relation: int, share: int, predicted: list[int]) -> Group:
+def _group(graph: GraphArrays, centre: int, relation: int, share: int, more: list[int], predicted: list[int]) -> Group:
     entities = known_answers(graph, centre, relation)
     first, last = (int(graph.segment_starts[graph.segment_offsets[centre + i]]) for i in (0, 1))
     around = graph.neighbours[first:last]  # sorted, an entity once for each fact that connects it
     n_facts = np.searchsorted(around, entities, side="right") - np.searchsorted(around, entities, side="left")
     order = np.lexsort((entities, -degrees(graph, entities), -n_facts))
-    return Group(relation, tuple(entities[order[:share]].tolist()), len(entities) - share, tuple(predicted))
+    own, known = entities[order[:share]].tolist(), set(entities.tolist())
+    others = [entity for entity in dict.fromkeys(more) if entity not in known]
+    return Group(relation, (*own, *others), len(entities) - share, tuple(predicted))
 
 
 class _Sheet:

@@ -1,7 +1,4 @@
-"""From queries to the best answers of each, in columns.
-
-The answers to one query: a list that is shown as a table.
-"""
+"""The best answers of queries: in columns (`AnswerColumns`), as frames, and as objects for people (`Answers`)."""
 
 from __future__ import annotations
 

@@ -51,6 +51,7 @@ FORMAT = 2
 PREPARED = "prepared"
 CARD = "card.json"
 STORED = ("bodies", *REQUIRED)
+STORED_IF_THERE = ("low", "high", "value_kind")  # of conditions
 PIECE = 1 << 24  # bytes read at a time
 N_SAMPLED, SAMPLE = 16, 1 << 12  # places in a file, and the bytes that are read at each
 
@@ -105,8 +106,9 @@ def write_prepared(
             store_dataset(dataset, graph, folder / "data")
         save_record(index._replace(scores=np.empty(0, np.int64), best_below=np.empty(0, np.int64)), folder / "index")
         (folder / "rules").mkdir()
-        for name in STORED:
-            np.save(folder / "rules" / f"{name}.npy", getattr(rules, name))
+        for name in (*STORED, *STORED_IF_THERE):
+            if getattr(rules, name) is not None:
+                np.save(folder / "rules" / f"{name}.npy", getattr(rules, name))
         np.save(folder / "groups.npy", rule_groups(rules))
         card = {
             "format": FORMAT,
@@ -152,7 +154,12 @@ def open_prepared(run: Path) -> Prepared:
             dataset=dataset,
             graph=graph_of(dataset.train),
             rules=RuleSet.checked_before(
-                dataset.vocabulary, {name: open_array(folder / "rules" / f"{name}.npy") for name in STORED}
+                dataset.vocabulary,
+                {
+                    name: open_array(file)
+                    for name in (*STORED, *STORED_IF_THERE)
+                    if (file := folder / "rules" / f"{name}.npy").exists() or name in STORED
+                },
             ),
             index=open_record(RuleIndex, folder / "index"),
             groups=open_array(folder / "groups.npy"),

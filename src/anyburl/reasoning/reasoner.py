@@ -34,6 +34,7 @@ from anyburl.reasoning.completion.complete import complete_graph, missing_by_id
 from anyburl.reasoning.completion.judging import Judge, Verdict, known_properties
 from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing
 from anyburl.reasoning.completion.promises import CalibrationReport, calibrate_ranker
+from anyburl.reasoning.estimation import Estimate, Estimator
 from anyburl.reasoning.evaluation import evaluate_split, ranking_frames, write_rankings
 from anyburl.reasoning.explanation.explain import Explanation, explain_triple
 from anyburl.reasoning.explanation.record import Fact
@@ -430,6 +431,19 @@ class Reasoner:
             encode_entity(object, vocabulary, self.names, relation_id, 2, facts),
         )
         return explain_triple(self.ranker, self.dataset, labels, top=top, groundings=groundings)
+
+    @cached_property
+    def estimator(self) -> Estimator:
+        """What estimates values of attributes."""
+        return Estimator(self.dataset, self.ranker.graph, self.names)
+
+    def estimate(self, entity: str, attribute: str) -> Estimate:
+        """Estimate a value of an attribute from those of entities that have something in common with this one.
+
+        The estimate has a range and its reasons: the groups of entities whose values are closest together.
+        `estimator.evaluate(split)` tells how good estimates are.
+        """
+        return self.estimator.estimate(entity, attribute)
 
     def complete(
         self,

@@ -12,6 +12,7 @@ from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import build_graph, on_tiny_table
 from anyburl.models.distilling.choosing import Evidence, order_by_gain
+from anyburl.models.distilling.contests import drop_to, exchange
 from anyburl.models.distilling.known import KnownFacts, Observer
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
@@ -63,9 +64,12 @@ def _observe_tiny(table: TripleTable) -> None:
     ranker = make_ranker(build_graph(table), _one_rule(table.vocabulary), options, block_connected=False)
     observer = Observer(ranker, 0)
     known = KnownFacts(dataset, triples[:0], triples[:0], triples, judged_from_train=True).to_judge_by()
-    order_by_gain(Evidence.of([observer.witnesses(known, 1)]), 1, np.ones(1, np.float32))
-    observer.reciprocal_ranks(known)
+    rules = observer.best_rules(known, 1).rules
+    order_by_gain(Evidence(rules, np.ones(rules.shape, np.float32)), 1, np.ones(1, np.float32))
     observer.worth([known])
+    one, no_room = np.ones(1, np.bool_), np.zeros(1, np.int64)
+    exchange(observer.contests([known], 1, 8), one)
+    drop_to(observer.contests([known], 1, 8), one, no_room, np.zeros(1, np.int32))
 
 
 def _one_rule(vocabulary: Vocabulary) -> RuleSet:

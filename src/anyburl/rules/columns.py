@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from anyburl.base import checking
 from anyburl.base.errors import RuleError
+from anyburl.data.attributes import AttributeKind
 from anyburl.data.table import can_change
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.rules.rule import MAX_BODY_ATOMS
@@ -85,13 +86,15 @@ class Holds(Enum):
     DIRECTED_RELATION = auto()  # relation d if d < n_relations, else d - n_relations read backward
     BODY = auto()  # a row of the table of bodies
     CONSTANT = auto()  # an entity, the vocabulary's `self_id`, or -1 for none
+    BOUND = auto()  # of the value of an attribute, NaN for rules without a condition
+    VALUE_KIND = auto()  # how bounds are written: a row of `VALUE_KINDS`
     COUNT = auto()  # a whole number, 0 or more
     FLAG = auto()
     MARGIN = auto()  # how far another number may be off
     MEASURE = auto()  # a number that takes the data to compute, see `anyburl.measure`
 
 
-IDENTITY = {Holds.RULE_TYPE, Holds.DIRECTED_RELATION, Holds.BODY, Holds.CONSTANT}
+IDENTITY = {Holds.RULE_TYPE, Holds.DIRECTED_RELATION, Holds.BODY, Holds.CONSTANT, Holds.BOUND}
 """Two rules with equal columns of these kinds are the same rule; the other columns say how good it is."""
 
 
@@ -137,6 +140,18 @@ class Column:
         return dataclasses.replace(self, name=name, dtype=dtype, optional=optional)
 
 
+VALUE_KINDS = tuple(AttributeKind)
+"""The kinds of values by their codes in the column `value_kind`."""
+
+
+def _no_bounds(rules: RuleColumns) -> NDArray[np.float64]:
+    return np.full(len(rules), np.nan)
+
+
+def _no_kinds(rules: RuleColumns) -> NDArray[np.uint8]:
+    return np.zeros(len(rules), np.uint8)
+
+
 def _margin_of_counts(rules: RuleColumns) -> NDArray[np.float32]:
     """Return the margins of rules without them: 0 where counts are exact, NaN (unknown) elsewhere."""
     return np.where(rules.exact, np.float32(0), np.float32(np.nan))
@@ -172,6 +187,13 @@ class RuleColumns:
     ] = None
     """How far the true confidence may be from that of estimated counts (95 % interval): 0 where they are exact, NaN
     where that is not known; None if it is not known of any rule."""
+    low: Annotated[NDArray[np.float64] | None, Column(Holds.BOUND, filled=_no_bounds)] = None
+    """The least value that satisfies a rule's condition, -inf if there is none; NaN for a rule without a condition,
+    None if no rule has one. The attribute is the last step of the body: a relation's label, without triples."""
+    high: Annotated[NDArray[np.float64] | None, Column(Holds.BOUND, filled=_no_bounds)] = None
+    """What a value must be less than, likewise."""
+    value_kind: Annotated[NDArray[np.uint8] | None, Column(Holds.VALUE_KIND, filled=_no_kinds)] = None
+    """How the bounds are written: a row of `VALUE_KINDS`."""
     pca_confidence: Annotated[NDArray[np.float64] | None, Column(Holds.MEASURE, heading="PCA conf.")] = None
     """Support / the predictions that the partial completeness assumption can judge; None unless measured."""
     head_coverage: Annotated[NDArray[np.float64] | None, Column(Holds.MEASURE, heading="head cov.")] = None
@@ -250,6 +272,11 @@ class RuleColumns:
         return self.head_constant < 0
 
     @property
+    def has_condition(self) -> Mask:
+        """Which rules have a condition on a value."""
+        return np.zeros(len(self), np.bool_) if self.low is None else ~np.isnan(self.low)
+
+    @property
     def lengths(self) -> NDArray[np.int32]:
         """The number of body atoms of each rule."""
         lengths: NDArray[np.int32] = (self.bodies >= 0).sum(axis=1, dtype=np.int32)[self.body]
@@ -282,9 +309,9 @@ class RuleColumns:
         return dataclasses.replace(self, **changes)
 
     def counts_by_type(self) -> dict[str, int]:
-        """Return the number of rules of each type."""
+        """Return the number of rules of each type; of types with conditions, if there are any."""
         counts = np.bincount(self.type, minlength=len(KINDS))
-        return {str(kind): int(counts[kind.code]) for kind in KINDS}
+        return {str(kind): int(counts[kind.code]) for kind in KINDS if counts[kind.code] or not kind.form.has_condition}
 
     def counts_by_length(self) -> dict[str, int]:
         """Return the number of rules of each type and length that occurs: {"B 1": 11, "Uc 1": 35}."""
@@ -325,6 +352,13 @@ MEASURES = tuple(name for name, column in COLUMNS.items() if column.is_measure)
 """The columns that take the data to compute, not only the counts of a rule."""
 DISTILLED = tuple(name for name in MEASURES if COLUMNS[name].added_by == DISTILLING)
 """Those that say what a rule is worth to the set that it is in."""
+
+
+def condition_attributes(rules: RuleColumns) -> NDArray[np.int32]:
+    """Return the last step of each body: the attribute, of a rule with a condition; -1 of an empty body."""
+    lengths = (rules.bodies >= 0).sum(axis=1)
+    last: NDArray[np.int32] = np.where(lengths > 0, rules.bodies[np.arange(len(lengths)), lengths - 1], np.int32(-1))
+    return last[rules.body]
 
 
 def owned_column(name: str, column: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
@@ -388,10 +422,12 @@ def _check_ids(vocabulary: Vocabulary, bodies: NDArray[np.int32], columns: Mappi
         Holds.DIRECTED_RELATION: (0, last_directed),
         Holds.BODY: (0, len(bodies) - 1),
         Holds.CONSTANT: (-1, vocabulary.self_id),
+        Holds.VALUE_KIND: (0, len(VALUE_KINDS) - 1),
     }
     _check_range("bodies", bodies, -1, last_directed)
-    for name in IDENTITY_COLUMNS:
-        _check_range(name, columns[name], *ranges[COLUMNS[name].holds])
+    for name, column in columns.items():
+        if COLUMNS[name].holds in ranges:
+            _check_range(name, column, *ranges[COLUMNS[name].holds])
     if ((bodies[:, 1:] >= 0) & (bodies[:, :-1] < 0)).any():
         raise RuleError("expected bodies padded with -1 at the end, got one with -1 before a relation")
 
@@ -419,6 +455,26 @@ def _check_types(vocabulary: Vocabulary, bodies: NDArray[np.int32], columns: Map
     is_empty = bodies[:, 0] < 0
     has_no_body = is_empty[columns["body"]] if is_empty.any() else np.zeros_like(is_binary)
     _refuse(*misfits(types, has_no_body, lambda form: not form.has_body, "have an empty body"))
+    _check_conditions(vocabulary, bodies, columns)
+
+
+def _check_conditions(vocabulary: Vocabulary, bodies: NDArray[np.int32], columns: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse conditions of rules that have none, and those that no value or every value satisfies."""
+    types = columns["type"]
+    conditional = ~np.isnan(columns["low"]) if "low" in columns else np.zeros(len(types), np.bool_)
+    _refuse(*misfits(types, conditional, lambda form: form.has_condition, "have a condition on a value"))
+    bounded = np.flatnonzero(conditional)
+    if len(bounded):
+        low, high = columns["low"][bounded], columns["high"][bounded]
+        wrong = ~(low < high) | (np.isinf(low) & np.isinf(high))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise RuleError(f"expected a condition with low < high, got {low[row]} and {high[row]}")
+        steps = bodies[columns["body"][bounded]]
+        lengths = (steps >= 0).sum(axis=1)
+        last = steps[np.arange(len(steps)), lengths - 1]
+        if (lengths > 2).any() or (last >= vocabulary.n_relations).any():
+            raise RuleError("expected a condition on an attribute, at most one step from the head's variable")
 
 
 def misfits(types: NDArray[np.uint8], found: Mask, expected: Callable[[Form], bool], said: str) -> tuple[Mask, str]:

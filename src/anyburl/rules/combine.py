@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
 from anyburl.base.errors import RuleError
+from anyburl.data.attributes import attributes_of
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.rules.bodytable import joint_keys, merge_tables
@@ -19,6 +20,8 @@ from anyburl.rules.columns import COLUMNS, IDENTITY_COLUMNS, Column, Holds, Rule
 
 Rules = TypeVar("Rules", bound=RuleColumns)
 Ints = NDArray[np.int32]
+
+BOUNDS = tuple(name for name in IDENTITY_COLUMNS if COLUMNS[name].holds is Holds.BOUND)
 
 UNKNOWN = -2
 """Stands for the id of a label that a vocabulary does not have; -1 is no label at all."""
@@ -61,11 +64,34 @@ def identity_columns(rules: RuleColumns, body_numbers: Ints | None = None) -> li
     """Return the columns that tell rules apart, in the order of `COLUMNS`.
 
     `body_numbers` replaces the rows of the table of bodies by other numbers, to compare rules with different tables.
+    Bounds of conditions, if a rule has one, are three columns of whole numbers each, in the order of the bounds.
     """
     columns = rules.columns
     if body_numbers is not None:
         columns["body"] = body_numbers[rules.body]
-    return [columns[name].astype(np.int32, copy=False) for name in IDENTITY_COLUMNS]
+    ids = [columns[name].astype(np.int32, copy=False) for name in IDENTITY_COLUMNS if name not in BOUNDS]
+    return ids + [digits for name in BOUNDS if name in columns for digits in _digits(columns[name])]
+
+
+def with_bounds(sets: Sequence[Rules]) -> list[Rules]:
+    """Return the sets, all with the columns of conditions if one of them has these, to be compared."""
+    if all(rules.low is None for rules in sets):
+        return list(sets)
+    filled = {name: column.filled for name, column in COLUMNS.items() if name in BOUNDS and column.filled}
+    return [
+        rules if rules.low is not None else rules.with_checked({name: fill(rules) for name, fill in filled.items()})
+        for rules in sets
+    ]
+
+
+def _digits(bounds: NDArray[np.float64]) -> list[Ints]:
+    """Return floats as whole numbers in the same order, in three parts of at most 22 bits; NaN is 0."""
+    bits = bounds.view(np.uint64)
+    negative = bits >> np.uint64(63) == 1
+    ordered = np.where(negative, ~bits, bits | np.uint64(1 << 63))
+    ordered[np.isnan(bounds)] = 0
+    mask = np.uint64((1 << 22) - 1)
+    return [(ordered >> np.uint64(shift) & mask).astype(np.int32) for shift in (44, 22, 0)]
 
 
 class MatchedRules(NamedTuple, Generic[Rules]):
@@ -85,6 +111,9 @@ def match_triples(rules: Rules, table: TripleTable) -> MatchedRules[Rules]:
     if len(matched) == len(rules):
         return MatchedRules(matched, table, 0)
     joint = join_vocabularies([table.vocabulary, rules.vocabulary])
+    known = attributes_of(table.vocabulary)
+    if not known.empty:
+        joint = joint.with_attributes(known.reencode(joint.encode_entities(table.vocabulary.entities)))
     return MatchedRules(reencode(rules, joint), table.from_frame(table.to_polars(), joint), len(rules) - len(matched))
 
 
@@ -94,7 +123,7 @@ def reencode(rules: Rules, vocabulary: Vocabulary) -> Rules:
         return rules if rules.vocabulary is vocabulary else rules.replace(vocabulary=vocabulary)
     new_ids = _NewIds(rules, vocabulary)
     columns = {name: new_ids.of_column(COLUMNS[name], column) for name, column in rules.columns.items()}
-    known = reduce(np.logical_and, (columns[name] != UNKNOWN for name in IDENTITY_COLUMNS))
+    known = reduce(np.logical_and, (columns[name] != UNKNOWN for name in IDENTITY_COLUMNS if name not in BOUNDS))
     return rules.replace(
         vocabulary=vocabulary, bodies=new_ids.bodies, **{name: column[known] for name, column in columns.items()}
     )

@@ -15,7 +15,7 @@ from anyburl.base import checking
 from anyburl.rules import columns as measures
 from anyburl.rules.bodytable import joint_keys, merge_tables
 from anyburl.rules.columns import COLUMNS, Holds, RuleColumns
-from anyburl.rules.combine import identity_columns, join_vocabularies, reencode
+from anyburl.rules.combine import identity_columns, join_vocabularies, reencode, with_bounds
 from anyburl.rules.ruleset import RuleSet
 
 Rows = NDArray[np.int64]
@@ -140,6 +140,7 @@ def diff(first: RuleSet | str | os.PathLike[str], second: RuleSet | str | os.Pat
 def _keys(first: RuleColumns, second: RuleColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return a number per rule, the same in both sets for the same rule."""
     _, (own_bodies, other_bodies) = merge_tables([first.bodies, second.bodies])
+    first, second = with_bounds([first, second])
     pairs = zip(identity_columns(first, own_bodies), identity_columns(second, other_bodies), strict=True)
     keys = joint_keys([np.concatenate(pair) for pair in pairs])
     return keys[: len(first)], keys[len(first) :]

@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import RuleError
 from anyburl.data.vocabulary import SELF_TOKEN, Vocabulary
-from anyburl.rules.columns import RuleColumns
+from anyburl.rules.columns import VALUE_KINDS, RuleColumns
 from anyburl.rules.rule import (
     BODY_VARIABLES,
     SELF,
     SUSPICIOUS,
     Atom,
+    Condition,
     Constant,
     Rule,
     Term,
@@ -53,6 +54,7 @@ X_CODE, Y_CODE = len(BODY_VARIABLES), len(BODY_VARIABLES) + 1
 
 N_FORMS = 2 * len(KINDS)  # how a body is written: twice the code of the type; + 1 if its path starts at Y
 ENDS_IN_Y = np.repeat([not kind.form.has_head_constant for kind in KINDS], 2)
+ENDS_IN_VALUE = np.repeat([kind.form.has_condition for kind in KINDS], 2)
 ENDS_IN_CONSTANT = np.repeat([kind.form.has_body_constant for kind in KINDS], 2)
 
 
@@ -70,10 +72,12 @@ def labels_for_people(vocabulary: Vocabulary) -> FrameLabels:
     return FrameLabels(_type_names(), vocabulary.relations, entities)
 
 
-def labels_for_files(vocabulary: Vocabulary) -> FrameLabels:
+def labels_for_files(rules: RuleColumns) -> FrameLabels:
     """Return dictionary-encoded labels; the token self is `SELF_MARKER`."""
+    vocabulary = rules.vocabulary
     entities = _with_self(vocabulary.entities, SELF_MARKER)
-    types = _type_names()
+    # Without conditions, files are those that earlier versions read and wrote.
+    types = pl.Series([str(kind) for kind in KINDS if rules.low is not None or not kind.form.has_condition])
     return FrameLabels(types.cast(pl.Enum(types)), _dictionary(vocabulary.relations), _dictionary(entities))
 
 
@@ -99,6 +103,7 @@ def labels_of_texts(texts: pl.Series) -> pl.Series:
 def rule_object(rules: RuleColumns, row: int) -> Rule:
     """Return the rule at a row as an object."""
     path = [int(step) for step in rules.bodies[rules.body[row]] if step >= 0]
+    attribute = path.pop() if rules.low is not None and not np.isnan(rules.low[row]) else -1
     head = int(rules.head[row])
     is_binary = rules.head_constant[row] < 0
     start, end = (X, Y) if head < rules.vocabulary.n_relations else (Y, X)
@@ -109,7 +114,20 @@ def rule_object(rules: RuleColumns, row: int) -> Rule:
     elif rules.body_constant[row] >= 0:
         terms[-1] = _constant(rules, int(rules.body_constant[row]))
     steps = zip(path, terms[:-1], terms[1:], strict=True)
-    return Rule(_atom(rules, head, start, far), tuple(_atom(rules, *step) for step in steps))
+    condition = None if attribute < 0 else condition_at(rules, row, terms[-1])
+    return Rule(_atom(rules, head, start, far), tuple(_atom(rules, *step) for step in steps), condition)
+
+
+def condition_at(rules: RuleColumns, row: int, variable: Term) -> Condition:
+    """Return the condition of the rule at a row, on a variable."""
+    assert rules.low is not None
+    assert rules.high is not None
+    assert isinstance(variable, Variable)
+    body = rules.bodies[rules.body[row]]
+    attribute = int(body[(body >= 0).sum() - 1])
+    kind = VALUE_KINDS[0 if rules.value_kind is None else int(rules.value_kind[row])]
+    label = rules.vocabulary.relation_label(attribute)
+    return Condition(label, variable, float(rules.low[row]), float(rules.high[row]), kind)
 
 
 class RuleTexts:
@@ -148,7 +166,7 @@ class RuleTexts:
         form = 2 * rules.type[rows] + (rules.head[rows] >= rules.vocabulary.n_relations)
         combinations, numbers = np.unique(rules.body[rows] * np.int64(N_FORMS) + form, return_inverse=True)
         bodies = self._bodies(combinations // N_FORMS, combinations % N_FORMS)
-        pieces = {
+        pieces: dict[str, pl.Series] = {
             "head_before": self.heads["before"].gather(head),
             "head_constant": self._constants(rules.head_constant[rows]),
             "head_after": self.heads["after"].gather(head),
@@ -156,9 +174,23 @@ class RuleTexts:
             "body_constant": self._constants(rules.body_constant[rows]),
             "body_after": bodies["after"].gather(numbers),
         }
+        if rules.low is not None:
+            pieces["condition"] = self._conditions(np.arange(len(rules))[rows])
         arrow = pl.lit(" <= ")
         order = [*list(pieces)[:3], arrow, *list(pieces)[3:]]
         return pl.DataFrame(pieces).select(rule=pl.concat_str(order)).to_series()
+
+    def _conditions(self, rows: NDArray[np.integer]) -> pl.Series:
+        """Return the conditions of the rules at some rows, "" for those without."""
+        texts, lengths = [""] * len(rows), self.rules.lengths
+        for place in np.flatnonzero(self.rules.has_condition[rows]):
+            row = int(rows[place])
+            is_near = lengths[row] == 1
+            start = X if self.rules.head[row] < self.rules.vocabulary.n_relations else Y
+            condition = condition_at(self.rules, row, start if is_near else Variable(BODY_VARIABLES[0]))
+            attribute = self.relations[self.rules.vocabulary.relation_id(condition.attribute)]
+            texts[place] = ("" if is_near else ", ") + condition.text(str(attribute))
+        return pl.Series(texts, dtype=pl.String)
 
     def _constants(self, entities: NDArray[np.int32]) -> pl.Series:
         return self.constants.gather(np.where(entities < 0, len(self.constants) - 1, entities))
@@ -166,7 +198,7 @@ class RuleTexts:
     def _bodies(self, rows: Indexes, forms: Indexes) -> pl.DataFrame:
         """Return the text of bodies before and after their constant."""
         bodies = self.rules.bodies[rows]
-        lengths = (bodies >= 0).sum(axis=1)
+        lengths = (bodies >= 0).sum(axis=1) - ENDS_IN_VALUE[forms]
         frame = pl.DataFrame({"before": pl.repeat("", len(rows), eager=True)}).with_columns(after="before")
         for position in range(bodies.shape[1]):
             present = pl.Series(lengths > position)

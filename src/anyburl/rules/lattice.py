@@ -15,6 +15,7 @@ and the same for heads h(c,Y). Without any atom left, it is the zero rule h(X,c)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -53,7 +54,7 @@ class RuleLattice:
         if constant < 0:
             return np.empty(0, np.int64)
         found = self._with_head(head, constant)
-        found = found[rules.body_constant[found] < 0]
+        found = found[(rules.body_constant[found] < 0) & ~self._conditional[found]]
         path, paths = self._path(row), self._paths(found)
         lengths = (paths >= 0).sum(axis=1)
         longest = len(path) if end not in (-1, constant, self._self) else len(path) - 1
@@ -70,12 +71,16 @@ class RuleLattice:
         row, rules = self._checked(row), self.rules
         if rules.head_constant[row] < 0:
             found = self._grounded(row)
-        elif rules.body_constant[row] >= 0:
+        elif rules.body_constant[row] >= 0 or self._conditional[row]:
             found = np.empty(0, np.int64)
         else:
             found = self._extended(row)
         worth = rules.support[found] ** 2.0 / np.maximum(rules.predictions[found], 1)
         return found[np.lexsort((found, -worth))[:top]], len(found)
+
+    @cached_property
+    def _conditional(self) -> NDArray[np.bool_]:
+        return self.rules.has_condition
 
     @property
     def _self(self) -> int:

@@ -144,7 +144,7 @@ def _tie_breakers(rules: RuleColumns) -> list[Key]:
     return [
         lambda rows: rules.support[rows],
         lambda rows: -(rules.bodies >= 0).sum(axis=1, dtype=np.int64)[rules.body[rows]],
-        *(_ascending(rules, name) for name in IDENTITY_COLUMNS),
+        *(_ascending(rules, name) for name in IDENTITY_COLUMNS if getattr(rules, name) is not None),
     ]
 
 
@@ -153,6 +153,8 @@ def _ascending(rules: RuleColumns, name: str) -> Key:
     if COLUMNS[name].holds is Holds.BODY:
         return lambda rows: -distinct_rows(rules.bodies[rules.body[rows]])[1]
     column: NDArray[Any] = getattr(rules, name)
+    if COLUMNS[name].holds is Holds.BOUND:
+        return lambda rows: -np.nan_to_num(column[rows], nan=-np.inf)
     return lambda rows: -column[rows].astype(np.int64)
 
 

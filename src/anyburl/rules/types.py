@@ -22,6 +22,7 @@ class End(Enum):
     CONSTANT = auto()
     VARIABLE = auto()  # one that occurs nowhere else
     NOTHING = auto()  # there is no body
+    VALUE = auto()  # at the value of an attribute, which a condition bounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +59,17 @@ class Form:
         return self.end is End.CONSTANT
 
     @property
+    def has_condition(self) -> bool:
+        """Whether the last step of the body is an attribute, whose value `low` and `high` bound."""
+        return self.end is End.VALUE
+
+    @property
     def has_body(self) -> bool:
         return self.end is not End.NOTHING
 
 
 class RuleType(StrEnum):
-    """The kinds of rules in the paper, and the zero rules of other tools' files.
+    """The kinds of rules in the paper, the zero rules of other tools' files, and rules on numbers and dates.
 
     A type prints as its name ("B"); columns of rules hold its `code`.
     """
@@ -72,6 +78,7 @@ class RuleType(StrEnum):
     UNARY_CONSTANT = "Uc"
     UNARY_DANGLING = "Ud"
     ZERO = "Z"
+    UNARY_VALUE = "Uv"
 
     @property
     def form(self) -> Form:
@@ -123,6 +130,15 @@ FORMS = {
         colour="#777777",
         ink="c",
         is_learned=False,
+    ),
+    RuleType.UNARY_VALUE: Form(
+        code=4,
+        end=End.VALUE,
+        title="unary with a condition",
+        meaning="what follows from a number or a date",
+        style="yellow",
+        colour="#d55e00",
+        ink="a",
     ),
 }
 """The records of all types."""

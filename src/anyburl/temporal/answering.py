@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from anyburl.base.machine import map_in_threads
 from anyburl.temporal.arrays import N_FADES, CellArrays, HistoryArrays, QuestionArrays, TableArrays
-from anyburl.temporal.kernel_answer import (
+from anyburl.temporal.kernel_answer import answer_moments, list_components
+from anyburl.temporal.kernel_bodies import EMPTY, N_SHAPES
+from anyburl.temporal.kernel_candidates import (
     MIXTURE,
+    N_ACTIVITY,
     N_COMPONENTS,
     N_CONTEXTS,
     N_FEATURES,
     N_TOTALS,
     N_VALUES,
     ListedArrays,
-    answer_moments,
-    list_components,
 )
-from anyburl.temporal.kernel_bodies import EMPTY, N_SHAPES
 
 QUESTIONS_AT_A_TIME = 4000
 
@@ -51,8 +51,11 @@ class Asked:
             marks=np.full(n, -1, np.int64),
             values=np.zeros((n, N_VALUES)),
             popular=np.empty(n, np.int32),
-            n_popular=np.array([0, -1, -1, -1]),
+            n_popular=np.array([0, -1, -1, -1, 0]),
             popularity=np.zeros((n, N_FADES)),
+            favoured=np.zeros(n, np.int64),
+            activity=np.zeros((n, N_ACTIVITY), np.float32),
+            active=np.full(n, -1, np.int64),
             hops=np.zeros(width * width, np.float32),
             seen=np.full(1 << (2 * longest).bit_length(), EMPTY, np.int64),
             bodies=np.empty(longest, np.int64),

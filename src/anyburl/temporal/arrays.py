@@ -67,8 +67,20 @@ class CaseArrays(NamedTuple):
     offsets: Ints  # relation -> its cases
     entities: Ids
     times: Ints
+    moments: Ints  # case -> the moment of the entity
     answer_offsets: Ints  # case -> its answers
     answers: Ids
+    facts: Ints  # answer -> its fact, by entity and time
+
+
+class MomentArrays(NamedTuple):
+    """The distinct triples of an entity before each of its moments, counted by code: relation * N_CELLS + cell."""
+
+    offsets: Ints  # moment -> its codes
+    codes: Ids
+    tallies: Ids  # how many triples have the code
+    answer_offsets: Ints  # fact, by entity and time -> the codes of the triples with its object
+    answer_codes: Ids
 
 
 class PairArrays(NamedTuple):

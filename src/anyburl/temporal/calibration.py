@@ -17,6 +17,7 @@ from anyburl.temporal.learner import is_answer
 from anyburl.temporal.options import TemporalOptions
 
 N_BINS = 200
+LEAST_RIGHT = 20  # right candidates of a bin
 N_ERROR_BINS = 15
 TOLD = 0.5  # of the held-out facts in time, which calibration looks at
 
@@ -77,10 +78,13 @@ def spread_scores(aggregation: str, scores: Floats, sizes: NDArray[np.int64]) ->
 
 
 def fit_calibration(aggregation: str, told: Floats, right: NDArray[np.bool_]) -> TemporalCalibration:
-    """Return the calibration that makes what scores `told` agree with what was right: never falling, by bins."""
-    edges = np.unique(np.quantile(told, np.linspace(0, 1, N_BINS + 1)[1:-1]))
-    high = np.unique(np.linspace(0, 1, N_BINS // 2 + 1)[1:-1])  # few candidates are likely: they get bins of their own
-    edges = np.union1d(edges, high)
+    """Return the calibration that makes what scores `told` agree with what was right: never falling, by bins.
+
+    Bins have as many right candidates each: few candidates are likely, and bins of equal width would be nearly empty
+    where it matters most.
+    """
+    n_bins = int(np.clip(right.sum() // LEAST_RIGHT, 1, N_BINS))
+    edges = np.unique(np.quantile(told[right] if right.any() else told, np.linspace(0, 1, n_bins + 1)[:-1]))
     bins = np.searchsorted(edges, told, "right")
     n = np.bincount(bins, minlength=len(edges) + 1).astype(np.float64)
     n_right = np.bincount(bins, right.astype(np.float64), len(edges) + 1)
@@ -140,8 +144,8 @@ def calibrate_temporal(
     say("learning without the facts to be calibrated on")
     reasoner = make(without)
     say("calibrating")
-    chances, right, _ = scored_candidates(reasoner, "test")
-    half = np.arange(len(chances)) % 2 == 0
+    chances, right, places = scored_candidates(reasoner, "test")
+    half = np.cumsum(places == 0) % 2 == 0
     trial = fit_calibration(aggregation, chances[half], right[half])
     tried = trial.shares[np.searchsorted(trial.edges, chances[~half], "right")]
     error, bins = calibration_error(tried, right[~half])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class Directed:
         self.n_entities, self.n_relations = n_entities, 2 * n_relations
         entities, directed = np.concatenate([subjects, objects]), np.concatenate([relations, relations + n_relations])
         answers, moments = np.concatenate([objects, subjects]), np.concatenate([times, times])
-        order = np.lexsort((answers, directed, entities, moments))
+        order = sort_rows(moments, entities, directed, answers)
         entities, directed, answers, moments = (column[order] for column in (entities, directed, answers, moments))
         is_new = np.ones(len(order), np.bool_)
         is_new[1:] = (
@@ -83,6 +84,22 @@ def expand(facts: TemporalFacts, last: int) -> tuple[Ints, Ints, Ints, Ints]:
     return subjects, relations, objects, np.repeat(times, lengths) + steps
 
 
+def sort_rows(*columns: Ints) -> Ints:
+    """Return the order of rows by their columns, the first one first; values are not negative, but times may be.
+
+    One sort by a number for each row takes a third of the time of a sort by column after column.
+    """
+    lows = [int(column.min(initial=0)) for column in columns]
+    widths = [int(column.max(initial=0)) - low + 1 for column, low in zip(columns, lows, strict=True)]
+    if math.prod(widths) >= 1 << 62:
+        return np.lexsort(columns[::-1])
+    keys = np.zeros(len(columns[0]), np.int64)
+    for column, low, width in zip(columns, lows, widths, strict=True):
+        keys *= width
+        keys += column - low
+    return np.argsort(keys, kind="stable")
+
+
 def _offsets(keys: NDArray[np.integer], n: int) -> Ints:
     """Return where each of `n` keys begins in a sorted column, and its end."""
     return np.searchsorted(keys, np.arange(n + 1)).astype(np.int64)
@@ -107,22 +124,22 @@ def _firsts(*columns: Ints) -> Ints:
 def index_history(facts: Directed) -> HistoryArrays:
     """Return the index of a history."""
     n, width = facts.n_entities, facts.n_relations
-    by_triple = np.lexsort((facts.times, facts.answers, facts.relations, facts.entities))
+    by_triple = sort_rows(facts.entities, facts.relations, facts.answers, facts.times)
     entities, relations, answers, times = (
         column[by_triple] for column in (facts.entities, facts.relations, facts.answers, facts.times)
     )
     firsts = _firsts(entities, relations, answers)
-    by_age = np.lexsort((times[firsts], entities[firsts]))  # stable: of equal times, the smaller relation and object
+    by_age = sort_rows(entities[firsts], times[firsts])  # stable: of equal times, the smaller relation and object
     rank = np.empty(len(firsts), np.int64)
     rank[by_age] = np.arange(len(firsts))
     lengths = np.diff(np.append(firsts, len(times)))
     triple_of = np.repeat(rank, lengths)
-    order = np.lexsort((times, triple_of))
+    order = sort_rows(triple_of, times)
     triple_entities = entities[firsts][by_age]
     triple_offsets = _offsets(triple_entities, n)
     triples = np.empty(len(facts), np.int64)
     triples[by_triple] = triple_of
-    by_entity = np.argsort(facts.entities, kind="stable")  # facts are in the order of time
+    by_entity = sort_rows(facts.entities)  # facts are in the order of time
     fact_triples = triples[by_entity] - triple_offsets[facts.entities[by_entity]]
     favour = _index_favourites(facts)
     time_offsets = np.concatenate([[0], np.cumsum(lengths[by_age])]).astype(np.int64)
@@ -149,7 +166,7 @@ def index_history(facts: Directed) -> HistoryArrays:
 def _index_favourites(facts: Directed) -> tuple[Any, ...]:
     """Return the columns of the index that tell how popular an object was at a moment."""
     width, fades = facts.n_relations, np.log(2) / np.array(HALF_LIVES)
-    order = np.lexsort((facts.times, facts.answers, facts.relations))
+    order = sort_rows(facts.relations, facts.answers, facts.times)
     relations, objects, times = (column[order] for column in (facts.relations, facts.answers, facts.times))
     moments = _firsts(relations, objects, times)
     counts = np.diff(np.append(moments, len(times)))
@@ -158,7 +175,7 @@ def _index_favourites(facts: Directed) -> tuple[Any, ...]:
     favour_offsets = np.append(favourites, len(times)).astype(np.int64)
     favours = np.empty((len(times), N_FADES), np.float32)
     fade_counts(favour_offsets, times, counts.astype(np.int64), fades, favours)
-    in_time = np.lexsort((facts.times, facts.relations))
+    in_time = sort_rows(facts.relations, facts.times)
     steps = _firsts(facts.relations[in_time], facts.times[in_time])
     totals = np.diff(np.append(steps, len(in_time)))
     total_offsets = _offsets(facts.relations[in_time][steps], width)
@@ -185,17 +202,25 @@ def index_cells() -> CellArrays:
     return CellArrays(*(_freeze(np.maximum(found, 0), np.int32) for found in bins))
 
 
-def index_cases(facts: Directed, first: int | None = None, last: int | None = None) -> CaseArrays:
-    """Return the questions that the facts from `first` to before `last` answer, with their answers."""
-    part = facts.between(first, last)
-    columns = (facts.entities[part], facts.relations[part], facts.answers[part], facts.times[part])
-    order = np.lexsort((columns[2], columns[3], columns[0], columns[1]))
-    entities, relations, answers, times = (column[order] for column in columns)
+def index_cases(facts: Directed) -> CaseArrays:
+    """Return the questions that facts answer, with their answers."""
+    order = sort_rows(facts.relations, facts.entities, facts.times, facts.answers)
+    entities, relations, answers, times = (
+        column[order] for column in (facts.entities, facts.relations, facts.answers, facts.times)
+    )
     cases = _firsts(relations, entities, times)
+    by_entity = sort_rows(facts.entities)
+    moments = np.zeros(len(facts), np.int64)
+    moments[_firsts(facts.entities[by_entity], facts.times[by_entity])] = 1
+    rows = np.empty(len(facts), np.int64)
+    rows[by_entity] = np.arange(len(facts))
+    rows = rows[order]
     return CaseArrays(
         _freeze(_offsets(relations[cases], facts.n_relations), np.int64),
         _freeze(entities[cases], np.int32),
         _freeze(times[cases], np.int64),
+        _freeze((np.cumsum(moments) - 1)[rows[cases]], np.int64),
         _freeze(np.append(cases, len(order)), np.int64),
         _freeze(answers, np.int32),
+        _freeze(rows, np.int64),
     )

@@ -100,6 +100,8 @@ def count_constants(
     cases: CaseArrays,
     first: int,
     last: int,
+    low: int,
+    high: int,
     n_last: int,
     oldest: int,
     bodies: KeyCounts,
@@ -109,12 +111,15 @@ def count_constants(
 ) -> int:
     """Count, over the cases from `first` to before `last`, bodies with constants and the answers behind them.
 
-    The key of a rule is that of its body times the number of entities plus the answer. Return the first case that was
-    not counted, since a table had no room left; `last` if all were.
+    Only cases from the time `low` to before `high` count. The key of a rule is that of its body times the number of
+    entities plus the answer. Return the first case that was not counted, since a table had no room left; `last` if all
+    were.
     """
     n_entities = history.n_entities
     for case in range(first, last):
         time = int(cases.times[case])
+        if not low <= time < high:
+            continue
         n = recent_bodies(history, int(cases.entities[case]), time, time, n_last, oldest, seen, found)
         begin, end = int(cases.answer_offsets[case]), int(cases.answer_offsets[case + 1])
         room = len(rules.used) - rules.n_used[0]
@@ -132,6 +137,8 @@ def count_hops(
     history: HistoryArrays,
     cases: CaseArrays,
     head: int,
+    low: int,
+    high: int,
     n_first: int,
     n_second: int,
     true_paths: Ids,
@@ -140,11 +147,14 @@ def count_hops(
 ) -> None:
     """Count the ways of two hops from the entity of each case of `head`, by their two relations, and the right ones.
 
-    The tables have a row for each pair of relations, all 0 on entry. A way back to the entity itself does not count.
+    Only cases from the time `low` to before `high` count. The tables, which have a row for each pair of relations, grow
+    by them. A way back to the entity itself does not count.
     """
     width = history.n_relations
     for case in range(cases.offsets[head], cases.offsets[head + 1]):
         entity, time = int(cases.entities[case]), int(cases.times[case])
+        if not low <= time < high:
+            continue
         for i in range(cases.answer_offsets[case], cases.answer_offsets[case + 1]):
             stamps[cases.answers[i]] = case
         start = int(history.fact_offsets[entity])
@@ -169,3 +179,27 @@ def put_keys(keys: Ints, counts: Ids, table: KeyCounts) -> None:
     for i in range(len(keys)):
         add_key(table, keys[i])
         table.counts[find_key(table.keys, keys[i])] = counts[i]
+
+
+@kernel
+def keep_rules(
+    bodies: KeyCounts,
+    rules: KeyCounts,
+    n_entities: int,
+    min_support: int,
+    min_confidence: float,
+    smoothing: float,
+    kept: Ints,
+) -> int:
+    """Write the keys, right cases and all cases of the rules with enough support and confidence; return how many."""
+    n = 0
+    for i in range(rules.n_used[0]):
+        place = rules.used[i]
+        right = int(rules.counts[place])
+        if right < min_support:
+            continue
+        every = int(bodies.counts[find_key(bodies.keys, rules.keys[place] // n_entities)])
+        if right >= min_confidence * (every + smoothing):
+            kept[0, n], kept[1, n], kept[2, n] = rules.keys[place], right, every
+            n += 1
+    return n

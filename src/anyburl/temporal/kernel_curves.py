@@ -5,11 +5,18 @@ from __future__ import annotations
 from anyburl.base.jit import kernel, part
 from anyburl.temporal.arrays import N_CELLS, N_FREQUENCY, N_RECENCY, Doubles, Floats, Ids
 
+LEAST_CASES = 1e-3  # of a cell, so that curves go on where there are none
+
 
 @part
 def fall_with_age(values: Doubles, weights: Doubles, lengths: Doubles, curve: Doubles, mass: Doubles) -> None:
     """Make the values of one rule fall, or stay, from bin to bin of recency, by pooling neighbours that rise."""
     for frequency in range(N_FREQUENCY):
+        rises = False
+        for cell in range(frequency + N_FREQUENCY, N_CELLS, N_FREQUENCY):
+            rises |= values[cell - N_FREQUENCY] < values[cell]
+        if not rises:
+            continue
         n = 0
         for recency in range(N_RECENCY):
             cell = recency * N_FREQUENCY + frequency
@@ -33,6 +40,7 @@ def smooth_head(
     slots: Ids,
     numerators: Floats,
     denominators: Floats,
+    silent: Floats,
     own_shape: Doubles,
     shape: Doubles,
     prior_ratio: float,
@@ -43,11 +51,14 @@ def smooth_head(
     """Write the smoothed values of all rules of `head`.
 
     A rule's ratio to the common shape (of its own relation, or of all others) is shrunk to that of its head, with
-    `prior_ratio` cases; a cell to the shape times the ratio, with `prior_cell`. `buffers` has five rows of cells.
+    `prior_ratio` cases; a cell to the shape times the ratio, with `prior_cell`. `silent` are the denominators of bodies
+    that are no rules since they were never right. `buffers` has five rows of cells.
     """
     values, weights, lengths, curve, mass = buffers[0], buffers[1], buffers[2], buffers[3], buffers[4]
     n_relations = slots.shape[0]
     cases, expected = prior_ratio, prior_ratio
+    for cell in range(N_CELLS):
+        expected += silent[head, cell] * shape[cell]
     for body in range(n_relations):
         slot = int(slots[head, body])
         if slot >= 0 and body != head:
@@ -78,8 +89,10 @@ def smooth_head(
 
 
 @kernel
-def add_shapes(head: int, slots: Ids, numerators: Floats, denominators: Floats, sums: Doubles) -> None:
+def add_shapes(head: int, slots: Ids, numerators: Floats, denominators: Floats, silent: Floats, sums: Doubles) -> None:
     """Add the counts of a head: rows 0 and 1 of `sums` for its own relation as body, 2 and 3 for all others."""
+    for cell in range(N_CELLS):
+        sums[3, cell] += silent[head, cell]
     for body in range(slots.shape[0]):
         slot = int(slots[head, body])
         if slot >= 0:
@@ -87,3 +100,25 @@ def add_shapes(head: int, slots: Ids, numerators: Floats, denominators: Floats, 
             for cell in range(N_CELLS):
                 sums[row, cell] += numerators[slot * N_CELLS + cell]
                 sums[row + 1, cell] += denominators[slot * N_CELLS + cell]
+
+
+@kernel
+def fill_curves(values: Floats, cases: Ids, curves: Floats) -> None:
+    """Write the confidence of each rule by age: the mean over frequencies, weighed by cases, never rising.
+
+    Ages that no case had have confidence 0.
+    """
+    for row in range(len(curves)):
+        start, lowest, last = row * N_CELLS, 1.0, -1
+        for recency in range(N_RECENCY):
+            total, weighed = 0.0, 0.0
+            for cell in range(start + recency * N_FREQUENCY, start + (recency + 1) * N_FREQUENCY):
+                weight = cases[cell] + LEAST_CASES
+                total += weight
+                weighed += weight * values[cell]
+                if cases[cell] > 0:
+                    last = recency
+            lowest = min(lowest, weighed / total)
+            curves[row, recency] = lowest
+        for recency in range(last + 1, N_RECENCY):
+            curves[row, recency] = 0.0

@@ -1,18 +1,20 @@
 """Count rules h(X,Y,T) <= b(X,Y,U) of all pairs (h, b) at once, by cells of recency and frequency.
 
-For a head h, the cases of each entity come in the order of time, and the entity's facts are replayed once between
-them: what was seen last when, and how often. So every (h, x) costs its facts and, for each case, the distinct triples
-of x. Heads are independent of each other, which makes results the same for any number of threads.
+The facts of an entity are walked once, in the order of time. At each of its moments, its triples are counted by *code*:
+the relation and the cell that a triple is in. A triple changes its cell only when it is seen again, or when its last
+fact crosses an edge of recency, for which one pointer an edge moves along the facts. So the walk costs facts times
+edges, whatever the number of heads, and every case (h, x, t) reads the short list of codes of its moment.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from anyburl.base.jit import kernel, part
+from anyburl.base.jit import inlined, kernel, part
 from anyburl.temporal.arrays import (
     N_CELLS,
     N_FADES,
+    N_FREQUENCY,
     N_RECENCY,
     RECENCY,
     CaseArrays,
@@ -22,79 +24,175 @@ from anyburl.temporal.arrays import (
     HistoryArrays,
     Ids,
     Ints,
+    MomentArrays,
 )
 from anyburl.temporal.kernel_history import cell_of, faded, faded_total, first_not_before, popularity_rows
 
 LEAST_POPULARITY = 1e-5
 
 
-class ReplayArrays(NamedTuple):
-    """Buffers of one thread: the state of one entity, as long as its distinct triples, and of all candidates."""
+class HistoryWalk(NamedTuple):
+    """Buffers of one thread: the state of one entity; all but `pointers` are as long as its name says, or longer."""
 
-    last: Ints
-    counts: Ints
-    places: Ints  # triple -> its row and cell, as an index of flat tables
-    stamps: Ints  # entity -> the case whose answer it last was
-    sums: Doubles  # entity -> the sum of its intensities; all 0 between cases
+    last: Ints  # triple -> the position of its last fact
+    counts: Ids  # triple -> how often it was seen
+    codes: Ids  # triple -> its code
+    others: Ids  # triple -> another triple with the same object, -1 if there is none
+    triples: Ids  # object -> one of its triples, -1 for those that the entity has not met
+    tallies: Ids  # code -> how many triples have it; all 0 between entities
+    rows: Ids  # code -> its row in `listed`
+    listed: Ids  # codes that any triple has
+    pointers: Ints  # edge of recency -> the first fact that is younger
+
+
+@inlined
+def change_tally(work: HistoryWalk, code: int, by: int, n: int) -> int:
+    """Count one triple more or less with a code; return how many codes are listed then."""
+    work.tallies[code] += by
+    if by > 0 and work.tallies[code] == 1:
+        work.listed[n] = code
+        work.rows[code] = n
+        return n + 1
+    if work.tallies[code] == 0:
+        moved = work.listed[n - 1]
+        work.listed[work.rows[code]] = moved
+        work.rows[moved] = work.rows[code]
+        return n - 1
+    return n
 
 
 @part
-def replay(history: HistoryArrays, entity: int, position: int, live: int, time: int, work: ReplayArrays) -> int:
-    """Fold the facts of an entity before `time` into its state, from `position` on; return how many triples it has."""
-    end = int(history.fact_offsets[entity + 1])
-    while position < end and history.fact_times[position] < time:
-        triple = int(history.fact_triples[position])
-        if triple >= live:
-            live = triple + 1
-            work.counts[triple] = 0
-        work.last[triple] = history.fact_times[position]
-        work.counts[triple] += 1
-        position += 1
-    return live
+def grow_older(history: HistoryArrays, now: int, position: int, n: int, work: HistoryWalk) -> int:
+    """Move the triples whose last fact, before `position`, has crossed an edge of recency; return the codes listed."""
+    for edge in range(N_RECENCY - 1):
+        fact = work.pointers[edge]
+        while fact < position and now - history.fact_times[fact] >= RECENCY[edge + 1]:
+            triple = history.fact_triples[fact]
+            if work.last[triple] == fact:
+                n = change_tally(work, int(work.codes[triple]), -1, n)
+                work.codes[triple] += N_FREQUENCY
+                n = change_tally(work, int(work.codes[triple]), 1, n)
+            fact += 1
+        work.pointers[edge] = fact
+    return n
 
 
 @kernel
-def mark_pairs(history: HistoryArrays, cases: CaseArrays, head: int, seen: Ids) -> None:
-    """Set `seen` for every relation that an entity had before a case of `head`."""
+def walk_moments(
+    history: HistoryArrays,
+    cells: CellArrays,
+    first: int,
+    last: int,
+    moment: int,
+    write: bool,
+    out: MomentArrays,
+    work: HistoryWalk,
+) -> None:
+    """Count the triples of each entity from `first` to before `last` by code, at each of its moments, from `moment` on.
+
+    The answers of a moment are its facts: their codes are those of the triples with the same object. Unless `write`,
+    only the sizes of lists are written, as offsets one place ahead.
+    """
+    for entity in range(first, last):
+        begin, end = int(history.fact_offsets[entity]), int(history.fact_offsets[entity + 1])
+        base = int(history.triple_offsets[entity])
+        position, live, n = begin, 0, 0
+        for edge in range(N_RECENCY - 1):
+            work.pointers[edge] = begin
+        while position < end:
+            now = int(history.fact_times[position])
+            n = grow_older(history, now, position, n, work)
+            if write:
+                start = out.offsets[moment]
+                for i in range(n):
+                    out.codes[start + i] = work.listed[i]
+                    out.tallies[start + i] = work.tallies[work.listed[i]]
+            else:
+                out.offsets[moment + 1] = n
+            after = position
+            while after < end and history.fact_times[after] == now:
+                triple, row = work.triples[history.fact_objects[after]], int(out.answer_offsets[after]) if write else 0
+                n_answers = 0
+                while triple >= 0:
+                    if write:
+                        out.answer_codes[row + n_answers] = work.codes[triple]
+                    n_answers += 1
+                    triple = work.others[triple]
+                if not write:
+                    out.answer_offsets[after + 1] = n_answers
+                after += 1
+            for fact in range(position, after):
+                triple = history.fact_triples[fact]
+                if triple >= live:
+                    live = triple + 1
+                    work.counts[triple] = 0
+                    object = history.fact_objects[fact]
+                    work.others[triple] = work.triples[object]
+                    work.triples[object] = triple
+                else:
+                    n = change_tally(work, int(work.codes[triple]), -1, n)
+                work.counts[triple] += 1
+                work.last[triple] = fact
+                relation = int(history.fact_relations[fact])
+                work.codes[triple] = relation * N_CELLS + cell_of(cells, 1, int(work.counts[triple]))
+                n = change_tally(work, int(work.codes[triple]), 1, n)
+            position = after
+            moment += 1
+        for i in range(n):
+            work.tallies[work.listed[i]] = 0
+        for triple in range(live):
+            work.triples[history.triple_objects[base + triple]] = -1
+
+
+@kernel
+def mark_pairs(moments: MomentArrays, cases: CaseArrays, head: int, cut: int, seen: Ids) -> None:
+    """Set `seen` for every relation that was once right for `head`: in row 0 before the time `cut`, in row 1 ever."""
     for case in range(cases.offsets[head], cases.offsets[head + 1]):
-        if case + 1 < cases.offsets[head + 1] and cases.entities[case] == cases.entities[case + 1]:
-            continue  # the last case of an entity sees the most
-        entity, time = cases.entities[case], cases.times[case]
-        for triple in range(history.triple_offsets[entity], history.triple_offsets[entity + 1]):
-            if history.times[history.time_offsets[triple]] >= time:
-                break
-            seen[history.triple_relations[triple]] = 1
+        for row in range(cases.answer_offsets[case], cases.answer_offsets[case + 1]):
+            fact = cases.facts[row]
+            for i in range(moments.answer_offsets[fact], moments.answer_offsets[fact + 1]):
+                body = moments.answer_codes[i] // N_CELLS
+                seen[1, body] = 1
+                if cases.times[case] < cut:
+                    seen[0, body] = 1
 
 
 @kernel
 def count_pairs(
-    history: HistoryArrays,
-    cells: CellArrays,
+    moments: MomentArrays,
     cases: CaseArrays,
     head: int,
+    low: int,
+    high: int,
     slots: Ids,
-    true_cases: Ints,
-    all_cases: Ints,
-    work: ReplayArrays,
+    right: Ids,
+    every: Ids,
+    silent: Floats,
+    spread: Ids,
 ) -> None:
-    """Count the cases of `head` for which each body spoke, by cell, and those for which it was right."""
-    entity, position, live = -1, 0, 0
+    """Count the cases of `head` in which each body spoke for any answer, by cell, and those in which it was right.
+
+    Cases from the time `low` to before `high` are added to `spread`, which has two rows of codes, and the sums are
+    written for the rules that have `slots`; those of other bodies than `head`, by cell, into `silent`.
+    """
     for case in range(cases.offsets[head], cases.offsets[head + 1]):
-        time = int(cases.times[case])
-        if cases.entities[case] != entity:
-            entity, live = int(cases.entities[case]), 0
-            position = int(history.fact_offsets[entity])
-        live = replay(history, entity, position, live, time, work)
-        position = first_not_before(history.fact_times, position, int(history.fact_offsets[entity + 1]), time)
-        for i in range(cases.answer_offsets[case], cases.answer_offsets[case + 1]):
-            work.stamps[cases.answers[i]] = case
-        first = int(history.triple_offsets[entity])
-        for triple in range(live):
-            slot = int(slots[head, history.triple_relations[first + triple]])
-            place = slot * N_CELLS + cell_of(cells, time - work.last[triple], work.counts[triple])
-            all_cases[place] += 1
-            if work.stamps[history.triple_objects[first + triple]] == case:
-                true_cases[place] += 1
+        if not low <= cases.times[case] < high:
+            continue
+        moment = cases.moments[case]
+        for i in range(moments.offsets[moment], moments.offsets[moment + 1]):
+            spread[0, moments.codes[i]] += moments.tallies[i]
+        for row in range(cases.answer_offsets[case], cases.answer_offsets[case + 1]):
+            fact = cases.facts[row]
+            for i in range(moments.answer_offsets[fact], moments.answer_offsets[fact + 1]):
+                spread[1, moments.answer_codes[i]] += 1
+    for body in range(slots.shape[0]):
+        slot = int(slots[head, body])
+        for cell in range(N_CELLS if slot < 0 and body != head else 0):
+            silent[head, cell] += spread[0, body * N_CELLS + cell]
+        if slot >= 0:
+            for cell in range(N_CELLS):
+                every[slot * N_CELLS + cell] = spread[0, body * N_CELLS + cell]
+                right[slot * N_CELLS + cell] = spread[1, body * N_CELLS + cell]
 
 
 @kernel
@@ -146,9 +244,10 @@ def fill_popularity(history: HistoryArrays, cases: CaseArrays, head: int, out: F
 @kernel
 def share_credit(
     history: HistoryArrays,
-    cells: CellArrays,
+    moments: MomentArrays,
     cases: CaseArrays,
     head: int,
+    cut: int,
     slots: Ids,
     values: Floats,
     favour: Doubles,
@@ -156,50 +255,50 @@ def share_credit(
     credits: Floats,
     exposures: Floats,
     favour_sums: Doubles,
-    work: ReplayArrays,
+    spread: Floats,
 ) -> None:
-    """Divide each answer of `head` among the cells that spoke for it, in proportion to their intensities `values`.
+    """Divide each answer of `head` before `cut` among the cells that spoke for it, by their intensities `values`.
 
     A cell's exposure grows by 1 / Z, the sum of all intensities, for each answer and candidate that it speaks for.
     `favour` are the intensities of popularity, whose credits and exposures are added to the rows of `favour_sums`.
+    `spread` has three rows of codes.
     """
-    entity, position, live = -1, 0, 0
+    value, credit, exposure = spread[0], spread[1], spread[2]
+    for body in range(slots.shape[0]):
+        slot = int(slots[head, body])
+        for cell in range(N_CELLS):
+            value[body * N_CELLS + cell] = values[slot * N_CELLS + cell] if slot >= 0 else 0.0
+    credit[:] = 0.0
+    exposure[:] = 0.0
+    start = int(history.total_times[history.total_offsets[head]])
+    popular = 0.0
+    for k in range(N_FADES):
+        popular += favour[k]
     for case in range(cases.offsets[head], cases.offsets[head + 1]):
-        time = int(cases.times[case])
-        if cases.entities[case] != entity:
-            entity, live = int(cases.entities[case]), 0
-            position = int(history.fact_offsets[entity])
-        live = replay(history, entity, position, live, time, work)
-        position = first_not_before(history.fact_times, position, int(history.fact_offsets[entity + 1]), time)
-        first = int(history.triple_offsets[entity])
-        total = 0.0
-        if popularity_rows(history, head, time) < 0:
-            continue
-        for k in range(N_FADES):
-            total += favour[k]
-        for triple in range(live):
-            slot = int(slots[head, history.triple_relations[first + triple]])
-            place = slot * N_CELLS + cell_of(cells, time - work.last[triple], work.counts[triple])
-            work.places[triple] = place
-            work.sums[history.triple_objects[first + triple]] += values[place]
-            total += values[place]
+        if cases.times[case] >= cut or cases.times[case] <= start:
+            continue  # nothing is popular yet, and there is nobody to share with
+        moment, total = cases.moments[case], popular
+        for i in range(moments.offsets[moment], moments.offsets[moment + 1]):
+            total += moments.tallies[i] * value[moments.codes[i]]
         begin, end = int(cases.answer_offsets[case]), int(cases.answer_offsets[case + 1])
         weight = (end - begin) / total
-        for i in range(begin, end):
-            answer = cases.answers[i]
-            for k in range(N_FADES):
-                work.sums[answer] += favour[k] * (popularity[i, k] + LEAST_POPULARITY)
-            work.stamps[answer] = case
-            for k in range(N_FADES):
-                favour_sums[0, k] += favour[k] * (popularity[i, k] + LEAST_POPULARITY) / work.sums[answer]
+        for i in range(moments.offsets[moment], moments.offsets[moment + 1]):
+            exposure[moments.codes[i]] += weight * moments.tallies[i]
         for k in range(N_FADES):
             favour_sums[1, k] += weight
-        for triple in range(live):
-            place, candidate = work.places[triple], history.triple_objects[first + triple]
-            exposures[place] += weight
-            if work.stamps[candidate] == case:
-                credits[place] += values[place] / work.sums[candidate]
-        for triple in range(live):
-            work.sums[history.triple_objects[first + triple]] = 0.0
-        for i in range(begin, end):
-            work.sums[cases.answers[i]] = 0.0
+        for row in range(begin, end):
+            own, fact = 0.0, cases.facts[row]
+            for k in range(N_FADES):
+                own += favour[k] * (popularity[row, k] + LEAST_POPULARITY)
+            for i in range(moments.answer_offsets[fact], moments.answer_offsets[fact + 1]):
+                own += value[moments.answer_codes[i]]
+            for k in range(N_FADES):
+                favour_sums[0, k] += favour[k] * (popularity[row, k] + LEAST_POPULARITY) / own
+            for i in range(moments.answer_offsets[fact], moments.answer_offsets[fact + 1]):
+                credit[moments.answer_codes[i]] += value[moments.answer_codes[i]] / own
+    for body in range(slots.shape[0]):
+        slot = int(slots[head, body])
+        if slot >= 0:
+            for cell in range(N_CELLS):
+                credits[slot * N_CELLS + cell] = credit[body * N_CELLS + cell]
+                exposures[slot * N_CELLS + cell] = exposure[body * N_CELLS + cell]

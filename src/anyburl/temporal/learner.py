@@ -14,30 +14,20 @@ from anyburl.base.errors import DataError
 from anyburl.base.machine import available_cores
 from anyburl.temporal.answering import Asked, fit_weights, make_questions
 from anyburl.temporal.arrays import N_CELLS, QuestionArrays
-from anyburl.temporal.counting import (
-    Workers,
-    count_constant_rules,
-    count_history,
-    count_hop_rules,
-    no_constants,
-    no_hops,
-    share_credits,
-    smooth,
-)
+from anyburl.temporal.counting import Counted, RuleCounter, curves_of, no_constants, no_hops
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
-from anyburl.temporal.history import Directed, index_cases, index_cells, index_history
-from anyburl.temporal.kernel_answer import N_COMPONENTS, N_CONTEXTS
-from anyburl.temporal.model import ListModel, fit_model
+from anyburl.temporal.history import Directed
+from anyburl.temporal.kernel_candidates import N_COMPONENTS, N_CONTEXTS
+from anyburl.temporal.model import ListModel, entity_vectors, fit_model
 from anyburl.temporal.options import TemporalOptions
-from anyburl.temporal.rules import PairRules, TemporalRules, curve_of
-from anyburl.temporal.vectors import entity_vectors
+from anyburl.temporal.rules import PairRules, TemporalRules
 
 ASKED_PRIORS = (20.0, 60.0)
 ALONE_PRIORS = (20.0, 150.0)
 SHARED_PRIORS = (2.0, 10.0)
-ROUNDS_AGAIN = 2  # where credit is shared again, from what was found with fewer facts
+ROUNDS_AGAIN = 1  # where credit is shared again, from what was found with fewer facts
 HELD_OUT = 0.1  # of train, where there is no valid split
-MOST_LISTS = 20_000  # that a model is fitted on
+MOST_LISTS = 8_000  # that a model is fitted on
 
 Say = Callable[[str], None]
 
@@ -55,47 +45,68 @@ class TemporalLearner:
         self.dataset: TemporalDataset = data if isinstance(data, TemporalDataset) else load_temporal_dataset(data)
         self.threads = self.options.threads or available_cores()
         self.seconds: dict[str, float] = {}
+        self.stopped_by = "complete"
         if not len(self.dataset.train):
             raise DataError(f"{self.dataset.name} has no facts in its train split")
 
-    def learn(self, say: Say = lambda doing: None) -> TemporalRules:
-        """Return all rules; `say` is called with what is being done."""
-        started = time.perf_counter()
+    def learn(self, say: Say = lambda doing: None, is_stopped: Callable[[], bool] = lambda: False) -> TemporalRules:
+        """Return all rules; `say` is called with what is being done.
+
+        Where `is_stopped` becomes true, or the budget of seconds ends, what was finished by then is returned: pair
+        rules always, then shared credit, constants, hops, how they are mixed, and the model.
+        """
+        started, options = time.perf_counter(), self.options
+        budget = float("inf") if options.seconds is None else options.seconds
+        self.stopped_by = "complete"
+
+        def stopped() -> bool:
+            if is_stopped():
+                self.stopped_by = "interrupt"
+            elif time.perf_counter() - started > budget:
+                self.stopped_by = "seconds"
+            return self.stopped_by != "complete"
+
         words, data = self.dataset.vocabulary, self.dataset
         say("sorting facts by time")
-        parts = [split for split in (data.train, data.valid) if len(split)]
-        facts = Directed(parts, words.n_entities, words.n_relations)
-        history, cells = index_history(facts), index_cells()
-        workers = Workers(history, self.threads)
-        first = self._first_held_out(facts)
-        rules = self._count(facts, workers, cells, first, say)
-        rules_done = time.perf_counter()
-        questions = later_questions(facts, first, still=self.options.fit_for == "multi")
-        asked = Asked(history, cells, rules.tables(), rules.weights, self.threads)
-        say("weighing the forms of rules")
-        contexts, components = asked.components(questions)
-        per_answer = np.diff(questions.answer_offsets)
-        weights = fit_weights(
-            np.repeat(questions.relations, per_answer), np.repeat(contexts, per_answer), components, history.n_relations
+        facts = Directed(
+            [split for split in (data.train, data.valid) if len(split)], words.n_entities, words.n_relations
         )
-        rules = rules.with_parts(weights=weights)
+        first = self._first_held_out(facts)
+        say("counting what pairs did before")
+        counter = RuleCounter(facts, first, self.threads, stopped)
+        tried, final = self._count(counter, say)
+        if not options.recount:
+            final = tried
+        counted = time.perf_counter()
+        weights, model = None, None
+        if not stopped():
+            say("weighing the forms of rules")
+            questions = later_questions(facts, first, still=options.fit_for == "multi")
+            weights = self._weigh(counter, tried, questions)
         weighed = time.perf_counter()
-        model = None
-        if self.options.model != "none":
+        if options.model != "none" and weights is not None and not stopped():
             say("fitting the model")
-            model = self._fit_model(Asked(history, cells, rules.tables(), weights, self.threads), questions)
-        fitted = time.perf_counter()
-        if self.options.recount:
-            say("counting again with the facts held out")
-            again = self._count(facts, workers, cells, None, say, rules)
-            rules = again.with_parts(weights=weights)
+            tried = tried.with_parts(weights=weights, vectors=entity_vectors(counter.history, first))
+            asked = Asked(counter.history, counter.cells, tried.tables(), weights, self.threads)
+            model = self._fit_model(asked, questions, stopped)
+            if model is not None:
+                vectors = entity_vectors(counter.history, counter.end) if options.recount else tried.vectors
+                final = final.with_parts(vectors=vectors, model=model)
+        if weights is not None:
+            final = final.with_parts(weights=weights)
+        done = time.perf_counter()
         self.seconds = {
-            "rules": round(weighed - started + time.perf_counter() - fitted, 3),
-            "first_count": round(rules_done - started, 3),
-            "model": round(fitted - weighed, 3),
+            "rules": round(weighed - started, 3),
+            "count": round(counted - started, 3),
+            "model": round(done - weighed, 3),
         }
-        about = {"facts": len(facts) // 2, "held_out_from": first, "seconds": self.seconds}
-        return rules.with_parts(model=model, about=about)
+        about = {
+            "facts": len(facts) // 2,
+            "held_out_from": first,
+            "seconds": self.seconds,
+            "stopped_by": self.stopped_by,
+        }
+        return final.with_parts(about=about)
 
     def _first_held_out(self, facts: Directed) -> int:
         """Return the first step of valid, or of the last tenth of train."""
@@ -105,69 +116,87 @@ class TemporalLearner:
         row = min(int(len(facts) * (1 - HELD_OUT)), len(facts) - 1)
         return int(max(facts.times[row], times[min(1, len(times) - 1)]))
 
-    def _count(
-        self,
-        facts: Directed,
-        workers: Workers,
-        cells: Any,
-        end: int | None,
-        say: Say,
-        before: TemporalRules | None = None,
-    ) -> TemporalRules:
-        """Count the rules of the facts before `end`, from what was found `before` with fewer facts."""
-        history, options, words = workers.history, self.options, self.dataset.vocabulary
-        cases = index_cases(facts, None, end)
-        last = int(facts.times[-1]) + 1 if end is None else end
-        say("counting what pairs did before")
-        counts = count_history(history, cells, cases, last, workers)
-        heads, bodies = np.nonzero(counts.slots >= 0)
-        right = counts.true_cases.astype(np.float32)
-        asked = smooth(counts.slots, right, counts.all_cases.astype(np.float32), cases, workers, *ASKED_PRIORS)
-        steps = counts.steps[bodies].astype(np.float32).ravel()
-        alone = smooth(counts.slots, right, steps, cases, workers, *ALONE_PRIORS)
+    def _count(self, counter: RuleCounter, say: Say) -> tuple[TemporalRules, TemporalRules]:
+        """Count the rules of the facts before those held out, and of all facts."""
+        options, n = self.options, counter.history.n_relations
+        pairs, popularity = counter.pairs(), counter.popularity()
+        constants, hops = [no_constants(n)] * 2, [no_hops(n)] * 2
         say("sharing the credit among rules")
-        values, favour, rounds = asked, None, options.rounds
-        if before is not None:
-            values, favour, rounds = _earlier(before, heads, bodies, asked), before.favour, min(ROUNDS_AGAIN, rounds)
-        values, favour = share_credits(
-            history, cells, cases, counts.slots, values, workers, rounds, SHARED_PRIORS, favour
-        )
-        constants = no_constants(history.n_relations)
-        if options.constants:
+        credits: list[tuple[PairRules, NDArray[np.float64]]] = []
+        for counted, end in zip(pairs, (counter.cut, counter.end), strict=True):
+            if credits and not options.recount:
+                credits *= 2
+                break
+            credits.append(self._share_credits(counter, counted, end, popularity, credits[0] if credits else None))
+        if options.constants and not counter.is_stopped():
             say("counting rules with constants")
-            constants = count_constant_rules(history, cases, options, workers)
-        hops = no_hops(history.n_relations)
-        if options.hops:
+            constants = counter.constants(options)
+        if options.hops and not counter.is_stopped():
             say("counting rules of two hops")
-            hops = count_hop_rules(history, cases, options, workers)
+            hops = counter.hops(options)
+        weights = np.zeros((n, N_CONTEXTS, N_COMPONENTS))
+        weights[:, :, 0] = 1
+        vectors = np.zeros((counter.history.n_entities, 0), np.float32)
+        tried, final = (
+            TemporalRules(
+                self.dataset.vocabulary,
+                self.dataset.clock,
+                options,
+                *credits[i],
+                *constants[i],
+                *hops[i],
+                weights,
+                vectors,
+            )
+            for i in range(2)
+        )
+        return tried, final
+
+    def _share_credits(
+        self,
+        counter: RuleCounter,
+        counted: Counted,
+        end: int,
+        popularity: NDArray[np.float32],
+        before: tuple[PairRules, NDArray[np.float64]] | None,
+    ) -> tuple[PairRules, NDArray[np.float64]]:
+        """Return pair rules and the intensities of popularity, from what was found `before` with fewer facts."""
+        heads, bodies = np.nonzero(counted.slots >= 0)
+        right, every = counted.right.astype(np.float32), counted.every.astype(np.float32)
+        asked = counter.smooth(counted.slots, right, every, ASKED_PRIORS, counted.silent)
+        steps = counter.steps(end)[bodies].astype(np.float32).ravel()
+        alone = counter.smooth(counted.slots, right, steps, ALONE_PRIORS)
+        values, favour, rounds = asked, None, self.options.rounds
+        if before is not None:
+            favour, rounds = before[1], min(ROUNDS_AGAIN, rounds)
+            values = asked.copy()
+            values.reshape(-1, N_CELLS)[counted.slots[before[0].heads, before[0].bodies]] = before[0].values
+        values, favour = counter.share_credits(end, counted.slots, values, favour, popularity, rounds, SHARED_PRIORS)
         table = (len(heads), N_CELLS)
-        all_cases = counts.all_cases.reshape(table)
-        pairs = PairRules(
+        rules = PairRules(
             heads.astype(np.int32),
             bodies.astype(np.int32),
-            counts.true_cases.reshape(table),
-            all_cases,
+            counted.right.reshape(table),
+            counted.every.reshape(table),
             values.reshape(table),
             alone.reshape(table),
-            curve_of(asked.reshape(table), all_cases),
+            curves_of(asked, counted.every),
         )
-        weights = np.zeros((history.n_relations, N_CONTEXTS, N_COMPONENTS))
-        weights[:, :, 0] = 1
-        return TemporalRules(
-            words,
-            self.dataset.clock,
-            options,
-            pairs,
-            favour,
-            constants[0],
-            constants[1],
-            hops[0],
-            hops[1],
-            weights,
-            entity_vectors(history, last),
+        return rules, favour
+
+    def _weigh(self, counter: RuleCounter, rules: TemporalRules, questions: QuestionArrays) -> NDArray[np.float64]:
+        """Return how the forms of rules are mixed, fitted on held-out questions."""
+        asked = Asked(counter.history, counter.cells, rules.tables(), rules.weights, self.threads)
+        contexts, components = asked.components(questions)
+        per_answer = np.diff(questions.answer_offsets)
+        return fit_weights(
+            np.repeat(questions.relations, per_answer),
+            np.repeat(contexts, per_answer),
+            components,
+            counter.history.n_relations,
         )
 
-    def _fit_model(self, asked: Asked, questions: QuestionArrays) -> ListModel | None:
+    def _fit_model(self, asked: Asked, questions: QuestionArrays, is_stopped: Callable[[], bool]) -> ListModel | None:
         """Fit the model on the candidates of held-out questions."""
         n = len(questions.entities)
         if n > MOST_LISTS:  # those spread evenly over all relations and times
@@ -189,15 +218,8 @@ class TemporalLearner:
             np.concatenate(sizes),
             self.options.seed,
             self.threads,
+            is_stopped,
         )
-
-
-def _earlier(before: TemporalRules, heads: Any, bodies: Any, asked: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the values that rules had before, and `asked` for new ones."""
-    slots = before.slots[heads, bodies]
-    table = asked.reshape(len(heads), N_CELLS).copy()
-    table[slots >= 0] = before.pairs.values[slots[slots >= 0]]
-    return table.ravel()
 
 
 def later_questions(facts: Directed, first: int, *, still: bool = False) -> QuestionArrays:

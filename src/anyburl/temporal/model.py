@@ -6,68 +6,41 @@ Both are fitted on questions after the facts that the rules were counted on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.base.machine import map_in_threads
 from anyburl.models.tuned.kernel import ForestArrays
 from anyburl.models.tuned.model import (
+    MANY_LISTS,
     PARAMETERS,
     SHARE_OF_OTHERS,
     Lessons,
     TunedModel,
     join_forests,
     require_lightgbm,
-    share_of_others,
     to_forest,
 )
-from anyburl.temporal.kernel_answer import (
-    LAST_FAVOUR,
-    LAST_SEEN,
-    LATELY,
-    N_SEEN,
-    OPPOSITE,
-    OWN_SHARE,
-    REVERSE,
-    SCORE,
-    SIMILAR,
-)
+from anyburl.temporal.arrays import HistoryArrays
+from anyburl.temporal.kernel_model import N_COLUMNS, count_before, fill_columns, fill_logits, multiply_rows
 
-LEAST = np.array([1e-4] * 8 + [1] * 7 + [1e-4] * 3 + [1e-5] * 3 + [1e-4] * 3, np.float32)
-"""What is added to values, popularity and components before their logarithm is taken."""
+N_DIMENSIONS = 32  # of the vectors of entities
+N_PASSES = 4
 STEPS = 20
 PENALTY = 2e-4  # of squared weights of scaled columns, for each list
 NEAR_ZERO = 1e-6
 FOREST = {"num_leaves": 15, "max_bin": 63, "lambda_l2": 5.0}
 ROUNDS = 100
-ROWS_OF_A_THREAD = 100_000
+ALL_OF, SHARE = 5, 0.1  # candidates of a list that a forest is fitted on: the first ones, and of all others a share
 MOST_LISTS = 4_000  # that the few weights of a logit are fitted on
 
 Rows = NDArray[np.float32]
 Doubles = NDArray[np.float64]
-
-
-def logit_columns(rows: Rows) -> Rows:
-    """Return the columns of the logit: logarithms of evidence, and what it is relative to the question."""
-    logs = np.log(rows[:, : len(LEAST)] + LEAST)
-    more = np.stack(
-        [
-            np.log(rows[:, LAST_SEEN] + 1),
-            np.log(rows[:, N_SEEN] + 1),
-            rows[:, OWN_SHARE],
-            np.log(rows[:, OWN_SHARE] + 0.01),
-            np.log(rows[:, SCORE] + 1e-6),
-            np.log(rows[:, OPPOSITE] + 1),
-            np.log(np.maximum(rows[:, LAST_FAVOUR], 0) + 1),
-            rows[:, SIMILAR],
-            np.log(rows[:, LATELY] + 1),
-            np.log((rows[:, REVERSE] + 1e-3) / (rows[:, OPPOSITE] + 1)),
-        ],
-        axis=1,
-    )
-    return np.concatenate([logs, more], axis=1).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -79,22 +52,23 @@ class ListModel:
     threads: int
 
     def scores(self, rows: Rows, sizes: NDArray[np.int64]) -> Doubles:
-        """Return a score for each row; rows are lists of candidates of `sizes`."""
-        logits = logit_columns(rows) @ self.weights
+        """Return a score for each row; rows are lists of candidates of `sizes`. The columns of the logit are set."""
+        logits = score_logit(rows, sizes, self.weights, self.threads)
         if self.forest is None or not len(rows):
             return logits
-        return TunedModel(self.forest, self.threads).scores(_with_logits(rows, logits, sizes))
+        return TunedModel(self.forest, self.threads).scores(rows)
 
 
-FEWEST_ROWS = 500  # candidates that a forest is fitted on; LightGBM refuses a handful
-
-
-def _with_logits(rows: Rows, logits: Doubles, sizes: NDArray[np.int64]) -> Rows:
-    """Return rows with the score of the logit, and how far it is below the best of its list."""
-    used = sizes[sizes > 0]
-    highest = np.maximum.reduceat(logits, np.cumsum(used) - used) if len(used) else np.empty(0)
-    below = logits - np.repeat(highest, used)
-    return np.concatenate([rows, np.stack([logits, below], axis=1).astype(np.float32)], axis=1)
+def score_logit(rows: Rows, sizes: NDArray[np.int64], weights: Doubles, threads: int) -> Doubles:
+    """Return the score of the logit for each row, and write it into its columns of the rows."""
+    offsets, logits = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), np.empty(len(rows))
+    bounds = np.linspace(0, len(sizes), 8 * threads + 1).astype(int).tolist()
+    map_in_threads(
+        lambda part: fill_logits(rows, offsets, *part, weights, np.empty(N_COLUMNS, np.float32), logits),
+        list(pairwise(bounds)),
+        threads,
+    )
+    return logits
 
 
 def fit_logit(lessons: Lessons) -> Doubles:
@@ -137,34 +111,50 @@ def fit_logit(lessons: Lessons) -> Doubles:
 
 
 def fit_model(
-    kind: str, rows: Rows, is_answer: NDArray[np.bool_], sizes: NDArray[np.int64], seed: int, threads: int
+    kind: str,
+    rows: Rows,
+    is_answer: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    seed: int,
+    threads: int,
+    is_stopped: Callable[[], bool] = lambda: False,
 ) -> ListModel:
-    """Fit a model of some kind ("logit" or "forest") on lists of candidates."""
+    """Fit a model of some kind ("logit" or "forest") on lists of candidates; a forest ends early if it `is_stopped`."""
     used = sizes[sizes > 0]
-    columns = logit_columns(rows)
     chosen = np.zeros(len(used), np.bool_)
     chosen[np.linspace(0, len(used) - 1, min(len(used), MOST_LISTS)).astype(np.int64)] = True
     part = np.repeat(chosen, used)
-    lessons = Lessons.of(columns[part], is_answer[part], used[chosen], SHARE_OF_OTHERS, seed)
+    lessons = Lessons.of(rows[part], is_answer[part], used[chosen], SHARE_OF_OTHERS, seed)
     if not len(lessons.rows):
-        return ListModel(np.zeros(columns.shape[1]), None, threads)
+        return ListModel(np.zeros(N_COLUMNS), None, threads)
+    columns = np.empty((len(lessons.rows), N_COLUMNS), np.float32)
+    fill_columns(lessons.rows, columns)
+    lessons = replace(lessons, rows=columns)
     weights = fit_logit(lessons)
-    if kind == "logit":
+    if kind == "logit" or is_stopped():
         return ListModel(weights, None, threads)
-    told = Lessons.of(_with_logits(rows, columns @ weights, used), is_answer, used, share_of_others(len(used)), seed)
-    return ListModel(weights, fit_forest(told, seed, threads), threads)
+    score_logit(rows, used, weights, threads)
+    told = Lessons.of(rows, is_answer, used, SHARE if len(used) > MANY_LISTS else 1.0, seed, first=ALL_OF)
+    return ListModel(weights, fit_forest(told, seed, threads, is_stopped), threads)
 
 
-def fit_forest(lessons: Lessons, seed: int, threads: int) -> ForestArrays:
+def fit_forest(lessons: Lessons, seed: int, threads: int, is_stopped: Callable[[], bool]) -> ForestArrays:
     """Return the mean of two forests, one fitted to the choice of an answer, one to the order of pairs."""
     lightgbm = require_lightgbm()
-    data = lightgbm.Dataset(lessons.rows, lessons.labels, params={"max_bin": FOREST["max_bin"], "verbosity": -1})
-    useful = min(threads, 1 + len(lessons.rows) // ROWS_OF_A_THREAD)
-    parameters = {**PARAMETERS, **FOREST, "seed": seed, "num_threads": useful}
-    forests = [
-        to_forest(lightgbm.train({**parameters, "objective": objective}, data, num_boost_round=ROUNDS))
-        for objective in lessons.objectives()
-    ]
+
+    def end_early(training: Any) -> None:
+        if is_stopped():
+            raise lightgbm.callback.EarlyStopException(training.iteration, [])
+
+    parameters = {**PARAMETERS, **FOREST, "seed": seed, "num_threads": 1}
+
+    def fit(number: int) -> ForestArrays:
+        """Fit one forest by one thread: two that share a forest wait for each other longer than they work."""
+        data = lightgbm.Dataset(lessons.rows, lessons.labels, params={"max_bin": FOREST["max_bin"], "verbosity": -1})
+        asked = {**parameters, "objective": lessons.objectives()[number]}
+        return to_forest(lightgbm.train(asked, data, ROUNDS, callbacks=[end_early]))
+
+    forests = map_in_threads(fit, range(len(lessons.objectives())), threads)
     return join_forests(forests)
 
 
@@ -183,3 +173,38 @@ def model_of(arrays: dict[str, NDArray[Any]], threads: int) -> ListModel | None:
     fields = [f"forest_{name}" for name in ForestArrays._fields]
     forest = ForestArrays(*(arrays[name] for name in fields)) if fields[0] in arrays else None
     return ListModel(np.asarray(arrays["logit"], np.float64), forest, threads)
+
+
+def entity_vectors(history: HistoryArrays, end: int, n_dimensions: int = N_DIMENSIONS) -> NDArray[np.float32]:
+    """Return a vector of length 1 for each entity, from the facts before `end`; 0 for those without facts.
+
+    The table of questions (x, h) and their answers, with logarithms of counts, scaled by the sums of rows and columns,
+    is reduced to its strongest dimensions (subspace iteration from fixed numbers, so results are the same each time).
+    """
+    n, n_triples = history.n_entities, len(history.triple_relations)
+    counts = np.zeros(n_triples, np.int64)
+    count_before(history, end, counts)
+    entities = np.repeat(np.arange(n), np.diff(history.triple_offsets))
+    order = np.lexsort((history.triple_relations, entities))
+    order = order[counts[order] > 0]
+    if not len(order):
+        return np.zeros((n, 0), np.float32)
+    keys = entities[order] * history.n_relations + history.triple_relations[order]
+    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+    offsets = np.append(firsts, len(keys)).astype(np.int64)
+    columns, values = history.triple_objects[order], np.log1p(counts[order])
+    rows = np.repeat(np.arange(len(firsts)), np.diff(offsets))
+    row_sums, column_sums = np.bincount(rows, values), np.bincount(columns, values, n)
+    values = values / np.sqrt(row_sums[rows] * column_sums[columns])
+    width = min(n_dimensions, n)
+    basis = np.random.default_rng(0).standard_normal((n, width))
+    strengths = np.ones(width)
+    for _ in range(N_PASSES):
+        basis, _ = np.linalg.qr(basis)
+        product = np.zeros((n, width))
+        multiply_rows(offsets, columns, values, basis, np.zeros(width), product)
+        basis = product
+    left, strengths, _ = np.linalg.svd(basis, full_matrices=False)
+    vectors = left * np.sqrt(strengths)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.ascontiguousarray(np.where(lengths > 1e-9, vectors / np.maximum(lengths, 1e-9), 0), np.float32)

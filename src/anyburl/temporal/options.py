@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from anyburl.base.checking import Options, choice, flag, option, real, share, threads_option, whole
+from anyburl.base.checking import Options, above_zero, choice, flag, option, real, share, threads_option, whole
 
 MODELS = ("none", "logit", "forest")
 STEPS = ("single", "multi")
@@ -20,7 +20,7 @@ AGGREGATIONS = ("model", "sum", "max", "noisy-or")
 class TemporalOptions(Options):
     """How temporal rules are learned."""
 
-    rounds: int = option(4, whole, 0, 100, help="Rounds of sharing the credit for an answer among rules.")
+    rounds: int = option(3, whole, 0, 100, help="Rounds of sharing the credit for an answer among rules.")
     constants: bool = option(True, flag, help="Learn rules with constants.")
     hops: bool = option(True, flag, help="Learn rules of two hops.")
     n_last: int = option(30, whole, 1, 1000, help="Facts of an entity that rules with constants look back on.")
@@ -34,5 +34,8 @@ class TemporalOptions(Options):
     fit_for: str = option("single", choice, STEPS, help="The steps for which weights and model are fitted")
     candidates: int = option(100, whole, 1, 10_000, help="Candidates of a question that the model orders.")
     recount: bool = option(True, flag, help="Count rules again with the valid split, after all else was fitted on it.")
+    seconds: float | None = option(
+        None, above_zero, help="Stop after so many seconds, with what was finished; pairs are always counted."
+    )
     seed: int = option(0, whole, 0, help="Random seed of the model.")
     threads: int | None = threads_option()

@@ -31,7 +31,7 @@ from anyburl.temporal.evaluation import (
 from anyburl.temporal.explanation import TemporalExplanation, explain_fact
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
 from anyburl.temporal.history import Directed, index_cells, index_history
-from anyburl.temporal.kernel_answer import MAX, MIXTURE, NOISY_OR
+from anyburl.temporal.kernel_candidates import MAX, MIXTURE, NOISY_OR
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.model import ListModel
 from anyburl.temporal.options import AGGREGATIONS

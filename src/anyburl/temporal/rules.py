@@ -18,7 +18,6 @@ from anyburl.base.sealed import seal
 from anyburl.base.writing import replacing
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.temporal.arrays import (
-    N_FREQUENCY,
     N_RECENCY,
     RECENCY,
     ConstantArrays,
@@ -64,8 +63,8 @@ class PairRules:
 
     heads: NDArray[np.int32]
     bodies: NDArray[np.int32]
-    right: Ints  # (rows, cells)
-    cases: Ints
+    right: Ints | NDArray[np.int32]  # (rows, cells)
+    cases: Ints | NDArray[np.int32]
     values: Floats  # intensities that share the credit
     alone: Floats  # the chance of a step, counted over all times
     curves: Floats  # (rows, N_RECENCY): confidence by age, never rising
@@ -370,12 +369,3 @@ def _labels_or_null(labels: pl.Series, ids: Ints) -> pl.Series:
     """Return labels by id, null for -1."""
     rows = pl.Series(ids)
     return labels.gather(rows.set(rows < 0, None))
-
-
-def curve_of(values: NDArray[np.float32], cases: Ints) -> Floats:
-    """Return the confidence by age of each rule: the mean over frequencies, weighed by cases, never rising."""
-    weights = cases.reshape(-1, N_RECENCY, N_FREQUENCY) + 1e-3
-    means = (values.reshape(-1, N_RECENCY, N_FREQUENCY) * weights).sum(axis=2) / weights.sum(axis=2)
-    last = N_RECENCY - 1 - np.argmax(cases.reshape(-1, N_RECENCY, N_FREQUENCY).sum(axis=2)[:, ::-1] > 0, axis=1)
-    means[np.arange(N_RECENCY) > last[:, None]] = 0  # no case is that old
-    return np.minimum.accumulate(means, axis=1).astype(np.float32)

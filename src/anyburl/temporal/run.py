@@ -9,7 +9,6 @@ temporal.npz        how forms of rules are mixed, the model, and the calibration
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from anyburl.base.files import at_home
 from anyburl.base.machine import available_cores
 from anyburl.base.writing import replace_text, replacing
 from anyburl.data.options import ReadOptions
+from anyburl.data.sources import lasting_source
 from anyburl.rules.files.run_folder import (
     OPTIONS,
     RULES,
@@ -71,13 +71,12 @@ def save_temporal_run(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"cannot write the run folder {folder}: {error.strerror}") from error
-    source = dataset.source
     described = {
         "sort": TEMPORAL,
         "anyburl": __version__,
         "data": {
             "name": dataset.name,
-            "source": os.path.abspath(source) if source and os.path.exists(source) else source,
+            "source": lasting_source(dataset.source),
             "fingerprint": dataset.fingerprint,
             "train": len(dataset.train),
             "reading": dataset.reading.to_json(),

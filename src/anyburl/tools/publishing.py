@@ -98,8 +98,6 @@ class TablePlan:
             raise DataError(f"{address.text}: no table named; add #TABLE to the address")
         if options.graph is not None:
             raise OptionError("--graph is for SPARQL endpoints; a database has tables")
-        if "score" not in facts.columns:
-            raise DataError("RDF has no scores: for a table, use facts in .parquet, .tsv or .jsonl")
         self.address, self._table = address, table_name(address.table)
         self._facts, self._options = facts, options
         self.n_facts, self.n_left_out = facts.height, 0
@@ -215,7 +213,7 @@ TYPES: dict[str, type[pl.DataType]] = {
 
 
 def read_facts(path: Path) -> pl.DataFrame:
-    """Return the facts in a file with all its columns; RDF holds triples alone."""
+    """Return the facts in a file with all its columns; RDF, and text without a header, hold triples alone."""
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in SUFFIXES:
         listed = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
@@ -252,7 +250,10 @@ def _read(path: Path, suffix: str, *, packed: bool) -> pl.DataFrame:
         return pl.read_ndjson(BytesIO(text), infer_schema_length=None)
     if suffix == ".csv":
         return pl.read_csv(text, infer_schema=False)
-    return pl.read_csv(text, separator="\t", quote_char=None, infer_schema=False)
+    facts = pl.read_csv(text, separator="\t", quote_char=None, infer_schema=False)
+    if facts.width == len(COLUMNS) and not set(COLUMNS) & set(facts.columns):  # triples, as reviews are exported
+        return read_triples(path)
+    return facts
 
 
 def _is_provenance() -> pl.Expr:

@@ -122,6 +122,10 @@ FILE = "reviews.jsonl"
 """What the log of a run folder is called."""
 
 
+Edition = tuple[int, ...] | None
+"""Differs whenever a log has changed; None if there is none."""
+
+
 class ReviewLog:
     """The verdicts in one file; it need not exist yet."""
 
@@ -145,6 +149,14 @@ class ReviewLog:
         except OSError as refusal:
             raise RunError(f"{self.path}: cannot write the review ({refusal.strerror or refusal})") from refusal
         return review
+
+    def edition(self) -> Edition:
+        """Return what changes with every verdict, whichever process records it."""
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino, status.st_size
 
     def latest(self) -> dict[Fact, Review]:
         """Return the last review of each fact, the most recent last, including those that withdraw a verdict."""
@@ -214,6 +226,8 @@ class ReviewLog:
     def _read_new(self) -> None:
         """Read the whole lines that were appended since; all of them, if the file is another one."""
         try:
+            if self.edition() == (*self._file, self._offset):  # pages look for every fact: opening costs much more
+                return
             with open_to_read(self.path) as file:
                 status = os.fstat(file.fileno())
                 if (status.st_dev, status.st_ino) != self._file or status.st_size < self._offset:

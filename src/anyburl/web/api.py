@@ -11,7 +11,8 @@ from fastapi.responses import Response
 from anyburl.web import schemas
 from anyburl.web.ask import GROUNDINGS, NumberOfRules
 from anyburl.web.browse import check_row
-from anyburl.web.facts import EntityFacts, answer_question, answer_questions, predicted_facts
+from anyburl.web.explorer import BusyError
+from anyburl.web.facts import EntityFacts, answer_question, answer_questions
 from anyburl.web.schemas import (
     Aggregation,
     Known,
@@ -58,13 +59,14 @@ async def search(
 
 @router.get("/entity", response_model=schemas.EntityResult)
 async def entity(request: Request, site: CurrentSite, label: Label) -> Response:
-    """Return the facts of an entity: of each relation, the first few."""
+    """Return the facts of an entity, of each relation the first few, and its numbers, dates and booleans."""
     explorer = site.explorer
 
     def make() -> dict[str, Any]:
         entity = explorer.entity(label)
         facts = [asdict(group) for group in EntityFacts(explorer.reasoner, entity).groups(FACTS)]
-        return {"label": entity, "name": explorer.names.get(entity), "facts": facts}
+        values = explorer.values(entity)
+        return {"label": entity, "name": explorer.names.get(entity), "facts": facts, "values": values}
 
     return await site.answer(request, make)
 
@@ -76,7 +78,9 @@ async def predicted(request: Request, site: CurrentSite, label: Label, top: Top 
 
     def make() -> dict[str, Any]:
         entity = explorer.entity(label)
-        facts = predicted_facts(explorer.reasoner, entity, top=top)
+        facts, is_whole = explorer.predictions(entity, top=top, seconds=site.options.seconds)
+        if not is_whole:
+            raise BusyError("these predictions take longer")
         return {"label": entity, "predicted": candidates_json(explorer.reasoner, facts)}
 
     return await site.answer(request, make, site.slow)
@@ -194,9 +198,7 @@ async def review(site: CurrentSite, judged: Annotated[schemas.ReviewRequest, Bod
         triple = explorer.triple(judged.subject, judged.relation, judged.object)
         return review_json(explorer.reviews.record(triple, judged.verdict, judged.note, judged.reader))
 
-    response = await site.answer_once(make)
-    site.forget_pages()
-    return response
+    return await site.answer_once(make)
 
 
 page_router = APIRouter()

@@ -28,7 +28,7 @@ from anyburl.reasoning.search import Match
 from anyburl.web import api, ask, browse, door, review, run
 from anyburl.web.explorer import BusyError, Explorer
 from anyburl.web.guard import Guard, path_of
-from anyburl.web.options import ServeOptions
+from anyburl.web.options import BACKLOG, ServeOptions
 from anyburl.web.schemas import LONGEST_SEARCH
 from anyburl.web.site import JSON, E, Explored, Site, to_json
 from anyburl.web.templating import make_environment, url
@@ -141,7 +141,7 @@ def create_app(
     pages = APIRouter(include_in_schema=False)
     for page in (browse.router, ask.router, run.router, review.router, api.page_router):
         pages.include_router(page)
-    site = Site(explorer, chosen, environment)
+    site = Site(explorer, chosen, environment, explorer)
     return Guard(make_app(site, explorer.title, [pages, api.router], agents), chosen)
 
 
@@ -202,8 +202,19 @@ def serve(app: ASGIApp, options: ServeOptions, listener: socket.socket) -> None:
         h11_max_incomplete_event_size=options.largest_head,
         timeout_keep_alive=SECONDS_IDLE,
         timeout_graceful_shutdown=SECONDS_TO_END,
+        backlog=1,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    Server(config).run(sockets=[listener])
+
+
+class Server(uvicorn.Server):
+    """Takes one new connection at a time, so that processes which share a socket get their parts."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; asyncio takes as many connections at once as the backlog that it is given."""
+        await super().startup(sockets)
+        for shared in sockets or ():
+            shared.listen(BACKLOG)
 
 
 class TimedConnection(H11Protocol):

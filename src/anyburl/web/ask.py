@@ -91,7 +91,8 @@ async def why_page(
 
     def make() -> Context:
         reasoner = explorer.ranking_by(aggregation, smoothing)
-        why = explain_for_page(reasoner, explorer.triple(subject, relation, object), top=top, groundings=GROUNDINGS)
+        triple = explorer.triple(subject, relation, object)
+        why = explain_for_page(reasoner, triple, explorer.examples_of, top=top, groundings=GROUNDINGS)
         return {
             "why": why,
             "explanation": why.explanation,

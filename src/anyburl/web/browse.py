@@ -13,15 +13,16 @@ from anyburl.reasoning.explanation.rule_examples import examine_rule
 from anyburl.reasoning.neighbourhood import neighbourhood
 from anyburl.tools.report.page import theory_parts
 from anyburl.web.explorer import Explorer
-from anyburl.web.facts import EntityFacts, Paging, predicted_facts, relation_facts
+from anyburl.web.facts import EntityFacts, Paging, relation_facts
 from anyburl.web.guard import path_of
 from anyburl.web.rule_list import MOST_LISTED, Folded, RuleChoice
 from anyburl.web.schemas import Label, OptionalLabel, Page, RuleFilters, RuleRow
-from anyburl.web.site import HTML, Context, CurrentSite, Site
+from anyburl.web.site import HTML, UNFINISHED, Context, CurrentSite, Site
 from anyburl.web.templating import url
 
 N_EXAMPLES, N_RELATIONS = 4, 12  # home
 GROUPS, SHOWN, ENTITY_ROWS, PREDICTED, DRAWN = 20, 8, 100, 60, 12
+SECONDS_TO_PREDICT = 0.7  # then the first predictions are shown, and the rest later
 LEAST_DRAWN = 0.05  # how likely a prediction must be to stand among facts
 ROWS, RULES, EXAMPLES, RELATED = 25, 8, 6, 12
 
@@ -67,10 +68,11 @@ async def entity_page(
         if view == "graph":
             return {**context, **_graph(explorer, entity)}
         if view == "predicted":
-            return {**context, "predicted": predicted_facts(explorer.reasoner, entity, top=PREDICTED)}
+            predicted, is_whole = explorer.predictions(entity, top=PREDICTED, seconds=SECONDS_TO_PREDICT)
+            return {**context, "predicted": predicted, UNFINISHED: not is_whole}
         if relation is not None:
             return {**context, **_one_relation(explorer, entity, relation, direction == "backward", page)}
-        return {**context, **_facts(explorer, entity, page)}
+        return {**context, **_facts(explorer, entity, page), "values": explorer.values(entity) if page == 1 else []}
 
     return await site.page(request, "entity.html", make, None if view == "facts" else site.slow)
 
@@ -91,15 +93,17 @@ def _one_relation(explorer: Explorer, label: str, relation: str, backward: bool,
 
 def _graph(explorer: Explorer, label: str) -> Context:
     reasoner = explorer.reasoner
+    best, is_whole = explorer.predictions(label, top=DRAWN, per_question=2, seconds=SECONDS_TO_PREDICT)
     predicted = [
         candidate
-        for candidate in predicted_facts(reasoner, label, top=DRAWN, per_question=2)
+        for candidate in best
         if candidate.conflict is None and (candidate.probability is None or candidate.probability >= LEAST_DRAWN)
     ]
     triples = [candidate.triple for candidate in predicted]
+    stated = EntityFacts(reasoner, label).held_out(DRAWN)
     graph, vocabulary = reasoner.ranker.graph, reasoner.vocabulary
-    drawing = neighbourhood(graph, vocabulary, label, show=explorer.text, predictions=triples)
-    return {"drawing": linked_svg(drawing), "predicted": predicted}
+    drawing = neighbourhood(graph, vocabulary, label, show=explorer.text, stated=stated, predictions=triples)
+    return {"drawing": linked_svg(drawing), "predicted": predicted, UNFINISHED: not is_whole}
 
 
 def linked_svg(drawing: Drawing) -> Markup:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,7 @@ from anyburl.models.tuned.train import TUNED
 from anyburl.ranking.options import AGGREGATIONS, RankOptions, parse_aggregation
 from anyburl.ranking.ranker import make_ranker
 from anyburl.reasoning.explanation.record import Fact
+from anyburl.reasoning.explanation.rule_examples import RuleExamples, examine_rule
 from anyburl.reasoning.opening import Front, Opened, with_fallback
 from anyburl.reasoning.queries import Query, decode_query, make_query
 from anyburl.reasoning.reasoner import Reasoner
@@ -29,6 +30,7 @@ from anyburl.reasoning.warmup import warm_up_reasoning
 from anyburl.tools.report.record import Theory
 from anyburl.tools.report.theory import make_theory
 from anyburl.tools.review import (
+    Edition,
     PossibleError,
     QueuedFact,
     ReviewLog,
@@ -36,6 +38,7 @@ from anyburl.tools.review import (
     possible_errors,
     review_queue,
 )
+from anyburl.web.facts import Candidate, predicted_facts
 from anyburl.web.rule_list import Chosen, RuleChoice, RuleList
 
 MOST_DERIVED = 8
@@ -44,6 +47,8 @@ SECONDS_TO_WAIT = 6.0
 SECONDS_TO_SEARCH = 60.0
 SECONDS_TO_SEARCH_ERRORS = 10.0
 STACK, MOST_STACKS = 200, 32
+AT_A_TIME, MOST_PREDICTED = 48, 64  # relations; searches that are kept
+N_COUNTER_EXAMPLES, SECONDS_FOR_EXAMPLES, MOST_EXAMPLES = 4, 0.2, 1024
 
 
 class BusyError(Exception):
@@ -79,35 +84,78 @@ class SearchedLabels:
 class Explorer:
     """A reasoner and the caches that pages need; safe to use from several threads."""
 
-    def __init__(self, reasoner: Reasoner, *, title: str, run: Path | None = None, reviews: Path) -> None:
+    def __init__(
+        self,
+        reasoner: Reasoner,
+        *,
+        title: str,
+        run: Path | None = None,
+        reviews: Path,
+        background: Background | None = None,
+    ) -> None:
         self.reasoner, self.title, self.run = reasoner, title, run
         self.reviews = ReviewLog(reviews)
-        self.desk = ReviewDesk(reasoner, self.reviews)
+        self.background = background or Background(ReviewDesk(reasoner, self.reviews), Reporter(reasoner))
         self.rule_list = RuleList(reasoner.rules, reasoner.ranker)
         self._derived = lru_cache(MOST_DERIVED)(self._derive)
         self._lock, self._labels = Lock(), SearchedLabels(reasoner.vocabulary, reasoner.names)
         self._relations = set(reasoner.vocabulary.relations)
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="anyburl-report")
-        self._theory: Future[Theory] | None = None
-        self._is_closed = False
+        self._predicted: dict[object, Predictions] = {}
+        self._predicting = Lock()
+        self._predictor = ThreadPoolExecutor(2, thread_name_prefix="anyburl-predicted")
+        self._applied: Edition = None
+        self._applying = Lock()
+        self.examples_of = lru_cache(MOST_EXAMPLES)(self._examples_of)
+
+    @property
+    def desk(self) -> Desk:
+        """The facts that wait for a verdict."""
+        return self.background.desk
 
     def theory(self, seconds: float = SECONDS_TO_WAIT) -> Theory | None:
         """Return what the rules say, in plain words; None while that is being written, in the background."""
-        with self._lock:
-            if self._theory is None:
-                self._theory = self._writer.submit(self._write_theory)
-        return self._theory.result() if wait([self._theory], seconds).done else None
+        return self.background.reporter.theory(seconds)
 
-    def _write_theory(self) -> Theory:
+    def _examples_of(self, row: int) -> RuleExamples:
+        """Return where a rule is wrong, as far as that is found at once; the rules of one relation explain much."""
         reasoner = self.reasoner
-        identity = reasoner.options.object_identity
-        return make_theory(
-            reasoner.rules, reasoner.dataset, names=self.names, object_identity=identity, progress=self._check_open
+        return examine_rule(
+            reasoner.ranker, reasoner.dataset, row, top=N_COUNTER_EXAMPLES, seconds=SECONDS_FOR_EXAMPLES
         )
 
-    def _check_open(self, n_done: int) -> None:
-        if self._is_closed:
-            raise BusyError("the explorer is being closed")
+    def predictions(
+        self, entity: str, *, top: int, per_question: int = 5, seconds: float
+    ) -> tuple[list[Candidate], bool]:
+        """Return the best new facts about an entity that were found after some seconds, and whether these are all.
+
+        The search goes on in the background, for the next call.
+        """
+        key = entity, top, per_question, self._applied
+        with self._predicting:
+            if key not in self._predicted:
+                while len(self._predicted) >= MOST_PREDICTED:
+                    self._predicted.pop(next(iter(self._predicted)))
+                self._predicted[key] = Predictions()
+                predicted = self._predicted[key]
+                predicted.search = self._predictor.submit(predicted.find, self.reasoner, entity, top, per_question)
+            predicted = self._predicted[key]
+        assert predicted.search is not None
+        if wait([predicted.search], seconds).done:
+            predicted.search.result()
+        return predicted.best, predicted.search.done()
+
+    def edition(self) -> Edition:
+        """Return what changes with every verdict, whichever process records it."""
+        return self.reviews.edition()
+
+    def catch_up(self, edition: Edition) -> None:
+        """Let the verdicts of an edition count in answers, once."""
+        if edition == self._applied:
+            return
+        with self._applying:
+            if edition != self._applied:
+                self.reviews.apply_to(self.reasoner)
+                self._applied = edition
 
     @property
     def names(self) -> Names:
@@ -183,6 +231,19 @@ class Explorer:
         self.reasoner.vocabulary.entity_id(label)
         return label
 
+    def values(self, label: str) -> list[dict[str, Any]]:
+        """Return the values of an entity, of each attribute: its name, kind, values and texts."""
+        attributes, entity = self.reasoner.dataset.attributes, self.reasoner.vocabulary.entity_id(label)
+        return [
+            {
+                "attribute": name,
+                "kind": str(attributes[name].kind),
+                "values": values,
+                "texts": [attributes[name].format(value) for value in values],
+            }
+            for name, values in attributes.values_of(entity).items()
+        ]
+
     def relation(self, text: str) -> str:
         """Return the label of a relation given by label, by name, or as pages write it."""
         label = self.names.label_of(text, self.reasoner.vocabulary.relations, "relation")
@@ -247,10 +308,91 @@ class Explorer:
         _ = self.rule_list.lattice
 
     def close(self) -> None:
-        """End the search for facts to review, and the writing of the report."""
+        """End the search for facts to review and for predictions, and the writing of the report."""
+        for predicted in self._predicted.values():
+            predicted.is_closed = True
+        self._predictor.shutdown(wait=False, cancel_futures=True)
+        self.background.close()
+
+
+class Predictions:
+    """The new facts about an entity, as far as they were found."""
+
+    def __init__(self) -> None:
+        self.best: list[Candidate] = []
+        self.search: Future[None] | None = None
+        self.is_closed = False
+
+    def find(self, reasoner: Reasoner, entity: str, top: int, per_question: int) -> None:
+        """Search through the relations, a few at a time."""
+        for best in predicted_facts(reasoner, entity, top=top, per_question=per_question, at_a_time=AT_A_TIME):
+            self.best = best
+            if self.is_closed:
+                raise BusyError("the explorer is being closed")
+
+
+class Desk(Protocol):
+    """Where facts wait for a verdict: a `ReviewDesk`, or what stands for that of another process."""
+
+    def waiting(self, relation: str | None) -> list[QueuedFact] | None: ...
+    def possible_errors(self) -> list[PossibleError]: ...
+
+
+class TheoryWriter(Protocol):
+    """Writes what the rules say: a `Reporter`, or what stands for that of another process."""
+
+    def theory(self, seconds: float) -> Theory | None: ...
+
+
+@dataclass(frozen=True)
+class Background:
+    """What takes long and is done once, however many processes answer requests."""
+
+    desk: Desk
+    reporter: TheoryWriter
+
+    def close(self) -> None:
+        """End what this process does."""
+        for worker in (self.desk, self.reporter):
+            if isinstance(worker, ReviewDesk | Reporter):
+                worker.close()
+
+
+class Reporter:
+    """Writes what the rules say, in plain words, in a thread of its own."""
+
+    def __init__(self, reasoner: Reasoner) -> None:
+        self._reasoner = reasoner
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="anyburl-report")
+        self._lock = Lock()
+        self._theory: Future[Theory] | None = None
+        self._is_closed = False
+
+    def theory(self, seconds: float) -> Theory | None:
+        """Return what the rules say; None if that takes longer than this."""
+        with self._lock:
+            if self._theory is None:
+                self._theory = self._pool.submit(self._write)
+        return self._theory.result() if wait([self._theory], seconds).done else None
+
+    def _write(self) -> Theory:
+        reasoner = self._reasoner
+        return make_theory(
+            reasoner.rules,
+            reasoner.dataset,
+            names=reasoner.names,
+            object_identity=reasoner.options.object_identity,
+            progress=self._check_open,
+        )
+
+    def _check_open(self, n_done: int) -> None:
+        if self._is_closed:
+            raise BusyError("the explorer is being closed")
+
+    def close(self) -> None:
+        """Stop writing."""
         self._is_closed = True
-        self._writer.shutdown(wait=False, cancel_futures=True)
-        self.desk.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class ReviewDesk:
@@ -323,13 +465,6 @@ class ReviewDesk:
     def _unjudged(self, facts: Sequence[QueuedFact]) -> list[QueuedFact]:
         judged = self.log.standing()
         return [fact for fact in facts if fact.triple not in judged]
-
-    def exported(self, suffix: str) -> bytes:
-        """Return the accepted facts as a file."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"accepted{suffix}"
-            self.log.export_triples(path)
-            return path.read_bytes()
 
     def close(self) -> None:
         """Cancel searches that have not begun."""

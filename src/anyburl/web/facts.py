@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from anyburl.ranking.options import parse_aggregation
 from anyburl.reasoning.explanation.explain import Explanation
 from anyburl.reasoning.explanation.nearmiss import near_misses
 from anyburl.reasoning.explanation.record import Fact, NearMiss, Reason
-from anyburl.reasoning.explanation.rule_examples import RuleExamples, examine_rule
+from anyburl.reasoning.explanation.rule_examples import RuleExamples
 from anyburl.reasoning.predicting import AnswerColumns, answer_columns
 from anyburl.reasoning.queries import Query, QueryIds, encode_queries, encode_query
 from anyburl.reasoning.reasoner import Reasoner
@@ -71,6 +71,17 @@ class EntityFacts:
         stated = tuple(StatedEnd(self._vocabulary.entity_label(end), split_names(held)) for end, held in page)
         relation, backward = directed % self._vocabulary.n_relations, directed >= self._vocabulary.n_relations
         return FactsOfRelation(self._vocabulary.relation_label(relation), backward, len(ends), stated)
+
+    def held_out(self, top: int) -> list[Fact]:
+        """Return up to `top` facts of valid and test."""
+        vocabulary, facts = self._vocabulary, np.concatenate(self._others)[:top]
+        own, n_relations = self._entity, vocabulary.n_relations
+        return [
+            vocabulary.triple_labels(own, relation, end)
+            if relation < n_relations
+            else vocabulary.triple_labels(end, relation - n_relations, own)
+            for relation, end in facts.tolist()
+        ]
 
     def _directed_relations(self) -> list[int]:
         start, end = (int(self._graph.segment_offsets[self._entity + i]) for i in (0, 1))
@@ -156,13 +167,15 @@ def answer_question(reasoner: Reasoner, query: Query, *, first: int = 0, top: in
     (columns,) = answer_columns(
         reasoner.ranker, reasoner.dataset, QueryIds.one(entity, relation), top=first + top, include_known=include_known
     )
-    shown = judged(reasoner, candidates(reasoner, columns)[first:])
+    rows = np.arange(first, len(columns.entities))
+    shown = judged(reasoner, candidates(reasoner, columns, rows), columns.triples[rows])
     return Ranking(query, tuple(shown), int(columns.n_candidates[0]), int(columns.n_known[0]))
 
 
-def candidates(reasoner: Reasoner, columns: AnswerColumns) -> list[Candidate]:
-    """Return rows of answers as objects, not `judged` yet."""
+def candidates(reasoner: Reasoner, columns: AnswerColumns, rows: NDArray[np.int64] | None = None) -> list[Candidate]:
+    """Return all or some rows of answers as objects, not `judged` yet."""
     vocabulary = reasoner.vocabulary
+    chosen = np.arange(len(columns.entities)) if rows is None else rows
     return [
         Candidate(
             rank=int(columns.ranks[row]),
@@ -175,36 +188,62 @@ def candidates(reasoner: Reasoner, columns: AnswerColumns) -> list[Candidate]:
             rule=int(columns.rules[row]) if columns.rules[row] >= 0 else None,
             n_rules=int(columns.n_rules[row]),
         )
-        for row, triple in enumerate(columns.triples.tolist())
+        for row, triple in zip(chosen.tolist(), columns.triples[chosen].tolist(), strict=True)
     ]
 
 
-def judged(reasoner: Reasoner, answers: Sequence[Candidate]) -> list[Candidate]:
-    """Return answers with probabilities and the stated facts that contradict them; what is stated has neither."""
+def judged(reasoner: Reasoner, answers: Sequence[Candidate], triples: Ints) -> list[Candidate]:
+    """Return answers with probabilities and the stated facts that contradict them; what is stated has neither.
+
+    `triples` are the ids of the answers, a row each.
+    """
     new = [row for row, answer in enumerate(answers) if not answer.known]
-    verdicts = reasoner.verdicts([answers[row].triple for row in new])
+    verdicts = reasoner.judge.verdicts(reasoner.calibration, triples[new].astype(np.int32)) if new else []
     with_verdicts = list(answers)
     for row, verdict in zip(new, verdicts, strict=True):
         with_verdicts[row] = replace(answers[row], **verdict._asdict())
     return with_verdicts
 
 
-def predicted_facts(reasoner: Reasoner, entity: str, *, top: int, per_question: int = 5) -> list[Candidate]:
-    """Return the best new facts that rules predict about an entity, of all relations and in both directions."""
+def predicted_facts(
+    reasoner: Reasoner, entity: str, *, top: int, per_question: int = 5, at_a_time: int | None = None
+) -> Iterator[list[Candidate]]:
+    """Yield the best new facts that rules predict about an entity, of all relations and in both directions.
+
+    With `at_a_time`, so many relations are asked for at once, those first that the entity has facts of, and after each
+    portion the best so far are yielded: of a hub, some questions take seconds.
+    """
     number, n_relations = reasoner.vocabulary.entity_id(entity), reasoner.vocabulary.n_relations
+    graph = reasoner.ranker.graph
+    first, last = (int(graph.segment_offsets[number + i]) for i in (0, 1))
     relations = np.arange(2 * n_relations, dtype=np.int32)
-    questions = QueryIds(np.full(len(relations), number, np.int32), relations)
-    predicted = [
-        candidate
+    sizes = np.zeros(2 * n_relations, np.int64)
+    sizes[graph.segment_relations[first:last]] = np.diff(graph.segment_starts[first : last + 1])
+    relations = relations[np.lexsort((sizes, sizes == 0))]  # of the relations it has, the largest take longest
+    best: list[tuple[Candidate, Ints]] = []
+    size = at_a_time or len(relations)
+    for start in range(0, len(relations), size):
+        part = relations[start : start + size]
+        questions = QueryIds(np.full(len(part), number, np.int32), part)
         for columns in answer_columns(
             reasoner.ranker, reasoner.dataset, questions, top=per_question, include_known=False
-        )
-        for candidate in candidates(reasoner, columns)
-        if not candidate.known and candidate.rule is not None
-    ]
-    distinct = {candidate.triple: candidate for candidate in sorted(predicted, key=lambda one: one.score)}
-    best = sorted(distinct.values(), key=lambda one: (-one.score, -one.n_rules, one.triple))
-    return judged(reasoner, best[:top])
+        ):
+            rows = _best_rows(columns, top)
+            best += zip(candidates(reasoner, columns, rows), columns.triples[rows], strict=True)
+        distinct = {one.triple: (one, ids) for one, ids in reversed(best)}
+        best = sorted(distinct.values(), key=lambda one: (-one[0].score, -one[0].n_rules, one[0].triple))[:top]
+        ids = np.array([ids for _, ids in best], np.int32).reshape(-1, 3)
+        yield judged(reasoner, [one for one, _ in best], ids)
+
+
+def _best_rows(columns: AnswerColumns, top: int) -> NDArray[np.int64]:
+    """Return the rows of the `top` new facts that rules predict with the highest scores, each fact once."""
+    rows = np.flatnonzero((columns.known == 0) & (columns.rules >= 0))
+    subjects, relations, objects = columns.triples[rows].T
+    rows = rows[np.lexsort((objects, relations, subjects, -columns.n_rules[rows], -columns.scores[rows]))]
+    _, firsts = np.unique(columns.triples[rows], axis=0, return_index=True)  # of a fact that both questions have
+    chosen: NDArray[np.int64] = rows[np.sort(firsts)[:top]]
+    return chosen
 
 
 def answer_questions(
@@ -214,14 +253,14 @@ def answer_questions(
     questions = encode_queries(queries, reasoner.vocabulary, reasoner.names)
     answers: list[list[Candidate]] = [[] for _ in queries]
     for columns in answer_columns(reasoner.ranker, reasoner.dataset, questions, top=top, include_known=include_known):
-        shown = judged(reasoner, candidates(reasoner, columns))
+        shown = judged(reasoner, candidates(reasoner, columns), columns.triples)
         for number, candidate in zip(columns.questions.tolist(), shown, strict=True):
             answers[number].append(candidate)
     return answers
 
 
 LOW = 10  # explanations of candidates below this rank list rules that nearly fire
-N_NEAR, N_COUNTER_EXAMPLES, SECONDS = 3, 4, 0.2
+N_NEAR = 3
 
 
 @dataclass(frozen=True)
@@ -245,8 +284,10 @@ class Why:
     near_misses: tuple[NearMiss, ...]
 
 
-def explain_for_page(reasoner: Reasoner, triple: Fact, *, top: int, groundings: int) -> Why:
-    """Explain a triple, with rules that nearly fire if it is ranked low or not at all."""
+def explain_for_page(
+    reasoner: Reasoner, triple: Fact, examples_of: Callable[[int], RuleExamples], *, top: int, groundings: int
+) -> Why:
+    """Explain a triple, with examples of the best rule, and rules that nearly fire if it is ranked low or unranked."""
     explanation = reasoner.explain(triple, top=top, groundings=groundings)
     score = explanation.score or explanation.score_subject
     best = explanation.reasons[0].row if explanation.reasons else None
@@ -255,9 +296,7 @@ def explain_for_page(reasoner: Reasoner, triple: Fact, *, top: int, groundings: 
         score,
         *reasoner.verdict(triple),
         _steps(explanation.reasons, explanation.aggregation),
-        None
-        if best is None
-        else examine_rule(reasoner.ranker, reasoner.dataset, best, top=N_COUNTER_EXAMPLES, seconds=SECONDS),
+        None if best is None else examples_of(best),
         _near_misses(reasoner, explanation),
     )
 
@@ -271,9 +310,10 @@ def _near_misses(reasoner: Reasoner, explanation: Explanation) -> tuple[NearMiss
 
 def _steps(reasons: Sequence[Reason], aggregation: str) -> tuple[Step, ...]:
     """Return the score after each rule; None where a model combines them."""
-    if aggregation == "tuned":
+    parsed = parse_aggregation(aggregation)
+    if parsed.needs_model:
         return tuple(Step(reason, None) for reason in reasons)
-    counted, left = parse_aggregation(aggregation).n_counted, 1.0
+    counted, left = parsed.n_counted, 1.0
     steps = []
     for i, reason in enumerate(reasons):
         if counted is None or i < counted:

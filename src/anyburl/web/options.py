@@ -10,6 +10,7 @@ from anyburl.base.errors import OptionError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN = 8
+BACKLOG = 2048  # connections that wait to be accepted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,8 @@ class ServeOptions(Options):
     """How long a reader waits for an answer before being told that it takes too long."""
     most_waiting: int = 200
     """Requests that wait for a free thread; those beyond are asked to come back."""
+    workers: int = 1
+    """Processes that answer, which share cores and waiting requests."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

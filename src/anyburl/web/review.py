@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -65,7 +67,6 @@ async def judge(request: Request, site: CurrentSite) -> Response:
         explorer.reviews.record(triple, fields["verdict"], fields.get("note", ""), fields.get("reader", ""))
 
     await site.quick.run(record)
-    site.forget_pages()
     skip = int_or(fields.get("skip"), 0)
     return RedirectResponse(url("/review", about=fields.get("about"), skip=skip or None), 303)
 
@@ -75,7 +76,15 @@ async def export(site: CurrentSite, format: str) -> Response:
     """Return the accepted facts as triples."""
     if format not in FORMATS:
         raise HTTPException(404)
-    body = await site.quick.run(site.explorer.desk.exported, f".{format}")
+    log = site.explorer.reviews
+
+    def make() -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"accepted.{format}"
+            log.export_triples(path)
+            return path.read_bytes()
+
+    body = await site.quick.run(make)
     headers = {"Content-Disposition": f'attachment; filename="accepted.{format}"'}
     return Response(body, media_type=FORMATS[format], headers=headers)
 

@@ -108,10 +108,20 @@ class Predicted(BaseModel):
     n_rules: int
 
 
+class ValuesOfAttribute(BaseModel):
+    """Numbers, dates (days since 1970-01-01) or booleans (0 and 1) of an entity, ascending, and as text."""
+
+    attribute: str
+    kind: str
+    values: list[float]
+    texts: list[str]
+
+
 class EntityResult(BaseModel):
     label: str
     name: str
     facts: list[FactsOfRelation]
+    values: list[ValuesOfAttribute]
 
 
 class PredictedFacts(BaseModel):

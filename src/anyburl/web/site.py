@@ -1,4 +1,7 @@
-"""`Site`: renders pages and JSON in threads, and caches them; rules and data do not change while they are served."""
+"""`Site`: renders pages and JSON in threads, and caches them until somebody records a verdict.
+
+Rules and data do not change while they are served.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
 from typing import Annotated, Any, Generic, ParamSpec, Protocol, TypeVar, cast
@@ -22,12 +25,15 @@ from starlette.responses import Response
 
 from anyburl.base.machine import available_cores
 from anyburl.reasoning.search import LabelSearch
+from anyburl.tools.review import Edition
 from anyburl.web.explorer import BusyError, Explorer
 from anyburl.web.guard import address_of, path_of
 from anyburl.web.options import ServeOptions
 
 HTML, JSON = "text/html; charset=utf-8", "application/json"
 MOST_BYTES = 48_000_000
+UNFINISHED = "is_unfinished"
+"""The name in a context that says that a page shows first results, and asks for itself again."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -83,6 +89,7 @@ class CachedResponse:
     body: bytes
     media_type: str
     tag: str
+    is_whole: bool = True  # a page with the first results is not kept
 
     def response(self, request: Request) -> Response:
         """Return the response, or 304 if the browser has it already."""
@@ -123,13 +130,20 @@ class PageCache:
 
     def _store(self, key: str, done: asyncio.Future[CachedResponse]) -> None:
         self._under_way.pop(key, None)
-        if done.cancelled() or done.exception() is not None:
+        if done.cancelled() or done.exception() is not None or not done.result().is_whole:
             return
         self._kept[key] = done.result()
         self._bytes += len(key) + len(done.result().body)
         while self._bytes > self._most and len(self._kept) > 1:
             oldest, response = self._kept.popitem(last=False)
             self._bytes -= len(oldest) + len(response.body)
+
+
+class Changing(Protocol):
+    """What readers can change: `edition` differs after every verdict, and `catch_up` lets verdicts count."""
+
+    def edition(self) -> Edition: ...
+    def catch_up(self, edition: Edition) -> None: ...
 
 
 class Explored(Protocol):
@@ -149,11 +163,16 @@ E = TypeVar("E", bound=Explored)
 class Site(Generic[E]):
     """The explorer, its templates, the cache, and threads for work of milliseconds (`quick`) and seconds (`slow`)."""
 
-    def __init__(self, explorer: E, options: ServeOptions, environment: Environment) -> None:
+    def __init__(
+        self, explorer: E, options: ServeOptions, environment: Environment, reviewed: Changing | None = None
+    ) -> None:
         self.explorer, self.options, self._environment = explorer, options, environment
-        self.quick = Lane("quick", available_cores() + 2, options.most_waiting, options.seconds)
-        self.slow = Lane("slow", available_cores() + 1, max(1, options.most_waiting // 4), options.seconds)
+        cores = -(-available_cores() // options.workers)
+        waiting = -(-options.most_waiting // options.workers)
+        self.quick = Lane("quick", cores + 2, waiting, options.seconds)
+        self.slow = Lane("slow", cores + 1, max(1, waiting // 4), options.seconds)
         self._cache = PageCache()
+        self._reviewed, self._edition = reviewed, None if reviewed is None else reviewed.edition()
 
     def render(self, template: str, context: Context) -> bytes:
         """Return a page."""
@@ -169,7 +188,9 @@ class Site(Generic[E]):
         """Return a page, cached by its address; `make` computes its context in a thread."""
 
         def compute() -> CachedResponse:
-            return tagged_response(self.render(template, {"path": path_of(request), **make()}), HTML)
+            context = make()
+            body = self.render(template, {"path": path_of(request), **context})
+            return replace(tagged_response(body, HTML), is_whole=not context.get(UNFINISHED))
 
         return await self._cached(request, compute, lane)
 
@@ -182,12 +203,20 @@ class Site(Generic[E]):
         return Response(await (lane or self.quick).run(lambda: to_json(make())), media_type=JSON)
 
     async def _cached(self, request: Request, compute: Callable[[], CachedResponse], lane: Lane | None) -> Response:
-        cached = await self._cache.get(address_of(request), lambda: (lane or self.quick).run(compute))
-        return cached.response(request)
+        edition = None if self._reviewed is None else self._reviewed.edition()
+        if edition != self._edition:  # another process may have recorded the verdict
+            self._cache.clear()
+            self._edition = edition
 
-    def forget_pages(self) -> None:
-        """Compute pages anew: a verdict changes what they show."""
-        self._cache.clear()
+        def caught_up() -> CachedResponse:
+            if self._reviewed is not None:
+                self._reviewed.catch_up(edition)
+            return compute()
+
+        # With its edition in the key, what was computed before a verdict is not kept for after it.
+        key = f"{edition} {address_of(request)}"
+        cached = await self._cache.get(key, lambda: (lane or self.quick).run(caught_up))
+        return cached.response(request)
 
     def close(self) -> None:
         """End the threads."""

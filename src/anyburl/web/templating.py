@@ -6,16 +6,17 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote_plus
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from anyburl import __version__
 from anyburl.data.names import Names, entity_name, relation_name
+from anyburl.reasoning.drawing import shorten
 from anyburl.reasoning.explanation.record import Fact, OpenFact
 from anyburl.reasoning.explanation.render import contribution_text, no_rule_text
-from anyburl.rules.rule import Atom, Constant, Rule, Term
+from anyburl.rules.rule import Atom, Condition, Constant, Rule, Term
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS
 
@@ -23,6 +24,7 @@ FOLDER = Path(__file__).parent
 TYPES = {str(kind): f"{kind.form.title}: {kind.form.meaning}" for kind in KINDS}
 MOST_CACHED = 1 << 14
 LONGEST_CACHED = 300
+LONGEST_SHOWN = 80  # characters of a label in a sentence; its title has all of it
 BAR = 72
 SOMETHING = Markup("<var>something</var>")
 
@@ -36,6 +38,7 @@ class Fragments:
     def __init__(self, rules: RuleSet | None, names: Names) -> None:
         self._names = names
         self._cached_link = lru_cache(2 * MOST_CACHED)(self._link)
+        self._name = lru_cache(MOST_CACHED)(self._relation_name)
         self.rule_row = lru_cache(MOST_CACHED)(lambda row: Markup() if rules is None else self.rule(rules.rule(row)))
 
     def entity(self, label: str) -> Markup:
@@ -50,19 +53,21 @@ class Fragments:
         """Return subject, relation and object; an end that is None reads "something"."""
         subject, relation, object = fact
         ends = [SOMETHING if label is None else self.entity(label) for label in (subject, object)]
-        return ends[0] + " " + self.relation(relation) + " " + ends[1]
+        return Markup(f"{ends[0]} {self.relation(relation)} {ends[1]}")
 
     def facts(self, facts: Iterable[Fact]) -> Markup:
         """Return facts joined by "and"."""
-        wrapped = Markup('<span class="fact">{}</span>')
-        return Markup('<span class="glue"> and </span>').join(wrapped.format(self.fact(fact)) for fact in facts)
+        return Markup(
+            '<span class="glue"> and </span>'.join(f'<span class="fact">{self.fact(fact)}</span>' for fact in facts)
+        )
 
     def rule(self, rule: Rule) -> Markup:
         """Return a rule as a sentence."""
-        glue = Markup(' <span class="glue">{}</span>')
-        body = [glue.format("and" if i else "if") + " " + self._atom(atom) for i, atom in enumerate(rule.body)]
-        head = Markup('<span class="rule"><span class="head">{}</span>').format(self._atom(rule.head))
-        return head + Markup("").join(body or [glue.format("always")]) + Markup("</span>")
+        said = [self._atom(atom) for atom in rule.body]
+        said += [] if rule.condition is None else [self._condition(rule.condition)]
+        body = "".join(f' <span class="glue">{"and" if i else "if"}</span> {part}' for i, part in enumerate(said))
+        always = "" if said else ' <span class="glue">always</span>'
+        return Markup(f'<span class="rule"><span class="head">{self._atom(rule.head)}</span>{body}{always}</span>')
 
     def _atom(self, atom: Atom) -> Markup:
         """Return an atom; `self` is written as the other argument, which it stands for."""
@@ -70,19 +75,25 @@ class Fragments:
             self._term(other if isinstance(term, Constant) and term.is_self else term)
             for term, other in ((atom.subject, atom.object), (atom.object, atom.subject))
         )
-        relation = Markup(' <span class="relation" title="{}"><bdi>{}</bdi></span> ')
-        shown = relation.format(atom.relation, relation_name(atom.relation, self._names))
-        return Markup('<span class="atom">') + subject + shown + object + Markup("</span>")
+        return Markup(f'<span class="atom">{subject}{self._name(atom.relation)}{object}</span>')
+
+    def _relation_name(self, label: str) -> Markup:
+        name = escape(shorten(relation_name(label, self._names), LONGEST_SHOWN))
+        return Markup(f' <span class="relation" title="{escape(label)}"><bdi>{name}</bdi></span> ')
+
+    def _condition(self, condition: Condition) -> Markup:
+        """Return a condition: "installed_size of X is at least 102400"."""
+        name = self._name(condition.attribute)
+        words = escape(condition.words)
+        return Markup(f'<span class="atom">{name}of <var>{condition.variable}</var> is {words}</span>')
 
     def _term(self, term: Term) -> Markup:
-        return self.entity(term.label) if isinstance(term, Constant) else Markup("<var>{}</var>").format(str(term))
+        return self.entity(term.label) if isinstance(term, Constant) else Markup(f"<var>{escape(str(term))}</var>")
 
     def _link(self, kind: str, label: str) -> Markup:
-        text = (entity_name if kind == "entity" else relation_name)(label, self._names)
-        address = urlencode({"label": label})
-        return Markup(
-            f'<a class="{kind}" href="/{kind}?{escape(address)}" title="{escape(label)}"><bdi>{escape(text)}</bdi></a>'
-        )
+        text = shorten((entity_name if kind == "entity" else relation_name)(label, self._names), LONGEST_SHOWN)
+        address = escape(url(f"/{kind}", label=label))
+        return Markup(f'<a class="{kind}" href="{address}" title="{escape(label)}"><bdi>{escape(text)}</bdi></a>')
 
 
 PAGES = {"/ask": "Ask", "/rules": "Rules", "/run": "Run", "/review": "Review", "/api": "API"}
@@ -111,7 +122,8 @@ def make_environment(
     )
     environment.globals.update(
         url=url,
-        bar_width=lambda value: round(BAR * min(max(value, 0.0), 1.0), 1),
+        bar=bar,
+        known_in=known_in,
         link_entity=fragments.entity,
         link_relation=fragments.relation,
         link_fact=fragments.fact,
@@ -133,8 +145,38 @@ def make_environment(
 
 def url(path: str, **parameters: Any) -> str:
     """Return an address with those parameters that are not None or empty."""
-    given = {name: value for name, value in parameters.items() if value is not None and value != ""}
-    return f"{path}?{urlencode(given)}" if given else path
+    given = [
+        f"{name}={_quoted(value if isinstance(value, str) else str(value))}"
+        for name, value in parameters.items()
+        if value is not None and value != ""
+    ]
+    return f"{path}?{'&'.join(given)}" if given else path
+
+
+_cached_quoted = lru_cache(MOST_CACHED)(quote_plus)
+
+
+def _quoted(text: str) -> str:
+    """Return text as a value in an address; a page of answers has the same few labels in hundreds of addresses."""
+    return (_cached_quoted if len(text) <= LONGEST_CACHED else quote_plus)(text)
+
+
+@lru_cache(MOST_CACHED)
+def bar(value: float) -> Markup:
+    """Return a bar that is as full as the value, from 0 to 1."""
+    width = round(BAR * min(max(value, 0.0), 1.0), 1)
+    return Markup(
+        f'<svg class="bar" width="{BAR}" height="6" viewBox="0 0 {BAR} 6" aria-hidden="true"><rect class="track" '
+        f'width="{BAR}" height="6" rx="3"/><rect class="fill" width="{width}" height="6" rx="3"/></svg>'
+    )
+
+
+@lru_cache
+def known_in(splits: tuple[str, ...]) -> Markup:
+    """Return the badge of a fact: the splits that state it, or that it is new."""
+    if not splits:
+        return Markup('<span class="badge new">new</span>')
+    return Markup('<span class="badge">known: {}</span>').format(", ".join(splits))
 
 
 def percent(value: float) -> str:

@@ -14,11 +14,13 @@ FACTS = [
 ]
 
 
-def test_literals_are_skipped_and_counted(endpoint: SparqlServer) -> None:
+def test_numbers_are_attributes_and_text_is_skipped_and_counted(endpoint: SparqlServer) -> None:
     endpoint.fill(FACTS)
     data = load_dataset(endpoint.url)
     assert data.train.to_polars().rows() == [(f"{EX}a", f"{EX}knows", f"{EX}b")]
-    assert data.left_out == {"literals": 2}
+    assert data.left_out == {"literals": 1}
+    assert data.attributes.to_polars(data.vocabulary).rows() == [(f"{EX}a", f"{EX}height", "number", 1.8)]
+    assert load_dataset(endpoint.url, ReadOptions(literals="skip")).left_out == {"literals": 2}
 
 
 def test_numbers_become_ranges_and_labels_names(endpoint: SparqlServer) -> None:

@@ -4,6 +4,7 @@ chosen.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from anyburl.models.distilling.known import KnownAnswers, Observer, in_answers
 from anyburl.ranking.index import to_scores
 from anyburl.ranking.queries import make_queries
 from ranked import Case, Judge, as_table, cases, make_ranker
-from reference.distilling import Rules, best_value, rank_by, reciprocal_rank
+from reference.distilling import Rules, best_value, reciprocal_rank
 from reference.graph import Triple
 from reference.ranking import known_answers
 
@@ -30,13 +31,12 @@ class Asked(NamedTuple):
     """A known answer, and the rules of all candidates as they count for it."""
 
     target: int
-    candidates: dict[int, Rules]
-    n_others: int
+    candidates: Mapping[int, Rules]
 
 
 def asked_about(case: Case, facts: list[Triple], *, from_train: bool) -> list[Asked]:
     """The known answers of facts in the order of the kernels: by question, then by answer."""
-    n_entities, n_relations, train = case.graph
+    _, n_relations, train = case.graph
     judge, found = Judge(Case(case.graph, case.scored, case.valid, facts)), []
     fewer = [left_out_score(support, predictions) for _, support, predictions in case.scored]
     for query, targets in judge.targets().items():
@@ -54,7 +54,7 @@ def asked_about(case: Case, facts: list[Triple], *, from_train: bool) -> list[As
                 if c == target or c not in targets
             }
             counted = {c: {row: score for row, score in some.items() if score >= 0} for c, some in counted.items()}
-            found.append(Asked(target, counted, n_entities - len(excluded) - len(targets)))
+            found.append(Asked(target, counted))
     return found
 
 
@@ -74,41 +74,62 @@ def facts_of(case: Case, *, from_train: bool) -> list[Triple]:
 
 
 @given(case=cases(), from_train=st.booleans())
-def test_the_best_rules_of_an_answer_and_its_rank_by_each(case: Case, from_train: bool) -> None:
+def test_the_best_rules_of_an_answer(case: Case, from_train: bool) -> None:
     facts = facts_of(case, from_train=from_train)
     observer = Observer(make_ranker(case.graph, case.scored), LEAST_SUPPORT)
     known = known_of(case, facts, from_train=from_train)
-    found, only = (observer.witnesses(known, 3, only_targets=flag) for flag in (False, True))
-    expected = asked_about(case, facts, from_train=from_train)
+    best, expected = observer.best_rules(known, 3), asked_about(case, facts, from_train=from_train)
     assert len(known) == len(expected)
     for row, asked in enumerate(expected):
         rules = asked.candidates.get(asked.target, {})
-        best = sorted(rules, key=lambda rule: (-rules[rule], rule))[:3]
-        assert found.rules[row].tolist() == only.rules[row].tolist() == best + [-1] * (3 - len(best))
-        assert found.n_rules[row] == len(rules)
-        ranks = [rank_by(asked.candidates, asked.target, rule) for rule in best]
-        assert found.ranks[row, : len(best)].tolist() == ranks
+        first = sorted(rules, key=lambda rule: (-rules[rule], rule))[:3]
+        assert best.rules[row].tolist() == first + [-1] * (3 - len(first))
+        assert best.scores[row, : len(first)].tolist() == [rules[rule] for rule in first]
 
 
 @given(case=cases(), from_train=st.booleans(), aggregation=st.sampled_from(AGGREGATIONS))
 def test_worth_is_what_ranking_without_a_rule_loses(case: Case, from_train: bool, aggregation: str) -> None:
     facts = facts_of(case, from_train=from_train)
     observer = Observer(make_ranker(case.graph, case.scored, aggregation=aggregation), LEAST_SUPPORT)
-    known = known_of(case, facts, from_train=from_train)
-    expected = asked_about(case, facts, from_train=from_train)
-    whole = [reciprocal_rank(asked.candidates, asked.target, asked.n_others, aggregation) for asked in expected]
-    assert observer.reciprocal_ranks(known).tolist() == pytest.approx(whole)
-    found = observer.worth([known])
-    for rule in range(len(case.scored)):
-        left = [
-            reciprocal_rank(asked.candidates, asked.target, asked.n_others, aggregation, rule) for asked in expected
-        ]
-        assert in_answers(found.worth)[rule] == pytest.approx(sum(whole) - sum(left), abs=1e-6)
+    expected, every = asked_about(case, facts, from_train=from_train), set(range(len(case.scored)))
+    total, found = observer.worth([known_of(case, facts, from_train=from_train)])
+    whole = sum_of_ranks(expected, aggregation, every)
+    assert total == pytest.approx(whole)
+    for rule in every:
+        left = sum_of_ranks(expected, aggregation, every - {rule})
+        assert in_answers(found.worth)[rule] == pytest.approx(whole - left, abs=1e-6)
     own = [asked.candidates.get(asked.target, {}) for asked in expected]
     best = [min(rules, key=lambda rule: (-rules[rule], rule)) for rules in own if rules]
     assert found.decides.tolist() == np.bincount(best, minlength=len(case.scored)).tolist()
     single = [next(iter(rules)) for rules in own if len(rules) == 1]
     assert found.only.tolist() == np.bincount(single, minlength=len(case.scored)).tolist()
+
+
+@given(
+    case=cases(),
+    from_train=st.booleans(),
+    aggregation=st.sampled_from(AGGREGATIONS),
+    drawn=st.sets(st.integers(0, 13)),
+)
+def test_contests_rank_by_any_of_the_rules(case: Case, from_train: bool, aggregation: str, drawn: set[int]) -> None:
+    facts = facts_of(case, from_train=from_train)
+    observer = Observer(make_ranker(case.graph, case.scored, aggregation=aggregation), LEAST_SUPPORT)
+    expected = asked_about(case, facts, from_train=from_train)
+    chosen = {rule for rule in drawn if rule < len(case.scored)}
+    kept = np.isin(np.arange(len(case.scored)), list(chosen))
+    contests = observer.contests([known_of(case, facts, from_train=from_train)], 0, 1_000)
+    now = sum_of_ranks(expected, aggregation, chosen)
+    for some in (contests, contests.of_rules(kept)):
+        assert some.weigh(kept).total == pytest.approx(now)
+    worth = in_answers(contests.weigh(kept, with_gains=True).rules.worth)
+    for rule in range(len(case.scored)):
+        if all(rule in asked.candidates.get(asked.target, {rule: 0}) for asked in expected):  # else it is an estimate
+            changed = sum_of_ranks(expected, aggregation, chosen ^ {rule})
+            assert worth[rule] == pytest.approx(now - changed if rule in chosen else changed - now, abs=1e-6)
+
+
+def sum_of_ranks(expected: list[Asked], aggregation: str, kept: set[int]) -> float:
+    return sum(reciprocal_rank(asked.candidates, asked.target, aggregation, kept) for asked in expected)
 
 
 @st.composite

@@ -49,6 +49,23 @@ def test_a_shorter_proof_ends_at_the_same_object() -> None:
     assert ("ed", "likes", "dutch", "fact") in stated(drawing)
 
 
+def test_an_entity_of_several_rules_is_drawn_once() -> None:
+    """Lisa stands beside Ed, between Ed and Dutch, and beside Dutch."""
+    facts = [("ed", "knows", "lisa"), ("lisa", "learns", "dutch"), ("dutch", "of", "lisa"), ("a", "speaks", "b")]
+    dataset = Dataset.from_triples(facts)
+    rules = make_rules(
+        [
+            ("speaks(X,dutch) <= knows(X,lisa)", (10, 9)),
+            ("speaks(X,Y) <= knows(X,A), learns(A,Y)", (10, 8)),
+            ("speaks(ed,Y) <= of(Y,lisa)", (10, 7)),
+        ]
+    )
+    drawing = proof_graph(explain(rules, dataset, TRIPLE).reasons, TRIPLE)
+    assert sorted(node.text for node in drawing.nodes) == ["dutch", "ed", "lisa"]
+    assert ("dutch", "of", "lisa", "fact") in stated(drawing)
+    assert all(drawing.nodes[edge.source].x != drawing.nodes[edge.target].x for edge in drawing.edges)
+
+
 def test_a_triple_without_reasons_is_a_single_arrow() -> None:
     assert stated(proof_graph((), TRIPLE)) == [("ed", "speaks", "dutch", "prediction")]
     assert stated(proof_graph((), ("ed", "likes", "ed"))) == [("ed", "likes", "ed", "prediction")]

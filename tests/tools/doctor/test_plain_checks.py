@@ -6,8 +6,9 @@ import pytest
 
 from anyburl import UnknownLabelError
 from anyburl.tools.doctor.evidence import check_functional, find_functional
+from anyburl.tools.doctor.labels import LONGEST, check_ambiguous, check_literals, find_label_faults
 from anyburl.tools.doctor.leakage import check_unseen
-from anyburl.tools.doctor.shape import LONGEST, check_degrees, check_reflexive, check_types, find_label_faults
+from anyburl.tools.doctor.shape import check_degrees, check_reflexive, check_types
 from doctor.examined import facts_of, rows_of
 
 
@@ -119,3 +120,38 @@ def test_labels_that_look_alike_are_grouped() -> None:
 def test_what_cannot_be_seen_is_written_out() -> None:
     (finding,) = find_label_faults(facts_of([("a", "r", "b\x07")]), 10)
     assert rows_of(finding) == [{"label": "'b\\x07'"}]
+
+
+def test_relations_with_values_as_objects_are_told_with_what_to_do() -> None:
+    facts = []
+    for i in range(40):
+        facts += [
+            (f"p{i}", "description", f"a program number {i} for people"),
+            (f"p{i}", "version", f"{i % 7}.{i}~rc{i}-1"),
+            (f"p{i}", "size", str(1000 + i)),
+            (f"p{i}", "homepage", f"https://p{i}.example.org/"),
+            (f"p{i}", "section", f"section {i % 4}"),
+            (f"p{i}", "maintainer", f"Person {i} Smith"),
+            (f"p{i}", "depends", f"p{i // 2}"),
+        ]
+    (finding,) = check_literals(facts_of(facts), 10)
+    told = {row["relation"]: (row["objects"], row["what to do"]) for row in rows_of(finding)}
+    assert {name: kind for name, (kind, _) in told.items()} == {
+        "description": "texts",
+        "version": "versions",
+        "size": "numbers",
+        "homepage": "addresses",
+    }
+    assert told["size"][1].startswith("nothing: they are read as values")
+    assert told["version"][1] == "leave these rows out, or keep the first number only"
+    assert not check_literals(facts_of([fact for fact in facts if fact[1] not in told]), 10)
+
+
+def test_a_label_for_two_sorts_of_things_is_told() -> None:
+    facts = [(f"p{i}", "section", ("python", "games", "net", "text", "math", "doc")[i % 6]) for i in range(60)]
+    facts += [("python", "depends", "p1"), ("python", "section", "python")]
+    (finding,) = check_ambiguous(facts_of(facts), 10)
+    (row,) = rows_of(finding)
+    assert (row["relation"], row["also subjects"], row["such as"]) == ("section", 1, "python")
+    assert row["what to do"] == "tell them apart, as in section:python"
+    assert not check_ambiguous(facts_of(facts[:60]), 10)

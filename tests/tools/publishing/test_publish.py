@@ -18,7 +18,8 @@ from anyburl.data.options import ReadOptions
 from anyburl.reasoning.completion.files import FactFile
 from anyburl.tools import publishing as table
 from anyburl.tools.options import PublishOptions
-from anyburl.tools.publishing import plan_publishing, read_facts
+from anyburl.tools.publishing import plan_publishing, publish, read_facts
+from anyburl.tools.review import write_facts
 from postgresql import PostgresServer, postgres_server
 from serving import stay_on_this_machine
 from sparql_server import SparqlServer, sparql_server
@@ -101,6 +102,14 @@ def test_rdf_gives_the_triples(tmp_path: Path, suffix: str) -> None:
     found = read_facts(written(tmp_path / f"facts{suffix}", frame))
     assert found.columns == COLUMNS[:3]
     assert found.equals(frame[COLUMNS[:3]])
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz"])
+def test_accepted_facts_go_from_reviews_into_a_table(tmp_path: Path, suffix: str) -> None:
+    accepted = [("vlc", "section", "video"), ("mpv", "section", "mpv")]
+    write_facts(accepted, tmp_path / f"accepted{suffix}")
+    assert publish(tmp_path / f"accepted{suffix}", f"sqlite:{tmp_path}/new.db#facts") == 2
+    assert triples(f"sqlite:{tmp_path}/new.db#facts") == sorted(accepted)
 
 
 def test_statements_about_facts_are_no_facts(tmp_path: Path) -> None:
@@ -254,7 +263,6 @@ def test_a_connection_that_breaks_half_way_leaves_nothing(
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("pyoxigraph")
     path = written(tmp_path / "facts.parquet", facts(3))
     with pytest.raises(DataError, match="expected the address"):
         plan_publishing(path, "graph.db")
@@ -262,8 +270,6 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
         plan_publishing(path, f"sqlite:{tmp_path / 'graph.db'}")
     with pytest.raises(OptionError, match="--graph is for SPARQL"):
         plan_publishing(path, f"sqlite:{tmp_path / 'graph.db'}#t", PublishOptions(graph=f"{EX}g"))
-    with pytest.raises(DataError, match="RDF has no scores"):
-        plan_publishing(written(tmp_path / "facts.nt", facts(3)), f"sqlite:{tmp_path / 'graph.db'}#t")
     with pytest.raises(OptionError, match="graph must be an IRI"):
         PublishOptions(graph="no iri")
     with pytest.raises(OptionError, match="batch_size must be at least 1"):

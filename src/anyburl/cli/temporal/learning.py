@@ -15,6 +15,7 @@ from anyburl.base.errors import OptionError, RunError, counted
 from anyburl.cli.arguments import Json, Quiet, Rules, Threads, UnusedSeed
 from anyburl.cli.notes import Slow, note_console, print_json, print_whole, result_console
 from anyburl.cli.session import peak_memory_mb
+from anyburl.cli.streams import Interrupts
 from anyburl.cli.temporal.opening import compile_temporal_kernels, load_history_argument, open_history, sizes_of
 from anyburl.data.options import ReadOptions
 from anyburl.temporal.options import FORMS, TemporalOptions
@@ -32,7 +33,7 @@ def learn_history(
     json: Json = False,
     reading: ReadOptions,
 ) -> None:
-    """Learn temporal rules from DATA's train and valid splits into a run folder."""
+    """Learn temporal rules from DATA's train and valid splits into a run folder; if stopped, what is done is saved."""
     if data is None:
         raise OptionError("DATA is missing: name a data set with times (such as history), a folder or a file")
     if (out / "options.json").exists():
@@ -46,9 +47,9 @@ def learn_history(
 
     notes.say(f"learning on {dataset.name}: {sizes_of(dataset)}")
     started = time.monotonic()
-    with Slow(notes, "learning temporal rules", "learned temporal rules") as slow:
-        words = "learning temporal rules", "learned temporal rules"
-        rules = TemporalLearner(dataset, options).learn(lambda doing: slow.change(*words, doing))
+    words, learner = ("learning temporal rules", "learned temporal rules"), TemporalLearner(dataset, options)
+    with Slow(notes, *words) as slow, Interrupts(lambda: notes.say("stopping, saving what is done")) as stop:
+        rules = learner.learn(lambda doing: slow.change(*words, doing), lambda: stop.was_interrupted)
     TemporalReasoner(rules, dataset).save(out)
     seconds = time.monotonic() - started
     if json:
@@ -62,7 +63,7 @@ def learn_history(
                 "facts": {"train": len(dataset.train), "valid": len(dataset.valid), "test": len(dataset.test)},
                 "clock": dataset.clock.to_json(),
                 "peak_memory_mb": peak_memory_mb(),
-                "stopped_by": "complete",
+                "stopped_by": learner.stopped_by,
             }
         )
     elif not quiet:
@@ -71,6 +72,8 @@ def learn_history(
         said.say(f"{counted(len(rules), 'temporal rule')} in {seconds:.1f} s, saved in {out}")
         said.say(f"see the best:      anyburl rules {out}")
         said.say(f"in a browser:      anyburl serve {out}")
+    if stop.was_interrupted:
+        raise typer.Exit(130)
 
 
 def show_temporal_rules(

@@ -21,12 +21,15 @@ import polars as pl
 from anyburl.base.errors import DataError
 from anyburl.base.files import is_text
 from anyburl.base.polars_unstable import frame_batches, line_batches
+from anyburl.data.attributes import DATE, NUMBER
 from anyburl.data.formats.delimited import MARK, read_blocks, read_delimited
+from anyburl.data.formats.rdf import VALUE_ROWS
 from anyburl.data.options import COLUMNS, Gathered, ReadOptions
 
 KGX_EDGES = re.compile(r"(?:.*[_.-])?edges\.(tsv|jsonl)(\.gz|\.zst)?", re.IGNORECASE)
 KGX_FIELDS = ("subject", "predicate", "object")
 CATEGORY = "category"  # the relation between a node and its categories
+NODE_FIELDS = ("id", "name", CATEGORY)
 LINES_AT_A_TIME = 1 << 18  # lines at a time
 
 
@@ -50,7 +53,7 @@ def is_kgx(path: Path, start: bytes) -> bool:
 def read_kgx(path: Path, start: bytes, gathered: Gathered, size: int) -> Iterator[pl.DataFrame]:
     """Yield the edges of a file and, as the relation `category`, the categories of the nodes in the file beside it.
 
-    The names of nodes go to `gathered`.
+    The names of nodes go to `gathered`, and those of their properties that are numbers, dates or booleans.
     """
     if ".jsonl" in path.name.lower():
         yield from _json_edges(path)
@@ -58,10 +61,29 @@ def read_kgx(path: Path, start: bytes, gathered: Gathered, size: int) -> Iterato
         yield from read_delimited(path, start, ReadOptions(columns=KGX_FIELDS), size, gathered)
     nodes = path.with_name(re.sub(r"(?i)edges(?=\.(?:tsv|jsonl))", "nodes", path.name))
     if nodes.is_file():
-        for batch in _json_nodes(nodes) if ".jsonl" in path.name.lower() else _table_nodes(nodes):
+        for batch in _json_nodes(nodes, gathered) if ".jsonl" in path.name.lower() else _table_nodes(nodes):
+            _gather_properties(batch, gathered)
             named = batch.filter(pl.col("name").str.strip_chars() != "")
             gathered.names.update(zip(named["id"], named["name"], strict=True))
             yield _categories(batch)
+
+
+def _gather_properties(nodes: pl.DataFrame, gathered: Gathered) -> None:
+    """Keep the columns of nodes that hold values only; of one that holds text, a row that tells so."""
+    for name in nodes.columns:
+        if name in NODE_FIELDS:
+            continue
+        given = nodes.filter(pl.col(name).str.strip_chars() != "")
+        is_value = given[name].str.strip_chars().str.contains(rf"(?i)^(?:{NUMBER}|{DATE}|true|false)$")
+        rows = given.select(
+            pl.col("id").alias("entity"),
+            pl.lit(name).alias("attribute"),
+            pl.col(name).alias("text"),
+            pl.lit(None, pl.String).alias("kind"),
+            pl.lit(None, pl.String).alias("origin"),
+        )
+        if rows.height:
+            gathered.values.append((gathered.split, rows if is_value.all() else rows.filter(~is_value).head(1)))
 
 
 def _categories(nodes: pl.DataFrame) -> pl.DataFrame:
@@ -71,14 +93,14 @@ def _categories(nodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _table_nodes(path: Path) -> Iterator[pl.DataFrame]:
-    """Yield id, name and categories; several categories are separated by |."""
+    """Yield id, name and categories, several of which are separated by |, then the other columns."""
     try:
         table = pl.scan_csv(path, separator="\t", quote_char=None, infer_schema=False, glob=False)
         missing = [name for name in ("id", "category") if name not in table.collect_schema().names()]
         if missing:
             raise DataError(f"{path}:1: expected a column {missing[0]!r} of nodes")
         name = pl.col("name") if "name" in table.collect_schema().names() else pl.lit(None, pl.String).alias("name")
-        nodes = table.select("id", name, pl.col("category").str.split("|"))
+        nodes = table.select("id", name, pl.col("category").str.split("|"), pl.exclude(NODE_FIELDS))
         yield from frame_batches(nodes.filter(pl.col("id").is_not_null()), LINES_AT_A_TIME)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
@@ -102,9 +124,16 @@ def _edge_labels(path: Path, number: int, edge: dict[str, Any]) -> tuple[str, ..
     return labels  # type: ignore[return-value]
 
 
-def _json_nodes(path: Path) -> Iterator[pl.DataFrame]:
+def _json_nodes(path: Path, gathered: Gathered) -> Iterator[pl.DataFrame]:
     for batch in _json_lines(path):
         rows = [_node(path, number, node) for number, node in batch]
+        values = [
+            (node["id"], name, json.dumps(value), "boolean" if isinstance(value, bool) else "number", None)
+            for _, node in batch
+            for name, value in node.items()
+            if isinstance(value, int | float)
+        ]
+        gathered.values.append((gathered.split, pl.DataFrame(values, schema=VALUE_ROWS, orient="row")))
         yield pl.DataFrame(
             rows, schema={"id": pl.String, "name": pl.String, "category": pl.List(pl.String)}, orient="row"
         )

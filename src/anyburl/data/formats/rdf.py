@@ -19,7 +19,7 @@ import polars as pl
 from anyburl.base.errors import DataError, MissingExtraError
 from anyburl.data.formats.delimited import BZIP2, GZIP, ZSTD, read_blocks
 from anyburl.data.formats.frames import COLUMNS
-from anyburl.data.options import Gathered, ReadOptions
+from anyburl.data.options import ENTITY, Gathered, ReadOptions
 from anyburl.data.terms import OWN, RDFS, SCHEMA, SKOS, XSD, Prefixes, own_label, own_labels, rdf_term
 
 FORMATS = {
@@ -40,7 +40,7 @@ BLOCK = 1 << 20  # bytes of decompressed text at a time
 # The parser of RDF/XML takes UTF-8 only, and finds entities by these bytes wherever in a file they are.
 DECLARATION = b"<!ENTITY"
 MOST_IN_ENTITY = 256
-ENTITY = re.compile(
+SHORT_ENTITY = re.compile(
     rb'<!ENTITY\s+[^\s%%&;"<>]+\s+"(?:[^"&<]|&(?:#[0-9]+|#x[0-9A-Fa-f]+|amp|lt|gt|quot|apos);){0,%d}"\s*>'
     % MOST_IN_ENTITY
 )
@@ -123,7 +123,7 @@ def _check_entities(path: Path, text: bytes) -> None:
     """Refuse entities that are declared with anything but a short plain text."""
     start = text.find(DECLARATION)
     while start >= 0:
-        if not ENTITY.match(text, start):
+        if not SHORT_ENTITY.match(text, start):
             line = text.count(b"\n", 0, start) + 1
             shown = text[start : start + MOST_SHOWN].decode(errors="replace")
             raise DataError(
@@ -267,6 +267,11 @@ _NUMBERS = (
 )
 _DATES = "date dateTime dateTimeStamp gYear gYearMonth"
 KINDS = {**{XSD + name: NUMBER for name in _NUMBERS.split()}, **{XSD + name: DATE for name in _DATES.split()}}
+DATATYPES = {**KINDS, f"{XSD}boolean": "boolean"}
+"""The kinds of attributes, by the datatypes of literals."""
+
+VALUE_ROWS = dict.fromkeys(("entity", "attribute", "text", "kind", "origin"), pl.String)
+"""Values as texts, with their kind where it is known, and the file they are from where they must be values."""
 
 _DATE = r"^(-?\d{4,})(?:-(\d\d))?(?:-(\d\d))?(?:T(\d\d):(\d\d):(\d\d))?"
 _SMALLEST = 1, 1, 1, 0, 0, 0
@@ -278,9 +283,12 @@ Cut = tuple[float, str]
 
 
 class Values:
-    """Collects the numbers and dates of a file, to cut those of each relation into ranges at every tenth."""
+    """Collects the values in a file, which become attributes, or ranges that are cut at every tenth of a relation."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: ReadOptions | None = None) -> None:
+        self._options = options or ReadOptions()
+        self.kinds = self._options.attribute_kinds
+        """The kinds of attributes that the options name."""
         self._rows: list[tuple[str, str, str, str]] = []
         self._frames: list[pl.DataFrame] = []
 
@@ -297,6 +305,16 @@ class Values:
 
     def __bool__(self) -> bool:
         return bool(self._rows or self._frames)
+
+    def finish(self, gathered: Gathered) -> Iterator[pl.DataFrame]:
+        """Pass on the values of attributes, or yield the triples with ranges."""
+        if self and self._options.literals == "ranges":
+            yield self.triples(gathered)
+        elif self:
+            self._pack()
+            rows = pl.concat(self._frames).rename({"subject": "entity", "relation": "attribute"})
+            rows = rows.with_columns(pl.lit(None, pl.String).alias("origin"))
+            gathered.values.append((gathered.split, rows.select(list(VALUE_ROWS))))
 
     def triples(self, gathered: Gathered) -> pl.DataFrame:
         """Return the statements with ranges as objects, those of an earlier file if it has any; drop invalid values."""
@@ -373,8 +391,7 @@ def read_rdf(path: Path, rows: int, options: ReadOptions, gathered: Gathered) ->
             n_rows += frame.height
             if frame.height:
                 yield frame
-    if sorting.values:
-        frame = sorting.values.triples(gathered)
+    for frame in sorting.values.finish(gathered):
         n_rows += frame.height
         yield frame
     if not n_rows:
@@ -382,8 +399,8 @@ def read_rdf(path: Path, rows: int, options: ReadOptions, gathered: Gathered) ->
 
 
 def _refuse_empty(path: Path, options: ReadOptions, gathered: Gathered) -> NoReturn:
-    if gathered.left_out["literals"] and options.literals == "skip":
-        raise DataError(f"{path}: no triples besides literals, which are skipped unless you keep them")
+    if (gathered.left_out["literals"] or gathered.values) and options.literals in ("attributes", "skip"):
+        raise DataError(f"{path}: no triples besides literals, which are no triples unless you keep them")
     where = f" in {', '.join(options.graphs)}" if options.graphs else ""
     raise DataError(f"{path}: no triples{where}")
 
@@ -400,7 +417,7 @@ class _Sorting:
         self._is_n3 = rdf_format(path) == "N3"
         self._unnamed: dict[str, str] = {}
         self._columns: tuple[list[str], list[str], list[str]] = [], [], []
-        self.values = Values()
+        self.values = Values(options)
 
     def chosen(self, statements: Iterator[Any]) -> Iterator[Any]:
         """Return the statements of the chosen graphs, never those that N3 only quotes, in graphs of their own."""
@@ -486,7 +503,12 @@ def keep_literal(
         gather_name(gathered, subject, relation, literal, options.language)
     if options.literals == "keep":
         return True
-    kind = KINDS.get(datatype) if options.literals == "ranges" else None
+    if options.literals == "attributes":
+        kind = values.kinds.get(relation) or DATATYPES.get(datatype)
+        if kind == ENTITY:
+            return True
+    else:
+        kind = KINDS.get(datatype) if options.literals == "ranges" else None
     if kind is not None:
         values.add(subject, relation, kind, literal.value)
     elif relation not in NAMING:

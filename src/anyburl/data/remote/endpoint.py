@@ -147,7 +147,7 @@ class Statements:
     def __init__(self, options: ReadOptions, gathered: Gathered) -> None:
         self._options, self._gathered = options, gathered
         self._names = row_names(options)
-        self._values = Values()
+        self._values = Values(options)
 
     def triples(self, rows: Sequence[Row]) -> pl.DataFrame:
         """Return rows as labels; IRIs made of other labels become those labels again."""
@@ -155,10 +155,9 @@ class Statements:
         frame = all_triples(kept, self._names)
         return frame.with_columns(own_labels(frame[name]) for name in COLUMNS)
 
-    def ranges(self) -> Iterator[pl.DataFrame]:
-        """Yield the triples of numbers and dates, once all of them are known."""
-        if self._values:
-            yield self._values.triples(self._gathered)
+    def finish(self) -> Iterator[pl.DataFrame]:
+        """Pass on the values, or yield the triples of numbers and dates, once all of them are known."""
+        return self._values.finish(self._gathered)
 
     def _is_kept(self, row: Row) -> bool:
         literal = LiteralTerm.of(row["o"])
@@ -177,7 +176,7 @@ def read_endpoint(address: Address, options: ReadOptions, gathered: Gathered) ->
     for part in reader.parts(before):
         for page in reader.pages(part):
             yield statements.triples(page)
-    yield from statements.ranges()
+    yield from statements.finish()
     if reader.counts() != before:
         raise DataError(f"{address.text}: the graph changed while it was being read: try again, or read a copy of it")
 

@@ -1,14 +1,12 @@
-"""Choose rules by what they are worth to known answers, the most useful first: the sets of all sizes in one order."""
+"""Put rules in an order by what they are worth to known answers, one by one; and which kept rule stands for others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.models.distilling.kernel import WitnessArrays
 from anyburl.models.distilling.kernel_choose import ChoiceArrays, ValueArrays, choose_more, start_choice
 from anyburl.ranking.options import Aggregation
 
@@ -34,21 +32,10 @@ def shares_of(aggregation: Aggregation) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class Evidence:
-    """For each known answer the rules that predict it, and the reciprocal rank that it has by each of them."""
+    """For each known answer the rules that predict it, and what each is worth to it."""
 
     rules: NDArray[np.int32]  # (answers, width), -1 where there are no more
     values: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, found: Sequence[WitnessArrays]) -> Evidence:
-        """Join what was found for several kinds of answers."""
-        rules = np.concatenate([some.rules for some in found])
-        ranks = np.concatenate([some.ranks for some in found])
-        return cls(rules, np.where(rules >= 0, 1 / np.maximum(ranks, 1), 0).astype(np.float32))
-
-    def join(self, other: Evidence) -> Evidence:
-        """Return the evidence of both."""
-        return Evidence(np.concatenate([self.rules, other.rules]), np.concatenate([self.values, other.values]))
 
 
 def order_by_gain(

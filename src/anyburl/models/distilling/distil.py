@@ -1,10 +1,10 @@
-"""`distil_ranker`: the rules of a set that rank known answers best, for any number of them.
+"""`distil_ranker`: the rules of a set that rank known answers best, as few as are asked for.
 
 1. Survey: the best rules of many known answers; all others hardly matter, and are not looked at again.
-2. For each known answer, where it would rank by each of its rules alone.
-3. Choose one rule after the other (`choosing.py`), by a part of the answers; rank the others with the first n rules
-   for several n: the curve.
-4. Choose again by all of them, as many as are asked for, and measure what each kept rule is worth to the set.
+2. Put these in an order in which each adds most (`choosing.py`). It is quick, and does not see what rules get wrong.
+3. Of the first of them, several times as many as are asked for, list the contests of known answers once, and drop the
+   rules that are worth least, round by round (`contests.py`). On the way there are sets of other sizes: the curve.
+4. Measure the sets by answers that were not looked at before, and what each kept rule is worth.
 """
 
 from __future__ import annotations
@@ -29,23 +29,26 @@ from anyburl.models.distilling.choosing import (
     order_by_gain,
     shares_of,
 )
+from anyburl.models.distilling.contests import Contests, drop_to, exchange
 from anyburl.models.distilling.general import implied_rules
-from anyburl.models.distilling.known import KnownAnswers, KnownFacts, Observer, in_answers, take_answers
+from anyburl.models.distilling.kernel import AnswerRules
+from anyburl.models.distilling.known import KnownFacts, Observer, in_answers
 from anyburl.models.distilling.options import DistilOptions
+from anyburl.ranking.options import UNIT
 from anyburl.ranking.queries import target_ranks
 from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.rules.ruleset import RuleSet
 
-MANY_RULES = 200_000  # of more, only those are looked at that are among the best of some known answer
+MANY_RULES = 200_000  # of more, a plain `learn` keeps those that matter
 SURVEYED = 12  # rules of each known answer
-WIDTH = 30  # rules of each known answer that are ranked by
 JUDGED_FACTS = 1_500
 WORTH_FACTS = 3_000  # by which the worth of kept rules is measured
-LEVELS = (10_000, 3_000, 1_000, 300, 100, 30)  # rules
-MOST_REFINED = 10_000  # questions of each kind
-MORE = (1.5, 1.3, 1.15)  # times the rules to keep are weighed, then so many, ...
-MOST_PRUNED = 10_000  # rules: weighing more takes long, and gains little
-MOST_WEIGHED = 5_000  # questions of each kind
+FACTS = 20_000  # more of train make those of valid count for less
+WIDTH = 12  # rules of each known answer in its contest
+ENTRIES = 1_024  # of a contest
+POOL = 4  # times the rules to keep are weighed
+MOST_WEIGHED = 120_000  # rules: of more, the order decides
+FEWER = 8  # times fewer rules than were listed: contests are listed again, for lower rules of the answers
 FIRST_SIZES = (10, 30)  # and times 10, times 100, ...
 
 Watch = Callable[[str, str], AbstractContextManager[object]]
@@ -60,7 +63,7 @@ def unwatched(doing: str, done: str) -> AbstractContextManager[object]:
 class Distilled:
     """The kept rules, the most useful first, with `worth`, `decides`, `only` and `stands_for`; and how they do.
 
-    `curve` has pairs of a number of rules and the share of the MRR of all rules that the best so many have;
+    `curve` has pairs of a number of rules and the share of the MRR of all rules that so many have;
     `quality` is the share of the kept ones. `judged_by` says what that was measured on.
     """
 
@@ -99,223 +102,232 @@ class Distilled:
 def distil_ranker(ranker: Ranker, dataset: Dataset, options: DistilOptions, watch: Watch = unwatched) -> Distilled:
     """Choose among the rules of `ranker`, for its aggregation. Only train and valid are looked at."""
     started = time.perf_counter()
-    rules = ranker.rules
-    if not len(rules):
+    if not len(ranker.rules):
         raise RuleError("there are no rules to distil")
     facts = KnownFacts.draw(
         dataset,
-        most=options.facts,
+        most=options.facts or max(FACTS, options.rules or 0),
         most_judged=JUDGED_FACTS,
         blocked=ranker.block_connected,
         seed=options.seed,
     )
     work = _Distilling(ranker, facts, options, watch)
-    curve, quality, n_kept = work.judge()
-    kept = work.choose(n_kept)
+    with watch("choosing rules", "chose rules"):
+        kept = work.choose()
     result = work.describe(kept)
-    return replace(
-        result, curve=curve, quality=quality(len(kept)), seconds=time.perf_counter() - started, full_mrr=work.full_mrr
-    )
+    return replace(result, seconds=time.perf_counter() - started)
 
 
 class _Distilling:
-    """What is computed once for one choice of rules."""
+    """What is computed once for one choice of rules. Rules are rows of `few`, those that predict a known answer."""
 
     def __init__(self, ranker: Ranker, facts: KnownFacts, options: DistilOptions, watch: Watch) -> None:
         self.ranker, self.facts, self.options, self.watch = ranker, facts, options, watch
-        self.least_support = int(ranker.rules.support.min(initial=1))
+        self.least_support = int(ranker.rules.support.min())
         self.shares = shares_of(ranker.lister().aggregation)
-        known = facts.to_choose_by(with_judged=False)
-        judged = facts.to_judge_by()
-        self.known, self.judged = known, judged
-        self.lists: NDArray[np.int32] | None = None
-        rows = self._candidates([*known, judged])
-        # In an order that depends on the rules alone, ties are settled in the same way however they were found.
-        self.rows = rows[np.argsort(canonical_keys(ranker.rules.take(rows)), kind="stable")]
+        self.judged = facts.to_judge_by()
+        self.contested = facts.first(options.facts or FACTS).to_choose_by()
+        n_rules = len(ranker.rules)
+        with watch(f"looking for the best of {n_rules:,} rules", f"looked for the best of {n_rules:,} rules"):
+            observer = Observer(ranker.lister(), self.least_support)
+            best = [observer.best_rules(some, SURVEYED) for some in facts.to_choose_by()]
+            self.full_mrr = self.mrr(ranker.lister())
+        self.best = AnswerRules(*(np.concatenate(column) for column in zip(*best, strict=True)))
+        self.rows = self._listed_rows()
         self.few = ranker.rules.take(self.rows)
-        with watch("ranking known answers", "ranked known answers"):
-            observer = Observer(self._ranker_of(self.few), self.least_support)
-            self.evidence = Evidence.of([observer.witnesses(some, WIDTH) for some in known])
-            self.judged_evidence = Evidence.of([observer.witnesses(judged, WIDTH)])
-        if self.lists is None:
-            self.lists = np.concatenate([self.evidence.rules, self.judged_evidence.rules])
-        self.full_mrr = 0.0
+        self.share_of: dict[int, float] = {}
 
-    def _candidates(self, known: list[KnownAnswers]) -> Rows:
-        """Return the rows of the rules to choose from: all, or those that are among the best of a known answer."""
-        rules = self.ranker.rules
+    def _listed_rows(self) -> Rows:
+        """Return the rows of the rules to choose from, in an order that depends on the rules alone: so are ties settled
+        in the same way however rules were found.
+        """
+        rules, listed = self.ranker.rules, self.best.rules
         allowed = np.ones(len(rules), np.bool_)
         if self.options.relations is not None:
-            allowed = np.zeros(len(rules), np.bool_)
-            for label in self.options.relations:
-                number = rules.vocabulary.relation_id(label)
-                allowed |= rules.head % rules.vocabulary.n_relations == number
+            numbers = [rules.vocabulary.relation_id(label) for label in self.options.relations]
+            allowed = np.isin(rules.head % rules.vocabulary.n_relations, numbers)
             if not allowed.any():
                 raise RuleError(f"there are no rules for {', '.join(self.options.relations)}")
-        if len(rules) <= MANY_RULES:
-            return np.flatnonzero(allowed)
-        with self.watch(
-            f"looking for the best of {len(rules):,} rules", f"looked for the best of {len(rules):,} rules"
-        ):
-            observer = Observer(self.ranker.lister(), self.least_support)
-            found = [observer.witnesses(some, SURVEYED, only_targets=True).rules for some in known]
-        self.lists = np.concatenate(found)
         is_listed = np.zeros(len(rules), np.bool_)
-        is_listed[self.lists[self.lists >= 0]] = True
-        return np.flatnonzero(is_listed & allowed)
+        is_listed[listed[listed >= 0]] = True
+        rows = np.flatnonzero(is_listed & allowed)
+        return rows[np.argsort(canonical_keys(rules.take(rows)), kind="stable")]
 
-    def _ranker_of(self, rules: RuleSet) -> Ranker:
+    def ranker_of(self, rows: Rows) -> Ranker:
         """Return a ranker of fewer rules, with the same options."""
         lister = self.ranker.lister()
-        made = make_ranker(lister.graph, rules, lister.options, block_connected=lister.block_connected)
+        made = make_ranker(lister.graph, self.few.take(rows), lister.options, block_connected=lister.block_connected)
         return replace(made, aggregation=lister.aggregation)
 
     def mrr(self, ranker: Ranker) -> float:
         """Return the mean reciprocal rank of the answers that choices are judged by."""
         if self.judged.from_train:
-            return float(Observer(ranker, self.least_support).reciprocal_ranks(self.judged).mean())
+            return Observer(ranker, self.least_support).worth([self.judged])[0] / max(1, len(self.judged))
         answers = ranker.answer(self.judged.queries)
         return float((1 / target_ranks(self.judged.queries, answers, ranker.graph.n_entities).realistic).mean())
 
-    def judge(self) -> tuple[tuple[tuple[int, float], ...], Callable[[int], float], int | None]:
-        """Return the curve, a function that tells the quality of a number of rules, and how many to keep: None for as
-        many as each relation may have.
+    def share(self, rows: Rows) -> float:
+        """Return the share of the MRR of all rules that some of them have; it is a point of the curve."""
+        found = self.mrr(self.ranker_of(rows)) / self.full_mrr if self.full_mrr else 1.0
+        self.share_of[len(rows)] = max(found, self.share_of.get(len(rows), 0.0))
+        return found
+
+    def order(self, room: int | None = None) -> Rows:
+        """Return the rules in the order in which they add most, at most `room` for each relation.
+
+        By their places among the rules of answers, and by their confidences: in turns, since either is better on some
+        data. Rules implied by one of them are left out.
         """
-        with self.watch("choosing rules", "chose rules"):
-            order = self._refined(self._order(self.evidence), self.known)
-        with self.watch("measuring sets of several sizes", "measured sets of several sizes"):
-            self.full_mrr = self.mrr(self.ranker.lister())
-            share_of: dict[int, float] = {}
+        numbers = np.full(len(self.ranker.rules) + 1, -1, np.int32)
+        numbers[self.rows] = np.arange(len(self.rows))
+        rules = numbers[self.best.rules]
+        confidences = -np.expm1(-self.best.scores / UNIT)
+        groups = None if room is None else self.relations()
+        orders = []
+        for values in (1 / np.arange(1, SURVEYED + 1), confidences):
+            evidence = Evidence(rules, np.where(rules >= 0, values, 0).astype(np.float32))
+            orders.append(order_by_gain(evidence, len(self.few), self.shares, groups=groups, room=room))
+        turns = np.concatenate([np.arange(len(order)) for order in orders])
+        both = np.concatenate(orders)[np.argsort(turns, kind="stable")]
+        order = both[np.sort(np.unique(both, return_index=True)[1])]
+        return order[~implied_rules(self.few.take(order))]
 
-            def share(n_rules: int) -> float:
-                n_rules = min(n_rules, len(order))
-                if n_rules not in share_of:
-                    mrr = self.mrr(self._ranker_of(self.few.take(order[:n_rules])))
-                    share_of[n_rules] = mrr / self.full_mrr if self.full_mrr else 1.0
-                return share_of[n_rules]
+    def relations(self) -> NDArray[np.int32]:
+        """Return the relation that each rule is about."""
+        return (self.few.head % self.few.vocabulary.n_relations).astype(np.int32)
 
-            sizes = [first * 10**power for power in range(8) for first in FIRST_SIZES]
-            for n_rules in (n for n in sizes if n < len(order)):
-                share(n_rules)
-            share(len(order))
-            n_kept = self.options.rules
-            if n_kept is None and self.options.quality is not None:
-                n_kept = self._smallest(share, share_of, self.options.quality)
-            measured = tuple(sorted(share_of.items()))
-            if n_kept is not None and n_kept <= MOST_PRUNED and self.full_mrr:
-                pruned = self.few.take(self._pruned(order, n_kept, self.known))
-                share_of[len(pruned)] = self.mrr(self._ranker_of(pruned)) / self.full_mrr
-        return measured, share, n_kept
+    def contests(self, rows: Rows) -> Contests:
+        """Return the contests of known answers among some rules."""
+        return Observer(self.ranker_of(rows), self.least_support).contests(self.contested, WIDTH, ENTRIES)
 
-    def _smallest(self, share: Callable[[int], float], share_of: dict[int, float], quality: float) -> int:
-        """Return how few of the first rules reach a share: a step of the curve, narrowed by halving it three times."""
-        good = [n_rules for n_rules, reached in sorted(share_of.items()) if reached >= quality]
-        if not good:
-            return max(share_of)
-        high = good[0]
-        low = max((n_rules for n_rules in share_of if n_rules < high), default=1)
+    def choose(self) -> Rows:
+        """Return the rules to keep."""
+        options = self.options
+        if options.per_relation is not None:
+            pool = self.order(POOL * options.per_relation)
+            groups = self.relations()[pool]
+            room = np.full(int(groups.max(initial=0)) + 1, options.per_relation)
+            kept = drop_to(self.contests(pool), np.ones(len(pool), np.bool_), room, groups)
+            order = pool[kept]
+        else:
+            order = self.order()
+        sizes = [first * 10**power for power in range(8) for first in FIRST_SIZES]
+        sizes = [n for n in sizes if n < len(order)]
+        n_kept = options.rules
+        if n_kept is None and options.quality is None:
+            self.share(order)
+            return order
+        if n_kept is None:
+            return self._smallest(order, sizes, float(options.quality or 0))
+        return self._descend(order, n_kept, sizes)
+
+    def _smallest(self, order: Rows, sizes: list[int], quality: float) -> Rows:
+        """Return as few rules as reach a share: the first in order that do, and then as many as can be dropped."""
+        kept = order
+        for n_rules in sizes:
+            if self.share(order[:n_rules]) >= quality:
+                kept = order[: 2 * n_rules]
+                break
+        if len(kept) > MOST_WEIGHED:
+            return kept[: max(1, len(kept) // 2)] if len(kept) < len(order) else kept
+        pool = _Pool(self, kept)
+        high = len(kept)
+        for n_rules in sorted((n for n in sizes if n < high), reverse=True):
+            if self.share(pool.reduce(n_rules)) < quality:
+                break
+            high = n_rules
+        low = max((n for n in sizes if n < high), default=1)
+        best = pool.set_of(high)
         for _ in range(3):
             middle = round((low * high) ** 0.5)
             if not low < middle < high:
                 break
-            low, high = (low, middle) if share(middle) >= quality else (middle, high)
-        return high
+            tried = pool.reduce(middle, start=high)
+            if self.share(tried) >= quality:
+                high, best = middle, tried
+            else:
+                low = middle
+        return best
 
-    def _order(self, evidence: Evidence) -> Rows:
-        """Return rows of `few` in the order in which they add most; rules implied by one of them are left out."""
-        groups = None
-        if self.options.per_relation is not None:
-            groups = (self.few.head % self.few.vocabulary.n_relations).astype(np.int32)
-        order = order_by_gain(
-            evidence,
-            len(self.few),
-            self.shares,
-            groups=groups,
-            room=self.options.per_relation,
-        )
-        return order[~implied_rules(self.few.take(order))]
-
-    def choose(self, n_kept: int | None) -> Rows:
-        """Return rows of `few`: the rules to keep, chosen by all answers."""
-        order = self._order(self.evidence.join(self.judged_evidence))
-        known = [*self.known, self.judged]
-        return self._pruned(self._refined(order, known), n_kept, known)
-
-    def _pruned(self, order: Rows, n_kept: int | None, known: list[KnownAnswers]) -> Rows:
-        """Return the first rules in order; of a few more, if they are few, those that are worth least are dropped.
-
-        Gains do not see what a rule does wrong. On CoDEx-S, 500 rules rank held-out facts with 95 % of the MRR instead
-        of 91 %.
-        """
-        if n_kept is None or n_kept > MOST_PRUNED or self.options.per_relation is not None:
+    def _descend(self, order: Rows, n_kept: int, sizes: list[int]) -> Rows:
+        """Return so many rules; sets of other sizes are measured on the way."""
+        for n_rules in sizes:
+            if n_rules > POOL * n_kept or n_kept > MOST_WEIGHED:
+                self.share(order[:n_rules])
+        self.share(order)
+        if n_kept >= len(order) or n_kept > MOST_WEIGHED:
+            self.share(order[:n_kept])
             return order[:n_kept]
-        some = [take_answers(part, MOST_WEIGHED, self.options.seed) for part in known]
-        kept = order[: int(MORE[0] * n_kept)]
-        for more in (*MORE[1:], 1.0):
-            n_left = max(n_kept, int(more * n_kept))
-            if len(kept) > n_left:
-                observer = Observer(self._ranker_of(self.few.take(kept)), self.least_support)
-                worth = observer.worth(some).worth
-                kept = kept[np.sort(np.lexsort((np.arange(len(kept)), -worth))[:n_left])]
+        pool = _Pool(self, order[: max(n_kept, min(POOL * n_kept, MOST_WEIGHED))])
+        for n_rules in sorted((n for n in sizes if n_kept < n < len(pool.rows)), reverse=True):
+            self.share(pool.reduce(n_rules))
+        chosen = pool.reduce(n_kept)
+        kept = pool.exchange(n_kept)
+        if self.share(chosen) > self.share(kept):
+            kept = pool.sets[n_kept] = chosen
+        for n_rules in sorted((n for n in sizes if n < n_kept), reverse=True):
+            self.share(pool.reduce(n_rules))
         return kept
 
-    def _refined(self, order: Rows, known: list[KnownAnswers]) -> Rows:
-        """Put the first rules in order again and again, fewer each time, by where answers rank among these alone.
-
-        With few rules, rivals have fewer rules as well, so that others are worth choosing.
-        """
-        if self.options.per_relation is not None:
-            return order
-        order = order.copy()
-        some = [take_answers(part, MOST_REFINED, self.options.seed) for part in known]
-        for n_rules in (n for n in LEVELS if n < len(order)):
-            first = order[:n_rules].copy()
-            observer = Observer(self._ranker_of(self.few.take(first)), self.least_support)
-            evidence = Evidence.of([observer.witnesses(part, WIDTH) for part in some])
-            chosen = order_by_gain(evidence, n_rules, self.shares)
-            rest = np.setdiff1d(np.arange(n_rules), chosen)
-            order[:n_rules] = first[np.concatenate([chosen, rest])]
-        return order
-
     def describe(self, kept: Rows) -> Distilled:
-        """Return the kept rules with what each is worth."""
-        rules = self.few.take(kept)
+        """Return the kept rules with what each is worth, the most useful first."""
         with self.watch("measuring what each rule is worth", "measured what each rule is worth"):
-            observer = Observer(self._ranker_of(rules), self.least_support)
-            some = replace(self.facts, valid=self.facts.valid[:WORTH_FACTS], train=self.facts.train[:WORTH_FACTS])
-            known = some.to_choose_by(with_judged=True)
-            found = observer.worth(known)
-        all_rows, every = self.rows[kept], self.ranker.rules
+            known = self.facts.first(WORTH_FACTS).to_choose_by()
+            _, found = Observer(self.ranker_of(kept), self.least_support).worth(known)
+        order = np.lexsort((np.arange(len(kept)), -found.worth))
+        kept, every = kept[order], self.ranker.rules
+        all_rows = self.rows[kept]
         places = np.full(len(every), -1, np.int64)
         places[all_rows] = np.arange(len(kept))
-        lists = self._lists_of_all()
-        representation = find_representatives(lists, places)
-        order = np.lexsort((-representation.overlaps, places[representation.kept]))
-        left_rows = representation.rows[order]
-        by = places[representation.kept[order]]
-        distilled = rules.replace(
-            worth=in_answers(found.worth),
-            decides=found.decides,
-            only=found.only,
+        representation = find_representatives(self.best.rules, places)
+        nearest = np.lexsort((-representation.overlaps, places[representation.kept]))
+        left_rows, by = representation.rows[nearest], places[representation.kept[nearest]]
+        distilled = self.few.take(kept).replace(
+            worth=in_answers(found.worth[order]),
+            decides=found.decides[order],
+            only=found.only[order],
             stands_for=np.bincount(by, minlength=len(kept)).astype(np.int32),
         )
+        facts = self.facts
         return Distilled(
             rules=distilled,
             n_rules=len(every),
-            quality=1.0,
-            curve=(),
+            quality=self.share_of[len(kept)],
+            curve=tuple(sorted(self.share_of.items())),
             seconds=0.0,
-            full_mrr=0.0,
-            judged_by=f"{len(self.facts.judged):,} facts of {'train' if self.judged.from_train else 'valid'}",
-            n_facts=len(self.facts.valid) + len(self.facts.train) + len(self.facts.judged),
+            full_mrr=self.full_mrr,
+            judged_by=f"{len(facts.judged):,} facts of {'train' if self.judged.from_train else 'valid'}",
+            n_facts=len(facts.valid) + len(facts.train),
             rows=all_rows,
             left_out=every.take(left_rows),
-            representation=Representation(np.arange(len(left_rows)), by, representation.overlaps[order]),
+            representation=Representation(np.arange(len(left_rows)), by, representation.overlaps[nearest]),
         )
 
-    def _lists_of_all(self) -> NDArray[np.int32]:
-        """Return the best rules of each answer as rows of all rules."""
-        assert self.lists is not None
-        if len(self.ranker.rules) > MANY_RULES:
-            return self.lists
-        return np.where(self.lists >= 0, self.rows[np.maximum(self.lists, 0)], -1).astype(np.int32)
+
+class _Pool:
+    """Rules that are weighed against each other, and the sets that are left when those worth least are dropped."""
+
+    def __init__(self, work: _Distilling, rows: Rows) -> None:
+        self._work, self.rows = work, rows
+        self._listed, self._contests = rows, work.contests(rows)  # which rules contests were last listed with
+        self.sets: dict[int, Rows] = {len(rows): rows}
+
+    def set_of(self, n_rules: int) -> Rows:
+        """Return a set that there is already."""
+        return self.sets[n_rules]
+
+    def reduce(self, n_rules: int, start: int | None = None) -> Rows:
+        """Drop rules of the set of `start` rules, or of the smallest one so far, until there are `n_rules`."""
+        rows = self.sets[min(n for n in self.sets if n >= n_rules) if start is None else start]
+        if FEWER * len(rows) <= len(self._listed):
+            self._listed, self._contests = rows, self._work.contests(rows)
+        one_group = np.zeros(len(self._listed), np.int32)
+        kept = drop_to(self._contests, np.isin(self._listed, rows), np.array([n_rules]), one_group)
+        self.sets[n_rules] = self._listed[kept]
+        return self.sets[n_rules]
+
+    def exchange(self, n_rules: int) -> Rows:
+        """Exchange rules of a set for others of the pool that are worth more; return the set, which takes its place."""
+        kept = exchange(self._contests, np.isin(self._listed, self.sets[n_rules]))
+        self.sets[n_rules] = self._listed[kept]
+        return self.sets[n_rules]

@@ -26,6 +26,7 @@ class Generalisations:
         self._bodies, self._numbers = distinct_rows(self._paths)
         self._lengths = lengths
         is_dangling = (rules.head_constant >= 0) & (rules.body_constant < 0) & (rules.lengths > 0)
+        is_dangling &= ~rules.has_condition
         rows = np.flatnonzero(is_dangling | rules.is_binary)
         keys = self._keys(rules.head[rows], rules.head_constant[rows], self._numbers[rules.body[rows]])
         order = np.argsort(keys, kind="stable")

@@ -92,7 +92,7 @@ def _distilled(rules: RuleSet, dataset: Dataset, ranking: RankOptions, watch: Wa
 def _needed(rules: RuleSet, dataset: Dataset, ranking: RankOptions, watch: Watch) -> Reduced | None:
     blocked = blocks_connected(ranking.block_connected, dataset)
     facts = KnownFacts.draw(dataset, most=FACTS, most_judged=0, blocked=blocked, seed=0)
-    known = facts.to_choose_by(with_judged=True)
+    known = facts.to_choose_by()
     if not known:
         return None
     with watch(f"looking for the rules that matter among {len(rules):,}", f"looked through {len(rules):,} rules"):
@@ -111,7 +111,7 @@ def find_needed(
     Rules are indexed in parts, so that memory does not grow with their number. The best of each part are more than the
     best of all, and are looked at again.
     """
-    least_support = int(rules.support.min(initial=1))
+    least_support = int(rules.support.min())
     n_relations, marked = graph.n_relations, np.ones(len(rules), np.bool_)
     while True:
         found, is_split = np.zeros(len(rules), np.bool_), False
@@ -121,7 +121,7 @@ def find_needed(
             is_split |= len(rows) < int((marked & np.isin(rules.head % n_relations, relations)).sum())
             observer = Observer(make_ranker(graph, part, ranking, block_connected=blocked), least_support)
             for some in known:
-                listed = observer.witnesses(_about(some, relations, n_relations), BEST_RULES, only_targets=True).rules
+                listed = observer.best_rules(_about(some, relations, n_relations), BEST_RULES).rules
                 found[rows[listed[listed >= 0]]] = True
         if not is_split or int(found.sum()) >= MUCH_OF * int(marked.sum()):
             return found

@@ -1,4 +1,4 @@
-"""Which rules predict a known answer, and where it would rank by each of them alone.
+"""Which rules predict a known answer: the best of them, found without looking at any other candidate.
 
 A fact of train is a known answer as well, but its rules were counted with it. It is *left out*: the rules that predict
 it have one correct prediction less, for all candidates of this question.
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part
 from anyburl.graph.arrays import GraphArrays
+from anyburl.graph.kernel import entity_rows, inverse, lower_bound
 from anyburl.ranking.arrays import (
     AnswerSettings,
     CandidateArrays,
@@ -23,8 +24,8 @@ from anyburl.ranking.arrays import (
     Workspace,
 )
 from anyburl.ranking.kernel import exclude, mark_targets, next_query
-from anyburl.ranking.kernel_fire import fire_unary
-from anyburl.ranking.kernel_order import keep_undecided, link_firings
+from anyburl.ranking.kernel_fire import find_value, fire, fire_unary, holds_for, only_end
+from anyburl.ranking.kernel_order import link_firings
 from anyburl.ranking.kernel_trie import fire_trie
 
 
@@ -35,26 +36,22 @@ class LeftOutScores(NamedTuple):
     codes: NDArray[np.int32]  # rule -> code
 
 
-class WitnessArrays(NamedTuple):
-    """The best rules of each target, the best first, and where it would rank by each alone: (targets, width)."""
+class AnswerRules(NamedTuple):
+    """The best rules of each target, the best first: (targets, width)."""
 
     rules: NDArray[np.int32]  # -1 where there are no more
     scores: NDArray[np.int64]
-    ranks: NDArray[np.float32]  # against what all rules say for the others; ties count half
-    n_rules: NDArray[np.int32]  # how many predict it
 
 
-class RankSpace(NamedTuple):
-    """Scratch of one worker."""
+class StampArrays(NamedTuple):
+    """Scratch of one worker: which rules predict the target under way."""
 
     stamps: NDArray[np.int64]  # rule -> the number of the target that it was last left out for
     clock: NDArray[np.int64]
-    better: NDArray[np.int64]  # place -> rivals that are better than the rule there, but not than the one before
-    equal: NDArray[np.int64]  # place -> rivals that are as good
 
 
 @part
-def keep_witness(out: WitnessArrays, target: int, rule: int, score: int) -> None:
+def keep_best_rule(out: AnswerRules, target: int, rule: int, score: int) -> None:
     """Enter a rule among the best of a target, if it is one of them; of equals, the first of the rule set."""
     width = out.rules.shape[1]
     place = width
@@ -74,73 +71,112 @@ def keep_witness(out: WitnessArrays, target: int, rule: int, score: int) -> None
 
 
 @inlined
-def stamp_rules(candidates: CandidateArrays, firings: FiringArrays, target: int, query: int, space: RankSpace) -> None:
+def stamp_rules(candidates: CandidateArrays, firings: FiringArrays, target: int, query: int, own: StampArrays) -> None:
     """Stamp the rules that predict a target with a new number."""
-    space.clock[0] += 1
+    own.clock[0] += 1
     i = int(candidates.firsts[target]) if candidates.stamps[target] == query else -1
     while i >= 0:
-        space.stamps[firings.rules[i]] = space.clock[0]
+        own.stamps[firings.rules[i]] = own.clock[0]
         i = int(firings.following[i])
 
 
 @inlined
-def score_without(left_out: LeftOutScores, is_left_out: bool, firings: FiringArrays, i: int, space: RankSpace) -> int:
+def score_without(left_out: LeftOutScores, is_left_out: bool, firings: FiringArrays, i: int, own: StampArrays) -> int:
     """Return the score of a firing; of a rule that predicts the target, as if that were not known."""
     rule = firings.rules[i]
-    if is_left_out and space.stamps[rule] == space.clock[0]:
+    if is_left_out and own.stamps[rule] == own.clock[0]:
         return int(left_out.scores[left_out.codes[rule]])
     return int(firings.scores[i])
 
 
+@inlined
+def fire_short_rule(
+    index: RuleIndex, body: int, head: int, constant: int, target: int, question: QueryState, space: Workspace, n: int
+) -> int:
+    """Fire the rule of length 1 with this head relation, head constant and body, if there is one, for `target`."""
+    rules = index.short
+    position = find_value(rules.body_offsets, rules.bodies, head, body)
+    if position < 0:
+        return n
+    last = int(rules.rule_offsets[position + 1])
+    i = lower_bound(rules.constants, int(rules.rule_offsets[position]), last, constant)
+    if i < last and rules.constants[i] == constant:
+        score, row = int(index.scores[rules.codes[i]]), int(rules.rows[i])
+        n = fire(space.candidates, space.firings, n, question.query, target, score, row)
+    return n
+
+
 @part
-def witness_target(
-    candidates: CandidateArrays,
-    firings: FiringArrays,
-    n_candidates: int,
+def fire_head(
+    graph: GraphArrays,
+    index: RuleIndex,
+    head: int,
+    x: int,
+    constant: int,
     target: int,
-    row: int,
-    query: int,
-    is_left_out: bool,
-    left_out: LeftOutScores,
-    space: RankSpace,
-    out: WitnessArrays,
-) -> None:
-    """Write the best rules of one target, and its rank by each of them."""
-    stamp_rules(candidates, firings, target, query, space)
-    i = int(candidates.firsts[target]) if candidates.stamps[target] == query else -1
-    while i >= 0:
-        score = score_without(left_out, is_left_out, firings, i, space)
-        if score >= 0:
-            keep_witness(out, row, int(firings.rules[i]), score)
-            out.n_rules[row] += 1
-        i = int(firings.following[i])
-    n_kept = min(int(out.n_rules[row]), out.rules.shape[1])
-    space.better[:n_kept] = 0
-    space.equal[:n_kept] = 0
-    least = int(out.scores[row, n_kept - 1]) if n_kept else 0
-    for c in range(n_candidates if n_kept else 0):
-        entity = int(candidates.listed[c])
-        if candidates.keys[entity] < least or candidates.targets[entity] == query:  # most are not as good as any
-            continue
-        best = int(candidates.keys[entity])
-        if is_left_out:
-            best = -1
-            i = int(candidates.firsts[entity])
-            while i >= 0:
-                best = max(best, score_without(left_out, True, firings, i, space))
-                i = int(firings.following[i])
-        place = 0
-        while place < n_kept and out.scores[row, place] > best:
-            place += 1
-        while place < n_kept and out.scores[row, place] == best:
-            space.equal[place] += 1
-            place += 1
-        if place < n_kept:
-            space.better[place] += 1
-    n_better = 0
-    for place in range(n_kept):
-        n_better += space.better[place]
-        out.ranks[row, place] = np.float32(1.0 + n_better + 0.5 * space.equal[place])
+    question: QueryState,
+    space: Workspace,
+    n: int,
+) -> int:
+    """Fire the unary rules head(X, constant) whose body x satisfies, for `target`.
+
+    Either the edges of x are looked up among the bodies of the head, or its rules are checked for x, if they are fewer.
+    """
+    rules, n_directed, object_identity = index.short, 2 * graph.n_relations, question.object_identity
+    position = find_value(rules.head_offsets, rules.head_constants, head, constant)
+    if position >= 0 and (x != constant or not object_identity):
+        first, last = int(rules.head_rule_offsets[position]), int(rules.head_rule_offsets[position + 1])
+        start, end = entity_rows(graph, x)
+        if last - first <= end - start:
+            for i in range(first, last):
+                body = int(np.int64(rules.head_bodies[i]))
+                if body >= n_directed:
+                    segment = body - n_directed
+                    stop = int(graph.segment_starts[segment + 1])
+                    row = lower_bound(graph.targets, int(graph.segment_starts[segment]), stop, x)
+                    holds = row < stop and graph.targets[row] == x
+                else:
+                    only = only_end(graph, x, body, object_identity)
+                    holds = only != -2 and (only != constant or not object_identity)
+                if holds:
+                    score, rule = int(index.scores[rules.head_codes[i]]), int(rules.head_rows[i])
+                    n = fire(space.candidates, space.firings, n, question.query, target, score, rule)
+        else:
+            for row in range(start, end):
+                body = n_directed + int(graph.partners[row])
+                n = fire_short_rule(index, body, head, constant, target, question, space, n)
+            for segment in range(graph.segment_offsets[x], graph.segment_offsets[x + 1]):
+                body = int(graph.segment_relations[segment])
+                only = only_end(graph, x, body, object_identity)
+                if only != -2 and (only != constant or not object_identity):
+                    n = fire_short_rule(index, body, head, constant, target, question, space, n)
+    position = find_value(index.long.head_offsets, index.long.head_constants, head, constant)
+    if position >= 0:
+        state = QueryState(question.q, x, question.d, question.query, object_identity, question.longest, question.least)
+        for i in range(index.long.head_rule_offsets[position], index.long.head_rule_offsets[position + 1]):
+            if index.long.lengths[i] == 0 and head != question.d and constant != graph.n_entities:
+                continue  # a rule without a body ranks no subjects
+            if holds_for(graph, index, i, constant, state, space.walk):
+                score, rule = int(index.scores[index.long.head_codes[i]]), int(index.long.head_rows[i])
+                n = fire(space.candidates, space.firings, n, question.query, target, score, rule)
+    return n
+
+
+@part
+def fire_unary_for_targets(
+    graph: GraphArrays, index: RuleIndex, queries: QueryArrays, question: QueryState, space: Workspace
+) -> int:
+    """Fire every unary rule that predicts a target of (s, d, ?): d(s, target), or the same fact read backward."""
+    n, s, back = 0, question.s, inverse(graph, question.d)
+    for i in range(queries.target_offsets[question.q], queries.target_offsets[question.q + 1]):
+        target = int(np.int64(queries.targets[i]))
+        n = fire_head(graph, index, question.d, s, target, target, question, space, n)
+        n = fire_head(graph, index, back, target, s, target, question, space, n)
+        if target == s:  # the token `self` stands for both
+            n = fire_head(graph, index, question.d, s, graph.n_entities, target, question, space, n)
+            if question.d >= graph.n_relations:
+                n = fire_head(graph, index, back, s, graph.n_entities, target, question, space, n)
+    return n
 
 
 @part
@@ -152,39 +188,39 @@ def fire_known(
     protocol: AnswerSettings,
     only_targets: bool,
     workspace: Workspace,
-) -> tuple[int, int, int, int]:
+) -> tuple[int, int, int]:
     """Fire all rules for a query, whose targets may be facts of the graph, and list the candidates.
 
-    With `only_targets`, firings for others are left out, or most of them. That is less work for B rules.
-    Return the number of firings (nothing is listed if there is no room for them), of candidates, the number that the
-    query has, and how many entities are not ranked.
+    With `only_targets`, most firings for others are left out, which is less work. Return the number of firings (nothing
+    is listed if there is no room for them), of candidates, and the number that the query has.
     """
     candidates, firings = workspace.candidates, workspace.firings
     room = len(firings.candidates)
     s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
-    asked = QueryState(
+    question = QueryState(
         q, s, d, next_query(candidates), protocol.object_identity, protocol.longest, protocol.least_binary
     )
-    n_excluded = exclude(graph, queries, asked, protocol, candidates)
-    n_excluded -= mark_targets(queries, asked, candidates)
-    n_asked = 0
+    exclude(graph, queries, question, protocol, candidates)
+    mark_targets(queries, question, candidates)
+    n_targets = 0
     for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
         target = queries.targets[i]
         candidates.excluded[target] = 0  # a fact connects its own two entities
-        candidates.tied[target] = asked.query
-        candidates.undecided[n_asked] = target
-        n_asked += 1
-    n = fire_unary(graph, index, asked, workspace)
+        candidates.tied[target] = question.query
+        candidates.undecided[n_targets] = target
+        n_targets += 1
+    if only_targets:
+        n = fire_unary_for_targets(graph, index, queries, question, workspace)
+    else:
+        n = fire_unary(graph, index, question, workspace)
     if n <= room:
-        if only_targets:
-            n = keep_undecided(candidates, firings, n, asked.query)
-        n, _ = fire_trie(graph, index, queries, asked, False, n_asked if only_targets else -1, workspace, n)
-    n_candidates = link_firings(candidates, firings, n, asked.query) if n <= room else 0
-    return n, n_candidates, asked.query, n_excluded
+        n, _ = fire_trie(graph, index, queries, question, False, n_targets if only_targets else -1, workspace, n)
+    n_candidates = link_firings(candidates, firings, n, question.query) if n <= room else 0
+    return n, n_candidates, question.query
 
 
 @kernel
-def find_witnesses(
+def find_best_rules(
     graph: GraphArrays,
     index: RuleIndex,
     queries: QueryArrays,
@@ -193,24 +229,26 @@ def find_witnesses(
     protocol: AnswerSettings,
     workspace: Workspace,
     is_left_out: bool,
-    only_targets: bool,
     left_out: LeftOutScores,
-    space: RankSpace,
-    out: WitnessArrays,
+    own: StampArrays,
+    out: AnswerRules,
 ) -> tuple[int, int]:
     """Find the best rules of all targets of the queries from `first` to before `last`.
-
-    With `only_targets`, not where each would rank by them, which is less work.
 
     Return the next query, and the room for firings that it would need: stops where there is too little.
     """
     candidates, firings = workspace.candidates, workspace.firings
     for q in range(first, last):
-        n, n_candidates, query, _ = fire_known(graph, index, queries, q, protocol, only_targets, workspace)
+        n, _, query = fire_known(graph, index, queries, q, protocol, True, workspace)
         if n > len(firings.candidates):
             return q, n
-        for i in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
-            target = int(np.int64(queries.targets[i]))
-            n_ranked = 0 if only_targets else n_candidates
-            witness_target(candidates, firings, n_ranked, target, i, query, is_left_out, left_out, space, out)
+        for row in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
+            target = int(np.int64(queries.targets[row]))
+            stamp_rules(candidates, firings, target, query, own)
+            i = int(candidates.firsts[target]) if candidates.stamps[target] == query else -1
+            while i >= 0:
+                score = score_without(left_out, is_left_out, firings, i, own)
+                if score >= 0:
+                    keep_best_rule(out, row, int(firings.rules[i]), score)
+                i = int(firings.following[i])
     return last, 0

@@ -5,38 +5,34 @@ Facts of train were counted when their rules were; they are left out of these co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from queue import SimpleQueue
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import DataError
+from anyburl.base.machine import Spare
 from anyburl.data.dataset import Dataset
-from anyburl.models.distilling.kernel import LeftOutScores, RankSpace, WitnessArrays, find_witnesses
-from anyburl.models.distilling.kernel_worth import (
+from anyburl.models.distilling.contests import Contests, Scale, add_worth
+from anyburl.models.distilling.kernel import AnswerRules, LeftOutScores, StampArrays, find_best_rules
+from anyburl.models.distilling.kernel_contest import (
     WORTH_UNIT,
-    ChangeArrays,
-    SortedRules,
+    ContestArrays,
+    EntryArrays,
     WorthArrays,
-    measure_worth,
-    rank_known,
+    list_contests,
 )
-from anyburl.ranking.arrays import (
-    QueryArrays,
-    Workspace,
-    empty_candidates,
-    empty_firings,
-    empty_walk,
-)
-from anyburl.ranking.index import count_confidences, number_counts_of, to_scores
-from anyburl.ranking.queries import joins_unconnected, make_queries, take_queries
-from anyburl.ranking.ranker import LocalBackend, Progress, Ranker
+from anyburl.ranking.arrays import QueryArrays, RuleIndex, Workspace, empty_candidates, empty_firings, empty_walk
+from anyburl.ranking.index import count_confidences, number_counts_of, to_scores, with_scores
+from anyburl.ranking.queries import joins_unconnected, make_queries
+from anyburl.ranking.ranker import LocalBackend, Ranker
 
 Triples = NDArray[np.int32]
 QUESTIONS_AT_A_TIME = 32
+QUESTIONS_OF_A_PART = 2_048
 FIRST_ROOM = 1 << 16  # for the firings of one query; it grows where that is too little
 
 
@@ -79,14 +75,14 @@ class KnownFacts:
         valid, train = (valid, rest) if from_train else (rest, train)
         return cls(dataset, valid[:most], train[: most - min(most, len(valid))], judged, from_train)
 
-    def to_choose_by(self, *, with_judged: bool) -> list[KnownAnswers]:
-        """Return the questions to choose by; finally, also those that the choice was judged by."""
-        valid, train = self.valid, self.train
-        if with_judged and self.judged_from_train:
-            train = np.concatenate([self.judged, train])
-        elif with_judged:
-            valid = np.concatenate([self.judged, valid])
-        return [self._asked(some, is_train) for some, is_train in ((valid, False), (train, True)) if len(some)]
+    def first(self, most: int) -> KnownFacts:
+        """Return fewer facts to choose by."""
+        return replace(self, valid=self.valid[:most], train=self.train[: max(0, most - len(self.valid))])
+
+    def to_choose_by(self) -> list[KnownAnswers]:
+        """Return the questions to choose by."""
+        parts = ((self.valid, False), (self.train, True))
+        return [self._asked(some, is_train) for some, is_train in parts if len(some)]
 
     def to_judge_by(self) -> KnownAnswers:
         """Return the questions that a choice is judged by."""
@@ -100,9 +96,7 @@ class KnownFacts:
 
 class _Buffers(NamedTuple):
     workspace: Workspace
-    space: RankSpace
-    lists: SortedRules
-    changes: ChangeArrays
+    own: StampArrays
 
 
 class Observer:
@@ -110,172 +104,160 @@ class Observer:
 
     def __init__(self, ranker: Ranker, least_support: int) -> None:
         self._ranker, self._backend = ranker, LocalBackend(ranker.ready, ranker.options.threads)
+        self._spare = Spare(partial(self._new_buffers, FIRST_ROOM), self._backend.threads)
+        self._protocol = ranker.ready.protocol(ranker.lister().aggregation, 0)
         self._left_out = left_out_scores(ranker, least_support)
-        self._spare: SimpleQueue[_Buffers | None] = SimpleQueue()
-        for _ in range(self._backend.threads):
-            self._spare.put(None)
 
-    def witnesses(
-        self, known: KnownAnswers, width: int, *, only_targets: bool = False, progress: Progress | None = None
-    ) -> WitnessArrays:
-        """Return the `width` best rules of each known answer and, unless `only_targets`, its rank by each alone."""
+    def best_rules(self, known: KnownAnswers, width: int) -> AnswerRules:
+        """Return the `width` best rules of each known answer."""
         n, ready = len(known), self._ranker.ready
-        out = WitnessArrays(
-            rules=np.full((n, width), -1, np.int32),
-            scores=np.zeros((n, width), np.int64),
-            ranks=np.zeros((n, width), np.float32),
-            n_rules=np.zeros(n, np.int32),
-        )
-        protocol = ready.protocol(self._ranker.lister().aggregation, 0)
+        out = AnswerRules(np.full((n, width), -1, np.int32), np.zeros((n, width), np.int64))
 
-        def work(buffers: _Buffers, first: int, last: int) -> tuple[int, int]:
-            return find_witnesses(
-                ready.graph,
-                ready.index,
-                known.queries,
-                first,
-                last,
-                protocol,
-                buffers.workspace,
-                known.from_train,
-                only_targets,
-                self._left_out,
-                buffers.space,
-                out,
-            )
-
-        self._over_questions(known, work, width, progress)
-        return out
-
-    def reciprocal_ranks(self, known: KnownAnswers, progress: Progress | None = None) -> NDArray[np.float64]:
-        """Return 1 / rank of each known answer; facts of train rank as if they were not known."""
-        ready, out = self._ranker.ready, np.zeros(len(known), np.float64)
-        protocol = ready.protocol(self._ranker.lister().aggregation, 0)
-
-        def work(buffers: _Buffers, first: int, last: int) -> tuple[int, int]:
-            return rank_known(
-                ready.graph,
-                ready.index,
-                known.queries,
-                first,
-                last,
-                protocol,
-                buffers.workspace,
-                known.from_train,
-                self._left_out,
-                buffers.space,
-                buffers.lists,
-                out,
-            )
-
-        self._over_questions(known, work, 1, progress)
-        return out
-
-    def worth(self, known: Sequence[KnownAnswers], progress: Progress | None = None) -> WorthArrays:
-        """Return what each rule is worth to known answers; `worth` is still in whole units."""
-        ready, n_rules = self._ranker.ready, len(self._ranker.rules)
-        protocol = ready.protocol(self._ranker.lister().aggregation, 0)
-        parts: list[WorthArrays] = []
-
-        def new_part() -> WorthArrays:
-            parts.append(
-                WorthArrays(np.zeros(n_rules, np.int64), np.zeros(n_rules, np.int32), np.zeros(n_rules, np.int32))
-            )
-            return parts[-1]
-
-        own: SimpleQueue[WorthArrays | None] = SimpleQueue()
-        for _ in range(self._backend.threads):
-            own.put(None)
-        for some in known:
-
-            def work(buffers: _Buffers, first: int, last: int, some: KnownAnswers = some) -> tuple[int, int]:
-                out = own.get() or new_part()
-                try:
-                    return measure_worth(
+        def work(first: int) -> None:
+            last = min(first + QUESTIONS_AT_A_TIME, len(known.queries.entities))
+            buffers = self._spare.take()
+            try:
+                while first < last:
+                    first, needed = find_best_rules(
                         ready.graph,
                         ready.index,
-                        some.queries,
+                        known.queries,
                         first,
                         last,
-                        protocol,
+                        self._protocol,
                         buffers.workspace,
-                        some.from_train,
+                        known.from_train,
                         self._left_out,
-                        buffers.space,
-                        buffers.lists,
-                        buffers.changes,
+                        buffers.own,
                         out,
                     )
-                finally:
-                    own.put(out)
-
-            self._over_questions(some, work, 1, progress)
-        total = parts[0] if parts else new_part()
-        for part in parts[1:]:
-            for name in WorthArrays._fields:
-                np.add(getattr(total, name), getattr(part, name), out=getattr(total, name))
-        return total
-
-    def _over_questions(
-        self,
-        known: KnownAnswers,
-        work: Callable[[_Buffers, int, int], tuple[int, int]],
-        width: int,
-        progress: Progress | None,
-    ) -> None:
-        """Do `work` on batches of questions, with more room for firings where a question needs it."""
-        n_queries = len(known.queries.entities)
-
-        def answer(first: int) -> None:
-            last, place = min(first + QUESTIONS_AT_A_TIME, n_queries), first
-            buffers = self._spare.get() or self._new_buffers(width, FIRST_ROOM)
-            try:
-                if len(buffers.space.better) < width:
-                    buffers = self._new_buffers(width, len(buffers.lists.rules))
-                while place < last:
-                    place, needed = work(buffers, place, last)
                     if needed:
-                        buffers = self._new_buffers(width, 2 * needed)
+                        buffers = self._new_buffers(2 * needed)
             finally:
                 self._spare.put(buffers)
-            if progress:
-                progress(last - first)
 
-        for _ in self._backend.map(answer, range(0, n_queries, QUESTIONS_AT_A_TIME)):  # Ctrl-C drops what is waiting
-            pass
+        for _ in self._backend.map(work, range(0, len(known.queries.entities), QUESTIONS_AT_A_TIME)):
+            pass  # Ctrl-C drops what is waiting
+        return out
 
-    def _new_buffers(self, width: int, room: int) -> _Buffers:
+    def contests(self, known: Sequence[KnownAnswers], width: int, most: int) -> Contests:
+        """Return the contests of known answers, down to the `width` best rules of each, with at most `most` entries."""
+        lister = self._lister()
+        parts: list[ContestArrays] = []
+        for some in known:
+            n_queries = len(some.queries.entities)
+            starts = range(0, n_queries, QUESTIONS_OF_A_PART)
+            work = partial(self._list, lister, some, QUESTIONS_OF_A_PART, width, most)
+            parts += self._backend.map(work, starts)
+        return Contests(parts, self._scale(lister))
+
+    def worth(self, known: Sequence[KnownAnswers]) -> tuple[float, WorthArrays]:
+        """Return the sum of the reciprocal ranks of known answers, and what each rule is worth to them: what taking it
+        away loses. That is still in whole units. An answer that no rule predicts counts 0.
+        """
+        lister = self._lister()
+        scale, total = self._scale(lister), 0
+        spare: Spare[WorthArrays] = Spare(scale.new_worth, self._backend.threads)
+        made: dict[int, WorthArrays] = {}
+        kept = np.ones(len(self._ranker.rules), np.bool_)
+
+        def work(some: KnownAnswers, first: int) -> int:
+            contests = self._list(lister, some, QUESTIONS_AT_A_TIME, 0, 0, first)
+            worth = spare.take()
+            try:
+                return scale.weigh(contests, kept, worth, is_exact=True)[0]
+            finally:
+                made[id(worth)] = worth
+                spare.put(worth)
+
+        for some in known:
+            starts = range(0, len(some.queries.entities), QUESTIONS_AT_A_TIME)
+            total += sum(self._backend.map(partial(work, some), starts))
+        return total / WORTH_UNIT, add_worth(list(made.values()), scale.new_worth)
+
+    def _lister(self) -> _Lister:
+        """Return the index and the left-out scores with numbers for scores: as ordered, and half as large."""
+        index, left_out = self._ranker.ready.index, self._left_out
+        values = np.unique(np.concatenate([[0], index.scores, left_out.scores[left_out.scores >= 0]]))
+        numbers = np.where(left_out.scores >= 0, np.searchsorted(values, left_out.scores), -1)
+        return _Lister(
+            with_scores(index, np.searchsorted(values, index.scores)),
+            LeftOutScores(numbers.astype(np.int64), left_out.codes),
+            values,
+        )
+
+    def _scale(self, lister: _Lister) -> Scale:
+        return Scale(len(self._ranker.rules), self._protocol, lister.values, self._backend.threads)
+
+    def _list(
+        self, lister: _Lister, known: KnownAnswers, n_queries: int, width: int, most: int, first: int
+    ) -> ContestArrays:
+        """Return the contests of `n_queries` questions from `first` on; of `width` 0, with all rules."""
+        queries, protocol = known.queries, self._protocol
+        if protocol.least_binary > 0:
+            protocol = protocol._replace(least_binary=int(np.searchsorted(lister.values, protocol.least_binary)))
+        last = min(first + n_queries, len(queries.entities))
+        first_target = int(queries.target_offsets[first])
+        n_targets = int(queries.target_offsets[last]) - first_target
+        sizes, n_candidates = np.zeros(n_targets + 1, np.int64), np.zeros(n_targets, np.int32)
+        chunks: list[list[NDArray[np.int32]]] = []
+        room, n = FIRST_ROOM, 0
+        chunk = [np.empty(room, np.int32) for _ in range(3)]
+        buffers = self._spare.take()
+        entries = _new_entries(buffers, width)
+        try:
+            while first < last:
+                before, written = first, n
+                first, needed, n = list_contests(
+                    self._ranker.ready.graph,
+                    lister.numbered,
+                    queries,
+                    first,
+                    last,
+                    protocol,
+                    buffers.workspace,
+                    known.from_train,
+                    lister.left_out,
+                    buffers.own,
+                    most or len(entries.rules),
+                    entries,
+                    first_target,
+                    ContestArrays(sizes, n_candidates, *chunk),
+                    n,
+                )
+                if needed:
+                    buffers = self._new_buffers(2 * needed)
+                    entries = _new_entries(buffers, width)
+                elif first < last:
+                    room = 2 * room if (before, written) == (first, n) else room
+                    chunks.append([column[:n] for column in chunk])
+                    chunk, n = [np.empty(room, np.int32) for _ in range(3)], 0
+        finally:
+            self._spare.put(buffers)
+        chunks.append([column[:n] for column in chunk])
+        columns = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
+        return ContestArrays(np.cumsum(sizes), n_candidates, *columns)
+
+    def _new_buffers(self, room: int) -> _Buffers:
         n_entities, n_rules = self._ranker.ready.graph.n_entities, len(self._ranker.rules)
+        walk = empty_walk(n_entities, self._ranker.ready.longest)
         return _Buffers(
-            Workspace(
-                empty_walk(n_entities, self._ranker.ready.longest), empty_candidates(n_entities), empty_firings(room)
-            ),
-            RankSpace(
-                np.zeros(n_rules, np.int64), np.zeros(1, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
-            ),
-            SortedRules(
-                np.empty(room, np.int64),
-                np.empty(room, np.int32),
-                np.zeros(n_entities + 1, np.int64),
-                np.zeros(n_entities + 1, np.int32),
-                np.zeros(n_entities + 1, np.int64),
-                np.zeros(n_entities + 1, np.int64),
-            ),
-            ChangeArrays(
-                np.zeros(n_rules, np.int32),
-                np.zeros(n_rules, np.int32),
-                np.zeros(n_rules, np.int32),
-                np.zeros(n_rules, np.int64),
-                np.zeros(room, np.int32),
-            ),
+            Workspace(walk, empty_candidates(n_entities), empty_firings(room)),
+            StampArrays(np.zeros(n_rules, np.int64), np.zeros(1, np.int64)),
         )
 
 
-def take_answers(known: KnownAnswers, most: int, seed: int) -> KnownAnswers:
-    """Return the answers of at most so many of the questions."""
-    n_queries = len(known.queries.entities)
-    rows = np.sort(np.random.default_rng(seed).permutation(n_queries)[:most])
-    return KnownAnswers(take_queries(known.queries, rows), known.from_train)
+class _Lister(NamedTuple):
+    numbered: RuleIndex
+    left_out: LeftOutScores
+    values: NDArray[np.int64]
+
+
+def _new_entries(buffers: _Buffers, width: int) -> EntryArrays:
+    room = len(buffers.workspace.firings.rules)
+    return EntryArrays(
+        np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int32), np.empty(width, np.int64)
+    )
 
 
 def left_out_scores(ranker: Ranker, least_support: int) -> LeftOutScores:

@@ -28,7 +28,7 @@ class DistilKeywords(TypedDict, total=False):
     per_relation: int | None
     quality: float | None
     relations: tuple[str, ...] | None
-    facts: int
+    facts: int | None
     seed: int
 
 
@@ -57,11 +57,12 @@ class DistilOptions(Options):
         metavar="A,B",
         panel=SIZE,
     )
-    facts: int = option(
-        50_000,
+    facts: int | None = option(
+        None,
         whole,
         2,
-        help="Look at this many known facts: those of the valid split, then of train.",
+        help="Look at this many known facts: those of the valid split, then of train. Defaults to 20,000, or to as "
+        "many as rules are to be kept.",
         panel=EVIDENCE,
     )
     seed: int = option(0, whole, 0, help="Seed of the choice of facts.", panel=EVIDENCE)

@@ -38,13 +38,20 @@ class Lessons:
 
     @classmethod
     def of(
-        cls, rows: NDArray[np.float32], is_answer: NDArray[np.bool_], sizes: NDArray[np.int64], share: float, seed: int
+        cls,
+        rows: NDArray[np.float32],
+        is_answer: NDArray[np.bool_],
+        sizes: NDArray[np.int64],
+        share: float,
+        seed: int,
+        *,
+        first: int = ALL_OF,
     ) -> Lessons:
-        """Leave out lists without an answer or with one candidate; of the candidates far down, draw a `share`."""
+        """Leave out lists without an answer or with one candidate; of candidates after the `first`, draw a `share`."""
         questions = np.repeat(np.arange(len(sizes)), sizes)
         positions = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         useful = (np.bincount(questions, weights=is_answer, minlength=len(sizes)) > 0) & (sizes > 1)
-        certain = (positions < ALL_OF) | is_answer
+        certain = (positions < first) | is_answer
         drawn = np.random.default_rng(seed).random(len(rows)) < share
         kept = useful[questions] & (certain | drawn)
         return cls(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,9 @@ from anyburl.models.calibration import (
     choose_bins,
     corrected,
     fit_correction,
-    fit_shares,
+    fit_true,
     least_scores,
+    most_back,
     probability_table,
 )
 from anyburl.models.tuned.reranker import TunedReranker
@@ -105,17 +105,17 @@ class Tally:
         """The counts of all subjects."""
         return self.halves[0] + self.halves[1]
 
-    @cached_property
-    def fitted_to_other(self) -> list[tuple[Ints, Floats]]:
-        """For each half, the bins and shares that are fitted to the other; to be asked for when all is counted."""
-        return [(starts := choose_bins(other), fit_shares(other, starts)) for other in self.halves[::-1]]
+    def fitted_to_other(self, most: Floats) -> list[tuple[Ints, Floats]]:
+        """Return, for each half, the bins and the shares of true proposals that are fitted to the other; if all
+        proposals of a relation are true, `most` come back.
+        """
+        return [(starts := choose_bins(other), fit_true(other, starts, most)) for other in self.halves[::-1]]
 
-    @cached_property
-    def correction(self) -> tuple[float, float]:
-        """How far shares that were fitted to one half of the subjects are off in the other."""
-        expected = [by_narrow_bin(shares, starts) for starts, shares in self.fitted_to_other]
+    def correction(self, most: Floats) -> tuple[float, float]:
+        """Return how far shares that were fitted to one half of the subjects are off in the other."""
+        expected = [by_narrow_bin(shares, starts) for starts, shares in self.fitted_to_other(most)]
         own = (np.concatenate([getattr(half, name) for half in self.halves]) for name in ("proposed", "back"))
-        return fit_correction(ProposalCounts(*own), np.concatenate(expected))
+        return fit_correction(ProposalCounts(*own), np.concatenate(expected), np.tile(most, len(self.halves)))
 
     def add(self, facts: FactColumns) -> None:
         """Count proposals, with their contexts; those that contradict what is stated or hidden would not be made."""
@@ -198,20 +198,19 @@ def _scores_from(tally: Tally, probability: float) -> Floats:
     hidden.
     """
     counts, n_relations = tally.counts, len(tally.n_hidden)
-    starts = choose_bins(counts)
-    table = probability_table(fit_shares(counts, starts), np.ones(n_relations), np.zeros(n_relations))
+    starts, as_many, nothing = choose_bins(counts), np.ones(n_relations), np.zeros(n_relations)
+    most = most_back(as_many, nothing)
+    table = probability_table(most[:, None, None] * fit_true(counts, starts, most), as_many, nothing)
     return least_scores(table, starts, probability)
 
 
-def fitted_shares(tally: Tally) -> tuple[Ints, Floats]:
-    """Return the bins of scores, and the share of proposals that come back by relation, context and bin.
-
-    What is fitted to all facts errs half as much (in variance) as what is fitted to half of them. Without the
-    correction, promises on small data are less modest, and too bold more often: on geo from 0.9 on 0.970, true 0.907.
+def fitted_shares(tally: Tally, most: Floats) -> tuple[Ints, Floats]:
+    """Return the bins of scores, and the share of proposals that come back by relation, context and bin; if all
+    proposals of a relation are true, `most` come back.
     """
-    counts, (a, b) = tally.counts, tally.correction
-    starts = choose_bins(counts)
-    return starts, corrected(fit_shares(counts, starts), (a / 2, (1 + b) / 2))
+    starts = choose_bins(tally.counts)
+    shares = corrected(fit_true(tally.counts, starts, most), tally.correction(most))
+    return starts, most[:, None, None] * shares
 
 
 def listed_floors(facts: FactColumns, least: Floats) -> Floats:

@@ -13,10 +13,12 @@ from anyburl.base.errors import DataError
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.models.calibration import (
+    N_CONTEXTS,
     WIDTH,
     Calibration,
     by_narrow_bin,
     corrected,
+    most_back,
     per_hidden,
     probability_table,
 )
@@ -130,10 +132,9 @@ def calibrate_ranker(
         )
     stated = facts_by_relation(dataset)
     share, reason = assumed_missing(dataset, properties, tally)
-    starts, shares = fitted_shares(tally)
     calibration = Calibration(
-        starts=starts,
-        shares=shares,
+        starts=np.zeros(1, np.int64),
+        shares=np.zeros((len(stated), N_CONTEXTS, 1)),
         hidden=tally.n_hidden,
         stated=stated,
         elsewhere=tally.n_test,
@@ -143,6 +144,9 @@ def calibrate_ranker(
     )
     if missing is not None:
         calibration, reason = calibration.with_missing(missing), "given"
+    most = most_back(calibration.missing_per_hidden(), per_hidden(tally.n_test, tally.n_hidden))
+    starts, shares = fitted_shares(tally, most)
+    calibration = replace(calibration, starts=starts, shares=shares)
     checked = "test" if len(dataset.test) else f"{hiding.split}, each half of it by the other"
     return CalibrationReport(
         **_summarised(calibration, tally, dataset.vocabulary),
@@ -200,7 +204,8 @@ def most_missing(tally: Tally) -> float:
     missing. Which are the surest is said by one half of the subjects, and their share is taken from the other.
     """
     back = proposed = 0.0
-    for own, (starts, fitted) in zip(tally.halves, tally.fitted_to_other, strict=True):
+    as_many = most_back(np.ones_like(tally.n_hidden), per_hidden(tally.n_test, tally.n_hidden))
+    for own, (starts, fitted) in zip(tally.halves, tally.fitted_to_other(as_many), strict=True):
         shares = by_narrow_bin(fitted, starts).ravel()
         order = np.argsort(-shares, kind="stable")
         n_back = np.cumsum(own.back.ravel()[order])
@@ -237,14 +242,17 @@ def check_promises(tally: Tally, missing: Floats | None = None) -> Checked:
     """
     nothing = np.zeros_like(tally.n_hidden)
     if tally.n_test.any():
-        (starts, shares), ratio = fitted_shares(tally), per_hidden(tally.n_test, tally.n_hidden)
+        ratio = per_hidden(tally.n_test, tally.n_hidden)
+        starts, shares = fitted_shares(tally, most_back(ratio, nothing))
         table = probability_table(shares, ratio, nothing)
         return Checked(
             tally.test.proposed * tally.is_made, by_narrow_bin(table, starts), tally.test.back * tally.is_made
         )
-    parts, line, ratio = [], tally.correction, nothing + 1 if missing is None else missing
-    for own, (starts, shares) in zip(tally.halves, tally.fitted_to_other, strict=True):
-        table = probability_table(corrected(shares, line), ratio, nothing)
+    parts, ratio = list[Checked](), nothing + 1 if missing is None else missing
+    most = most_back(ratio, nothing)
+    line = tally.correction(most)
+    for own, (starts, shares) in zip(tally.halves, tally.fitted_to_other(most), strict=True):
+        table = probability_table(most[:, None, None] * corrected(shares, line), ratio, nothing)
         not_back = (own.proposed - own.back) * tally.is_made
         parts.append(Checked(not_back, by_narrow_bin(table, starts), own.back * tally.is_made * ratio[:, None, None]))
     proposed = np.concatenate([part.proposed for part in parts], axis=1)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.completion.facts import FactColumns
 from anyburl.reasoning.explanation.kernel import empty_search, find_first_walks
-from anyburl.reasoning.explanation.rule_examples import body_ends
+from anyburl.reasoning.explanation.rule_examples import body_ends, find_groundings
 
 Ints = NDArray[np.int32]
 
@@ -21,6 +21,7 @@ def reasons_of(ranker: Ranker, facts: FactColumns) -> pl.Series:
     rules, n_relations = ranker.rules, ranker.graph.n_relations
     bodies = np.ascontiguousarray(rules.bodies[rules.body[facts.rules]])
     lengths = (bodies >= 0).sum(axis=1).astype(np.int32)
+    lengths[conditional := rules.has_condition[facts.rules]] = 0
     walks = _walks(ranker, facts, bodies, lengths)
     steps = np.arange(bodies.shape[1])[None, :] < lengths[:, None]
     rows, positions = np.nonzero(steps)
@@ -33,7 +34,14 @@ def reasons_of(ranker: Ranker, facts: FactColumns) -> pl.Series:
     frame = rules.vocabulary.decode_triples(triples).with_columns(fact=pl.Series(rows))
     reasons = frame.group_by("fact", maintain_order=True).agg(facts=pl.concat_list("subject", "relation", "object"))
     every = pl.DataFrame({"fact": np.arange(len(facts))}).join(reasons, on="fact", how="left", maintain_order="left")
-    return every["facts"].fill_null(pl.lit([], dtype=TRIPLES)).cast(TRIPLES)
+    found = every["facts"].fill_null(pl.lit([], dtype=TRIPLES)).cast(TRIPLES)
+    if not conditional.any():
+        return found
+    listed = found.to_list()
+    for place in np.flatnonzero(conditional):
+        one = find_groundings(ranker, int(facts.rules[place]), tuple(facts.triples[place].tolist()), 1)
+        listed[place] = [list(fact) for fact in one[0]] if one else []
+    return pl.Series(found.name, listed, dtype=TRIPLES)
 
 
 def _walks(ranker: Ranker, facts: FactColumns, bodies: Ints, lengths: Ints) -> Ints:

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from anyburl.bodies.conditions import members_of
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
@@ -67,6 +68,8 @@ def _has_walks(
     length = int((body >= 0).sum())
     if not length or not n:
         return np.ones(n, np.bool_)
+    if rules.has_condition[row]:
+        return np.isin(starts, members_of(graph, rules, row, object_identity=object_identity))
     walks = np.empty((n, length + 1), np.int32)
     find_first_walks(
         graph,

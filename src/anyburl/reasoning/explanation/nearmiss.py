@@ -184,8 +184,11 @@ def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32])
         step_fact(ranker.vocabulary, int(relation), int(nodes[place]), int(nodes[place + 1]))
         for place, relation in enumerate(body[body >= 0])
     ]
+    rule = rules.rule(row)
+    if rule.condition is not None:
+        steps[-1] = (steps[-1][0], rule.condition.attribute, rule.condition.words)
     return NearMiss(
-        rule=rules.rule(row),
+        rule=rule,
         confidence=float(ranker.confidences(np.array([row]))[0]),
         predictions=int(rules.predictions[row]),
         support=int(rules.support[row]),

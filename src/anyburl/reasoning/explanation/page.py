@@ -3,7 +3,7 @@
 The proof of a prediction as a graph: from the subject on the left to the object on the right.
 
 What joins the two stands between them, other facts about the subject to its left, those about the object to its right.
-Where groundings or rules share an entity at the same distance, they share its node.
+Where groundings or rules share an entity, they share its node, unless arrows to it would become too long to follow.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from anyburl.reasoning.explanation.record import ExplanationRecord, Fact, NearMi
 from anyburl.rules.rule import Rule, Y
 
 Step = tuple[OpenFact, Ink]
+FARTHEST = 2  # columns between two nodes of one fact
 
 
 def proof_graph(reasons: Sequence[Reason], triple: Fact, show: Show = str) -> Drawing:
@@ -67,8 +68,11 @@ class _Proof:
         joining = [len(_entities(*path)) - 1 for path in paths if self._joins(*path)]
         self.last = 0 if self.is_loop else max([1, *joining])
         here, there = (0, subject), (self.last, object)
+        self.drawn = {subject: here, object: there}
         self.layers.add_arrow(here, there, relation, "prediction")
-        for start, path in paths:
+        for start, path in sorted(
+            paths, key=lambda path: not self._joins(*path)
+        ):  # what is between the ends is near both
             self._add(start, path)
         title = f"{' '.join(map(self.show, self.triple))}: the facts behind it"
         return self.layers.draw(title, (here, there), self.show)
@@ -80,7 +84,7 @@ class _Proof:
 
     def _add(self, start: str, path: Sequence[Step]) -> None:
         passed, joins = _entities(start, path), self._joins(start, path)
-        places = self._places(start, passed, joins)
+        places = self._shared(self._places(start, passed, joins))
         depth = 0
         for (subject, relation, object), ink in path:
             here = places[depth]
@@ -100,6 +104,19 @@ class _Proof:
         if joins:
             places[-1] = (self.last - begin, passed[-1])
         return places
+
+    def _shared(self, places: Sequence[Place]) -> list[Place]:
+        """Return the same places, with those of entities that are drawn already where arrows can reach them: neither
+        within a column nor across more than `FARTHEST` columns.
+        """
+        shared = list(places[:1])
+        following = [place[0] for place in places[2:]]
+        for depth, (column, entity) in enumerate(places[1:]):
+            known = None if entity is None else self.drawn.setdefault(entity, (column, entity))
+            distance = 0 if known is None else abs(known[0] - shared[-1][0])
+            is_free = known is not None and known[0] not in following[depth : depth + 1]
+            shared.append(known if known is not None and is_free and 0 < distance <= FARTHEST else (column, entity))
+        return shared
 
 
 STYLE = """
@@ -180,7 +197,7 @@ def _reason(reason: Reason, explanation: ExplanationRecord, names: Names) -> str
     details = f"{reason.type}, {words.counts_text(reason)}, {words.contribution_text(reason, explanation.aggregation)}"
     facts = "".join(f"<li>{_facts(grounding, names)}</li>" for grounding in reason.groundings)
     drawn = to_svg(proof_graph([reason], explanation.triple, names.get))
-    listed = f"<ol>{facts}</ol>" if facts else "<p>needs no facts: the rule has no body</p>" * (not reason.rule.body)
+    listed = f"<ol>{facts}</ol>" if facts else "<p>needs no facts: the rule has no body</p>" * (not reason.rule.length)
     return (
         f"<section><h2><b>{reason.confidence:.3f}</b><code>{escape(words.rule_text(reason.rule, names))}</code></h2>"
         f"<p>{escape(details)}</p><figure>{drawn}</figure>{listed}</section>\n"
@@ -195,7 +212,8 @@ def _near_miss(near_miss: NearMiss, explanation: ExplanationRecord, names: Names
         '<section class="near"><p>the strongest rule that lacks one fact only</p>'
         f"<h2><b>{near_miss.confidence:.3f}</b><code>{escape(words.rule_text(near_miss.rule, names))}</code></h2>"
         f"<p>{escape(details)}</p><figure>{drawn}</figure>"
-        f'<ul>{facts}<li class="lack">missing: {_fact(near_miss.missing, names)}</li></ul></section>\n'
+        f'<ul>{facts}<li class="lack">{words.missing_words(near_miss)}: '
+        f"{_fact(near_miss.missing, names)}</li></ul></section>\n"
     )
 
 

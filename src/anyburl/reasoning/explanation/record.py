@@ -134,6 +134,8 @@ class ExplanationRecord:
             rules.append(self.near_miss.rule)
         yield from (label for fact in facts for label in fact if label is not None)
         for rule in rules:
+            if rule.condition is not None:
+                yield rule.condition.attribute
             for atom in (rule.head, *rule.body):
                 yield atom.relation
                 yield from (term.label for term in (atom.subject, atom.object) if isinstance(term, Constant))

@@ -19,7 +19,10 @@ ANYTHING = "?"
 
 def rule_text(rule: Rule, names: Names) -> str:
     """Return a rule with the names of its relations and constants."""
-    return f"{_atom_text(rule.head, names)} <= {', '.join(_atom_text(atom, names) for atom in rule.body)}"
+    body = [_atom_text(atom, names) for atom in rule.body]
+    if rule.condition is not None:
+        body.append(rule.condition.text(names.get(rule.condition.attribute)))
+    return f"{_atom_text(rule.head, names)} <= {', '.join(body)}"
 
 
 def no_rule_text(*, by_embedding: bool) -> str:
@@ -95,6 +98,11 @@ def contribution_text(reason: Reason, aggregation: str) -> str:
     return f"{reason.contribution:.0%} of the score" if reason.contribution else "not counted"
 
 
+def missing_words(near_miss: NearMiss) -> str:
+    """Return what is said of the fact that a rule lacks."""
+    return "missing" if near_miss.rule.condition is None else "would fire if"
+
+
 def rest_text(explanation: ExplanationRecord) -> str:
     """Return how many reasons are not shown."""
     n = explanation.n_reasons - len(explanation.reasons)
@@ -125,7 +133,7 @@ def _add_reason(tree: Tree, reason: Reason, aggregation: str, names: Names) -> N
     branch = tree.add(label)
     for grounding in reason.groundings:
         branch.add(_facts(grounding, names))
-    if not reason.rule.body:
+    if not reason.rule.length:
         branch.add(Text("needs no facts: the rule has no body", "dim"))
 
 
@@ -134,7 +142,7 @@ def _add_near_miss(tree: Tree, near_miss: NearMiss, names: Names) -> None:
     branch = tree.add(label.append_text(_rule_line(near_miss, names, "yellow", "")))
     for fact in near_miss.facts:
         branch.add(Text("holds    ", "green").append_text(_fact(fact, names)))
-    branch.add(Text("missing  ", "bold red").append_text(_fact(near_miss.missing, names)))
+    branch.add(Text(f"{missing_words(near_miss)}  ", "bold red").append_text(_fact(near_miss.missing, names)))
 
 
 def _rule_line(reason: Reason | NearMiss, names: Names, style: str, remark: str) -> Text:

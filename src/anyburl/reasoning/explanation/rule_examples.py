@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base import checking
+from anyburl.bodies.conditions import members_of
+from anyburl.data.attributes import attributes_of
 from anyburl.data.dataset import Dataset
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import inverses
@@ -67,7 +69,47 @@ def find_groundings(ranker: Ranker, row: int, triple: Ids, limit: int) -> tuple[
     task = make_task(ranker.rules, row, triple)
     if limit < 1 or not len(task.body):
         return ()
+    if is_conditional(ranker.rules, row):
+        return tuple(conditional_facts(ranker, row, walk) for walk in conditional_walks(ranker, row, task.start, limit))
     return tuple(walk_facts(ranker.vocabulary, task.body, walk) for walk in find_task_walks(ranker, task, limit))
+
+
+def is_conditional(rules: RuleSet, row: int) -> bool:
+    """Whether a rule has a condition on a value."""
+    return rules.low is not None and not np.isnan(rules.low[row])
+
+
+def conditional_walks(ranker: Ranker, row: int, start: int, limit: int) -> list[list[int]]:
+    """Return up to `limit` ways from `start` to an entity with a value that satisfies the condition of a rule."""
+    rules, graph = ranker.rules, ranker.ready.graph
+    condition, body = rules.rule(row).condition, rules.bodies[rules.body[row]]
+    assert condition is not None
+    path, identity, avoided = body[body >= 0][:-1], ranker.options.object_identity, int(rules.head_constant[row])
+    if identity and start == avoided:
+        return []
+    ends = known_answers(graph, start, int(path[0])).tolist() if len(path) else [start]
+    values = attributes_of(ranker.vocabulary).get(condition.attribute)
+    kept = (
+        end
+        for end in ends
+        if not (len(path) and (end == graph.n_entities or (identity and end in (start, avoided))))
+        and values is not None
+        and any(map(condition.holds, values.values_of(end)))
+    )
+    return [[start, end] if len(path) else [start] for end in islice(kept, limit)]
+
+
+def conditional_facts(ranker: Ranker, row: int, walk: Sequence[int]) -> Grounding:
+    """Return the facts along the body of a rule with a condition, the last one being the value that satisfies it."""
+    rules, condition = ranker.rules, ranker.rules.rule(row).condition
+    assert condition is not None
+    body = rules.bodies[rules.body[row]]
+    values = attributes_of(ranker.vocabulary)[condition.attribute]
+    value = next(filter(condition.holds, values.values_of(walk[-1])))
+    stated = walk_facts(ranker.vocabulary, body[: len(walk) - 1], walk)
+    shown = values.format(float(value))
+    words = shown if shown == condition.words else f"{shown}, {condition.words}"
+    return (*stated, (ranker.vocabulary.entity_label(walk[-1]), condition.attribute, words))
 
 
 def find_task_walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
@@ -170,7 +212,7 @@ class _Examiner:
         rules, graph = ranker.rules, ranker.graph
         self._graph, self._head = graph, int(rules.head[row])
         self._constant, self._end = int(rules.head_constant[row]), int(rules.body_constant[row])
-        self._is_binary = self._constant < 0
+        self._is_binary, self._is_conditional = self._constant < 0, is_conditional(rules, row)
         self._relation = self._head % graph.n_relations
         body = rules.bodies[rules.body[row]]
         self._body = np.ascontiguousarray(body[body >= 0])
@@ -192,6 +234,8 @@ class _Examiner:
     def _first_walk(self, triple: Ids) -> list[list[int]]:
         """Return a grounding that predicts the triple, if there is one."""
         task = make_task(self._ranker.rules, self._row, triple)
+        if self._is_conditional:
+            return conditional_walks(self._ranker, self._row, task.start, 1)
         if task.start == task.end and self._ranker.options.object_identity:
             return []
         return find_task_walks(self._ranker, task, 1)
@@ -213,6 +257,13 @@ class _Examiner:
         """Yield predictions of the rule, stated or not, each once for a start."""
         if not len(self._body):
             self.was_cut = True
+        elif self._is_conditional:
+            rules, identity = self._ranker.rules, self._ranker.options.object_identity
+            found = members_of(self._ranker.ready.graph, rules, self._row, object_identity=identity)
+            self.was_cut |= len(found) > MOST_STARTS
+            for start in _sample(found).tolist():
+                for walk in conditional_walks(self._ranker, self._row, start, 1):
+                    yield _Prediction(self._triple(start, -1), walk)
         elif self._end >= 0:
             backward = inverses(self._body[::-1], self._graph.n_relations)
             walks = self._walks(Task(backward, self._end, -1, self._constant), WALKS_OF_A_CONSTANT)
@@ -293,7 +344,9 @@ class _Examiner:
         return Example(
             labels.triple_labels(subject, relation, object),
             split_names(bits),
-            walk_facts(labels, self._body, prediction.walk),
+            conditional_facts(self._ranker, self._row, prediction.walk)
+            if self._is_conditional
+            else walk_facts(labels, self._body, prediction.walk),
             tuple(labels.entity_label(other) for other in others),
         )
 

@@ -1,12 +1,9 @@
 """AnyBURL's text: `predictions<TAB>support<TAB>confidence<TAB>rule`, one rule a line.
 
 Lines are read by columns. Those of an unusual shape (names with commas or parentheses, a body in another order) are
-parsed one by one; what is not a rule is reported with its line number.
-
-Reading rules of the common shapes by columns.
-
-Common is a rule whose labels hold no commas and parentheses, and whose text is just what we would write: X
-and Y in the head, the body's atoms in the order of the path, its variables A, B, C, ... along it.
+parsed one by one; what is not a rule is reported with its line number. A usual rule has labels without commas and
+parentheses, and the text that we would write: X and Y in the head, the body's atoms in the order of the path, its
+variables A, B, C, ... along it.
 """
 
 from __future__ import annotations

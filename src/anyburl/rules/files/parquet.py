@@ -21,7 +21,7 @@ from anyburl.base.sealed import scan_parquet, seal
 from anyburl.base.writing import replacing
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.rules.bodytable import distinct_rows, pad_lists
-from anyburl.rules.columns import COLUMNS, Column, Holds, RuleColumns, misfits
+from anyburl.rules.columns import COLUMNS, VALUE_KINDS, Column, Holds, RuleColumns, misfits
 from anyburl.rules.combine import concatenate, unify
 from anyburl.rules.files.rule_file import PathLike, ReadReport, first_bytes_of_rules
 from anyburl.rules.labels import (
@@ -40,7 +40,7 @@ SLICE_ROWS = 2_000_000
 
 ENTITY_COLUMNS = ("subject", "object", "constant")
 LABEL_COLUMNS = ("type", "head", *ENTITY_COLUMNS)
-SCORES = tuple(name for name, column in COLUMNS.items() if not column.is_identity)
+SCORES = tuple(name for name, column in COLUMNS.items() if not column.is_identity or column.holds is Holds.BOUND)
 NEEDED = (
     *LABEL_COLUMNS,
     "body",
@@ -49,6 +49,7 @@ NEEDED = (
 )
 READ = tuple(dict.fromkeys([*NEEDED, *SCORES]))
 TYPES = pl.Enum([str(kind) for kind in KINDS])
+VALUE_KIND = pl.Enum([str(kind) for kind in VALUE_KINDS])
 NO_TYPE = 255
 
 
@@ -81,7 +82,7 @@ class FrameWriter:
         backward = part.head >= n_relations
         constant = part.head_constant
         types, relations, entities = self.labels
-        scores = {name: column for name, column in part.columns.items() if not COLUMNS[name].is_identity}
+        scores = {name: _written(part, name) for name in part.columns if name in SCORES}
         required = {name: scores.pop(name) for name in SCORES if not COLUMNS[name].optional}
         return pl.DataFrame(
             {
@@ -113,6 +114,17 @@ class FrameWriter:
             body=pl.concat_list(pl.col("^r\\d+$")).list.drop_nulls(),
             forward=pl.concat_list(pl.col("^f\\d+$")).list.drop_nulls(),
         )
+
+
+def _written(rules: RuleColumns, name: str) -> NDArray[Any] | pl.Series:
+    """Return a column as frames have it: of rules without a condition, what belongs to one is null."""
+    column: NDArray[Any] = rules.columns[name]
+    if COLUMNS[name].holds is Holds.BOUND:
+        return pl.Series(column).fill_nan(None)
+    if COLUMNS[name].holds is Holds.VALUE_KIND:
+        labels = pl.Series(VALUE_KINDS, dtype=VALUE_KIND).gather(column)
+        return labels.set(pl.Series(~rules.has_condition), None)
+    return column
 
 
 class FrameReader:
@@ -147,7 +159,8 @@ class FrameReader:
         bodies, body, lengths = self._bodies(frame)
         scores = {name: column for name in SCORES if (column := _score(frame, COLUMNS[name])) is not None}
         counts = scores["predictions"], scores["support"]
-        self._refuse(_faults(types, head, subject, object, constant, lengths, *counts))
+        conditional = ~np.isnan(scores["low"]) if "low" in scores else np.zeros(len(frame), np.bool_)
+        self._refuse(_faults(types, head, subject, object, constant, lengths, *counts, conditional))
         self.n_read += len(frame)
         return RuleColumns(
             vocabulary=vocabulary,
@@ -232,6 +245,7 @@ def _faults(
     lengths: NDArray[np.int64],
     predictions: NDArray[np.int64],
     support: NDArray[np.int64],
+    conditional: NDArray[np.bool_],
 ) -> list[tuple[NDArray[np.bool_], str]]:
     """Return what is wrong with rules, as masks with reasons."""
     n_constants = (subject >= 0).astype(np.int8) + (object >= 0)
@@ -244,6 +258,7 @@ def _faults(
         (~is_binary & (n_constants != 1), "a unary rule has either a subject or an object"),
         misfits(types, constant >= 0, lambda form: form.has_body_constant, "have a constant"),
         misfits(types, lengths == 0, lambda form: not form.has_body, "have an empty body"),
+        misfits(types, conditional, lambda form: form.has_condition, "have a condition, low or high"),
         ((support < 0) | (support > predictions), "expected 0 <= support <= predictions"),
         (support > np.iinfo(np.int32).max, "the support is too large"),
     ]
@@ -268,6 +283,8 @@ def _is_suitable(name: str, dtype: pl.DataType) -> bool:
 
 
 def _is_score(column: Column, dtype: pl.DataType) -> bool:
+    if column.holds is Holds.VALUE_KIND:
+        return _is_label(dtype)
     if column.holds is Holds.COUNT:
         return dtype.is_integer()
     return dtype == pl.Null or (dtype == pl.Boolean if column.holds is Holds.FLAG else dtype.is_numeric())
@@ -280,6 +297,9 @@ def _score(frame: pl.DataFrame, column: Column) -> NDArray[Any] | None:
     values = frame[column.name]
     if column.holds is Holds.COUNT:  # a null, like what does not fit into 64 bits, is refused later
         return values.cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
+    if column.holds is Holds.VALUE_KIND:
+        kinds = values.cast(pl.String).cast(VALUE_KIND, strict=False)
+        return kinds.to_physical().cast(pl.UInt8).fill_null(0).to_numpy()
     if column.holds is Holds.FLAG:
         return values.cast(pl.Boolean).fill_null(column.if_absent).to_numpy()
     return values.cast(pl.Series(np.empty(0, column.dtype)).dtype).fill_null(np.nan).to_numpy()
@@ -293,7 +313,7 @@ def _type_codes(types: pl.Series) -> NDArray[np.uint8]:
 
 def write_parquet(rules: RuleColumns, path: PathLike) -> None:
     """Write rules slice by slice, each a row group; the file appears when it is complete."""
-    writer = FrameWriter(rules, labels_for_files(rules.vocabulary))
+    writer = FrameWriter(rules, labels_for_files(rules))
     with replacing(Path(path), RuleError) as unfinished:
         sink_frames(
             writer.schema,

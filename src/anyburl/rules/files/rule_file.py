@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ from anyburl.base import files, polars_unstable
 from anyburl.base.errors import RuleError, counted
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.rules.bodytable import distinct_rows, pad_lists
-from anyburl.rules.columns import RuleColumns
+from anyburl.rules.columns import VALUE_KINDS, RuleColumns
 from anyburl.rules.labels import SELF_MARKER
 from anyburl.rules.rule import Constant, Rule, Variable, unescape_label
 
@@ -100,11 +100,21 @@ class LabelledRules(NamedTuple):
     lengths: NDArray[np.int64]
     relations: pl.Series  # of all body atoms, rule after rule
     forward: NDArray[np.bool_]  # likewise
+    low: NDArray[np.float64] | None = None  # of a condition on the last relation, NaN for none
+    high: NDArray[np.float64] | None = None
+    value_kind: NDArray[np.uint8] | None = None
 
 
 def label_rules(rules: Sequence[Rule]) -> LabelledRules:
     """Lay out rule objects as columns."""
     steps = [step for rule in rules for step in _steps(rule)]
+    conditions = [rule.condition for rule in rules]
+    bounds: dict[str, NDArray[Any]] = {}
+    if any(conditions):
+        bounds["low"] = np.array([one.low if one else np.nan for one in conditions])
+        bounds["high"] = np.array([one.high if one else np.nan for one in conditions])
+        kinds = [VALUE_KINDS.index(one.kind) if one else 0 for one in conditions]
+        bounds["value_kind"] = np.array(kinds, np.uint8)
     return LabelledRules(
         type=np.array([rule.type.code for rule in rules], dtype=np.uint8),
         head=pl.Series([rule.head.relation for rule in rules], dtype=pl.String),
@@ -114,6 +124,7 @@ def label_rules(rules: Sequence[Rule]) -> LabelledRules:
         lengths=np.array([rule.length for rule in rules], dtype=np.int64),
         relations=pl.Series([relation for relation, _ in steps], dtype=pl.String),
         forward=np.array([forward for _, forward in steps], dtype=np.bool_),
+        **bounds,
     )
 
 
@@ -144,6 +155,9 @@ def encode_rules(
         predictions=predictions.to_numpy(),
         support=support.cast(pl.Int32).to_numpy(),
         exact=np.zeros(len(labelled.type), dtype=np.bool_),
+        low=labelled.low,
+        high=labelled.high,
+        value_kind=labelled.value_kind,
     )
 
 
@@ -175,7 +189,7 @@ def _steps(rule: Rule) -> list[tuple[str, bool]]:
         there = atom.other(here)
         if isinstance(there, Variable):
             here = there
-    return steps
+    return steps if rule.condition is None else [*steps, (rule.condition.attribute, True)]
 
 
 def _head_constant(rule: Rule) -> str | None:

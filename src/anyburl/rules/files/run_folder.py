@@ -3,13 +3,14 @@
     options.json        options, versions, seed, the data and its fingerprint
     vocabulary.parquet  the labels behind the ids in parts/ and train.parquet
     train.parquet       the triples that the rules were counted on
+    attributes.parquet  the values of attributes that conditions were counted on, if the data has any
     names.parquet       readable names, if the data has any: the columns label and name
     trace.jsonl         one line per time span
     metrics.jsonl       one line per evaluation of the rules or of a snapshot
     parts/              rules found since `rules.parquet` was written, and the keys of bodies without rules; a file of
                         each every few seconds
     rules-<s>.parquet   the rules after s seconds
-    rules.parquet       all rules, written when the run ends
+    rules.parquet       the rules that the run keeps (`--keep`), written when it ends
     bodies.keys         bodies that gave no rules, so that a resumed run does not harvest them again
     .lock               locked by the process that learns into the folder: it has one writer at a time
 
@@ -40,6 +41,7 @@ from anyburl.base.files import open_to_read
 from anyburl.base.polars_unstable import UNREADABLE
 from anyburl.base.sealed import is_sealed, scan_parquet, seal
 from anyburl.base.writing import make_inner_folder, replacing
+from anyburl.data.attributes import FILE as ATTRIBUTES
 from anyburl.data.formats.frames import COLUMNS as TRIPLE_COLUMNS
 from anyburl.data.names import Names
 from anyburl.data.table import TripleTable
@@ -55,7 +57,7 @@ TRACE = "trace.jsonl"
 TRAIN = "train.parquet"
 NAMES = "names.parquet"
 KEYS = "bodies.keys"
-WRITTEN = (VOCABULARY, TRAIN, NAMES, RULES, TRACE, KEYS)
+WRITTEN = (VOCABULARY, TRAIN, ATTRIBUTES, NAMES, RULES, TRACE, KEYS)
 """The files that a new run writes, besides its options."""
 PARTS = "parts"
 PART_SUFFIX = ".columns"

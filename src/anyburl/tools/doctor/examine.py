@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Protocol, Unpack
 
 from anyburl.base.checking import choose_options
@@ -23,16 +24,27 @@ from anyburl.reasoning.warmup import warm_up_reasoning as warm_up_answering
 from anyburl.rules.ruleset import RuleSet
 from anyburl.tools.doctor.evidence import check_functional, find_functional
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Report
+from anyburl.tools.doctor.labels import check_ambiguous, check_literals, find_label_faults
 from anyburl.tools.doctor.leakage import check_leakage, check_similar, check_unseen, overlaps
 from anyburl.tools.doctor.options import CHECKS, DoctorKeywords, DoctorOptions
-from anyburl.tools.doctor.shape import check_degrees, check_reflexive, check_types, find_label_faults
+from anyburl.tools.doctor.shape import check_degrees, check_reflexive, check_types
 from anyburl.tools.doctor.support import longest_judging_body
-from anyburl.tools.doctor.suspects import check_conflicts, check_kinds, check_suspects, find_suspicion, n_checked
+from anyburl.tools.doctor.suspects import (
+    Shown,
+    check_conflicts,
+    check_kinds,
+    check_suspects,
+    find_suspicion,
+    n_checked,
+    suspects_frame,
+    suspicious_rows,
+)
+from anyburl.tools.doctor.values import check_values
 
 MOST_RULES = 1_000_000  # of those learned, with the highest support x confidence
 
 
-class Shown(Protocol):
+class Shows(Protocol):
     """Shows how far something is."""
 
     def advance(self, n: int) -> None:
@@ -40,7 +52,7 @@ class Shown(Protocol):
         ...
 
 
-Watch = Callable[[str, str, int | None], AbstractContextManager[Shown | None]]
+Watch = Callable[[str, str, int | None], AbstractContextManager[Shows | None]]
 """Called with what is about to be done, how to report that it was, and how much there is to do, if that is known."""
 
 
@@ -63,6 +75,9 @@ def examine(
     if not len(facts.train):
         raise DataError(f"{facts.dataset.name} has no train facts to examine")
     types = _types(facts.dataset, chosen.types)
+    names, vocabulary = facts.dataset.names, facts.dataset.vocabulary
+    only = None if chosen.relation is None else names.relation_id(chosen.relation, vocabulary)
+    relations = facts.train[:, 1]
     with told("comparing relations", "compared relations", None):
         findings = _plain_checks(facts, chosen.top)
     known = _rules(facts, rules, chosen, told)
@@ -78,11 +93,14 @@ def examine(
         )
     findings += check_functional(facts, functional, chosen.top)
     findings += check_types(facts, types, chosen.top) if types else check_kinds(facts, found, chosen.top)
-    findings += check_conflicts(facts, functional, found, chosen.top)
-    findings += check_suspects(facts, functional, found, chosen.top)
+    shown_facts = Shown(chosen.top, chosen.per_relation, only)
+    findings += check_conflicts(facts, functional, found, shown_facts)
+    findings += check_suspects(facts, functional, found, shown_facts)
     findings.sort(key=lambda finding: list(CHECKS).index(finding.check))
     n_rules = None if known is None else len(known)
-    return Report(facts.dataset.name, tuple(findings), found.total, n_rules, time.monotonic() - started, facts)
+    suspects = partial(suspects_frame, facts, functional, found, shown_facts.among(suspicious_rows(found), relations))
+    seconds = time.monotonic() - started
+    return Report(facts.dataset.name, tuple(findings), found.total, n_rules, seconds, facts, every_suspect=suspects)
 
 
 def _types(dataset: Dataset, given: str | None) -> str | None:
@@ -100,7 +118,10 @@ def _plain_checks(facts: DatasetFacts, top: int) -> list[Finding]:
         *check_leakage(facts, shared, top),
         *check_unseen(facts, top),
         *check_reflexive(facts, top),
+        *check_values(facts, top),
         *check_degrees(facts, top),
+        *check_literals(facts, top),
+        *check_ambiguous(facts, top),
         *find_label_faults(facts, top),
     ]
 

@@ -12,7 +12,7 @@ Findings as a self-contained HTML page, without scripts or fonts.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -29,6 +29,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from anyburl.base.errors import DataError
 from anyburl.base.writing import replace_text
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.data.names import Names
@@ -253,24 +254,39 @@ class Report:
     n_rules: int | None  # that facts were judged by; None without rules
     seconds: float
     facts: DatasetFacts = field(repr=False)
-    checks: Checks = field(default_factory=lambda: CHECKS, repr=False)
+    every_check: Checks = field(default_factory=lambda: CHECKS, repr=False)
     n_facts: Mapping[str, int] | None = None  # of each split, where a fact may be stated at several times
+    every_suspect: Callable[[], pl.DataFrame] | None = field(default=None, repr=False)
 
     def failed(self, checks: Iterable[str]) -> tuple[str, ...]:
         """Return which of these checks found a problem or gave a warning."""
         wrong = {finding.check for finding in self.findings if finding.severity != Severity.NOTE}
         return tuple(check for check in check_names(checks) if check in wrong)
 
+    @property
+    def checks(self) -> Checks:
+        """The checks that could find something: without values, none is about them."""
+        has_values = not self.facts.dataset.attributes.empty
+        return {name: about for name, about in self.every_check.items() if has_values or name != "values"}
+
     def suspects(self, top: int | None = None) -> pl.DataFrame:
         """Return facts of train, the most suspicious first: subject, relation, object, suspicion."""
         rows = np.argsort(-self.suspicion, kind="stable")[:top]
         return self.facts.labels(self.facts.train[rows]).with_columns(pl.Series("suspicion", self.suspicion[rows]))
 
+    def all_suspects(self) -> pl.DataFrame:
+        """Return the facts that are listed as suspects, all of them and with the reasons, the most suspicious first."""
+        if self.every_suspect is None:
+            raise DataError("facts with times have no suspects")
+        return self.every_suspect()
+
     @property
     def sizes(self) -> dict[str, int]:
         """How many facts each split has, and how many entities and relations there are."""
         counts = self.n_facts or {split: len(self.facts.dataset.split(split)) for split in SPLITS}
-        return {**counts, "entities": self.facts.n_entities, "relations": self.facts.n_relations}
+        sizes = {**counts, "entities": self.facts.n_entities, "relations": self.facts.n_relations}
+        n_values = self.facts.dataset.attributes.n_values
+        return {**sizes, "values": n_values} if n_values else sizes
 
     @property
     def _names(self) -> Names:

@@ -21,7 +21,10 @@ CHECKS = {
     "types": "facts whose subject or object does not fit the relation",
     "conflicts": "possible errors: facts that strong rules contradict, with the reasons for both sides",
     "suspects": "facts to check by hand, the most suspicious first",
+    "values": "numbers and dates that contradict the order, the range or the unit of others",
     "degrees": "how many facts entities have: hubs and isolated facts",
+    "literals": "relations whose objects are texts, versions, addresses or numbers rather than entities",
+    "ambiguous": "labels that seem to stand for two sorts of things",
     "labels": "labels that other tools cannot read or tell apart",
 }
 """The checks, in the order of the report."""
@@ -41,6 +44,16 @@ class DoctorOptions(Options):
     """Options of an examination, checked on creation. Without given rules, rules are learned from train."""
 
     top: int = option(10, checking.whole, 1, help="Number of examples per finding.", metavar="N")
+    per_relation: int = option(
+        3, checking.whole, 1, help="Number of examples per relation of possible errors and suspects.", metavar="N"
+    )
+    relation: str | None = option(
+        None,
+        checking.text,
+        "the label of a relation",
+        help="Look for possible errors and suspects in this relation only.",
+        metavar="RELATION",
+    )
     types: str | None = option(
         None,
         checking.text,
@@ -65,6 +78,8 @@ class DoctorKeywords(TypedDict, total=False):
     """The fields of `DoctorOptions` as keywords."""
 
     top: int
+    per_relation: int
+    relation: str | None
     types: str | None
     seconds: float
     threads: int | None

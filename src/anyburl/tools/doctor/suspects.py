@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.errors import counted
+from anyburl.data.names import relation_name
 from anyburl.reasoning.explanation.render import rule_text
 from anyburl.rules.ruleset import RuleSet
 from anyburl.tools.doctor.evidence import WORDS, Functional, Kinds, Wrong, log_odds_of_facts, make_wrong
@@ -142,27 +143,81 @@ def _contradict(
 TELLING = float(np.log(2))  # what is less is no reason
 INSISTENT = 0.8  # the least confidence of rules, one fact short, that make a fact a possible error
 ENDS = ("subject", "object")
+MOST_NAMED = 5  # relations in a sentence
 
 
-def check_suspects(facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion, top: int) -> list[Finding]:
-    """Return the facts of train that are 100 times likelier to be found as they are if they are wrong."""
-    total = found.total
-    n = int((total >= SUSPICIOUS).sum())
-    if not n:
+@dataclass(frozen=True)
+class Shown:
+    """How many examples are shown, in all and of each relation, and of which relation if it is one only."""
+
+    top: int
+    per_relation: int
+    relation: int | None = None
+
+    def among(self, rows: NDArray[np.int64], relations: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the rows that may be shown."""
+        return rows if self.relation is None else rows[relations[rows] == self.relation]
+
+    def choose(self, rows: NDArray[np.int64], relations: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the first rows of each relation, relation by relation; where one has few, others have no more."""
+        if self.relation is not None:
+            return rows[: self.top]
+        _, firsts, groups = np.unique(relations[rows], return_index=True, return_inverse=True)
+        order = np.lexsort((np.arange(len(rows)), firsts[groups]))
+        starts = np.flatnonzero(np.diff(firsts[groups][order], prepend=-1))
+        sizes = np.diff([*starts, len(rows)])
+        turns = np.arange(len(rows)) - np.repeat(starts, sizes)
+        return rows[order[turns < self.per_relation][: self.top]]
+
+
+def by_relation(rows: NDArray[np.int64], facts: DatasetFacts) -> str:
+    """Return how many of the rows each relation has, in words, the most first."""
+    numbers, counts = np.unique(facts.train[rows, 1], return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    names = [relation_name(label, facts.dataset.names) for label in facts.relation_labels(numbers[order[:MOST_NAMED]])]
+    parts = [f"{n:,} of {name}" for name, n in zip(names, counts[order].tolist(), strict=False)]
+    n_more = len(numbers) - len(parts)
+    return ", ".join([*parts, *([f"others of {counted(n_more, 'relation')}"] if n_more else [])])
+
+
+def suspicious_rows(found: Suspicion) -> NDArray[np.int64]:
+    """Return the facts of train that are 100 times likelier to be as they are if they are wrong, the worst first."""
+    order = found.order()
+    return order[found.total[order] >= SUSPICIOUS]
+
+
+def check_suspects(
+    facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion, shown: Shown
+) -> list[Finding]:
+    """Return suspicious facts of train, some of each relation."""
+    total, relations = found.total, facts.train[:, 1]
+    rows = shown.among(suspicious_rows(found), relations)
+    if not len(rows):
         return []
-    rows = found.order()[: min(n, top)]
-    reasons = Reasons(facts, functional, found)
-    examples = facts.labels(facts.train[rows]).with_columns(
-        pl.Series("suspicion", total[rows].round(1)), pl.Series("why", [reasons.of(int(row)) for row in rows])
-    )
+    first = shown.choose(rows, relations)
+    examples = suspects_frame(facts, functional, found, first)
     by = "" if found.rules is not None else ", by the relations of their entities alone (no rules)"
-    sentence = (
-        f"{counted(n, 'fact')} of {len(total):,} in train {'looks' if n == 1 else 'look'} wrong{by}: check by hand"
+    n_facts = len(total) if shown.relation is None else int((relations == shown.relation).sum())
+    verb = "looks" if len(rows) == 1 else "look"
+    which = by_relation(rows, facts)
+    sentence = f"{counted(len(rows), 'fact')} of {n_facts:,} in train {verb} wrong{by}, {which}: check by hand"
+    return [Finding.of("suspects", Severity.WARNING, sentence, len(rows), examples)]
+
+
+def suspects_frame(
+    facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion, rows: NDArray[np.int64]
+) -> pl.DataFrame:
+    """Return facts of train with their suspicion and what speaks against them."""
+    reasons = Reasons(facts, functional, found)
+    return facts.labels(facts.train[rows]).with_columns(
+        pl.Series("suspicion", found.total[rows].round(1)),
+        pl.Series("why", [reasons.of(int(row)) for row in rows], pl.String),
     )
-    return [Finding.of("suspects", Severity.WARNING, sentence, n, examples)]
 
 
-def check_conflicts(facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion, top: int) -> list[Finding]:
+def check_conflicts(
+    facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion, shown: Shown
+) -> list[Finding]:
     """Return the facts in place of which strong rules insist on another answer, where there should be one only: either
     the fact or the answer is wrong, unless both are true. Rules for the fact itself must be weaker.
     """
@@ -170,9 +225,10 @@ def check_conflicts(facts: DatasetFacts, functional: Sequence[Functional], found
         return []
     against, behind = found.contradicted, found.supported.scores
     rows = np.flatnonzero((against.answers >= 0) & (against.scores >= INSISTENT) & (against.scores > behind))
+    rows = shown.among(rows, facts.train[:, 1])
     if not len(rows):
         return []
-    first = rows[np.argsort(behind[rows] - against.scores[rows], kind="stable")][:top]
+    first = shown.choose(rows[np.argsort(behind[rows] - against.scores[rows], kind="stable")], facts.train[:, 1])
     others = facts.train[first].copy()
     others[np.arange(len(first)), np.where(against.back[first], 0, 2)] = against.answers[first]
     reasons = Reasons(facts, functional, found)
@@ -183,7 +239,9 @@ def check_conflicts(facts: DatasetFacts, functional: Sequence[Functional], found
         pl.Series("for that", [reasons.against(int(row)) for row in first]),
     )
     words = counted(len(rows), "fact contradicts", "facts contradict")
+    which = by_relation(rows, facts)
     sentence = f"{words} strong rules, which give another answer where there should be one: one of the two may be wrong"
+    sentence += f" ({which})"
     return [Finding.of("conflicts", Severity.WARNING, sentence, len(rows), examples)]
 
 
@@ -204,8 +262,10 @@ class Reasons:
     """What speaks against facts, in words."""
 
     def __init__(self, facts: DatasetFacts, functional: Sequence[Functional], found: Suspicion) -> None:
-        self._facts, self._functional, self._found = facts, functional, found
+        self._facts, self._found = facts, found
         self._names = facts.dataset.names
+        self._breaking = [(one, one.breaking(self._relations)) for one in functional]
+        self._sorted: dict[tuple[int, int], Floats] = {}
 
     def of(self, row: int) -> str:
         """Return the reasons to suspect the fact at a row of train."""
@@ -232,8 +292,8 @@ class Reasons:
             yield f"rules predict {self._names.get(label)} instead ({score:.2f}): {rule}"
         if found.by_rules[row] >= TELLING:
             yield self._support(row)
-        for one in self._functional:
-            if found.by_answers[row] >= TELLING and one.breaking(self._relations)[row]:
+        for one, breaking in self._breaking:
+            if found.by_answers[row] >= TELLING and breaking[row]:
                 word, other = WORDS[one.back]
                 yield f"one of {one.n_answers[row]} {other}s, where nearly every {word} has one"
         if found.by_kinds[row] >= TELLING:
@@ -247,8 +307,7 @@ class Reasons:
     def _support(self, row: int) -> str:
         supported = self._found.supported
         assert supported is not None
-        beside = supported.scores[self._relations == self._relations[row]]
-        better = share_text(int((beside > supported.scores[row]).sum()), len(beside))
+        better = self._share_above(row, supported.scores, -1)
         if supported.rows[row] < 0:
             return f"no rule supports it, and rules support {better} of the facts of this relation"
         rule = self._rule(int(supported.rows[row]))
@@ -256,9 +315,16 @@ class Reasons:
 
     def _fit(self, row: int) -> str:
         end = int(self._found.worse[row])
-        beside = self._found.fits[self._relations == self._relations[row], end]
-        better = share_text(int((beside > self._found.fits[row, end]).sum()), len(beside))
+        better = self._share_above(row, self._found.fits[:, end], end)
         return f"its {ENDS[end]} fits worse than {better} of the {ENDS[end]}s of this relation"
+
+    def _share_above(self, row: int, values: Floats, kind: int) -> str:
+        """Return which share of the facts of the same relation has a higher value; sorted once for all its facts."""
+        key = int(self._relations[row]), kind
+        if key not in self._sorted:
+            self._sorted[key] = np.sort(values[self._relations == key[0]])
+        beside = self._sorted[key]
+        return share_text(len(beside) - int(np.searchsorted(beside, values[row], "right")), len(beside))
 
     def _rule(self, row: int) -> str:
         assert self._found.rules is not None

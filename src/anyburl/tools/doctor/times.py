@@ -15,9 +15,10 @@ from anyburl.data.table import TripleTable
 from anyburl.temporal.clock import Clock
 from anyburl.temporal.facts import NEVER, TemporalDataset, TemporalFacts, TemporalLike, load_temporal_dataset
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Report, Severity, share_text
+from anyburl.tools.doctor.labels import find_label_faults
 from anyburl.tools.doctor.leakage import check_unseen
 from anyburl.tools.doctor.options import TIME_CHECKS
-from anyburl.tools.doctor.shape import check_degrees, check_reflexive, find_label_faults
+from anyburl.tools.doctor.shape import check_degrees, check_reflexive
 
 LONG_GAP = 5  # times the median distance of moments
 FEWEST_IN_RELATION = 10  # facts, to say that they end early

@@ -7,9 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar
 
+from anyburl.data.attributes import AttributeKind
 from anyburl.data.terms import is_blank_node, rdf_term
 from anyburl.rules.rule import Atom, Constant, Rule, Term, Variable
 from anyburl.tools.options import ExportOptions
+
+VALUE = Variable("Value")
+"""Of the attribute that a condition is on."""
 
 ANYTHING = Variable("_")
 """Any entity: the other end of the fact that makes a rule without a body fire."""
@@ -32,7 +36,7 @@ class Clause:
     """A rule over variables and entities: b(A,self) is b(A,A), and `different` are the pairs of terms that differ.
 
     Under object identity every two terms differ, otherwise none have to; pairs of entities, which differ anyway, are
-    left out.
+    left out. The value that a condition is on is the object of its last atom, `VALUE`.
     """
 
     rule: Rule
@@ -52,6 +56,16 @@ class Clause:
         terms = (term for atom in (self.head, *self.body) for term in (atom.subject, atom.object))
         return list(dict.fromkeys(term.label for term in terms if isinstance(term, Constant)))
 
+    def comparisons(self, number: str, date: str, truth: str) -> list[str]:
+        """Return what the value has to satisfy: templates of a comparison of numbers, dates and booleans are filled
+        with `operator` and `bound`.
+        """
+        condition = self.rule.condition
+        if condition is None:
+            return []
+        templates = {AttributeKind.NUMBER: number, AttributeKind.DATE: date, AttributeKind.BOOLEAN: truth}
+        return [templates[condition.kind].format(operator=op, bound=bound) for op, bound in condition.bounds]
+
     @property
     def relations(self) -> list[str]:
         """The labels of its relations."""
@@ -62,7 +76,10 @@ def make_clause(rule: Rule, scores: Scores, *, object_identity: bool = True) -> 
     """Return a rule as a clause."""
     head = _without_self(rule.head)
     body: tuple[Atom, ...]
-    if not rule.body:
+    if rule.condition is not None:
+        body = (*map(_without_self, rule.body), Atom(rule.condition.attribute, rule.condition.variable, VALUE))
+        different = _pairs(_terms((*body[:-1], head))) if object_identity else ()
+    elif not rule.body:
         # h(X,c) <= predicts for every X that is a subject of h, whatever the object is.
         body = (_about_anything(rule),)
         different = _pairs(_terms((head,))) if object_identity else ()
@@ -146,9 +163,14 @@ class ClauseWriter(Writer):
     def quoted(self, label: str) -> str:
         """Return a label as the language writes it."""
 
+    @abstractmethod
+    def bounds(self, clause: Clause) -> list[str]:
+        """Return the goals that the value of a condition has to satisfy."""
+
     def write(self, clause: Clause) -> str:
         terms = [term for atom in (clause.head, *clause.body) for term in (atom.subject, atom.object)]
         terms += [term for pair in clause.different for term in pair]
+        terms += [VALUE] * (clause.rule.condition is not None)
         names = {term: self._term(term, is_alone=terms.count(term) == 1) for term in terms}
 
         def arguments(atom: Atom) -> str:
@@ -156,6 +178,7 @@ class ClauseWriter(Writer):
 
         goals = [f"triple{arguments(atom)}" for atom in clause.body]
         goals += [f"{names[first]} {self.differs} {names[second]}" for first, second in clause.different]
+        goals += self.bounds(clause)
         body = ",\n  ".join(goals)
         return f"{self.remark(clause)}predicted{arguments(clause.head)} :-\n  {body}.\n"
 
@@ -185,6 +208,10 @@ class DatalogWriter(ClauseWriter):
     def begin(self) -> str:
         return DATALOG_DECLARATIONS
 
+    def bounds(self, clause: Clause) -> list[str]:
+        number = 'to_float(Value) {operator} to_float("{bound}")'
+        return clause.comparisons(number, 'Value {operator} "{bound}"', 'Value = "{bound}"')
+
     def quoted(self, label: str) -> str:
         return '"' + "".join(ESCAPES.get(character, character) for character in label) + '"'
 
@@ -205,6 +232,13 @@ class PrologWriter(ClauseWriter):
 
     def begin(self) -> str:
         return PROLOG_DECLARATIONS
+
+    def bounds(self, clause: Clause) -> list[str]:
+        date = "Value @{operator} '{bound}'"
+        condition = clause.rule.condition
+        found = clause.comparisons("Number {operator} {bound}", date, "Value == {bound}")
+        is_number = condition is not None and condition.kind is AttributeKind.NUMBER
+        return ["atom_number(Value, Number)", *found] if is_number else found
 
     def quoted(self, label: str) -> str:
         """Quote a label; control characters are written by their numbers."""
@@ -235,10 +269,20 @@ class CypherWriter(Writer):
 
     def write(self, clause: Clause) -> str:
         # A clause of its own for each atom: within one, two relationships would have to be different ones.
-        lines = [f"MATCH {self._pattern(atom)}" for atom in clause.body]
-        different = [f"{self._value(first)} <> {self._value(second)}" for first, second in clause.different]
-        if different:
-            lines.append(f"WHERE {' AND '.join(different)}")
+        condition = clause.rule.condition
+        atoms = clause.body if condition is None else clause.body[:-1]
+        lines = [f"MATCH {self._pattern(atom)}" for atom in atoms] or [f"MATCH {self._node(clause.start)}"]
+        conditions = [f"{self._value(first)} <> {self._value(second)}" for first, second in clause.different]
+        if condition is not None:  # values are properties of nodes
+            value = f"{condition.variable}.{_symbol(condition.attribute)}"
+            conditions += [
+                comparison.replace("Value", value, 1)
+                for comparison in clause.comparisons(
+                    "Value {operator} {bound}", "date(Value) {operator} date('{bound}')", "Value = {bound}"
+                )
+            ]
+        if conditions:
+            lines.append(f"WHERE {' AND '.join(conditions)}")
         lines += self._merge(clause) if self.options.insert else [self._return(clause.head)]
         return self.remark(clause) + "\n".join(lines) + ";\n"
 
@@ -291,6 +335,8 @@ class RdfWriter(Writer):
         atoms = [f"{self.triple(atom)} ." for atom in clause.body]
         # sameTerm compares terms; != compares values, and is an error for literals of unknown types.
         filters = [f"FILTER(!sameTerm({self.term(a)}, {self.term(b)}))" for a, b in clause.different]
+        bounds = clause.comparisons("?Value {operator} {bound}", 'STR(?Value) {operator} "{bound}"', "?Value = {bound}")
+        filters += [f"FILTER({bound})" for bound in bounds]
         return "".join(f"{indent}{line}\n" for line in (*atoms, *filters))
 
     def triple(self, atom: Atom) -> str:
@@ -435,6 +481,14 @@ class SqlWriter(Writer):
         if self.options.insert:
             shown.append(f"{clause.scores.confidence!r} AS {_identifier(CONFIDENCE)}")
         conditions += [f"{_sql_value(a, columns)} <> {_sql_value(b, columns)}" for a, b in clause.different]
+        if clause.rule.condition is not None:
+            # A text that is no number must not be taken for one, in whichever order conditions are looked at.
+            own = f"t{len(clause.body)}"
+            asked = f"{own}.{self._columns[1]} = {_sql_text(clause.rule.condition.attribute)}"
+            number = f"CASE WHEN {asked} THEN CAST({columns[VALUE]} AS double precision) END"
+            bounds = clause.comparisons("number {operator} {bound}", *["text {operator} '{bound}'"] * 2)
+            parts = (bound.partition(" ") for bound in bounds)
+            conditions += [f"{number if kind == 'number' else columns[VALUE]} {rest}" for kind, _, rest in parts]
         tables = ", ".join(f"{self._table} AS t{number}" for number in range(1, len(clause.body) + 1))
         fulfilled = "\n  AND ".join(conditions)
         return f"SELECT DISTINCT {', '.join(shown)}\nFROM {tables}\nWHERE {fulfilled}"

@@ -98,11 +98,16 @@ class Wording:
         """Return "if ... and ..., then ...", with A and B for the variables of the head."""
         letters = _letters(rule)
         head = self._atom(rule.head, letters)
-        if not rule.body:
+        if not rule.length:
             return _sentence([*head])
         parts: list[Word] = [Word("If ")]
         for place, atom in enumerate(rule.body):
             parts += [*([Word(" and ")] if place else []), *self._atom(atom, letters)]
+        if rule.condition is not None:
+            attribute = Word(self.relation(rule.condition.attribute), "relation")
+            owner = letters[rule.condition.variable]
+            parts += [*([Word(" and ")] if rule.body else []), Word("the "), attribute, Word(" of "), owner]
+            parts.append(Word(f" is {rule.condition.words}"))
         return _sentence([*parts, Word(", then "), *head])
 
     def _short_rule(self, rule: Rule) -> Words | None:
@@ -168,6 +173,7 @@ def _letters(rule: Rule) -> dict[Term, Word]:
     A variable that occurs only once is "something".
     """
     terms = [term for atom in (*rule.body, rule.head) for term in (atom.subject, atom.object)]
+    terms += [] if rule.condition is None else [rule.condition.variable]
     counts = Counter(terms)
     letters: dict[Term, Word] = {}
     for term in terms:

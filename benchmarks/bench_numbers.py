@@ -1,0 +1,174 @@
+"""Conditions on numbers: are planted ones found, do shuffled values give any, and do rankings gain?
+
+python benchmarks/bench_numbers.py planted [TRIPLES]   20 thresholds in a generated graph; the same with shuffled values
+python benchmarks/bench_numbers.py ranks DATA ...      MRR with conditions and without, three seeds; the best conditions
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import anyburl
+from anyburl import Dataset, RuleSet, TripleTable
+from anyburl.bodies.thresholds import Thresholds, learn_conditional
+from anyburl.data.attributes import Attribute, AttributeKind, Attributes
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.graph.stored import graph_of
+from common import peak_memory_mb, save, timed
+
+N_PLANTED = 20
+N_ATTRIBUTES = 5
+SEEDS = (1, 2, 3)
+
+
+def planted(n_triples: int, seed: int) -> tuple[Dataset, list[tuple[str, str, float, float]]]:
+    """Return a graph with thresholds in it, and these: head, attribute, the rank of the cut, and the confidence.
+
+    Half of the heads hold for X by a value of X, half by a value of what `part_of` leads to. A tenth of the entities
+    have no value, every head also holds for some at random, and most triples are noise.
+    """
+    rng = np.random.default_rng(seed)
+    n_entities = n_triples // 5
+    labels = [f"e{i:07d}" for i in range(n_entities)] + [f"class{i:02d}" for i in range(N_PLANTED)]
+    relations = [f"kind{i:02d}" for i in range(N_PLANTED)] + [f"noise{i}" for i in range(8)] + ["part_of"]
+    vocabulary = Vocabulary.from_labels(labels, relations)
+    first_class, wholes = vocabulary.entity_id("class00"), rng.integers(0, n_entities // 20, n_entities)
+    entity = vocabulary.encode_entities(labels[:n_entities])
+    triples = [np.column_stack([entity, np.full(n_entities, vocabulary.relation_id("part_of")), entity[wholes]])]
+    attributes, truths = [], []
+    for number in range(N_ATTRIBUTES):
+        values = np.round(np.exp(rng.normal(8, 2, n_entities)), 1)
+        values[rng.random(n_entities) < 0.1] = np.nan
+        has = np.flatnonzero(~np.isnan(values))
+        attributes.append(Attribute.of(f"size{number}", AttributeKind.NUMBER, entity[has], values[has]))
+        for i in range(number, N_PLANTED, N_ATTRIBUTES):
+            near = i < N_PLANTED // 2
+            seen = values if near else values[wholes]
+            known = np.flatnonzero(~np.isnan(seen))
+            rank, confidence = 0.3 + 0.6 * rng.random(), 0.3 + 0.65 * i / (N_PLANTED - 1)
+            cut = np.quantile(seen[known], rank)
+            holds = np.where(seen[known] >= cut, rng.random(len(known)) < confidence, rng.random(len(known)) < 0.02)
+            members = known[holds & (rng.random(len(known)) < 0.3)] if n_triples > 10**7 else known[holds]
+            column = np.full(len(members), vocabulary.relation_id(f"kind{i:02d}"))
+            triples.append(np.column_stack([entity[members], column, np.full(len(members), first_class + i)]))
+            truths.append((f"kind{i:02d}", f"size{number}", rank, confidence))
+    n_noise = max(n_triples - sum(map(len, triples)), n_triples // 5)
+    noise = np.column_stack([rng.choice(entity, n_noise), rng.integers(0, 8, n_noise), rng.choice(entity, n_noise)])
+    noise[:, 1] = vocabulary.encode_relations([f"noise{i}" for i in range(8)])[noise[:, 1]]
+    table = TripleTable.from_ids(np.concatenate([*triples, noise]).astype(np.int32), vocabulary)
+    nothing = TripleTable.from_ids(np.empty((0, 3), np.int32), vocabulary)
+    return Dataset("planted", table, nothing, nothing, attributes=Attributes.of(attributes)), truths
+
+
+def shuffled(dataset: Dataset, seed: int) -> Dataset:
+    """Return the data with the values of each attribute dealt out anew to the entities that have one."""
+    rng = np.random.default_rng(seed)
+    moved = []
+    for attribute in dataset.attributes.values():
+        owners, places = np.unique(attribute.entities, return_inverse=True)
+        moved.append(Attribute.of(attribute.name, attribute.kind, rng.permutation(owners)[places], attribute.values))
+    return replace(dataset, attributes=Attributes.of(moved), stored_fingerprint=None)
+
+
+def conditions(dataset: Dataset, seconds: float = math.inf) -> tuple[float, RuleSet]:
+    """Return how long learning conditions took, and the rules."""
+    graph = graph_of(dataset.train)
+    thresholds = Thresholds(2, 0.0001, True, np.ones(2 * graph.n_relations, np.bool_))
+    end = time.monotonic() + seconds
+    return timed(lambda: learn_conditional(graph, dataset.vocabulary, thresholds, lambda: time.monotonic() > end))
+
+
+def rank_of(dataset: Dataset, rules: RuleSet, row: int) -> float:
+    """Return the share of members whose value is below the cut of a rule h(X,c) <= ... >= low."""
+    body = rules.bodies[rules.body[row]]
+    attribute = dataset.attributes[dataset.vocabulary.relation_label(int(body[body >= 0][-1]))]
+    values: NDArray[np.float64] = attribute.values
+    assert rules.low is not None
+    if (body >= 0).sum() == 2:
+        by_entity = np.full(dataset.vocabulary.n_entities, np.nan)
+        by_entity[attribute.entities] = attribute.values
+        part = dataset.train.triples[dataset.train.triples[:, 1] == body[0]]
+        values = by_entity[part[:, 2]]
+        values = values[~np.isnan(values)]
+    return float((values < rules.low[row]).mean())
+
+
+def measure_planted(n_triples: int) -> dict[str, Any]:
+    """Return which of the planted thresholds were found, how far off, and what shuffled values give."""
+    dataset, truths = planted(n_triples, 1)
+    conditions(planted(20_000, 2)[0])  # compile
+    seconds, rules = conditions(dataset)
+    texts, off = rules.texts().to_list(), {}
+    for head, attribute, rank, confidence in truths:
+        places = [row for row, text in enumerate(texts) if text.startswith(f"{head}(X,") and f"{attribute}(" in text]
+        near = [abs(rank_of(dataset, rules, row) - rank) for row in places if rules.low is not None]
+        off[head] = {"confidence": round(confidence, 3), "off": round(min(near), 4) if near else None}
+    found = [one["off"] for one in off.values() if one["off"] is not None]
+    _, by_chance = conditions(shuffled(dataset, 1))
+    return {
+        "triples": len(dataset.train),
+        "values": dataset.attributes.n_values,
+        "seconds": round(seconds, 2),
+        "rules": len(rules),
+        "found": f"{len(found)} of {len(truths)}",
+        "within_2_percent": sum(distance <= 0.02 for distance in found),
+        "farthest": max(found, default=None),
+        "shuffled_rules": len(by_chance),
+        "peak_memory_mb": peak_memory_mb(),
+        "by_head": off,
+    }
+
+
+def measure_ranks(data: str, seconds: float) -> dict[str, Any]:
+    """Return MRR by max with conditions and without, of three seeds, and the ten best conditions."""
+    dataset = anyburl.load_dataset(data)
+    took, found = conditions(dataset, 120)
+    _, by_chance = conditions(shuffled(dataset, 1), 120)
+    results = []
+    for seed in SEEDS:
+        rules = anyburl.learn(replace(dataset, attributes=Attributes()), seconds=seconds, seed=seed, keep="all")
+        whole = RuleSet.concat([rules.with_vocabulary(dataset.vocabulary), found])
+        before, after = (anyburl.evaluate(one, dataset) for one in (rules, whole))
+        results.append({"seed": seed, "without": round(before.mrr, 4), "with": round(after.mrr, 4)})
+    return {
+        "seconds": round(took, 1),
+        "attributes": len(dataset.attributes),
+        "values": dataset.attributes.n_values,
+        "conditions": len(found),
+        "shuffled": len(by_chance),
+        "mrr": results,
+        "best": best_of(found),
+        "peak_memory_mb": peak_memory_mb(),
+    }
+
+
+def best_of(rules: RuleSet) -> list[str]:
+    """Return the ten rules with the most support times confidence, with their counts, of different heads."""
+    best: dict[tuple[int, int], str] = {}
+    ordered = rules.top(len(rules), "value")
+    for row, text in enumerate(ordered.texts()):
+        head = int(ordered.head[row]), int(ordered.head_constant[row])
+        best.setdefault(head, f"{ordered.support[row]} of {ordered.predictions[row]}: {text}")
+    return list(best.values())[:10]
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["planted"]:
+        n_triples = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
+        save("numbers-planted", measure_planted(n_triples), f"python benchmarks/bench_numbers.py planted {n_triples}")
+        return
+    for data in sys.argv[2:]:
+        name = Path(data).name
+        save(f"numbers-{name}", measure_ranks(data, 20), f"python benchmarks/bench_numbers.py ranks {name}")
+
+
+if __name__ == "__main__":
+    main()

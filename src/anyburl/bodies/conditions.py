@@ -1,0 +1,141 @@
+"""Rules with a condition on a number, a date or a boolean: counting them exactly.
+
+A condition is low <= v < high for one of the values v of X, or of an entity one step from X. Under object identity that
+entity is neither X nor the constant of the head. Conditions are few beside other bodies, so whole columns of entities
+are looked at for each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyburl.base.errors import RuleError
+from anyburl.data.attributes import Attributes, attributes_of
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.graph.arrays import GraphArrays, inverses
+from anyburl.graph.build import find_segments, owners, segment_entities
+from anyburl.rules.columns import RuleColumns, condition_attributes
+
+Entities = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+
+class ConditionalCounts(NamedTuple):
+    """What was counted of rules with conditions, in columns."""
+
+    predictions: NDArray[np.int64]
+    support: NDArray[np.int32]
+    having: NDArray[np.int64]  # of the predictions, those about entities that have a fact of the head's relation
+
+
+def known_attributes(vocabulary: Vocabulary, rules: RuleColumns) -> Attributes:
+    """Return the attributes of a vocabulary; refuse rules that have conditions on others."""
+    found, conditional = attributes_of(vocabulary), rules.has_condition
+    for relation in np.unique(condition_attributes(rules)[conditional]):
+        label = rules.vocabulary.relation_label(int(relation))
+        if label not in found:
+            there = ", ".join(list(found)[:5]) if found else "none"
+            raise RuleError(f"a rule has a condition on {label}, but the data has no such attribute; it has {there}")
+    return found
+
+
+def satisfying(vocabulary: Vocabulary, attribute: int, low: float, high: float) -> Mask:
+    """Mark the entities that have a value v of an attribute with low <= v < high; nothing for the token `self`."""
+    marked = np.zeros(vocabulary.n_entities + 1, np.bool_)
+    values = attributes_of(vocabulary).get(vocabulary.relation_label(attribute))
+    if values is not None:
+        first, last = np.searchsorted(values.values, [low, high])
+        marked[values.entities[first:last]] = True
+    return marked
+
+
+def edges_along(graph: GraphArrays, relation: int) -> tuple[Entities, Entities]:
+    """Return the two ends of all edges along a directed relation, without the token `self`."""
+    segments = np.flatnonzero(graph.segment_relations == relation)
+    starts, ends = graph.segment_starts[segments], graph.segment_starts[segments + 1]
+    sizes = (ends - starts).astype(np.int64)
+    rows = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+    near = np.repeat(segment_entities(graph, segments), sizes)
+    far = graph.targets[rows]
+    kept = (near < graph.n_entities) & (far < graph.n_entities)
+    return near[kept], far[kept]
+
+
+class Members:
+    """Who satisfies the body of a rule with a condition: for each entity, by how many of its neighbours."""
+
+    def __init__(
+        self,
+        graph: GraphArrays,
+        vocabulary: Vocabulary,
+        body: NDArray[np.int32],
+        low: float,
+        high: float,
+        identity: bool,
+    ) -> None:
+        self._far: Entities | None = None
+        steps = body[body >= 0]
+        has_value = satisfying(vocabulary, int(steps[-1]), low, high)
+        if len(steps) == 1:
+            self.ways = has_value.astype(np.int64)
+            return
+        near, far = edges_along(graph, int(steps[0]))
+        kept = has_value[far] & ((near != far) | (not identity))
+        self._near, self._far = near[kept], far[kept]
+        self.ways = np.bincount(self._near, minlength=graph.n_entities + 1)
+
+    def without(self, constant: int) -> Entities:
+        """Return the members that would not be if they, or the entity a step away, must not be `constant`."""
+        own = np.array([constant] if self.ways[constant] else [], np.int32)
+        if self._far is None:
+            return own
+        through = self._near[self._far == constant]
+        return np.union1d(own, through[self.ways[through] == 1])
+
+
+def members_of(graph: GraphArrays, rules: RuleColumns, row: int, *, object_identity: bool) -> Entities:
+    """Return the entities that satisfy the body of a rule with a condition, ascending."""
+    assert rules.low is not None
+    assert rules.high is not None
+    body, low, high = rules.bodies[rules.body[row]], float(rules.low[row]), float(rules.high[row])
+    members = Members(graph, rules.vocabulary, body, low, high, object_identity)
+    found = np.flatnonzero(members.ways).astype(np.int32)
+    return np.setdiff1d(found, members.without(int(rules.head_constant[row]))) if object_identity else found
+
+
+def count_conditional(graph: GraphArrays, rules: RuleColumns, *, object_identity: bool) -> ConditionalCounts:
+    """Count predictions and support of rules that all have conditions; they have the ids of the graph."""
+    known_attributes(rules.vocabulary, rules)
+    assert rules.low is not None
+    assert rules.high is not None
+    n_rules = len(rules)
+    counts = ConditionalCounts(np.zeros(n_rules, np.int64), np.zeros(n_rules, np.int32), np.zeros(n_rules, np.int64))
+    segments = find_segments(graph, rules.head_constant, inverses(rules.head, graph.n_relations))
+    keys = np.column_stack([rules.body, rules.low, rules.high])
+    _, firsts, numbers = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(numbers.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(numbers.ravel(), minlength=len(firsts)))
+    for first, rows in zip(firsts, np.split(order, ends[:-1]), strict=True):
+        body, low, high = rules.bodies[rules.body[first]], float(rules.low[first]), float(rules.high[first])
+        members = Members(graph, rules.vocabulary, body, low, high, object_identity)
+        n_members = int(np.count_nonzero(members.ways))
+        for head in np.unique(rules.head[rows]):
+            of_head = owners(graph, int(head))
+            n_having = int(np.count_nonzero(members.ways[of_head]))
+            has_head = np.zeros(graph.n_entities + 1, np.bool_)
+            has_head[of_head] = True
+            for row in rows[rules.head[rows] == head]:
+                constant, segment = int(rules.head_constant[row]), int(segments[row])
+                left_out = members.without(constant) if object_identity else np.empty(0, np.int32)
+                stated = (
+                    graph.targets[slice(*graph.segment_starts[segment : segment + 2])] if segment >= 0 else left_out[:0]
+                )
+                stated = stated[stated < graph.n_entities]
+                stated = stated[members.ways[stated] > 0]
+                counts.predictions[row] = n_members - len(left_out)
+                counts.support[row] = len(stated) - np.count_nonzero(np.isin(stated, left_out))
+                counts.having[row] = n_having - int(np.count_nonzero(has_head[left_out]))
+    return counts

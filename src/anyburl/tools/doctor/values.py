@@ -1,0 +1,233 @@
+"""Values of attributes that contradict strong regularities, the most suspicious first.
+
+Three regularities are looked at. Two attributes of one entity, or one attribute of two entities joined by a relation,
+are nearly always in the same order: who is born before dying, and before their children. Values lie within a range, on
+a linear or on a logarithmic scale, whichever suits them. And a value that is 10, 100 or 1000 times what similar
+entities have may be in the wrong unit. Suspicion is about the logarithm of wrong : right, as for facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anyburl.base.errors import counted
+from anyburl.data.attributes import Attribute, AttributeKind, Attributes
+from anyburl.reasoning.estimation import Estimator, entity_medians
+from anyburl.tools.doctor.findings import DatasetFacts, Finding, Severity
+
+FEWEST_PAIRS = 30  # that show an order
+CORRELATED = 0.5  # two attributes whose order is compared
+RARE = 0.02  # the share of pairs that may break it
+LEAST_VALUES = 20  # of an attribute whose outliers are sought
+FAR = 5.0  # robust standard deviations from the median, where an outlier begins
+MOST_COMPARED = 40  # outliers of an attribute, which are compared with similar entities
+SUSPICIOUS = float(np.log(20))
+NEAR_POWER = 0.1  # of the logarithm to base 10
+UNIT = 2.0  # what is added for a power of ten
+MOST_OF_ONE = 5  # values of an attribute that are listed
+
+Floats = NDArray[np.float64]
+
+
+class Suspect(NamedTuple):
+    """A value that may be wrong."""
+
+    entity: int
+    attribute: str
+    value: float
+    suspicion: float
+    reason: str
+
+
+def check_values(facts: DatasetFacts, top: int) -> list[Finding]:
+    """Describe the attributes, and list the values that are most likely wrong."""
+    attributes = facts.dataset.attributes
+    if attributes.empty:
+        return []
+    described = [
+        (
+            name,
+            str(one.kind),
+            len(one),
+            len(np.unique(one.entities)),
+            *(one.format(float(one.values[row])) for row in (0, (len(one) - 1) // 2, -1)),
+        )
+        for name, one in attributes.items()
+    ]
+    columns = ("attribute", "kind", "values", "entities", "smallest", "median", "largest")
+    table = pl.DataFrame(described, schema=columns, orient="row").sort("values", descending=True, maintain_order=True)
+    noun = counted(attributes.n_values, "value")
+    sentence = f"{noun} of {counted(len(attributes), 'attribute')}"
+    findings = [Finding.of("values", Severity.NOTE, sentence, attributes.n_values, table.head(top))]
+    suspects = find_suspects(facts)
+    if suspects:
+        labels, shown = facts.dataset.vocabulary, suspects[:top]
+        examples = pl.DataFrame(
+            {
+                "entity": [labels.entity_label(one.entity) for one in shown],
+                "attribute": [one.attribute for one in shown],
+                "value": [attributes[one.attribute].format(one.value) for one in shown],
+                "suspicion": [round(one.suspicion, 1) for one in shown],
+                "why": [one.reason for one in shown],
+            }
+        )
+        verb = "contradicts" if len(suspects) == 1 else "contradict"
+        sentence = f"{counted(len(suspects), 'value')} {verb} what others show, the most suspicious first"
+        findings.insert(0, Finding.of("values", Severity.WARNING, sentence, len(suspects), examples))
+    return findings
+
+
+def find_suspects(facts: DatasetFacts) -> list[Suspect]:
+    """Return the values that are likely wrong, the most suspicious first, a few of each attribute."""
+    found: dict[tuple[int, str, float], Suspect] = {}
+    for suspect in (*_orders_of_attributes(facts), *_orders_along_relations(facts), *_outliers(facts)):
+        key = suspect.entity, suspect.attribute, suspect.value
+        if key not in found or found[key].suspicion < suspect.suspicion:
+            found[key] = suspect
+    listed, counts = [], dict.fromkeys(facts.dataset.attributes, 0)
+    for suspect in sorted(found.values(), key=lambda one: (-one.suspicion, one.attribute, one.entity)):
+        counts[suspect.attribute] += 1
+        if counts[suspect.attribute] <= MOST_OF_ONE and suspect.suspicion >= SUSPICIOUS:
+            listed.append(suspect)
+    return listed
+
+
+def _orders_of_attributes(facts: DatasetFacts) -> Iterator[Suspect]:
+    """Yield values of entities that have two attributes in an unusual order."""
+    attributes = facts.dataset.attributes
+    medians = {name: entity_medians(one) for name, one in attributes.items() if one.kind != AttributeKind.BOOLEAN}
+    for first, second in combinations(medians, 2):
+        if attributes[first].kind != attributes[second].kind:
+            continue
+        (a, own), (b, others) = medians[first], medians[second]
+        both, rows, other_rows = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+        if not _go_together(own[rows], others[other_rows]):
+            continue  # a latitude is below a population, but that means nothing
+        for row, suspicion, share, way in _breaking(own[rows], others[other_rows]):
+            values = {first: float(own[rows][row]), second: float(others[other_rows][row])}
+            texts = {name: attributes[name].format(value) for name, value in values.items()}
+            order = f"{first} {texts[first]} is {'above' if way < 0 else 'below'} {second} {texts[second]}"
+            reason = f"{order}; {first} is {'below' if way < 0 else 'above'} in {share:.1%} of {len(both):,}"
+            name = _farther(attributes, values)
+            yield Suspect(int(both[row]), name, values[name], suspicion, reason)
+
+
+def _go_together(first: Floats, second: Floats) -> bool:
+    """Return whether two attributes rise together, by the correlation of their ranks."""
+    if len(first) < FEWEST_PAIRS:
+        return False
+    ranks = [pl.Series(values).rank().to_numpy() for values in (first, second)]
+    return all(rank.std() for rank in ranks) and float(np.corrcoef(np.stack(ranks))[0, 1]) >= CORRELATED
+
+
+def _orders_along_relations(facts: DatasetFacts) -> Iterator[Suspect]:
+    """Yield values of entities whose order along a relation is unusual."""
+    vocabulary, names = facts.dataset.vocabulary, facts.dataset.names
+    for name, one in facts.dataset.attributes.items():
+        if one.kind == AttributeKind.BOOLEAN:
+            continue
+        values = np.full(facts.n_entities, np.nan)
+        entities, medians = entity_medians(one)
+        values[entities] = medians
+        train = facts.train[~np.isnan(values[facts.train[:, 0]]) & ~np.isnan(values[facts.train[:, 2]])]
+        for relation in np.flatnonzero(np.bincount(train[:, 1]) >= FEWEST_PAIRS).tolist():
+            pairs = train[train[:, 1] == relation]
+            label = names.get(vocabulary.relation_label(relation))
+            for row, suspicion, share, way in _breaking(values[pairs[:, 0]], values[pairs[:, 2]]):
+                ends = [int(end) for end in pairs[row, [0, 2]]]
+                chosen, other = ends if np.argmax(_distances(one, values[ends])) == 0 else ends[::-1]
+                is_above = values[chosen] > values[other]
+                shown = f"{names.get(vocabulary.entity_label(other))}, {one.format(float(values[other]))}"
+                usual = "below" if way < 0 else "above"
+                reason = (
+                    f"{'above' if is_above else 'below'} {shown}; along {label}, subjects are {usual} objects in "
+                    f"{share:.1%} of {len(pairs):,}"
+                )
+                yield Suspect(chosen, name, float(values[chosen]), suspicion, reason)
+
+
+def _breaking(first: Floats, second: Floats) -> Iterator[tuple[int, float, float, int]]:
+    """Yield pairs that are not in the order of nearly all: row, suspicion, share of the others, and the usual order.
+
+    The order is -1 if the first is below the second. Equal ones break no order.
+    """
+    n_pairs = len(first)
+    if n_pairs < FEWEST_PAIRS:
+        return
+    signs = np.sign(first - second)
+    for way in (-1, 1):
+        breaking = np.flatnonzero(signs == -way)
+        in_order = int((signs == way).sum())
+        if len(breaking) <= RARE * n_pairs and in_order >= (1 - 2 * RARE) * n_pairs:
+            suspicion = float(np.log((in_order + 1) / (len(breaking) + 1)))
+            for row in breaking.tolist():
+                yield row, suspicion, in_order / n_pairs, way
+
+
+def _outliers(facts: DatasetFacts) -> Iterator[Suspect]:
+    """Yield values far from the others, unless similar entities have such values, too."""
+    estimator = None
+    for name, one in facts.dataset.attributes.items():
+        if one.kind == AttributeKind.BOOLEAN or len(one) < LEAST_VALUES:
+            continue
+        distances = _distances(one, one.values)
+        order = np.argsort(-distances, kind="stable")[:MOST_COMPARED]
+        for row in order[distances[order] >= FAR].tolist():
+            estimator = estimator or Estimator(facts.dataset, facts.graph)
+            entity, value = int(one.entities[row]), float(one.values[row])
+            if (one.entities == entity).all():
+                continue
+            estimate = estimator.estimate_id(entity, one)
+            if estimate.low <= value <= estimate.high:
+                continue
+            suspicion = float(3 * np.log(distances[row] / 4))
+            reason = f"similar entities have {estimate.text(estimate.low)} to {estimate.text(estimate.high)}"
+            power = _power_of_ten(value, estimate.value) if one.kind == AttributeKind.NUMBER else 0
+            if power:
+                factor = f"{10 ** abs(power):,}"
+                side = f"{factor} times" if power > 0 else f"1/{factor} of"
+                reason += f": is it in another unit? It is about {side} {estimate.text(estimate.value)}"
+                suspicion += UNIT
+            yield Suspect(entity, name, value, suspicion, reason)
+
+
+def _power_of_ten(value: float, usual: float) -> int:
+    """Return the power of ten that a value is about times the usual one; 0 if it is not."""
+    if not value or not usual or (value < 0) != (usual < 0):
+        return 0
+    power = float(np.log10(value / usual))
+    return round(power) if abs(power - round(power)) <= NEAR_POWER else 0
+
+
+def _farther(attributes: Attributes, values: Mapping[str, float]) -> str:
+    """Return the attribute whose value is farther from the others of that attribute."""
+    distances = {name: float(_distances(attributes[name], np.array([value]))[0]) for name, value in values.items()}
+    return max(distances, key=lambda name: distances[name])
+
+
+def _distances(attribute: Attribute, values: Floats) -> Floats:
+    """Return how many robust standard deviations values are from the median, on the scale that suits the attribute."""
+    known = attribute.values
+    if attribute.kind == AttributeKind.NUMBER and known[0] > 0 and _skew(np.log(known)) < _skew(known):
+        known, values = np.log(known), np.log(values)
+    low, median, high = np.quantile(known, (0.25, 0.5, 0.75))
+    deviation = (high - low) / 1.349
+    if not deviation:
+        low, high = np.quantile(known, (0.05, 0.95))
+        deviation = (high - low) / 3.29
+    if not deviation:
+        return np.zeros(len(values))
+    distances: Floats = np.abs(values - median) / deviation
+    return distances
+
+
+def _skew(values: Floats) -> float:
+    """Return how far the tenths at both ends are from lying evenly around the median, from 0 to 1."""
+    low, median, high = np.quantile(values, (0.1, 0.5, 0.9))
+    return abs(low + high - 2 * median) / (high - low) if high > low else 0.0

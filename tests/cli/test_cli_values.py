@@ -1,0 +1,76 @@
+"""Values of attributes on the command line: read, estimated, judged, shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anyburl import Reasoner
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run on packages: games are large, libraries are small; the sizes of g9 and l9 are held out."""
+    from cli.conftest import invoke
+
+    folder = tmp_path_factory.mktemp("values")
+    facts = [f"{kind[0]}{n}\tsection\t{kind}\n" for kind in ("games", "libs") for n in range(10)]
+    (folder / "train.txt").write_text("".join([*facts, *(f"g{n}\tneeds\tl{n}\n" for n in range(10))]))
+    sizes = {f"g{n}": 1000 + n for n in range(10)} | {f"l{n}": 10 + n for n in range(10)}
+    lines = {entity: f"{entity}\tsize\t{size}\n" for entity, size in sizes.items()}
+    (folder / "attributes_test.tsv").write_text(lines.pop("g9") + lines.pop("l9"))
+    (folder / "attributes.tsv").write_text("".join(lines.values()) + "g1\treleased\t2001-05-06\n")
+    said = invoke("learn", folder, "--paths", 500, "--out", folder / "run")
+    assert "read as attributes: released (1 date), size (18 numbers)" in said.stderr
+    return folder / "run"
+
+
+def test_a_run_keeps_values_and_estimates_missing_ones(run: Any, run_json: Any, learned: Path) -> None:
+    assert (learned / "attributes.parquet").is_file()
+    found = run_json("predict", learned, "g9", "size", "?")
+    assert (found["entity"], found["attribute"], found["kind"], found["stated"]) == ("g9", "size", "number", [])
+    assert 1000 <= found["low"] <= found["value"] <= found["high"] <= 1008
+    assert found["reasons"][0].keys() == {"group", "n_values", "median", "low", "high", "share"}
+    shown = run("predict", learned, "g9", "size", "?").stdout
+    assert f"size(g9) is about {found['text']['value']}, probably from" in shown
+    assert "section(X,games)" in shown
+    with Reasoner.open(learned, prepare=False) as reasoner:
+        assert reasoner.estimate("g9", "size").to_json() == found
+
+
+def test_estimates_are_judged(run: Any, run_json: Any, learned: Path) -> None:
+    result = run_json("evaluate", learned, "--values")
+    assert (result["split"], result["better"]) == ("test", 1)
+    assert result["attributes"][0]["values"] == 2
+    assert "better than the median for 1 of 1 attribute of test" in run("evaluate", learned, "--values").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["predict", "RUN", "?", "size", "5"], "size is an attribute: ask for a value of it as ENTITY size '?'"),
+        (["predict", "RUN", "g9", "siz", "?"], "siz"),
+        (["evaluate", "RUN", "--values", "--split", "valid"], "has no values held out for valid"),
+        (["learn", "DATA", "--out", "new", "--attribute", "size"], "must be names with a kind"),
+        (["learn", "DATA", "--out", "new", "--attribute", "section=number"], "train.txt:1: expected a number"),
+        (["learn", "DATA", "--out", "new", "--attribute", "sise=number"], "did you mean size?"),
+        (["learn", "DATA", "--out", "new", "--attributes", "nowhere.tsv"], "nowhere.tsv"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(run: Any, learned: Path, arguments: list[str], message: str) -> None:
+    places = {"RUN": str(learned), "DATA": str(learned.parent), "new": str(learned.parent / "new")}
+    said = run(*[places.get(word, word) for word in arguments], code=2).stderr
+    assert message in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_a_run_remembers_where_values_came_from(run: Any, learned: Path, tmp_path: Path, run_json: Any) -> None:
+    (tmp_path / "more.csv").write_text("id,weight\ng1,5\ng2,6\n")
+    data = learned.parent
+    run("learn", data, "--paths", 100, "--out", tmp_path / "run", "--attributes", tmp_path / "more.csv", "--quiet")
+    reading = json.loads((tmp_path / "run" / "options.json").read_text())["data"]["reading"]
+    assert reading == {"attribute_file": str(tmp_path / "more.csv")}
+    assert run_json("predict", tmp_path / "run", "g3", "weight", "?")["value"] in (5, 6)
