@@ -17,6 +17,9 @@ ACCOUNT = "postgres"
 """Whom the server runs as where the tests run as root: it refuses that."""
 
 
+PATIENCE = "600"  # seconds: pg_ctl's own 60 are too few where every core has other work
+
+
 class PostgresServer:
     """A server in a temporary folder; it listens on loopback and on a Unix socket in the folder.
 
@@ -40,7 +43,7 @@ class PostgresServer:
         ways = ["--auth-local=trust", "--auth-host=scram-sha-256"]
         self.call("initdb", "-D", data, "-U", "tester", *ways, "-E", "UTF8", "--locale=C", "--no-sync")
         options = f"-k {self.folder} -c listen_addresses=127.0.0.1 -c port={self.port} -c fsync=off"
-        self.call("pg_ctl", "-D", data, "-o", options, "-l", str(self.folder / "log"), "-w", "start")
+        self.call("pg_ctl", "-D", data, "-o", options, "-l", str(self.folder / "log"), "-w", "-t", PATIENCE, "start")
 
     def stop(self) -> None:
         self.call("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "stop")

@@ -39,6 +39,14 @@ def test_kept_rules_are_rules_of_the_run_and_none_implies_another(distilled_run:
         assert not (kept.predictions[lattice.generalisations(row)] == kept.predictions[row]).any()
 
 
+def test_the_choice_does_not_depend_on_the_order_of_the_rules(geo_run: Path) -> None:
+    data, every = anyburl.load_dataset("geo"), RuleSet.load(geo_run)
+    shuffled = every.take(np.random.default_rng(1).permutation(len(every)))
+    first, second = (anyburl.Reasoner(rules, data).distil(rules=100) for rules in (every, shuffled))
+    assert first.curve == second.curve
+    assert list(first.rules.texts()) == list(second.rules.texts())
+
+
 def test_the_rules_that_a_kept_one_stands_for_can_be_asked_for(distilled_run: Path) -> None:
     kept = RuleSet.load(distilled_run)
     row = int(np.argmax(kept.stands_for))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anyburl.learning.store import canonical_keys
 from anyburl.models.distilling.choosing import Evidence, order_by_gain
 from anyburl.models.distilling.known import KnownAnswers, Observer, in_answers
 from anyburl.ranking.index import to_scores
@@ -76,13 +77,14 @@ def facts_of(case: Case, *, from_train: bool) -> list[Triple]:
 @given(case=cases(), from_train=st.booleans())
 def test_the_best_rules_of_an_answer(case: Case, from_train: bool) -> None:
     facts = facts_of(case, from_train=from_train)
-    observer = Observer(make_ranker(case.graph, case.scored), LEAST_SUPPORT)
+    ranker = make_ranker(case.graph, case.scored)
+    observer, keys = Observer(ranker, LEAST_SUPPORT), canonical_keys(ranker.rules)
     known = known_of(case, facts, from_train=from_train)
     best, expected = observer.best_rules(known, 3), asked_about(case, facts, from_train=from_train)
     assert len(known) == len(expected)
     for row, asked in enumerate(expected):
         rules = asked.candidates.get(asked.target, {})
-        first = sorted(rules, key=lambda rule: (-rules[rule], rule))[:3]
+        first = sorted(rules, key=lambda rule: (-rules[rule], keys[rule]))[:3]
         assert best.rules[row].tolist() == first + [-1] * (3 - len(first))
         assert best.scores[row, : len(first)].tolist() == [rules[rule] for rule in first]
 

@@ -51,14 +51,14 @@ class StampArrays(NamedTuple):
 
 
 @part
-def keep_best_rule(out: AnswerRules, target: int, rule: int, score: int) -> None:
-    """Enter a rule among the best of a target, if it is one of them; of equals, the first of the rule set."""
+def keep_best_rule(out: AnswerRules, target: int, rule: int, score: int, keys: NDArray[np.int64]) -> None:
+    """Enter a rule among the best of a target, if it is one of them; of equals, the one with the lowest key."""
     width = out.rules.shape[1]
     place = width
     while place > 0 and (
         out.rules[target, place - 1] < 0
         or out.scores[target, place - 1] < score
-        or (out.scores[target, place - 1] == score and out.rules[target, place - 1] > rule)
+        or (out.scores[target, place - 1] == score and keys[out.rules[target, place - 1]] > keys[rule])
     ):
         place -= 1
     if place == width:
@@ -230,11 +230,13 @@ def find_best_rules(
     workspace: Workspace,
     is_left_out: bool,
     left_out: LeftOutScores,
+    keys: NDArray[np.int64],
     own: StampArrays,
     out: AnswerRules,
 ) -> tuple[int, int]:
     """Find the best rules of all targets of the queries from `first` to before `last`.
 
+    Ties are settled by `keys` of the rules, which do not depend on the order in which rules were found.
     Return the next query, and the room for firings that it would need: stops where there is too little.
     """
     candidates, firings = workspace.candidates, workspace.firings
@@ -249,6 +251,6 @@ def find_best_rules(
             while i >= 0:
                 score = score_without(left_out, is_left_out, firings, i, own)
                 if score >= 0:
-                    keep_best_rule(out, row, int(firings.rules[i]), score)
+                    keep_best_rule(out, row, int(firings.rules[i]), score, keys)
                 i = int(firings.following[i])
     return last, 0

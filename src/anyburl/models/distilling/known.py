@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from anyburl.base.errors import DataError
 from anyburl.base.machine import Spare
 from anyburl.data.dataset import Dataset
+from anyburl.learning.store import canonical_keys
 from anyburl.models.distilling.contests import Contests, Scale, add_worth
 from anyburl.models.distilling.kernel import AnswerRules, LeftOutScores, StampArrays, find_best_rules
 from anyburl.models.distilling.kernel_contest import (
@@ -108,9 +109,13 @@ class Observer:
         self._protocol = ranker.ready.protocol(ranker.lister().aggregation, 0)
         self._left_out = left_out_scores(ranker, least_support)
 
+    @cached_property
+    def _tie_keys(self) -> NDArray[np.int64]:
+        return canonical_keys(self._ranker.rules)
+
     def best_rules(self, known: KnownAnswers, width: int) -> AnswerRules:
         """Return the `width` best rules of each known answer."""
-        n, ready = len(known), self._ranker.ready
+        n, ready, keys = len(known), self._ranker.ready, self._tie_keys
         out = AnswerRules(np.full((n, width), -1, np.int32), np.zeros((n, width), np.int64))
 
         def work(first: int) -> None:
@@ -128,6 +133,7 @@ class Observer:
                         buffers.workspace,
                         known.from_train,
                         self._left_out,
+                        keys,
                         buffers.own,
                         out,
                     )
