@@ -35,7 +35,7 @@ from anyburl.rules.ruleset import RuleSet
 Mask = NDArray[np.bool_]
 
 BEST_RULES = 12  # of each known answer
-FACTS = 30_000  # that are looked at
+FACTS = 60_000  # that are looked at: with half as many, FB15k-237 loses 0.004 of its MRR on valid
 MUCH_OF = 0.9  # of the rules: if more of them are among the best of their parts, to look again would gain little
 RULES_AT_A_TIME = 4_000_000  # in an index: some hundred MB
 
@@ -113,12 +113,14 @@ def find_needed(
     """
     least_support = int(rules.support.min())
     n_relations, marked = graph.n_relations, np.ones(len(rules), np.bool_)
+    relation_of = (rules.head % n_relations).astype(np.int32)
     while True:
         found, is_split = np.zeros(len(rules), np.bool_), False
-        for rows in _parts(rules, marked):
+        counts = np.bincount(relation_of[marked], minlength=n_relations)
+        for rows in _parts(relation_of, marked, counts):
             part = rules.take(rows)
-            relations = np.unique(part.head % n_relations)
-            is_split |= len(rows) < int((marked & np.isin(rules.head % n_relations, relations)).sum())
+            relations = np.unique(relation_of[rows])
+            is_split |= len(rows) < int(counts[relations].sum())
             observer = Observer(make_ranker(graph, part, ranking, block_connected=blocked), least_support)
             for some in known:
                 listed = observer.best_rules(_about(some, relations, n_relations), BEST_RULES).rules
@@ -128,23 +130,28 @@ def find_needed(
         marked = found
 
 
-def _parts(rules: RuleSet, marked: Mask) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows of marked rules in parts, relation by relation: several small ones, or a piece of a large one."""
-    n_relations = rules.vocabulary.n_relations
-    relations = rules.head % n_relations
-    counts = np.bincount(relations[marked], minlength=n_relations)
+def _parts(relation_of: NDArray[np.int32], marked: Mask, counts: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Yield the rows of marked rules in parts, relation by relation: several small ones, or a piece of a large one.
+
+    `counts` are the marked rules of each relation.
+    """
+
+    def rows_of(relations: list[int]) -> NDArray[np.int64]:
+        is_chosen = np.zeros(len(counts), np.bool_)  # a look-up: ten times as fast as np.isin on a hundred million
+        is_chosen[relations] = True
+        return np.flatnonzero(marked & is_chosen[relation_of])
+
     waiting: list[int] = []
     for relation in np.flatnonzero(counts).tolist():
         if counts[relation] > RULES_AT_A_TIME:
-            rows = np.flatnonzero(marked & (relations == relation))
-            yield from np.array_split(rows, -(-len(rows) // RULES_AT_A_TIME))
+            yield from np.array_split(rows_of([relation]), -(-counts[relation] // RULES_AT_A_TIME))
             continue
         if counts[waiting].sum() + counts[relation] > RULES_AT_A_TIME:
-            yield np.flatnonzero(marked & np.isin(relations, waiting))
+            yield rows_of(waiting)
             waiting = []
         waiting.append(relation)
     if waiting:
-        yield np.flatnonzero(marked & np.isin(relations, waiting))
+        yield rows_of(waiting)
 
 
 def _about(known: KnownAnswers, relations: NDArray[np.int32], n_relations: int) -> KnownAnswers:
