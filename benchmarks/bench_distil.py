@@ -4,10 +4,12 @@ python benchmarks/bench_distil.py curve WN18RR CoDEx-S FB15k-237 --seeds 1 2 3  
 python benchmarks/bench_distil.py keep WN18RR CoDEx-S FB15k-237 FB15k --seeds 1 2 3   default options against --keep all
 python benchmarks/bench_distil.py keep FOLDER --seconds 30 --split valid         the same on other data, such as Debian
 python benchmarks/bench_distil.py tuned FB15k-237 --rules 200000                 tuned on few rules against all
-python benchmarks/bench_distil.py large FOLDER --rules 10000                     time and memory on a large graph
+python benchmarks/bench_distil.py large 10000000 --rules 10000                   time and memory on a generated graph
 
-All rules of a data set are learned once for each seed and kept in `--scratch`. Each command runs in a process of its
-own, whose peak memory is measured. Results are in benchmarks/results/distil-PART-NAME.json, curves beside as plots.
+All rules of a data set are learned once for each seed and kept in `--scratch`, as are the results of each seed: a
+command that was stopped goes on where it was. After a change of the code, give another `--scratch`. Each command runs
+in a process of its own, whose peak memory is measured. Results are in benchmarks/results/distil-PART-NAME.json, curves
+beside as plots.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,7 @@ from anyburl.rules import columns as measures
 from anyburl.tools.plotting import COLOURS, new_figure, ready_axes
 from anyburl.tools.plotting import save as save_figure
 from common import HERE, save, shared, timed
+from synthetic import generate_graph
 
 SIZES = {
     "WN18RR": (100, 1_000, 5_000),
@@ -64,14 +68,31 @@ def main() -> None:
     asked.scratch.mkdir(parents=True, exist_ok=True)
     measure = {"curve": curve, "keep": keep, "tuned": tuned, "large": large}[asked.part]
     for data in asked.data:
-        results = [measure(data, seed, asked) for seed in asked.seeds]
+        results = [resumed(measure, data, seed, asked) for seed in asked.seeds]
         if asked.part == "curve":
             draw(data, results)
         save(f"distil-{asked.part}-{Path(data).name}", results)
 
 
-def source_of(data: str) -> str:
-    """Return a folder as it is, and a name as the folder of that data set."""
+def resumed(
+    measure: Callable[[str, int, argparse.Namespace], dict[str, Any]], data: str, seed: int, asked: argparse.Namespace
+) -> dict[str, Any]:
+    """Return what was measured already and kept in `--scratch`, or measure it."""
+    asked_for = f"{asked.part}-{Path(data).name}-{seed}-{asked.rules}-{asked.seconds}-{asked.split}"
+    file: Path = asked.scratch / f"{asked_for}.json"
+    if not file.is_file():
+        file.write_text(json.dumps(measure(data, seed, asked)), "utf-8")
+    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return found
+
+
+def source_of(data: str, asked: argparse.Namespace) -> str:
+    """Return a folder as it is, a name as the folder of that data set, and a number as a graph of so many triples."""
+    if data.isdigit():
+        folder: Path = asked.scratch / f"graph-{data}"
+        if not (folder / "planted.json").is_file():
+            generate_graph(folder, int(data))
+        return str(folder)
     return data if Path(data).exists() else str(shared() / "data" / data)
 
 
@@ -88,7 +109,9 @@ def all_rules(data: str, seed: int, asked: argparse.Namespace) -> Path:
     run: Path = asked.scratch / f"all-{Path(data).name}-{seed}"
     if not (run / "rules.parquet").is_file():
         seconds = asked.seconds or SECONDS.get(data, 30.0)
-        anyburl_json("learn", source_of(data), "--out", run, "--seconds", seconds, "--seed", seed, "--preset", "paper")
+        anyburl_json(
+            "learn", source_of(data, asked), "--out", run, "--seconds", seconds, "--seed", seed, "--preset", "paper"
+        )
     return run
 
 
@@ -104,10 +127,10 @@ def mrr_of(rules: anyburl.RuleSet, data: anyburl.Dataset, split: str) -> float:
 
 def curve(data: str, seed: int, asked: argparse.Namespace) -> dict[str, Any]:
     """Return the share of the MRR by the number of rules, distilled and by thresholds."""
-    run, dataset = all_rules(data, seed, asked), anyburl.load_dataset(source_of(data))
+    run, dataset = all_rules(data, seed, asked), anyburl.load_dataset(source_of(data, asked))
     rules, sizes = anyburl.RuleSet.load(run), SIZES.get(data, OTHER_SIZES)
     full = mrr_of(rules, dataset, asked.split)
-    orders = {
+    orders: dict[str, NDArray[Any]] = {
         "confidence": -rules.confidence(5),
         "support": -rules.support,
         "support x confidence": -measures.value(rules.support, rules.predictions),
@@ -159,7 +182,7 @@ def keep(data: str, seed: int, asked: argparse.Namespace) -> dict[str, Any]:
     run = asked.scratch / f"kept-{Path(data).name}-{seed}"
     told = anyburl_json(
         "learn",
-        source_of(data),
+        source_of(data, asked),
         "--out",
         run,
         "--seconds",

@@ -54,6 +54,23 @@ def test_evaluation_states_its_protocol(history_run: Path, run_json: Any) -> Non
     assert {row["direction"] for row in told["by_relation"]} == {"object", "subject"}
 
 
+def test_rankings_and_ranks_among_negatives(history_run: Path, run: Any, run_json: Any, tmp_path: Path) -> None:
+    out, negatives = tmp_path / "rankings.txt", tmp_path / "negatives.tsv"
+    told = run("evaluate", history_run, "--rankings", out, "--top-k", "3").stdout
+    assert f"the best candidates of every query are in {out}" in " ".join(told.split())
+    lines = out.read_text().splitlines()
+    assert len(lines) == 3 * 59
+    assert all(len(line.split("\t")) <= 2 * 3 + 1 for line in lines)
+    facts = [line.rsplit(" ", 3) for line in lines[::3]]
+    asked = {(s, r, "?", t) for s, r, _, t in facts} | {("?", r, o, t) for _, r, o, t in facts}
+    negatives.write_text("".join("\t".join([*question, "Euro", "NATO"]) + "\n" for question in sorted(asked)))
+    result = run_json("evaluate", history_run, "--negatives", negatives)
+    assert result["protocol"]["negatives_file"] == "negatives.tsv"
+    assert result["metrics"]["mrr"] >= 1 / 3  # the worst of three
+    refused = run("evaluate", history_run, "--negatives", negatives, "--rankings", out, code=2).stderr
+    assert "leave out --negatives" in refused
+
+
 def test_a_question_has_a_moment(history_run: Path, run_json: Any) -> None:
     told = run_json("predict", str(history_run), "Croatia", "adopts", "?", "2023", "--top", "2", "--explain")
     assert (told["time"], told["answers"][0]["entity"], told["answers"][0]["known"]) == ("2023", "Euro", ["test"])

@@ -31,6 +31,7 @@ EXAMPLE = (
     "Example:  anyburl evaluate runs/geo --aggregation noisy-or-top:5\n\n"
     "Quality over time:  anyburl evaluate runs/geo --at 10,50,100"
 )
+RANKED_IN = "the best candidates of every query are in"
 SPLIT_HINT = "`anyburl learn DATA --split 0.8,0.1,0.1` divides a graph that has no splits"
 
 
@@ -172,6 +173,11 @@ def _check_rankings(rankings: Path | None, options: RankOptions, moments: list[f
         return
     if len(moments) > 1:
         raise OptionError(f"--rankings writes one file: pass a single snapshot to --at, got {len(moments)}")
+    check_rankings_file(rankings)
+
+
+def check_rankings_file(rankings: Path) -> None:
+    """Refuse a file that rankings cannot be written to."""
     if rankings.is_dir():
         raise DataError(f"{rankings} is a folder: expected a file for the rankings")
     if not rankings.parent.is_dir():
@@ -263,7 +269,7 @@ def _print_metrics(
         return
     out.say(seconds_line(seconds, metrics.protocol["queries"]), "dim")
     if rankings is not None:
-        out.say(f"the best candidates of every query are in {rankings}", "dim")
+        out.say(f"{RANKED_IN} {rankings}", "dim")
 
 
 def _print_snapshots(results: list[Metrics], moments: list[float]) -> None:

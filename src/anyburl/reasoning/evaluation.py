@@ -85,12 +85,16 @@ def write_rankings(
     """
     if not len(dataset.split(split)):
         raise DataError(f"{dataset.name} has no triples in its {split} split")
-    target = at_home(path)
     chosen = ranker.options.top_k if top_k is None else top_k
-    frames = ranking_frames(ranker, dataset, split, chosen, progress)
+    write_ranking_frames(path, SCHEMA, ranking_frames(ranker, dataset, split, chosen, progress))
+
+
+def write_ranking_frames(path: str | os.PathLike[str], schema: pl.Schema, frames: Iterator[pl.DataFrame]) -> None:
+    """Write frames of rankings as Parquet if the name ends so, else as text, also with .gz."""
+    target = at_home(path)
     with replacing(target) as unfinished:
         if target.suffix == ".parquet":
-            sink_frames(SCHEMA, lambda: frames, lambda lazy: lazy.sink_parquet(unfinished))
+            sink_frames(schema, lambda: frames, lambda lazy: lazy.sink_parquet(unfinished))
         else:
             packed = target.suffix == ".gz"
             with (gzip.open if packed else open)(unfinished, "wt", encoding="utf-8") as file:
@@ -113,7 +117,10 @@ def ranking_frames(
         most_targets = int(np.diff(queries.target_offsets).max())
         answers = ranker.answer(queries, top_k=top_k + most_targets - 1)
         ranks = target_ranks(queries, answers, vocabulary.n_entities).at(places).realistic
-        lists = _lists(queries, answers, places, top_k, vocabulary.entities)
+        scores = shown_scores(answers.best_keys)
+        n_best = answers.n_best[:, None]
+        best = np.where(np.arange(answers.best.shape[1]) < n_best, answers.best, -1)
+        lists = cut_lists(queries.target_offsets, queries.targets, best, scores, places, top_k, vocabulary.entities)
         labels = vocabulary.decode_triples(part)
         frame = pl.concat([labels, labels])
         direction = pl.Series(["object"] * len(part) + ["subject"] * len(part))
@@ -122,30 +129,39 @@ def ranking_frames(
             progress(len(part))
 
 
-def _lists(
-    queries: QueryArrays, answers: AnswerArrays, places: NDArray[np.int64], top_k: int, labels: pl.Series
+def cut_lists(
+    offsets: NDArray[np.int64],
+    targets: NDArray[np.int32],
+    best: NDArray[np.int32],
+    scores: NDArray[np.float64],
+    places: NDArray[np.int64],
+    top_k: int,
+    labels: pl.Series,
+    *,
+    leaves_out_others: bool = True,
 ) -> dict[str, pl.Series]:
-    """Return for the target at each place the `top_k` best candidates and their scores, without the other targets."""
-    question = np.searchsorted(queries.target_offsets, places, side="right") - 1
-    own = queries.targets[places]
-    best = answers.best[question]
-    kept = np.arange(best.shape[1])[None, :] < answers.n_best[question][:, None]
-    kept &= ~_are_targets(queries, answers)[question] | (best == own[:, None])
+    """Return for the target at each place the `top_k` best candidates of its question and their scores, in general
+    without the other targets. `best` and `scores` have a row for each question, -1 where there are no more.
+    """
+    question = np.searchsorted(offsets, places, side="right") - 1
+    own = targets[places]
+    listed = best[question]
+    kept = listed >= 0
+    if leaves_out_others:
+        kept &= ~_are_targets(offsets, targets, best)[question] | (listed == own[:, None])
     kept &= np.cumsum(kept, axis=1) <= top_k
-    scores = shown_scores(answers.best_keys[question][kept])
     sizes = pl.Series(kept.sum(axis=1))
     return {
-        "candidates": _cut(labels.gather(best[kept]), sizes),
-        "scores": _cut(pl.Series(scores), sizes),
+        "candidates": _cut(labels.gather(listed[kept]), sizes),
+        "scores": _cut(pl.Series(scores[question][kept]), sizes),
     }
 
 
-def _are_targets(queries: QueryArrays, answers: AnswerArrays) -> NDArray[np.bool_]:
+def _are_targets(offsets: NDArray[np.int64], targets: NDArray[np.int32], best: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Tell of each question's best candidates which ones are its targets."""
-    n_questions = len(queries.entities)
-    span = int(max(answers.best.max(initial=0), queries.targets.max(initial=0))) + 1
-    asked = np.repeat(np.arange(n_questions), np.diff(queries.target_offsets)) * span + queries.targets
-    return np.isin(np.arange(n_questions)[:, None] * span + answers.best, asked) & (answers.best >= 0)
+    span = int(max(best.max(initial=0), targets.max(initial=0))) + 1
+    asked = np.repeat(np.arange(len(best)), np.diff(offsets)) * span + targets
+    return np.isin(np.arange(len(best))[:, None] * span + best, asked) & (best >= 0)
 
 
 def _cut(values: pl.Series, sizes: pl.Series) -> pl.Series:
@@ -157,10 +173,13 @@ def _cut(values: pl.Series, sizes: pl.Series) -> pl.Series:
 
 
 def _write_text(frame: pl.DataFrame, file: TextIO) -> None:
-    """Write three lines for each triple; `frame` holds the queries for objects, then those for subjects."""
-    n = len(frame) // 2
+    """Write three lines for each triple; `frame` holds the queries for objects, then those for subjects.
+
+    A fact with a time has that as its fourth word.
+    """
+    n, words = len(frame) // 2, [name for name in ("subject", "relation", "object", "time") if name in frame.columns]
     lines = [_line(*row) for row in frame.select("candidates", "scores").iter_rows()]
-    triples = frame.select("subject", "relation", "object")[:n].iter_rows()
+    triples = frame.select(words)[:n].iter_rows()
     for triple, tails, heads in zip(triples, lines[:n], lines[n:], strict=True):
         file.write(f"{' '.join(triple)}\nHeads: {heads}\nTails: {tails}\n")
 

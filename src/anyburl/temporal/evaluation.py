@@ -1,20 +1,21 @@
-"""Rank the answers of a split and return metrics with their protocol: steps, filter, ties, both directions."""
+"""Rank the answers of a split: metrics with their protocol (steps, filter, ties, both directions), and rankings."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anyburl import __version__
 from anyburl.base.checking import callback, choice
-from anyburl.base.errors import DataError
+from anyburl.base.errors import DataError, OptionError
 from anyburl.ranking.queries import Ranks
-from anyburl.reasoning.evaluation import figures_by_relation
+from anyburl.reasoning.evaluation import SCHEMA, TRIPLES_AT_A_TIME, cut_lists, figures_by_relation
 from anyburl.reasoning.metrics import bootstrap_interval, metrics_html, summarise, summarise_random
 from anyburl.temporal.answering import Answered, Asked, make_questions
 from anyburl.temporal.arrays import QuestionArrays
@@ -22,6 +23,7 @@ from anyburl.temporal.facts import TemporalDataset
 from anyburl.temporal.history import Directed
 from anyburl.temporal.kernel_answer import rank_in_lists
 from anyburl.temporal.model import ListModel
+from anyburl.temporal.negatives import Negatives, against
 from anyburl.temporal.options import FILTERS, STEPS, TIES
 
 STEP_WORDS = {
@@ -33,6 +35,10 @@ FILTER_WORDS = {
     "static": "static filter: answers of any moment do not count",
     "raw": "raw: every other entity counts",
 }
+
+EXCLUDED_AT_A_TIME = 1 << 25  # entities that are no negatives, held in memory
+RANKING_SCHEMA = pl.Schema({name: SCHEMA[name] for name in ("subject", "relation", "object")})
+RANKING_SCHEMA |= {"time": pl.String()} | {name: kind for name, kind in SCHEMA.items() if name not in RANKING_SCHEMA}
 
 Ints = NDArray[np.int64]
 Progress = Callable[[int], None]
@@ -70,9 +76,12 @@ class TemporalMetrics:
     def protocol_text(self) -> str:
         """How the figures were measured, in words."""
         told = self.protocol
+        rivals = f"filter {told['filter']}"
+        if "negatives" in told:
+            rivals = f"against {told['negatives']:g} negatives each (from {told['negatives_file']})"
         return (
             f"{told['data']} {told['split']}, {told['queries']} queries, {told['steps']}-step, "
-            f"filter {told['filter']}, {told['ties']} ties, {told['aggregation']}"
+            f"{rivals}, {told['ties']} ties, {told['aggregation']}"
         )
 
     def __str__(self) -> str:
@@ -95,38 +104,47 @@ class Protocol:
     steps: str = "single"
     filter: str = "time"
     ties: str = "realistic"
+    negatives: Negatives | None = None  # which answers are ranked against, in place of all that the filter leaves
 
     def __post_init__(self) -> None:
         choice("steps", self.steps, STEPS)
         choice("filter", self.filter, FILTERS)
         choice("ties", self.ties, TIES)
+        if self.negatives is not None and self.filter != FILTERS[0]:
+            raise OptionError(f"negatives say what answers are ranked against: leave out filter, got {self.filter!r}")
 
 
-def split_questions(dataset: TemporalDataset, facts: Directed, protocol: Protocol) -> tuple[QuestionArrays, Ints]:
-    """Return both questions of every fact of a split, and where the answer of each stands in them.
+def split_questions(
+    dataset: TemporalDataset, facts: Directed, protocol: Protocol, rows: slice = slice(None)
+) -> tuple[QuestionArrays, Ints]:
+    """Return both questions of the facts of a split, or of some `rows`, and where the answer of each stands in them.
 
     A fact that holds for an interval is asked for at its beginning.
     """
+    questions, places, asked = _ask_both(dataset, protocol, rows)
+    if protocol.filter == "raw":
+        return questions, places
+    known = known_at_moments(facts, *asked, static=protocol.filter == "static")
+    return questions._replace(excluded_offsets=known[0], excluded=known[1]), places
+
+
+def _ask_both(
+    dataset: TemporalDataset, protocol: Protocol, rows: slice = slice(None)
+) -> tuple[QuestionArrays, Ints, tuple[Ints, Ints, Ints]]:
+    """Return questions that exclude nothing, places of answers, and the questions' entities, relations and moments."""
     split = dataset.split(protocol.split)
     if not len(split):
         raise DataError(f"{dataset.name} has no facts in its {protocol.split} split")
     n = dataset.vocabulary.n_relations
-    subjects, relations, objects = (
-        np.asarray(column, np.int64) for column in (split.subjects, split.relations, split.objects)
-    )
-    times = np.asarray(split.times, np.int64)
+    columns = (split.subjects, split.relations, split.objects, split.times)
+    subjects, relations, objects, times = (np.asarray(column, np.int64)[rows] for column in columns)
     entities, directed = np.concatenate([subjects, objects]), np.concatenate([relations, relations + n])
     answers, moments = np.concatenate([objects, subjects]), np.concatenate([times, times])
-    still = int(times.min()) if protocol.steps == "multi" else None
+    still = int(np.min(split.times)) if protocol.steps == "multi" else None
     questions, places = make_questions(entities, directed, moments, answers, still=still)
-    if protocol.filter == "raw":
-        return questions, places
     order = np.lexsort((answers, entities, moments, directed))
     firsts = order[questions.answer_offsets[:-1]]
-    known = known_at_moments(
-        facts, entities[firsts], directed[firsts], moments[firsts], static=protocol.filter == "static"
-    )
-    return questions._replace(excluded_offsets=known[0], excluded=known[1]), places
+    return questions, places, (entities[firsts], directed[firsts], moments[firsts])
 
 
 def known_at_moments(
@@ -168,10 +186,26 @@ def rerank_lists(part: Answered, questions: QuestionArrays, model: ListModel, n_
 
 def ranked_parts(
     asked: Asked, questions: QuestionArrays, model: ListModel | None, n_kept: int, progress: Progress | None = None
-) -> Any:
+) -> Iterator[Answered]:
     """Yield ranks and best candidates part by part, ordered by the model if there is one."""
     for part in asked.answer(questions, n_kept, with_features=model is not None, progress=progress):
         yield part if model is None else rerank_lists(part, questions, model, asked.history.n_entities)
+
+
+def ranked_against(
+    asked: Asked,
+    questions: QuestionArrays,
+    negatives: list[NDArray[np.int32]],
+    model: ListModel | None,
+    n_kept: int,
+    progress: Progress | None,
+) -> Iterator[Answered]:
+    """Yield ranks among negatives, for a bounded number of questions at a time."""
+    n_entities, n = asked.history.n_entities, len(questions.entities)
+    step = max(1, EXCLUDED_AT_A_TIME // n_entities)
+    for start in range(0, n, step):
+        some = against(questions, start, min(start + step, n), negatives, n_entities)
+        yield from ranked_parts(asked, some, model, n_kept, progress)
 
 
 def evaluate_temporal(
@@ -188,8 +222,16 @@ def evaluate_temporal(
     """Rank both questions of every fact of a split, and return the metrics."""
     callback("progress", progress)
     started = time.perf_counter()
-    questions, places = split_questions(dataset, facts, protocol)
-    parts = list(ranked_parts(asked, questions, model, candidates if model else 0, progress))
+    n_kept, rivals = candidates if model else 0, {}
+    if protocol.negatives is None:
+        questions, places = split_questions(dataset, facts, protocol)
+        parts = list(ranked_parts(asked, questions, model, n_kept, progress))
+    else:
+        questions, places, columns = _ask_both(dataset, protocol)
+        negatives = protocol.negatives.of_questions(*columns, dataset)
+        parts = list(ranked_against(asked, questions, negatives, model, n_kept, progress))
+        mean = round(sum(map(len, negatives)) / len(negatives), 1)
+        rivals = {"filter": "negatives", "negatives": mean, "negatives_file": protocol.negatives.name}
     better, equal = (np.concatenate([getattr(part, name) for part in parts]) for name in ("better", "equal"))
     ranks = Ranks(better + 1, better + equal + 1).at(places)
     took = {"rank": round(time.perf_counter() - started, 3)}
@@ -205,6 +247,7 @@ def evaluate_temporal(
             "queries": 2 * n,
             "steps": protocol.steps,
             "filter": protocol.filter,
+            **rivals,
             "ties": protocol.ties,
             "aggregation": aggregation,
             "rules": n_rules,
@@ -221,3 +264,47 @@ def evaluate_temporal(
         seconds=took,
         ranks=ranks,
     )
+
+
+def temporal_ranking_frames(
+    asked: Asked,
+    model: ListModel | None,
+    candidates: int,
+    dataset: TemporalDataset,
+    facts: Directed,
+    protocol: Protocol,
+    top_k: int,
+    progress: Progress | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Yield the `top_k` best candidates of both questions of every fact of a split, many facts at a time.
+
+    `progress` is called with the number of facts ranked.
+    """
+    split, words = dataset.split(protocol.split), dataset.vocabulary
+    for start in range(0, max(len(split), 1), TRIPLES_AT_A_TIME):
+        rows = slice(start, start + TRIPLES_AT_A_TIME)
+        questions, places = split_questions(dataset, facts, protocol, rows)
+        most_answers = int(np.diff(questions.answer_offsets).max())
+        n_kept = max(top_k + most_answers - 1, candidates if model else 0)
+        parts = list(ranked_parts(asked, questions, model, n_kept))
+        better, equal, sizes, best, scores = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("better", "equal", "sizes", "kept", "scores")
+        )
+        best, scores = best.reshape(-1, n_kept), scores.reshape(-1, n_kept)
+        used = np.arange(n_kept) < sizes[:, None]
+        order = np.argsort(np.where(used, -scores, np.inf), axis=1, kind="stable")
+        best, scores = np.take_along_axis(best, order, axis=1), np.take_along_axis(scores, order, axis=1)
+        lists = cut_lists(
+            questions.answer_offsets, questions.answers, np.where(used, best, -1), scores, places, top_k,
+            words.entities, leaves_out_others=protocol.filter != "raw",
+        )  # fmt: skip
+        labels = words.decode_triples(split.triples[rows])
+        moments = [dataset.clock.label(int(step)) for step in split.times[rows]]
+        labels = labels.with_columns(time=pl.Series(moments, dtype=pl.String))
+        direction = pl.Series(["object"] * len(labels) + ["subject"] * len(labels))
+        ranks = Ranks(better + 1, better + equal + 1).at(places).of(protocol.ties)
+        frame = pl.concat([labels, labels]).with_columns(direction=direction, rank=pl.Series(ranks), **lists)
+        yield frame.select(RANKING_SCHEMA.names())
+        if progress:
+            progress(len(labels))

@@ -27,6 +27,9 @@ ALONE_PRIORS = (20.0, 150.0)
 SHARED_PRIORS = (2.0, 10.0)
 ROUNDS_AGAIN = 1  # where credit is shared again, from what was found with fewer facts
 HELD_OUT = 0.1  # of train, where there is no valid split
+MOST_WEIGHED = (
+    100_000  # questions, for a few weights of each relation; on large histories, more took a third of all time
+)
 MOST_LISTS = 8_000  # that a model is fitted on
 
 Say = Callable[[str], None]
@@ -187,6 +190,7 @@ class TemporalLearner:
     def _weigh(self, counter: RuleCounter, rules: TemporalRules, questions: QuestionArrays) -> NDArray[np.float64]:
         """Return how the forms of rules are mixed, fitted on held-out questions."""
         asked = Asked(counter.history, counter.cells, rules.tables(), rules.weights, self.threads)
+        questions = spread_evenly(questions, MOST_WEIGHED)
         contexts, components = asked.components(questions)
         per_answer = np.diff(questions.answer_offsets)
         return fit_weights(
@@ -198,9 +202,7 @@ class TemporalLearner:
 
     def _fit_model(self, asked: Asked, questions: QuestionArrays, is_stopped: Callable[[], bool]) -> ListModel | None:
         """Fit the model on the candidates of held-out questions."""
-        n = len(questions.entities)
-        if n > MOST_LISTS:  # those spread evenly over all relations and times
-            questions = take_questions(questions, np.unique(np.linspace(0, n - 1, MOST_LISTS).astype(np.int64)))
+        questions = spread_evenly(questions, MOST_LISTS)
         rows, labels, sizes = [], [], []
         for part in asked.answer(questions, self.options.candidates, with_features=True):
             used = part.rows()
@@ -231,6 +233,13 @@ def later_questions(facts: Directed, first: int, *, still: bool = False) -> Ques
     columns = (column[part] for column in (facts.entities, facts.relations, facts.times, facts.answers))
     questions, _ = make_questions(*columns, still=first if still else None)
     return questions._replace(excluded_offsets=questions.answer_offsets, excluded=questions.answers)
+
+
+def spread_evenly(questions: QuestionArrays, most: int) -> QuestionArrays:
+    """Return at most so many of the questions, spread evenly over all relations and times."""
+    n = len(questions.entities)
+    rows = np.unique(np.linspace(0, n - 1, most).astype(np.int64))
+    return questions if n <= most else take_questions(questions, rows)
 
 
 def take_questions(questions: QuestionArrays, rows: NDArray[np.int64]) -> QuestionArrays:

@@ -13,13 +13,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.base.checking import choice, flag, threads, whole
+from anyburl.base.checking import MOST_KEPT, choice, flag, threads, whole
 from anyburl.base.errors import DataError, OptionError
 from anyburl.base.machine import available_cores
+from anyburl.reasoning.evaluation import write_ranking_frames
 from anyburl.temporal.answering import Asked, make_questions
 from anyburl.temporal.arrays import QuestionArrays
 from anyburl.temporal.calibration import TemporalCalibration, TemporalCalibrationReport, calibrate_temporal
 from anyburl.temporal.evaluation import (
+    RANKING_SCHEMA,
     Progress,
     Protocol,
     TemporalMetrics,
@@ -27,6 +29,7 @@ from anyburl.temporal.evaluation import (
     known_at_moments,
     ranked_parts,
     split_questions,
+    temporal_ranking_frames,
 )
 from anyburl.temporal.explanation import TemporalExplanation, explain_fact
 from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
@@ -34,6 +37,7 @@ from anyburl.temporal.history import Directed, index_cells, index_history
 from anyburl.temporal.kernel_candidates import MAX, MIXTURE, NOISY_OR
 from anyburl.temporal.learner import TemporalLearner
 from anyburl.temporal.model import ListModel
+from anyburl.temporal.negatives import Negatives
 from anyburl.temporal.options import AGGREGATIONS
 from anyburl.temporal.rules import TemporalRules
 from anyburl.temporal.run import open_temporal_run, save_temporal_run
@@ -236,25 +240,57 @@ class TemporalReasoner:
         steps: str = "single",
         filter: str = "time",
         ties: str = "realistic",
+        negatives: PathLike | None = None,
         progress: Progress | None = None,
     ) -> TemporalMetrics:
         """Rank both questions of every fact of a split and return the metrics, with their protocol.
 
         `steps` is "single" (a question sees every fact before its moment) or "multi" (none after the split begins);
         `filter` says which other answers do not count: those of the same moment ("time"), of any ("static"), or none
-        ("raw"). `progress` is called with the number of questions answered.
+        ("raw"). `negatives` is a file with a line for each question, and its answers are ranked against what stands
+        there: subject, relation, object and time, one of the entities ?, then the negatives, separated by tabs.
+        `progress` is called with the number of questions answered.
         """
+        given = None if negatives is None else Negatives.read(Path(negatives), self.dataset)
         return evaluate_temporal(
             self.asked,
             self.model,
             self.rules.options.candidates,
             self.dataset,
             self.facts,
-            Protocol(split, steps, filter, ties),
+            Protocol(split, steps, filter, ties, given),
             self.aggregation,
             len(self.rules),
             progress,
         )
+
+    def save_rankings(
+        self,
+        path: PathLike,
+        split: str = "test",
+        *,
+        steps: str = "single",
+        filter: str = "time",
+        ties: str = "realistic",
+        top_k: int = 100,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write the `top_k` best candidates of both questions of every fact of a split: as Parquet with the suffix
+        .parquet, else as AnyBURL's text with the moment after the triple, also with .gz.
+
+        `progress` is called with the number of facts ranked.
+        """
+        frames = temporal_ranking_frames(
+            self.asked,
+            self.model,
+            self.rules.options.candidates,
+            self.dataset,
+            self.facts,
+            Protocol(split, steps, filter, ties),
+            whole("top_k", top_k, 1, MOST_KEPT),
+            progress,
+        )
+        write_ranking_frames(path, RANKING_SCHEMA, frames)
 
     def explain(
         self, subject: str, relation: str, object: str, at: str | int, *, asks: str = "object", top: int = 5

@@ -16,6 +16,7 @@ from anyburl.base.checking import parse_texts
 from anyburl.base.errors import DataError, OptionError, counted
 from anyburl.base.files import lines_of
 from anyburl.cli.arguments import Data, Json, Quiet, Rules, Threads, UnusedSeed, one_of
+from anyburl.cli.evaluate import RANKED_IN, check_rankings_file
 from anyburl.cli.notes import Slow, note_console, print_json, print_whole, result_console
 from anyburl.cli.tables import metrics_table, seconds_line
 from anyburl.cli.temporal.opening import PANEL, Time, TimedAggregation, open_history
@@ -48,6 +49,16 @@ def evaluate_history(
         str, _chosen(FILTERS, "other answers that do not count: those of the same moment, of any moment, or none.")
     ] = FILTERS[0],
     ties: Annotated[str, _chosen(TIES, "the rank among candidates with the same score.")] = TIES[0],
+    negatives: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With temporal rules: rank answers against the negatives that FILE has for each question.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    rankings: Annotated[Path | None, typer.Option()] = None,
+    top_k: Annotated[int, typer.Option(min=1)] = 100,
     aggregation: TimedAggregation = None,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -56,11 +67,22 @@ def evaluate_history(
 ) -> None:
     """Ask temporal rules for the subject and the object of every fact of a split, at its moment."""
     notes, started = note_console(quiet=quiet), clocks.monotonic()
+    if rankings is not None:
+        check_rankings_file(rankings)
+        if negatives is not None:
+            raise OptionError("--rankings lists candidates among all entities: leave out --negatives")
     reasoner = open_history(rules, data, notes, aggregation=aggregation, threads=threads)
     loaded = round(clocks.monotonic() - started, 3)
     total = 2 * len(reasoner.dataset.split(split))
     with Slow(notes, "answering questions", f"answered {counted(total, 'question')}", total=total) as bar:
-        metrics = reasoner.evaluate(split, steps=steps, filter=filter, ties=ties, progress=bar.advance)
+        metrics = reasoner.evaluate(
+            split, steps=steps, filter=filter, ties=ties, negatives=negatives, progress=bar.advance
+        )
+    if rankings is not None:
+        with Slow(notes, f"writing {rankings}", f"wrote {rankings}", total=total // 2) as bar:
+            reasoner.save_rankings(
+                rankings, split, steps=steps, filter=filter, ties=ties, top_k=top_k, progress=bar.advance
+            )
     seconds = {"load": loaded, **metrics.seconds}
     if json:
         print_json({**metrics.to_json(), "seconds": seconds})
@@ -68,6 +90,8 @@ def evaluate_history(
     print_whole(metrics_table(metrics))
     out = result_console()
     out.say(metrics.protocol_text)
+    if rankings is not None:
+        out.say(f"{RANKED_IN} {rankings}", "dim")
     if not quiet:
         out.say(seconds_line(seconds, metrics.protocol["queries"]), "dim")
 

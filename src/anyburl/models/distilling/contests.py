@@ -31,6 +31,7 @@ Mask = NDArray[np.bool_]
 DROPPED_AT_ONCE = 0.1  # of the kept rules
 ADDED_AT_ONCE = 0.1  # of the rules to keep
 EXCHANGES = 4
+HARM = 0.6  # what predicting a rival counts: some rivals are true, and just not known
 COPIED_AT = 0.6  # of the rules: to leave out the entries of the others pays
 
 
@@ -87,7 +88,7 @@ class Scale:
             if len(space.status) < most:
                 space = self._make_space(2 * most)
             total = weigh_rules(
-                contests, 0, n_contests, kept, self.protocol, self.values, with_gains, is_exact, space, best, out
+                contests, 0, n_contests, kept, self.protocol, self.values, with_gains, is_exact, HARM, space, best, out
             )
         finally:
             self._spare.put(space)

@@ -46,7 +46,7 @@ WORTH_FACTS = 3_000  # by which the worth of kept rules is measured
 FACTS = 20_000  # more of train make those of valid count for less
 WIDTH = 12  # rules of each known answer in its contest
 ENTRIES = 1_024  # of a contest
-POOL = 4  # times the rules to keep are weighed
+POOL, LEAST_POOL = 4, 4_000  # times the rules to keep are weighed, and at least so many
 MOST_WEIGHED = 120_000  # rules: of more, the order decides
 FEWER = 8  # times fewer rules than were listed: contests are listed again, for lower rules of the answers
 FIRST_SIZES = (10, 30)  # and times 10, times 100, ...
@@ -251,14 +251,15 @@ class _Distilling:
 
     def _descend(self, order: Rows, n_kept: int, sizes: list[int]) -> Rows:
         """Return so many rules; sets of other sizes are measured on the way."""
+        n_weighed = max(POOL * n_kept, LEAST_POOL)
         for n_rules in sizes:
-            if n_rules > POOL * n_kept or n_kept > MOST_WEIGHED:
+            if n_rules > n_weighed or n_kept > MOST_WEIGHED:
                 self.share(order[:n_rules])
         self.share(order)
         if n_kept >= len(order) or n_kept > MOST_WEIGHED:
             self.share(order[:n_kept])
             return order[:n_kept]
-        pool = _Pool(self, order[: max(n_kept, min(POOL * n_kept, MOST_WEIGHED))])
+        pool = _Pool(self, order[: max(n_kept, min(n_weighed, MOST_WEIGHED))])
         for n_rules in sorted((n for n in sizes if n_kept < n < len(pool.rows)), reverse=True):
             self.share(pool.reduce(n_rules))
         chosen = pool.reduce(n_kept)

@@ -424,6 +424,7 @@ def weigh_rules(
     values: NDArray[np.int64],
     with_gains: bool,
     is_exact: bool,
+    harm: float,
     space: WeighingArrays,
     best: NDArray[np.int32],
     out: WorthArrays,
@@ -431,8 +432,8 @@ def weigh_rules(
     """Add what switching each rule does to the targets of some contests; return the sum of their reciprocal ranks.
 
     Rules of a target are taken away, or with `with_gains` added, and it is ranked again. What the rules of rivals do is
-    estimated, unless `is_exact`: then all kept rules are taken away. `best` gets the two best kept rules of each
-    target.
+    estimated and multiplied by `harm`, unless `is_exact`: then all kept rules are taken away. `best` gets the two best
+    kept rules of each target.
     """
     total = 0
     for contest in range(first, last):
@@ -464,7 +465,7 @@ def weigh_rules(
                 n_changed = note_rivals_by_sums(contests, start, decided, kept, with_gains, values, space)
         for j in range(n_changed):
             rule = space.changed[j]
-            change = reciprocal(better + space.changes[rule], equal, True) - now
+            change = harm * (reciprocal(better + space.changes[rule], equal, True) - now)
             out.worth[rule] += in_units(-change if kept[rule] else change)
         for i in range(start, decided):
             rule = int(contests.rules[i])
