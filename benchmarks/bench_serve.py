@@ -2,10 +2,14 @@
 
 python benchmarks/bench_serve.py RUN [--readers 50] [--seconds 20] [--think 1] [--addresses 4000] [--workers 1,2]
     [--before CHECKOUT]
+python benchmarks/bench_serve.py RUN --hubs 10
 
 A reader asks for a page or an answer of the API, reads it for `--think` seconds on average, and asks for the next.
 There are `--addresses` of each kind: with many, few answers come out of the cache. The readers run beside the server
 on the same cores. Each number of `--workers` is measured, after the code of another checkout, `--before`.
+
+With `--hubs`, what is predicted about the entities with the most facts is opened instead: when the first predictions
+come, and when all are there.
 """
 
 from __future__ import annotations
@@ -20,9 +24,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+
+import polars as pl
 
 from anyburl.reasoning.prepared import open_prepared
 from common import save
@@ -39,6 +47,7 @@ MIX = {
     "api/why": 8,
 }
 N_RELATIONS = 40  # of those that rules are listed for
+FIRST_ONES = "These are the first predictions"  # says the page of a hub while others are looked for
 
 
 def addresses(run: Path, seed: int) -> dict[str, list[str]]:
@@ -95,10 +104,52 @@ class Readers:
 
 async def answer(reader: asyncio.StreamReader) -> int:
     """Read one answer; return its status."""
+    return (await whole_answer(reader))[0]
+
+
+async def whole_answer(reader: asyncio.StreamReader) -> tuple[int, str]:
+    """Read one answer; return its status and its text."""
     head = await reader.readuntil(b"\r\n\r\n")
     size = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
-    await reader.readexactly(size)
-    return int(head[9:12])
+    text = await reader.readexactly(size)
+    return int(head[9:12]), text.decode()
+
+
+def largest_hubs(run: Path, n: int) -> list[tuple[str, int]]:
+    """Return the entities with the most facts in train, and how many those are."""
+    facts = open_prepared(run).dataset.train.to_polars()
+    ends = pl.concat([facts.to_series(place).cast(pl.String).alias("entity") for place in (0, 2)])
+    return [(str(label), int(count)) for label, count in ends.value_counts(sort=True).head(n).rows()]
+
+
+async def open_hubs(port: int, hubs: list[tuple[str, int]]) -> list[dict[str, Any]]:
+    """Open what is predicted about each hub, again until all of it is there."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    opened = []
+    for label, n_facts in hubs:
+        page = f"/entity?{urlencode({'label': label, 'view': 'predicted'})}"
+        times, rows, started = list[float](), list[int](), time.perf_counter()
+        while True:
+            writer.write(f"GET {page} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+            status, text = await whole_answer(reader)
+            assert status == 200, page
+            times.append(round(time.perf_counter() - started, 2))
+            rows.append(text.count('class="row-title"'))
+            if FIRST_ONES not in text:
+                break
+            await asyncio.sleep(0.1)
+        opened.append(
+            {
+                "entity": label,
+                "facts": n_facts,
+                "first_page_seconds": times[0],
+                "first_page_predictions": rows[0],
+                "all_seconds": times[-1],
+                "all_predictions": rows[-1],
+            }
+        )
+    writer.close()
+    return opened
 
 
 def with_children(pid: int) -> list[int]:
@@ -140,6 +191,23 @@ def first_page(port: int, started: float) -> float:
             time.sleep(0.02)
 
 
+@contextmanager
+def served(run: Path, port: int, workers: int = 1, checkout: Path | None = None) -> Iterator[tuple[int, float]]:
+    """Serve a run; yield the id of the process and the seconds until its first page."""
+    with tempfile.TemporaryDirectory() as folder:
+        reviews = Path(folder) / "reviews.jsonl"
+        command = [sys.executable, "-m", "anyburl", "serve", str(run), "--port", str(port), "--reviews", str(reviews)]
+        command += ["--workers", str(workers)] if workers > 1 else []
+        path = {"PYTHONPATH": str(checkout / "src")} if checkout else {}
+        started = time.perf_counter()
+        process = subprocess.Popen([*command, "--quiet"], env={**os.environ, **path})
+        try:
+            yield process.pid, first_page(port, started)
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
 def measure(
     run: Path,
     pages: dict[str, list[str]],
@@ -151,24 +219,13 @@ def measure(
     checkout: Path | None = None,
 ) -> dict[str, Any]:
     """Serve a run, with this code or that of another checkout, read its pages, and report."""
-    with tempfile.TemporaryDirectory() as folder:
-        reviews = Path(folder) / "reviews.jsonl"
-        command = [sys.executable, "-m", "anyburl", "serve", str(run), "--port", str(port), "--reviews", str(reviews)]
-        command += ["--workers", str(workers)] if workers > 1 else []
-        path = {"PYTHONPATH": str(checkout / "src")} if checkout else {}
-        started = time.perf_counter()
-        process = subprocess.Popen([*command, "--quiet"], env={**os.environ, **path})
-        try:
-            first = first_page(port, started)
-            time.sleep(3 + workers)
-            asking = Readers(port, pages, think)
-            asyncio.run(asking.all(readers, 3))
-            before, asking.took, used = memory_mb(process.pid), [], cpu_seconds(process.pid)
-            asyncio.run(asking.all(readers, seconds))
-            after, used = memory_mb(process.pid), cpu_seconds(process.pid) - used
-        finally:
-            process.terminate()
-            process.wait(10)
+    with served(run, port, workers, checkout) as (pid, first):
+        time.sleep(3 + workers)
+        asking = Readers(port, pages, think)
+        asyncio.run(asking.all(readers, 3))
+        before, asking.took, used = memory_mb(pid), [], cpu_seconds(pid)
+        asyncio.run(asking.all(readers, seconds))
+        after, used = memory_mb(pid), cpu_seconds(pid) - used
     return {
         "run": run.name,
         "readers": readers,
@@ -208,7 +265,16 @@ def main() -> None:
     parser.add_argument("--workers", default="1", help="numbers of processes, each measured")
     parser.add_argument("--before", type=Path, help="another checkout to measure first")
     parser.add_argument("--save", action="store_true", help="keep the result")
+    parser.add_argument("--hubs", type=int, help="open what is predicted about that many hubs instead")
     given = parser.parse_args()
+    if given.hubs:
+        with served(given.run, given.port):
+            time.sleep(4)
+            opened = asyncio.run(open_hubs(given.port, largest_hubs(given.run, given.hubs)))
+        print(json.dumps(opened, indent=2))
+        if given.save:
+            save("serve-hubs", {"run": given.run.name, "hubs": opened})
+        return
     pages = {kind: found[: given.addresses] for kind, found in addresses(given.run, seed=1).items()}
     versions: list[tuple[int, Path | None]] = [(1, given.before)] if given.before else []
     versions += [(int(n), None) for n in given.workers.split(",")]
