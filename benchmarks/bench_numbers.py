@@ -2,12 +2,19 @@
 
 python benchmarks/bench_numbers.py planted [TRIPLES]   20 thresholds in a generated graph; the same with shuffled values
 python benchmarks/bench_numbers.py ranks DATA ...      MRR with conditions and without, three seeds; the best conditions
+
+DATA is LitWD1K, FB15k-237 (with the literals of the shared folder), debian (made anew by the shared tool), or anything
+that anyburl reads. Figures are stored as soon as they are known; what is stored already is not measured again.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import math
+import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +27,18 @@ import anyburl
 from anyburl import Dataset, RuleSet, TripleTable
 from anyburl.bodies.thresholds import Thresholds, learn_conditional
 from anyburl.data.attributes import Attribute, AttributeKind, Attributes
+from anyburl.data.options import ReadOptions
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.stored import graph_of
-from common import peak_memory_mb, save, timed
+from anyburl.ranking.queries import make_queries, target_ranks
+from anyburl.reasoning.evaluation import choose_triples
+from common import HERE, peak_memory_mb, save, shared, timed
 
 N_PLANTED = 20
 N_ATTRIBUTES = 5
 SEEDS = (1, 2, 3)
+WAYS = ("max", "tuned")
+MOST_SECONDS = 120.0  # for the conditions of a data set
 
 
 def planted(n_triples: int, seed: int) -> tuple[Dataset, list[tuple[str, str, float, float]]]:
@@ -127,26 +139,84 @@ def measure_planted(n_triples: int) -> dict[str, Any]:
     }
 
 
-def measure_ranks(data: str, seconds: float) -> dict[str, Any]:
-    """Return MRR by max with conditions and without, of three seeds, and the ten best conditions."""
-    dataset = anyburl.load_dataset(data)
-    took, found = conditions(dataset, 120)
-    _, by_chance = conditions(shuffled(dataset, 1), 120)
-    results = []
-    for seed in SEEDS:
-        rules = anyburl.learn(replace(dataset, attributes=Attributes()), seconds=seconds, seed=seed, keep="all")
-        whole = RuleSet.concat([rules.with_vocabulary(dataset.vocabulary), found])
-        before, after = (anyburl.evaluate(one, dataset) for one in (rules, whole))
-        results.append({"seed": seed, "without": round(before.mrr, 4), "with": round(after.mrr, 4)})
-    return {
-        "seconds": round(took, 1),
-        "attributes": len(dataset.attributes),
-        "values": dataset.attributes.n_values,
-        "conditions": len(found),
-        "shuffled": len(by_chance),
-        "mrr": results,
-        "best": best_of(found),
-        "peak_memory_mb": peak_memory_mb(),
+def opened(name: str, scratch: Path) -> Dataset:
+    """Return a data set with its attributes: one of `shared`, Debian's packages, or whatever `anyburl learn` reads.
+
+    Of Debian, the facts that were hidden are the test split.
+    """
+    literals = shared() / "data" / "literals"
+    if name == "LitWD1K":
+        return anyburl.load_dataset(literals / name)
+    if name == "FB15k-237":
+        return anyburl.load_dataset(shared() / "data" / name, ReadOptions(attribute_file=str(literals / name)))
+    if name == "debian":
+        if not (scratch / "data" / "test.txt").is_file():
+            made_by = shared() / "tools" / "debian.py"
+            subprocess.run([sys.executable, made_by, scratch, "--attributes"], check=True)
+            (scratch / "hidden.txt").rename(scratch / "data" / "test.txt")
+        return anyburl.load_dataset(scratch / "data", ReadOptions(attribute_file=str(scratch / "attributes.csv")))
+    return anyburl.load_dataset(name)
+
+
+def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
+    """Measure MRR with conditions and without, by seed and aggregation; what is stored already is left as it is."""
+    path = HERE / "results" / f"numbers-{Path(name).name}.json"
+    results: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
+    if results.get("of") != (of := {"rule_seconds": chosen.seconds, "split": chosen.split, "sample": chosen.sample}):
+        results = {"of": of}
+    missing = [(seed, way) for seed in SEEDS for way in WAYS if way not in results.get("mrr", {}).get(str(seed), {})]
+    if not missing:
+        print(f"{path.name} has all seeds already; delete it to measure again")
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        dataset = opened(name, Path(scratch))
+        took, found = conditions(dataset, MOST_SECONDS)
+        if "best" not in results:
+            _, by_chance = conditions(shuffled(dataset, 1), MOST_SECONDS)
+            results |= {
+                "seconds": round(took, 1),
+                "attributes": len(dataset.attributes),
+                "values": dataset.attributes.n_values,
+                "conditions": len(found),
+                "shuffled": len(by_chance),
+                "best": best_of(found),
+            }
+        for seed in dict.fromkeys(seed for seed, _ in missing):
+            rules = anyburl.learn(dataset, seconds=chosen.seconds, seed=seed, keep="all", conditions=False)
+            whole = RuleSet.concat([rules, found])
+            for way in (way for one, way in missing if one == seed):
+                figures = compared(dataset, rules, whole, chosen, aggregation=way, seed=seed)
+                results.setdefault("mrr", {}).setdefault(str(seed), {})[way] = {"rules": len(rules), **figures}
+                results["peak_memory_mb"] = peak_memory_mb()
+                save(path.stem, results, f"python benchmarks/bench_numbers.py ranks {Path(name).name}", quiet=True)
+                print(name, seed, way, figures, flush=True)
+
+
+def compared(
+    dataset: Dataset, rules: RuleSet, whole: RuleSet, chosen: argparse.Namespace, **options: Any
+) -> dict[str, float]:
+    """Return MRR without conditions and with them, their difference, and its standard error over questions.
+
+    The ranks are paired. Answers to the same question, such as who has a section, depend on each other: their
+    differences are summed first, and the sums taken as independent.
+    """
+    triples, _ = choose_triples(dataset, chosen.split, sample=chosen.sample)
+    known = [dataset.split(split).triples for split in ("train", "valid", "test")]
+    queries, places = make_queries(triples, known, dataset.vocabulary.n_relations)
+    questions = np.repeat(np.arange(len(queries.entities)), np.diff(queries.target_offsets))[places]
+    ranked = []
+    for one in (rules, whole):
+        with anyburl.Reasoner(one, dataset, **options) as reasoner:
+            ranks = target_ranks(queries, reasoner.ranker.answer(queries), dataset.vocabulary.n_entities)
+        ranked.append(1 / ranks.at(places).realistic)
+    gains = ranked[1] - ranked[0]
+    sums = np.bincount(questions, gains - gains.mean())
+    error = math.sqrt(float((sums**2).sum())) / len(gains)
+    named = {"without": ranked[0].mean(), "with": ranked[1].mean(), "gain": gains.mean(), "standard_error": error}
+    changed = int(np.count_nonzero(np.bincount(questions, gains != 0)))
+    return {key: round(float(value), 5) for key, value in named.items()} | {
+        "questions": len(queries.entities),
+        "questions_changed": changed,
     }
 
 
@@ -161,13 +231,20 @@ def best_of(rules: RuleSet) -> list[str]:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["planted"]:
-        n_triples = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
-        save("numbers-planted", measure_planted(n_triples), f"python benchmarks/bench_numbers.py planted {n_triples}")
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("planted", "ranks"))
+    parser.add_argument("data", nargs="*")
+    parser.add_argument("--seconds", type=float, default=20, help="for learning rules without conditions, each seed")
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--sample", type=int, help="rank this many triples of the split, drawn at random")
+    chosen = parser.parse_args()
+    if chosen.what == "ranks":
+        for name in chosen.data:
+            measure_ranks(name, chosen)
         return
-    for data in sys.argv[2:]:
-        name = Path(data).name
-        save(f"numbers-{name}", measure_ranks(data, 20), f"python benchmarks/bench_numbers.py ranks {name}")
+    n_triples = int(chosen.data[0]) if chosen.data else 1_000_000
+    save("numbers-planted", measure_planted(n_triples), f"python benchmarks/bench_numbers.py planted {n_triples}")
 
 
 if __name__ == "__main__":
