@@ -37,8 +37,7 @@ FILTER_WORDS = {
 }
 
 EXCLUDED_AT_A_TIME = 1 << 25  # entities that are no negatives, held in memory
-RANKING_SCHEMA = pl.Schema({name: SCHEMA[name] for name in ("subject", "relation", "object")})
-RANKING_SCHEMA |= {"time": pl.String()} | {name: kind for name, kind in SCHEMA.items() if name not in RANKING_SCHEMA}
+RANKING_SCHEMA = pl.Schema([*list(SCHEMA.items())[:3], ("time", pl.String()), *list(SCHEMA.items())[3:]])
 
 Ints = NDArray[np.int64]
 Progress = Callable[[int], None]
@@ -142,8 +141,8 @@ def _ask_both(
     answers, moments = np.concatenate([objects, subjects]), np.concatenate([times, times])
     still = int(np.min(split.times)) if protocol.steps == "multi" else None
     questions, places = make_questions(entities, directed, moments, answers, still=still)
-    order = np.lexsort((answers, entities, moments, directed))
-    firsts = order[questions.answer_offsets[:-1]]
+    facts_in_order = np.argsort(places)
+    firsts = facts_in_order[questions.answer_offsets[:-1]]
     return questions, places, (entities[firsts], directed[firsts], moments[firsts])
 
 

@@ -238,8 +238,9 @@ def later_questions(facts: Directed, first: int, *, still: bool = False) -> Ques
 def spread_evenly(questions: QuestionArrays, most: int) -> QuestionArrays:
     """Return at most so many of the questions, spread evenly over all relations and times."""
     n = len(questions.entities)
-    rows = np.unique(np.linspace(0, n - 1, most).astype(np.int64))
-    return questions if n <= most else take_questions(questions, rows)
+    if n <= most:
+        return questions
+    return take_questions(questions, np.unique(np.linspace(0, n - 1, most).astype(np.int64)))
 
 
 def take_questions(questions: QuestionArrays, rows: NDArray[np.int64]) -> QuestionArrays:

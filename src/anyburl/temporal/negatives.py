@@ -35,9 +35,10 @@ class Negatives:
         """Read lines of a question and its negatives, separated by tabs: `Croatia adopts ? 2023 Dinar Lev`."""
         words, steps, lists = dataset.vocabulary, dict[str, int](), dict[Question, Ids]()
         for number, line in lines_of(path, "negatives", DataError).items():
-            subject, relation, object, moment, *labels = [*line.split("\t"), *[""] * 4][: max(4, line.count("\t") + 1)]
-            if not labels or (subject == "?") == (object == "?"):
+            fields = line.split("\t")
+            if len(fields) < 5 or (fields[0] == "?") == (fields[2] == "?"):
                 raise DataError(f"{path}:{number}: {EXPECTED}, got {line[:200]!r}")
+            subject, relation, object, moment, *labels = fields
             try:
                 if moment not in steps:
                     steps[moment] = dataset.clock.step(moment)
