@@ -16,7 +16,7 @@ from anyburl.base.errors import RuleError
 from anyburl.data.attributes import Attributes, attributes_of
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.build import find_segments, owners, segment_entities
+from anyburl.graph.build import find_segments, owners, range_rows, segment_entities
 from anyburl.rules.columns import RuleColumns, condition_attributes
 
 Entities = NDArray[np.int32]
@@ -57,7 +57,7 @@ def edges_along(graph: GraphArrays, relation: int) -> tuple[Entities, Entities]:
     segments = np.flatnonzero(graph.segment_relations == relation)
     starts, ends = graph.segment_starts[segments], graph.segment_starts[segments + 1]
     sizes = (ends - starts).astype(np.int64)
-    rows = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+    rows = range_rows(starts, sizes)
     near = np.repeat(segment_entities(graph, segments), sizes)
     far = graph.targets[rows]
     kept = (near < graph.n_entities) & (far < graph.n_entities)

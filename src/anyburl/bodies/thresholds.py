@@ -31,7 +31,7 @@ from anyburl.bodies.kernel_values import (
 from anyburl.data.attributes import Attribute, AttributeKind, attributes_of, format_value, parse_value
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.build import segment_entities
+from anyburl.graph.build import range_rows, segment_entities
 from anyburl.rules.bodytable import distinct_rows
 from anyburl.rules.columns import VALUE_KINDS
 from anyburl.rules.ruleset import RuleSet
@@ -140,7 +140,7 @@ def _one_step(graph: GraphArrays, attribute: Attribute) -> tuple[Ints, Floats, I
     owners, values = attribute.by_entity
     starts = graph.segment_starts[graph.segment_offsets[owners]].astype(np.int64)
     sizes = graph.segment_starts[graph.segment_offsets[owners + 1]].astype(np.int64) - starts
-    rows = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+    rows = range_rows(starts, sizes)
     targets = graph.targets[rows]
     segments = np.searchsorted(graph.segment_starts, rows, side="right") - 1
     paths = inverses(graph.segment_relations[segments].astype(np.int32), graph.n_relations)

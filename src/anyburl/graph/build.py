@@ -213,12 +213,18 @@ def with_loops(graph: GraphArrays) -> GraphArrays:
     )
 
 
+def range_rows(starts: Ints, sizes: Ints) -> NDArray[np.int64]:
+    """Return the rows of many ranges, one range after the other: from each start on, as many as its size."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    n_rows = int(ends[-1]) if len(ends) else 0
+    return np.arange(n_rows) + np.repeat(starts - ends + sizes, sizes)
+
+
 def _n_below(values: Ints, starts: NDArray[np.int64], ends: NDArray[np.int64], bounds: Ints) -> NDArray[np.int64]:
     """Return how many of `values[start:end]` are below the bound beside it."""
     sizes = ends - starts
     owners = np.repeat(np.arange(len(starts)), sizes)
-    rows = np.arange(len(owners)) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
-    return np.bincount(owners[values[rows] < bounds[owners]], minlength=len(starts))
+    return np.bincount(owners[values[range_rows(starts, sizes)] < bounds[owners]], minlength=len(starts))
 
 
 def _n_below_in_domains(graph: GraphArrays, relations: Ints, entities: Ints) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from anyburl.data.dataset import SPLITS, Dataset
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.build import frozen
+from anyburl.graph.build import frozen, range_rows
 from anyburl.graph.kernel import fill_held, fill_segments
 
 Ids = tuple[int, int, int]
@@ -49,8 +49,7 @@ def all_known_answers(graph: GraphArrays, entities: Ints, relations: Ints) -> tu
     """Return the answers to many queries (entity, directed relation, ?): offsets of each query, and the answers."""
     starts, sizes = _segment_rows(graph, lookup_segments(graph, entities, relations))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
-    return offsets, _without_self(graph, np.repeat(entities, sizes), graph.targets[rows])
+    return offsets, _without_self(graph, np.repeat(entities, sizes), graph.targets[range_rows(starts, sizes)])
 
 
 def answer_counts(graph: GraphArrays, entities: Ints, relations: Ints) -> NDArray[np.int64]:

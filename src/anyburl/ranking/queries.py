@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.data.dataset import Dataset
+from anyburl.graph.build import range_rows
 from anyburl.ranking.arrays import AnswerArrays, QueryArrays
 
 Triples = NDArray[np.int32]
@@ -107,8 +108,7 @@ def take_queries(queries: QueryArrays, rows: NDArray[np.int64]) -> QueryArrays:
     def cut(offsets: NDArray[np.int64], values: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         sizes = np.diff(offsets)[rows]
         new_offsets = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.arange(new_offsets[-1]) + np.repeat(offsets[rows] - new_offsets[:-1], sizes)
-        return new_offsets, values[places]
+        return new_offsets, values[range_rows(offsets[rows], sizes)]
 
     targets = cut(queries.target_offsets, queries.targets)
     excluded = cut(queries.excluded_offsets, queries.excluded)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anyburl import __version__
 from anyburl.base.checking import callback, choice
 from anyburl.base.errors import DataError, OptionError
+from anyburl.graph.build import range_rows
 from anyburl.ranking.queries import Ranks
 from anyburl.reasoning.evaluation import SCHEMA, TRIPLES_AT_A_TIME, cut_lists, figures_by_relation
 from anyburl.reasoning.metrics import bootstrap_interval, metrics_html, summarise, summarise_random
@@ -168,8 +169,7 @@ def known_at_moments(
     first, last = np.searchsorted(sorted_keys, asked), np.searchsorted(sorted_keys, asked, side="right")
     sizes = last - first
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    places = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes) + np.repeat(first, sizes)
-    return offsets, answers[places].astype(np.int32)
+    return offsets, answers[range_rows(first, sizes)].astype(np.int32)
 
 
 def rerank_lists(part: Answered, questions: QuestionArrays, model: ListModel, n_entities: int) -> Answered:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from anyburl.base.checking import choose_options
 from anyburl.base.errors import DataError
 from anyburl.base.machine import available_cores
+from anyburl.graph.build import range_rows
 from anyburl.temporal.answering import Asked, fit_weights, make_questions
 from anyburl.temporal.arrays import N_CELLS, QuestionArrays
 from anyburl.temporal.counting import Counted, RuleCounter, curves_of, no_constants, no_hops
@@ -263,9 +264,7 @@ def _take(
     offsets: NDArray[np.int64], values: NDArray[np.int32], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     sizes = offsets[rows + 1] - offsets[rows]
-    made = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    places = np.arange(made[-1]) - np.repeat(made[:-1], sizes) + np.repeat(offsets[rows], sizes)
-    return values[places], made
+    return values[range_rows(offsets[rows], sizes)], np.append(0, np.cumsum(sizes))
 
 
 def is_answer(questions: QuestionArrays, rows: NDArray[np.int64], candidates: NDArray[np.int32]) -> NDArray[np.bool_]:
