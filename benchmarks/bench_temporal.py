@@ -172,14 +172,14 @@ def ranks(name: str, threads: int, n: int = 150) -> dict[str, Any]:
         own = slice(tables.rule_offsets[row], tables.rule_offsets[row + 1])
         return dict(zip(tables.constants[own].tolist(), tables.confidences[own].tolist(), strict=True))
 
-    def hop(h: int, b: int, c: int) -> float:
+    def hop(h: int, relations: tuple[int, ...]) -> float:
         first, last = rules.hops.offsets[h], rules.hops.offsets[h + 1]
-        row = first + int(np.searchsorted(rules.hops.bodies[first:last], b * 2 * n_relations + c))
-        body = b * 2 * n_relations + c
+        body = relations[0] * 2 * n_relations + relations[1]  # of two hops: by default there are no others
+        row = first + int(np.searchsorted(rules.hops.bodies[first:last], body))
         return float(rules.hops.confidences[row]) if row < last and rules.hops.bodies[row] == body else 0.0
 
     options, test, differ = rules.options, dataset.test, []
-    limits = (options.n_last, options.oldest, options.n_first, options.n_second)
+    limits = (options.n_last, options.oldest, options.n_first, options.n_second, options.three_hops)
     for row in np.random.default_rng(0).choice(2 * len(test), n, replace=False).tolist():
         s, r, o = test.triples[row % len(test)].tolist()
         x, h, y = (s, r, o) if row < len(test) else (o, r + n_relations, s)
