@@ -63,7 +63,7 @@ def available_cores() -> int:
 
 
 def share_heaps() -> None:
-    """Let the threads of this process share few heaps: for processes that run for long and start threads again and again.
+    """Let the threads of this process share few heaps: for processes that run for long and start many threads.
 
     glibc gives every new thread one of up to eight heaps a core, and what is free in one is of no use in another: free
     memory piled up in them until 10,000 calls of agents had taken 30 MB that nothing used.
