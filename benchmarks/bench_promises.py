@@ -33,6 +33,7 @@ from common import HERE, machine, save, shared, timed
 
 LEAST = (0.5, 0.8, 0.9)
 ENOUGH = 300  # proposals of a relation, to say something about it alone
+FEW = 100  # proposals: with fewer, a difference of .05 is no more than chance
 KEYS = ["subject", "relation", "object"]
 BIN = 0.05  # the width of a bin in a plot, in probability
 COLUMNS = 4  # of plots
@@ -177,12 +178,16 @@ def kept(proposed: pl.DataFrame, n_hidden: int) -> dict[str, Any]:
 
 
 def sampling_error(proposed: pl.DataFrame) -> float | None:
-    """Return the standard error of promised minus true: facts about one subject are right or wrong together."""
+    """Return the standard error of promised minus true: the binomial one, or that of subjects if it is larger, since
+    facts about one subject are right or wrong together.
+    """
     if not len(proposed):
         return None
     by_subject = proposed.group_by("subject").agg((pl.col("true").cast(pl.Float64) - pl.col("probability")).sum())
-    off = by_subject["true"].to_numpy()
-    return round(float(np.sqrt(np.square(off - off.mean()).sum()) / len(proposed)), 4)
+    off, likely = by_subject["true"].to_numpy(), proposed["probability"].to_numpy()
+    of_subjects = np.sqrt(np.square(off - off.mean()).sum()) / len(proposed)
+    binomial = np.sqrt((likely * (1 - likely)).sum()) / len(proposed)
+    return round(float(max(of_subjects, binomial)), 4)
 
 
 def measure_review(setting: Setting) -> Results:
@@ -276,25 +281,28 @@ def n_right(likely: Floats, true: NDArray[np.bool_], thresholds: Floats) -> Floa
 
 def show_bars(results: Results) -> None:
     """Print for each part whether what is asked of it is met."""
-    print(f"\n{'part':<28} {'what is asked':<44} {'measured':<32} met")
+    print(f"\n{'part':<28} {'what is asked':<44} {'measured':<40} met")
     for key, one in results.items():
         for bar, measured, is_met in bars(key.split(",")[0], one):
-            print(f"{key:<28} {bar:<44} {measured:<32} {'yes' if is_met else 'NO'}")
+            answer = "too few to tell" if is_met is None else "yes" if is_met else "NO"
+            print(f"{key:<28} {bar:<44} {measured:<40} {answer}")
 
 
-def bars(part: str, one: Results) -> list[tuple[str, str, bool]]:
-    """Return what is asked of a part, what was measured, and whether that is enough."""
+def bars(part: str, one: Results) -> list[tuple[str, str, bool | None]]:
+    """Return what is asked of a part, what was measured, and whether that is enough; None if facts are too few."""
     if "cards" in one:
         return [("40 of the first 50 cards are true", f"{one['true']} of {one['cards']}", one["true"] >= 40)]
     if "f1" in one:
         measured = f"{one['accuracy']:.3f}, {one['f1']:.3f}"
         return [("accuracy .855, F1 .862", measured, one["accuracy"] >= 0.855 and one["f1"] >= 0.862)]
-    rows, debian = [], part.startswith(DEBIAN)
+    rows: list[tuple[str, str, bool | None]] = []
+    debian = part.startswith(DEBIAN)
     for least, said in one["promises"].items():
         if said["facts"]:
             off, most = abs(said["promised"] - said["true"]), 0.03 if debian else 0.05
-            measured = f"{said['promised']:.3f}, true {said['true']:.3f} ± {said['sampling_error']:.3f}"
-            rows.append((f"from {least} promised and true within {most}", measured, off <= most))
+            shares = f"{said['promised']:.3f}, true {said['true']:.3f} ± {said['sampling_error']:.3f}"
+            measured, is_met = f"{shares} of {said['facts']:,}", off <= most if said["facts"] >= FEW else None
+            rows.append((f"from {least} promised and true within {most}", measured, is_met))
         if debian and (worst := said["worst_relation"]):
             measured = f"{worst['relation']} {worst['off']:+.3f}"
             rows.append((f"from {least} every relation within .08", measured, abs(worst["off"]) <= 0.08))
