@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 import anyburl
 from anyburl import Dataset, RuleSet, TripleTable
+from anyburl.bodies.comparisons import learn_comparisons
 from anyburl.bodies.thresholds import Thresholds, learn_conditional
 from anyburl.data.attributes import Attribute, AttributeKind, Attributes
 from anyburl.data.options import ReadOptions
@@ -90,12 +91,19 @@ def shuffled(dataset: Dataset, seed: int) -> Dataset:
     return replace(dataset, attributes=Attributes.of(moved), stored_fingerprint=None)
 
 
-def conditions(dataset: Dataset, seconds: float = math.inf) -> tuple[float, RuleSet]:
-    """Return how long learning conditions took, and the rules."""
-    graph = graph_of(dataset.train)
+def conditions(dataset: Dataset, seconds: float = math.inf, binary: RuleSet | None = None) -> tuple[float, RuleSet]:
+    """Return how long learning conditions took, and the rules; with `binary`, comparisons of the ends of these."""
+    graph, vocabulary = graph_of(dataset.train), dataset.vocabulary
     thresholds = Thresholds(2, 0.0001, True, np.ones(2 * graph.n_relations, np.bool_))
     end = time.monotonic() + seconds
-    return timed(lambda: learn_conditional(graph, dataset.vocabulary, thresholds, lambda: time.monotonic() > end))
+
+    def is_over() -> bool:
+        return time.monotonic() > end
+
+    if binary is None:
+        return timed(lambda: learn_conditional(graph, vocabulary, thresholds, is_over))
+    rules = binary.with_vocabulary(vocabulary)
+    return timed(lambda: learn_comparisons(graph, vocabulary, rules, thresholds, is_over))
 
 
 def rank_of(dataset: Dataset, rules: RuleSet, row: int) -> float:
@@ -139,10 +147,10 @@ def measure_planted(n_triples: int) -> dict[str, Any]:
     }
 
 
-def opened(name: str, scratch: Path) -> Dataset:
+def opened(name: str, scratch: Path, folder: Path | None = None) -> Dataset:
     """Return a data set with its attributes: one of `shared`, Debian's packages, or whatever `anyburl learn` reads.
 
-    Of Debian, the facts that were hidden are the test split.
+    Of Debian, the facts that were hidden are the test split; `folder` is what the shared tool has made before.
     """
     literals = shared() / "data" / "literals"
     if name == "LitWD1K":
@@ -150,11 +158,18 @@ def opened(name: str, scratch: Path) -> Dataset:
     if name == "FB15k-237":
         return anyburl.load_dataset(shared() / "data" / name, ReadOptions(attribute_file=str(literals / name)))
     if name == "debian":
-        if not (scratch / "data" / "test.txt").is_file():
-            made_by = shared() / "tools" / "debian.py"
-            subprocess.run([sys.executable, made_by, scratch, "--attributes"], check=True)
-            (scratch / "hidden.txt").rename(scratch / "data" / "test.txt")
-        return anyburl.load_dataset(scratch / "data", ReadOptions(attribute_file=str(scratch / "attributes.csv")))
+        made = scratch if folder is None else folder
+        if folder is None:
+            subprocess.run([sys.executable, shared() / "tools" / "debian.py", made, "--attributes"], check=True)
+        splits = {
+            "train": made / "data" / "train.txt",
+            "valid": made / "data" / "valid.txt",
+            "test": made / "hidden.txt",
+        }
+        (scratch / "whole").mkdir()
+        for split, file in splits.items():
+            (scratch / "whole" / f"{split}.txt").symlink_to(file.resolve())
+        return anyburl.load_dataset(scratch / "whole", ReadOptions(attribute_file=str(made / "attributes.csv")))
     return anyburl.load_dataset(name)
 
 
@@ -169,7 +184,7 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
         print(f"{path.name} has all seeds already; delete it to measure again")
         return
     with tempfile.TemporaryDirectory() as scratch:
-        dataset = opened(name, Path(scratch))
+        dataset = opened(name, Path(scratch), chosen.folder)
         took, found = conditions(dataset, MOST_SECONDS)
         if "best" not in results:
             _, by_chance = conditions(shuffled(dataset, 1), MOST_SECONDS)
@@ -183,7 +198,17 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
             }
         for seed in dict.fromkeys(seed for seed, _ in missing):
             rules = anyburl.learn(dataset, seconds=chosen.seconds, seed=seed, keep="all", conditions=False)
-            whole = RuleSet.concat([rules, found])
+            binary = rules.take(rules.is_binary)
+            took, compared_ends = conditions(dataset, MOST_SECONDS, binary)
+            if "best_comparisons" not in results:
+                _, by_chance = conditions(shuffled(dataset, 1), MOST_SECONDS, binary)
+                results |= {
+                    "seconds_of_comparisons": round(took, 1),
+                    "comparisons": len(compared_ends),
+                    "shuffled_comparisons": len(by_chance),
+                    "best_comparisons": best_of(compared_ends),
+                }
+            whole = RuleSet.concat([rules, found, compared_ends])
             for way in (way for one, way in missing if one == seed):
                 figures = compared(dataset, rules, whole, chosen, aggregation=way, seed=seed)
                 results.setdefault("mrr", {}).setdefault(str(seed), {})[way] = {"rules": len(rules), **figures}
@@ -225,7 +250,7 @@ def best_of(rules: RuleSet) -> list[str]:
     best: dict[tuple[int, int], str] = {}
     ordered = rules.top(len(rules), "value")
     for row, text in enumerate(ordered.texts()):
-        head = int(ordered.head[row]), int(ordered.head_constant[row])
+        head = int(ordered.head[row]), int(ordered.head_constant[row])  # for comparisons, the relation
         best.setdefault(head, f"{ordered.support[row]} of {ordered.predictions[row]}: {text}")
     return list(best.values())[:10]
 
@@ -238,6 +263,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="for learning rules without conditions, each seed")
     parser.add_argument("--split", default="test")
     parser.add_argument("--sample", type=int, help="rank this many triples of the split, drawn at random")
+    parser.add_argument("--folder", type=Path, help="of debian, if the shared tool has written it already")
     chosen = parser.parse_args()
     if chosen.what == "ranks":
         for name in chosen.data:

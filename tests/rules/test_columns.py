@@ -30,7 +30,7 @@ def rules() -> RuleSet:
 
 def test_the_codes_of_types_count_from_0_in_their_order() -> None:
     assert [name.code for name in RuleType] == list(range(len(RuleType)))
-    assert {str(name): name.code for name in RuleType} == {"B": 0, "Uc": 1, "Ud": 2, "Z": 3, "Uv": 4}
+    assert {str(name): name.code for name in RuleType} == {"B": 0, "Uc": 1, "Ud": 2, "Z": 3, "Uv": 4, "Bv": 5}
 
 
 @pytest.mark.parametrize(
