@@ -179,7 +179,8 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
     results: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
     if results.get("of") != (of := {"rule_seconds": chosen.seconds, "split": chosen.split, "sample": chosen.sample}):
         results = {"of": of}
-    missing = [(seed, way) for seed in SEEDS for way in WAYS if way not in results.get("mrr", {}).get(str(seed), {})]
+    known = results.get("mrr", {})
+    missing = [(seed, way) for seed in SEEDS for way in chosen.ways if way not in known.get(str(seed), {})]
     if not missing:
         print(f"{path.name} has all seeds already; delete it to measure again")
         return
@@ -263,6 +264,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="for learning rules without conditions, each seed")
     parser.add_argument("--split", default="test")
     parser.add_argument("--sample", type=int, help="rank this many triples of the split, drawn at random")
+    parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS, help="aggregations")
     parser.add_argument("--folder", type=Path, help="of debian, if the shared tool has written it already")
     chosen = parser.parse_args()
     if chosen.what == "ranks":

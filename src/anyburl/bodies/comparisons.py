@@ -24,7 +24,9 @@ from anyburl.rules.bodytable import distinct_rows
 from anyburl.rules.columns import VALUE_KINDS
 from anyburl.rules.condition import COMPARED
 from anyburl.rules.ruleset import RuleSet
-from anyburl.rules.types import MAX_LENGTH, TYPE_OF_END, End
+from anyburl.rules.types import KINDS, MAX_LENGTH
+
+COMPARING = next(kind.code for kind in KINDS if kind.form.has_condition and not kind.form.has_head_constant)
 
 MOST_BODIES = 2000  # those whose rules have the most support times confidence
 MOST_STARTS = 5000  # of a body, drawn from all
@@ -136,7 +138,7 @@ def _counted(graph: GraphArrays, rules: RuleSet, found: list[Comparison], thresh
     made = RuleSet(
         vocabulary=rules.vocabulary,
         bodies=bodies,
-        type=np.full(n, TYPE_OF_END[End.COMPARED].code, np.uint8),
+        type=np.full(n, COMPARING, np.uint8),
         head=plain.head,
         body=body,
         head_constant=plain.head_constant,

@@ -43,7 +43,7 @@ FEW_MEMBERS, FEW_CLUSTERS = 20, 10  # a feature of fewer tells nothing
 LEAST_HITS = 3  # of a head, or it is not looked at
 MOST_OF_A_HEAD = 5  # rules, those with the highest lower limit of confidence
 FALSE_DISCOVERIES = 0.01
-DECIDING = math.log(0.05)  # of the chance that a condition is no better, where it decides, than other rules
+DECIDING = math.log(0.01)  # of the chance that a condition is no better, where it decides, than other rules
 CLEARLY = math.log(1e-3)  # of the chance that a condition is no better than the relation of the head alone
 
 Floats = NDArray[np.float64]

@@ -47,9 +47,11 @@ LAST_SEEN, N_SEEN, QUESTION_TRIPLES, QUESTION_OWN, OWN_SHARE, PLACE, RELATIVE, S
 N_LISTED, QUESTION_TOTAL, OPPOSITE, QUESTION_CONTEXT, HEAD, LAST_FAVOUR = 32, 33, 34, 35, 36, 37
 SIMILAR, LATELY = 38, 39
 LOGIT, BELOW = 40, 41  # the score of the logit, and how far it is below the best of its list
-N_FEATURES = 42
+SIMILAR_SELF, SIMILAR_LATEST, SIMILAR_OWN, SIMILAR_OWN_MEAN = 42, 43, 44, 45  # see `write_similar`
+N_FEATURES = 46
 
 N_ACTIVITY = 4
+N_NEAR = 10
 MIXTURE, MAX, NOISY_OR = 0, 1, 2
 """How scores are made: a mixture of all forms, or of what pair rules say each by itself."""
 
@@ -75,6 +77,7 @@ class ListedArrays(NamedTuple):
     totals: Doubles  # N_TOTALS
     heap: Ids
     query: Doubles  # the mean vector of what the entity met, weighed by intensity
+    near: Ids  # (2, N_NEAR): the objects of its last facts, of any relation and of the head
 
 
 @inlined

@@ -37,7 +37,7 @@ COPIED_AT = 0.6  # of the rules: to leave out the entries of the others pays
 
 
 class Weighed(NamedTuple):
-    """The sum of the reciprocal ranks, what each rule is worth, and the two best rules of each answer."""
+    """The sum of the reciprocal ranks (rivals count `HARM`), what each rule is worth, the two best rules of answers."""
 
     total: float
     rules: WorthArrays

@@ -295,8 +295,8 @@ def weigh_rules(
     """Add what switching each rule does to the targets of some contests; return the sum of their reciprocal ranks.
 
     Rules of a target are taken away, or with `with_gains` added, and it is ranked again. What the rules of rivals do is
-    estimated and multiplied by `harm`, unless `is_exact`: then all kept rules are taken away. `best` gets the two best
-    kept rules of each target.
+    estimated and multiplied by `harm`, and rivals count `harm` in the sum, unless `is_exact`: then all kept rules are
+    taken away. `best` gets the two best kept rules of each target.
     """
     total = 0
     for contest in range(first, last):
@@ -306,7 +306,7 @@ def weigh_rules(
             continue
         better, equal, decided, at = stand(contests, contest, kept, NO_RULE, NO_RULE, protocol, values, space)
         now = reciprocal(better, equal, at >= 0)
-        total += in_units(now)
+        total += in_units(now if is_exact else reciprocal(harm * better, harm * equal, at >= 0))
         space.clock[0] += 1
         clock, n_changed, n_own = space.clock[0], 0, 0
         for i in range(start, contests.offsets[contest + 1]):

@@ -237,7 +237,8 @@ def first_near_miss(
         goal = WalkGoal(int(np.int64(starts[i])), int(np.int64(ends[i])), int(np.int64(avoided[i])), object_identity)
         if fails[i]:
             if find_walks(graph, body, goal, most_tried, search, walk) > 0:
-                search.nodes[: len(body) + 1] = walk[0, : len(body) + 1]
+                for place in range(len(body) + 1):
+                    search.nodes[place] = walk[0, place]
                 return i, int(lengths[i])
             continue
         for back in range(lengths[i]):
