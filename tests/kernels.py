@@ -23,14 +23,12 @@ CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 def examples(compiled: int, interpreted: int | None = None) -> int:
     """How many examples to try: `compiled`, or where kernels run as plain Python a tenth of it or `interpreted`.
 
-    That is if they are new ones (ANYBURL_RANDOM). If they are not, a third of it is enough, where bounds are checked or
-    for plain Python a quarter.
+    That is if they are new ones (ANYBURL_RANDOM). If they are not, a quarter of it is enough.
     """
+    n = compiled
     if INTERPRETED:
-        n, part = compiled // 10 if interpreted is None else interpreted, 4
-    else:
-        n, part = compiled, 4 if CHECKED else 3
-    return max(2, n if RANDOM else n // part)
+        n = compiled // 10 if interpreted is None else interpreted
+    return max(2, n if RANDOM else n // 4)
 
 
 def table_of(graph: SmallGraph) -> TripleTable:
