@@ -17,6 +17,7 @@ import typer
 
 from anyburl.base.errors import InvalidOptionError, MissingExtraError, OptionError, counted
 from anyburl.base.files import at_home
+from anyburl.base.machine import share_heaps
 from anyburl.cli.arguments import Data, Rules, Without
 from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import PlainConsole, print_json
@@ -59,6 +60,7 @@ def command(
 ) -> None:
     """Explore rules, ask questions, see reasons and review predictions in a browser."""
     require_web()
+    share_heaps()
     options, source = asked.ranking, asked.source(rules, data)
     check_aggregation(options)
     with listening(serving) as listener:

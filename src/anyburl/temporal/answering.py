@@ -19,6 +19,7 @@ from anyburl.temporal.kernel_candidates import (
     N_COMPONENTS,
     N_CONTEXTS,
     N_FEATURES,
+    N_NEAR,
     N_TOTALS,
     N_VALUES,
     ListedArrays,
@@ -65,6 +66,7 @@ class Asked:
             totals=np.zeros(N_TOTALS),
             heap=np.empty(max(n_kept, 1), np.int32),
             query=np.zeros(self.tables.vectors.shape[1]),
+            near=np.empty((2, N_NEAR), np.int32),
         )
 
     def ranges(self, n: int) -> list[tuple[int, int]]:

@@ -38,7 +38,7 @@ from anyburl.tools.review import (
     possible_errors,
     review_queue,
 )
-from anyburl.web.facts import Candidate, predicted_facts
+from anyburl.web.facts import Candidate, answer_question, predicted_facts
 from anyburl.web.rule_list import Chosen, RuleChoice, RuleList
 
 MOST_DERIVED = 8
@@ -47,7 +47,7 @@ SECONDS_TO_WAIT = 6.0
 SECONDS_TO_SEARCH = 60.0
 SECONDS_TO_SEARCH_ERRORS = 10.0
 STACK, MOST_STACKS = 200, 32
-AT_A_TIME, MOST_PREDICTED = 48, 64  # relations; searches that are kept
+AT_A_TIME, MOST_PREDICTED = 8, 64  # relations that are asked for first; searches that are kept
 N_COUNTER_EXAMPLES, SECONDS_FOR_EXAMPLES, MOST_EXAMPLES = 4, 0.2, 1024
 
 
@@ -300,12 +300,15 @@ class Explorer:
         return [decode_query(int(subject), int(relation), dataset.vocabulary) for subject, relation in chosen[:, :2]]
 
     def warm_up(self) -> None:
-        """Fill the caches that the first requests would have to wait for."""
+        """Fill the caches that the first requests would have to wait for; what takes longest comes last."""
         self.search.find("warm", top=1)
+        for query in self.example_questions(1):  # loads kernels, and finds out which facts exclude each other
+            answer_question(self.reasoner, query, top=1, include_known=False)
+        _ = self.reasoner.judge
         self.rule_list.choose(RuleChoice())
+        _ = self.rule_list.lattice
         if len(self.reasoner.rules):
             self.theory(0)
-        _ = self.rule_list.lattice
 
     def close(self) -> None:
         """End the search for facts to review and for predictions, and the writing of the report."""

@@ -29,7 +29,7 @@ from anyburl.models.distilling.choosing import (
     order_by_gain,
     shares_of,
 )
-from anyburl.models.distilling.contests import Contests, drop_to, exchange
+from anyburl.models.distilling.contests import DROPPED_AT_ONCE, ROUGHLY, Contests, drop_to, exchange
 from anyburl.models.distilling.general import implied_rules
 from anyburl.models.distilling.kernel import AnswerRules
 from anyburl.models.distilling.known import KnownFacts, Observer, in_answers
@@ -204,7 +204,8 @@ class _Distilling:
         """Return the rules to keep."""
         options = self.options
         if options.per_relation is not None:
-            pool = self.order(POOL * options.per_relation)
+            n_relations = len(np.unique(self.relations()))
+            pool = self.order(max(POOL * options.per_relation, -(-LEAST_POOL // max(1, n_relations))))
             groups = self.relations()[pool]
             room = np.full(int(groups.max(initial=0)) + 1, options.per_relation)
             kept = drop_to(self.contests(pool), np.ones(len(pool), np.bool_), room, groups)
@@ -226,7 +227,7 @@ class _Distilling:
         kept = order
         for n_rules in sizes:
             if self.share(order[:n_rules]) >= quality:
-                kept = order[: 2 * n_rules]
+                kept = order[: max(2 * n_rules, LEAST_POOL)]
                 break
         if len(kept) > MOST_WEIGHED:
             return kept[: max(1, len(kept) // 2)] if len(kept) < len(order) else kept
@@ -262,12 +263,10 @@ class _Distilling:
         pool = _Pool(self, order[: max(n_kept, min(n_weighed, MOST_WEIGHED))])
         for n_rules in sorted((n for n in sizes if n_kept < n < len(pool.rows)), reverse=True):
             self.share(pool.reduce(n_rules))
-        chosen = pool.reduce(n_kept)
-        kept = pool.exchange(n_kept)
-        if self.share(chosen) > self.share(kept):
-            kept = pool.sets[n_kept] = chosen
+        sets = [pool.reduce(n_kept), pool.exchange(n_kept), order[:n_kept]]
+        kept = pool.sets[n_kept] = max(sets, key=self.share)
         for n_rules in sorted((n for n in sizes if n < n_kept), reverse=True):
-            self.share(pool.reduce(n_rules))
+            self.share(pool.reduce(n_rules, at_once=ROUGHLY))
         return kept
 
     def describe(self, kept: Rows) -> Distilled:
@@ -317,13 +316,13 @@ class _Pool:
         """Return a set that there is already."""
         return self.sets[n_rules]
 
-    def reduce(self, n_rules: int, start: int | None = None) -> Rows:
+    def reduce(self, n_rules: int, start: int | None = None, at_once: float = DROPPED_AT_ONCE) -> Rows:
         """Drop rules of the set of `start` rules, or of the smallest one so far, until there are `n_rules`."""
         rows = self.sets[min(n for n in self.sets if n >= n_rules) if start is None else start]
         if FEWER * len(rows) <= len(self._listed):
             self._listed, self._contests = rows, self._work.contests(rows)
         one_group = np.zeros(len(self._listed), np.int32)
-        kept = drop_to(self._contests, np.isin(self._listed, rows), np.array([n_rules]), one_group)
+        kept = drop_to(self._contests, np.isin(self._listed, rows), np.array([n_rules]), one_group, at_once)
         self.sets[n_rules] = self._listed[kept]
         return self.sets[n_rules]
 
