@@ -44,6 +44,7 @@ def test_an_accepted_fact_is_kept_counted_and_exported(client: TestClient, tmp_p
     assert ">100%<" in text
     lines = (tmp_path / "reviews.jsonl").read_text("utf-8").splitlines()
     assert json.loads(lines[0])["verdict"] == "accepted"
+    assert "anyburl publish accepted.tsv sqlite:" in client.get("/review").text
     assert client.get("/review/accepted.tsv").text == "\t".join(FACT.values()) + "\n"
     assert "speaks" in client.get("/review/accepted.nt").text
     assert client.get("/review/accepted.exe").status_code == 404
