@@ -20,8 +20,7 @@ from web_world import LONG, ODD, QUOTED, RIGHT_TO_LEFT, SCRIPT
 import anyburl
 from anyburl import OptionError
 from anyburl.reasoning.metrics import keep_metrics
-from anyburl.web import browse
-from anyburl.web import explorer as explorer_module
+from anyburl.web import background, browse
 
 PERSON = "France_city_0_person_1"
 
@@ -73,7 +72,7 @@ def test_an_entity_shows_what_is_predicted_about_it(client: TestClient) -> None:
 def test_of_a_hub_the_first_predictions_come_at_once_and_the_rest_later(
     client: TestClient, explorer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, search = Event(), explorer_module.predicted_facts
+    gate, search = Event(), background.predicted_facts
 
     def slow(*given: Any, **options: Any) -> Iterator[Any]:
         for n_done, best in enumerate(search(*given, **{**options, "at_a_time": 1})):
@@ -83,7 +82,7 @@ def test_of_a_hub_the_first_predictions_come_at_once_and_the_rest_later(
 
     whole = list(search(explorer.reasoner, PERSON, top=60))[-1]
     assert whole == list(search(explorer.reasoner, PERSON, top=60, at_a_time=1))[-1]
-    monkeypatch.setattr(explorer_module, "predicted_facts", slow)
+    monkeypatch.setattr(background, "predicted_facts", slow)
     monkeypatch.setattr(browse, "SECONDS_TO_PREDICT", 0.05)
     text = page(client, "/entity", label=PERSON, view="predicted")
     assert "These are the first predictions" in text

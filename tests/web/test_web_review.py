@@ -140,15 +140,15 @@ def test_searches_that_nobody_waits_for_any_more_are_not_made(explorer: Any, mon
         return search(None)
 
     monkeypatch.setattr(explorer.desk, "_search", wait_and_search)
-    monkeypatch.setattr("anyburl.web.explorer.SECONDS_TO_WAIT", 0.0)
-    monkeypatch.setattr("anyburl.web.explorer.MOST_STACKS", 3)
+    monkeypatch.setattr("anyburl.web.background.SECONDS_TO_WAIT", 0.0)
+    monkeypatch.setattr("anyburl.web.background.MOST_STACKS", 3)
     desk = explorer.desk
     try:
         assert [desk.waiting(name) for name in "abcdefgh"] == [None] * 8
         assert len(desk._stacks) == 3
     finally:
         gate.set()
-    monkeypatch.setattr("anyburl.web.explorer.SECONDS_TO_WAIT", 60.0)
+    monkeypatch.setattr("anyburl.web.background.SECONDS_TO_WAIT", 60.0)
     assert desk.waiting("h")
     assert searched == ["a", "f", "g", "h"]
     assert desk.waiting("b")

@@ -65,8 +65,8 @@ def available_cores() -> int:
 def share_heaps() -> None:
     """Let the threads of this process share a heap: for processes that run for long and start threads all the time.
 
-    glibc gives new threads one of up to eight heaps a core, and what is free in one is of no use in another: free memory
-    piled up in them, 30 MB in 10,000 calls of agents. With one heap, memory stays where it is after the first thousands.
+    glibc gives new threads one of up to eight heaps a core, and what is free in one is of no use in another: free
+    memory piled up in them, 30 MB in 10,000 calls of agents. With one heap, it stays the same after some thousand.
     """
     with suppress(OSError, AttributeError, TypeError):  # other C libraries have other heaps
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)

@@ -23,7 +23,8 @@ from anyburl.base.errors import AnyburlError, counted
 from anyburl.base.machine import available_cores
 from anyburl.reasoning.explanation.record import Fact, Reason
 from anyburl.tools.report.files import theory_markdown
-from anyburl.web.explorer import BusyError, Explorer
+from anyburl.web.background import BusyError
+from anyburl.web.explorer import Explorer
 from anyburl.web.facts import answer_question
 from anyburl.web.options import ServeOptions
 from anyburl.web.rule_list import RuleChoice

@@ -10,8 +10,8 @@ from fastapi.responses import Response
 
 from anyburl.web import schemas
 from anyburl.web.ask import GROUNDINGS, NumberOfRules
+from anyburl.web.background import BusyError
 from anyburl.web.browse import check_row
-from anyburl.web.explorer import BusyError
 from anyburl.web.facts import EntityFacts, answer_question, answer_questions
 from anyburl.web.schemas import (
     Aggregation,
