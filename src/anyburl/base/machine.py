@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -17,6 +18,8 @@ CGROUPS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "m
 MEMORY = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+M_ARENA_MAX = -8  # of glibc's malloc.h
 
 ITEMS_AHEAD = 4  # for each thread: those under way, and those that wait for the ones before them
 
@@ -57,6 +60,16 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def share_heaps() -> None:
+    """Let the threads of this process share a heap: for processes that run for long and start threads all the time.
+
+    glibc gives new threads one of up to eight heaps a core, and what is free in one is of no use in another: free
+    memory piled up in them, 30 MB in 10,000 calls of agents. With one heap, it stays the same after some thousand.
+    """
+    with suppress(OSError, AttributeError, TypeError):  # other C libraries have other heaps
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 def stream_from_threads(

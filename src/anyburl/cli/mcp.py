@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from anyburl.base.errors import MissingExtraError, OptionError
+from anyburl.base.machine import share_heaps
 from anyburl.cli.arguments import Data, Rules, Without
 from anyburl.cli.asking import AskingOptions
 from anyburl.cli.notes import print_json
@@ -46,6 +47,7 @@ def command(
     """Let agents search, ask, explain, check facts, list rules and complete relations."""
     if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn", "mcp"))):
         raise MissingExtraError("anyburl mcp", "mcp")
+    share_heaps()
     if asked.json and not http:
         raise OptionError("--json needs --http: standard output belongs to the protocol")
     if explorer is not None and http:

@@ -17,6 +17,7 @@ import typer
 
 from anyburl.base.errors import InvalidOptionError, MissingExtraError, OptionError, counted
 from anyburl.base.files import at_home
+from anyburl.base.machine import share_heaps
 from anyburl.cli.arguments import Data, Rules, Without
 from anyburl.cli.asking import AskingOptions, RulesAndData
 from anyburl.cli.notes import PlainConsole, print_json
@@ -26,7 +27,8 @@ from anyburl.web.options import BACKLOG, ServeOptions
 
 if TYPE_CHECKING:
     from anyburl.reasoning.reasoner import Reasoner
-    from anyburl.web.explorer import Background, Explorer
+    from anyburl.web.background import Background
+    from anyburl.web.explorer import Explorer
 
 NAME = "serve"
 EXAMPLE = "Example:  anyburl serve runs/geo --port 8080"
@@ -59,6 +61,7 @@ def command(
 ) -> None:
     """Explore rules, ask questions, see reasons and review predictions in a browser."""
     require_web()
+    share_heaps()
     options, source = asked.ranking, asked.source(rules, data)
     check_aggregation(options)
     with listening(serving) as listener:

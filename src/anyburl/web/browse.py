@@ -22,7 +22,7 @@ from anyburl.web.templating import url
 
 N_EXAMPLES, N_RELATIONS = 4, 12  # home
 GROUPS, SHOWN, ENTITY_ROWS, PREDICTED, DRAWN = 20, 8, 100, 60, 12
-SECONDS_TO_PREDICT = 0.7  # then the first predictions are shown, and the rest later
+SECONDS_TO_PREDICT = 0.5  # then the first predictions are shown, and the rest later
 LEAST_DRAWN = 0.05  # how likely a prediction must be to stand among facts
 ROWS, RULES, EXAMPLES, RELATED = 25, 8, 6, 12
 

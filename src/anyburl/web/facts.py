@@ -210,8 +210,8 @@ def predicted_facts(
 ) -> Iterator[list[Candidate]]:
     """Yield the best new facts that rules predict about an entity, of all relations and in both directions.
 
-    With `at_a_time`, so many relations are asked for at once, those first that the entity has facts of, and after each
-    portion the best so far are yielded: of a hub, some questions take seconds.
+    With `at_a_time`, so many relations are asked for first, those that the entity has facts of, and twice as many each
+    time after that. The best so far are yielded each time: of a hub, some questions take seconds.
     """
     number, n_relations = reasoner.vocabulary.entity_id(entity), reasoner.vocabulary.n_relations
     graph = reasoner.ranker.graph
@@ -221,9 +221,10 @@ def predicted_facts(
     sizes[graph.segment_relations[first:last]] = np.diff(graph.segment_starts[first : last + 1])
     relations = relations[np.lexsort((sizes, sizes == 0))]  # of the relations it has, the largest take longest
     best: list[tuple[Candidate, Ints]] = []
-    size = at_a_time or len(relations)
-    for start in range(0, len(relations), size):
+    start, size = 0, at_a_time or len(relations)
+    while start < len(relations):
         part = relations[start : start + size]
+        start, size = start + size, 2 * size
         questions = QueryIds(np.full(len(part), number, np.int32), part)
         for columns in answer_columns(
             reasoner.ranker, reasoner.dataset, questions, top=per_question, include_known=False

@@ -23,8 +23,10 @@ from threading import Thread
 from typing import Any
 
 from anyburl.base.errors import RunError
+from anyburl.base.machine import share_heaps
 from anyburl.web.app import SECONDS_TO_END, create_app, serve
-from anyburl.web.explorer import Background, Explorer
+from anyburl.web.background import Background
+from anyburl.web.explorer import Explorer
 from anyburl.web.options import ServeOptions
 
 MOST_RESTARTS, SECONDS_STABLE = 3, 60.0
@@ -90,6 +92,7 @@ def _work(
     open_explorer: OpenExplorer, options: ServeOptions, listener: socket.socket, address: Any, key: bytes
 ) -> None:
     """Be a worker, until the process that started it ends it, or is gone."""
+    share_heaps()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: who started the workers ends them
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -19,10 +19,9 @@ from anyburl.base.checking import callback, from_keywords
 from anyburl.data.dataset import DataLike, Dataset, load_dataset
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import graph_of
-from anyburl.learning.learn import run_learner
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import ALL, DISTILLED, LearnKeywords, LearnOptions
-from anyburl.learning.recorder import KeepRules, Recorder, Reduced
+from anyburl.learning.recorder import KeepRules, Recorder, Reduced, run_learner
 from anyburl.learning.run import RunDirectory
 from anyburl.models.distilling.distil import MANY_RULES, Watch, distil_ranker, unwatched
 from anyburl.models.distilling.known import KnownAnswers, KnownFacts, Observer
