@@ -208,7 +208,8 @@ class ReviewLog:
     def by_rule(self, reasoner: Reasoner) -> dict[int, tuple[int, int]]:
         """Return, by the row of a rule, how many of its predictions were accepted, and how many were judged."""
         standing = self.standing()
-        triples = reasoner.ids_of(list(standing))
+        accepted, rejected = self.judged(N_PARTS[0])
+        triples = reasoner.ids_of([*accepted, *rejected])
         words = reasoner.vocabulary
         facts, _ = reasoner.judge.look_up(triples)
         counts: dict[int, tuple[int, int]] = {}
