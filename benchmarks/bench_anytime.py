@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import anyburl
-from anyburl.learning.learn import run_learner
 from anyburl.learning.options import LearnOptions
-from anyburl.learning.recorder import Recorder
+from anyburl.learning.recorder import Recorder, run_learner
 from common import save, shared
 
 

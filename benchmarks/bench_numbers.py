@@ -2,6 +2,8 @@
 
 python benchmarks/bench_numbers.py planted [TRIPLES]   20 thresholds in a generated graph; the same with shuffled values
 python benchmarks/bench_numbers.py ranks DATA ...      MRR with conditions and without, three seeds; the best conditions
+python benchmarks/bench_numbers.py plain TREE DATA ... learning without attributes, here and in another checkout: CPU
+                                                       time, and whether the rules are the same, byte for byte
 
 DATA is LitWD1K, FB15k-237 (with the literals of the shared folder), debian (made anew by the shared tool), or anything
 that anyburl reads. Figures are stored as soon as they are known; what is stored already is not measured again.
@@ -10,8 +12,10 @@ that anyburl reads. Figures are stored as soon as they are known; what is stored
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -25,6 +29,7 @@ from numpy.typing import NDArray
 
 import anyburl
 from anyburl import Dataset, RuleSet, TripleTable
+from anyburl.bodies.comparisons import learn_comparisons
 from anyburl.bodies.thresholds import Thresholds, learn_conditional
 from anyburl.data.attributes import Attribute, AttributeKind, Attributes
 from anyburl.data.options import ReadOptions
@@ -37,6 +42,7 @@ from common import HERE, peak_memory_mb, save, shared, timed
 N_PLANTED = 20
 N_ATTRIBUTES = 5
 SEEDS = (1, 2, 3)
+ROUNDS = 3
 WAYS = ("max", "tuned")
 MOST_SECONDS = 120.0  # for the conditions of a data set
 
@@ -90,12 +96,19 @@ def shuffled(dataset: Dataset, seed: int) -> Dataset:
     return replace(dataset, attributes=Attributes.of(moved), stored_fingerprint=None)
 
 
-def conditions(dataset: Dataset, seconds: float = math.inf) -> tuple[float, RuleSet]:
-    """Return how long learning conditions took, and the rules."""
-    graph = graph_of(dataset.train)
+def conditions(dataset: Dataset, seconds: float = math.inf, binary: RuleSet | None = None) -> tuple[float, RuleSet]:
+    """Return how long learning conditions took, and the rules; with `binary`, comparisons of the ends of these."""
+    graph, vocabulary = graph_of(dataset.train), dataset.vocabulary
     thresholds = Thresholds(2, 0.0001, True, np.ones(2 * graph.n_relations, np.bool_))
     end = time.monotonic() + seconds
-    return timed(lambda: learn_conditional(graph, dataset.vocabulary, thresholds, lambda: time.monotonic() > end))
+
+    def is_over() -> bool:
+        return time.monotonic() > end
+
+    if binary is None:
+        return timed(lambda: learn_conditional(graph, vocabulary, thresholds, is_over))
+    rules = binary.with_vocabulary(vocabulary)
+    return timed(lambda: learn_comparisons(graph, vocabulary, rules, thresholds, is_over))
 
 
 def rank_of(dataset: Dataset, rules: RuleSet, row: int) -> float:
@@ -139,10 +152,10 @@ def measure_planted(n_triples: int) -> dict[str, Any]:
     }
 
 
-def opened(name: str, scratch: Path) -> Dataset:
+def opened(name: str, scratch: Path, folder: Path | None = None) -> Dataset:
     """Return a data set with its attributes: one of `shared`, Debian's packages, or whatever `anyburl learn` reads.
 
-    Of Debian, the facts that were hidden are the test split.
+    Of Debian, the facts that were hidden are the test split; `folder` is what the shared tool has made before.
     """
     literals = shared() / "data" / "literals"
     if name == "LitWD1K":
@@ -150,11 +163,18 @@ def opened(name: str, scratch: Path) -> Dataset:
     if name == "FB15k-237":
         return anyburl.load_dataset(shared() / "data" / name, ReadOptions(attribute_file=str(literals / name)))
     if name == "debian":
-        if not (scratch / "data" / "test.txt").is_file():
-            made_by = shared() / "tools" / "debian.py"
-            subprocess.run([sys.executable, made_by, scratch, "--attributes"], check=True)
-            (scratch / "hidden.txt").rename(scratch / "data" / "test.txt")
-        return anyburl.load_dataset(scratch / "data", ReadOptions(attribute_file=str(scratch / "attributes.csv")))
+        made = scratch if folder is None else folder
+        if folder is None:
+            subprocess.run([sys.executable, shared() / "tools" / "debian.py", made, "--attributes"], check=True)
+        splits = {
+            "train": made / "data" / "train.txt",
+            "valid": made / "data" / "valid.txt",
+            "test": made / "hidden.txt",
+        }
+        (scratch / "whole").mkdir()
+        for split, file in splits.items():
+            (scratch / "whole" / f"{split}.txt").symlink_to(file.resolve())
+        return anyburl.load_dataset(scratch / "whole", ReadOptions(attribute_file=str(made / "attributes.csv")))
     return anyburl.load_dataset(name)
 
 
@@ -164,12 +184,13 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
     results: dict[str, Any] = json.loads(path.read_text("utf-8"))["results"] if path.is_file() else {}
     if results.get("of") != (of := {"rule_seconds": chosen.seconds, "split": chosen.split, "sample": chosen.sample}):
         results = {"of": of}
-    missing = [(seed, way) for seed in SEEDS for way in WAYS if way not in results.get("mrr", {}).get(str(seed), {})]
+    known = results.get("mrr", {})
+    missing = [(seed, way) for seed in SEEDS for way in chosen.ways if way not in known.get(str(seed), {})]
     if not missing:
         print(f"{path.name} has all seeds already; delete it to measure again")
         return
     with tempfile.TemporaryDirectory() as scratch:
-        dataset = opened(name, Path(scratch))
+        dataset = opened(name, Path(scratch), chosen.folder)
         took, found = conditions(dataset, MOST_SECONDS)
         if "best" not in results:
             _, by_chance = conditions(shuffled(dataset, 1), MOST_SECONDS)
@@ -183,7 +204,17 @@ def measure_ranks(name: str, chosen: argparse.Namespace) -> None:
             }
         for seed in dict.fromkeys(seed for seed, _ in missing):
             rules = anyburl.learn(dataset, seconds=chosen.seconds, seed=seed, keep="all", conditions=False)
-            whole = RuleSet.concat([rules, found])
+            binary = rules.take(rules.is_binary)
+            took, compared_ends = conditions(dataset, MOST_SECONDS, binary)
+            if "best_comparisons" not in results:
+                _, by_chance = conditions(shuffled(dataset, 1), MOST_SECONDS, binary)
+                results |= {
+                    "seconds_of_comparisons": round(took, 1),
+                    "comparisons": len(compared_ends),
+                    "shuffled_comparisons": len(by_chance),
+                    "best_comparisons": best_of(compared_ends),
+                }
+            whole = RuleSet.concat([rules, found, compared_ends])
             for way in (way for one, way in missing if one == seed):
                 figures = compared(dataset, rules, whole, chosen, aggregation=way, seed=seed)
                 results.setdefault("mrr", {}).setdefault(str(seed), {})[way] = {"rules": len(rules), **figures}
@@ -220,12 +251,44 @@ def compared(
     }
 
 
+LEARNING = """
+import resource, sys, anyburl
+data = anyburl.load_dataset(sys.argv[1])
+anyburl.learn(data, paths=100, seed=2, max_cyclic=3)  # compile
+before = resource.getrusage(resource.RUSAGE_SELF)
+rules = anyburl.learn(data, paths=int(sys.argv[3]), seed=1, max_cyclic=3, keep="all")
+after = resource.getrusage(resource.RUSAGE_SELF)
+print(len(rules), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+rules.save(sys.argv[2])
+"""
+
+
+def measure_plain(tree: Path, name: str, n_paths: int) -> dict[str, Any]:
+    """Return CPU seconds of learning with a path budget, here and in another checkout in turn, and their ratio."""
+    seconds: dict[str, list[float]] = {"here": [], "there": []}
+    digests: dict[str, set[str]] = {"here": set(), "there": set()}
+    n_rules = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for _ in range(ROUNDS):
+            for place, root in (("there", tree), ("here", HERE.parent)):
+                out = Path(scratch) / "rules.txt"
+                command = [sys.executable, "-c", LEARNING, str(shared() / "data" / name), str(out), str(n_paths)]
+                environment = os.environ | {"PYTHONPATH": str(root / "src")}
+                said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+                n_rules, taken = int(said.split()[0]), float(said.split()[1])
+                seconds[place].append(round(taken, 2))
+                digests[place].add(hashlib.sha256(out.read_bytes()).hexdigest())
+    ratio = float(np.median(seconds["here"]) / np.median(seconds["there"]))
+    same = digests["here"] == digests["there"] and len(digests["here"]) == 1
+    return {"rules": n_rules, "paths": n_paths, "cpu_seconds": seconds, "ratio": round(ratio, 3), "same_bytes": same}
+
+
 def best_of(rules: RuleSet) -> list[str]:
     """Return the ten rules with the most support times confidence, with their counts, of different heads."""
     best: dict[tuple[int, int], str] = {}
     ordered = rules.top(len(rules), "value")
     for row, text in enumerate(ordered.texts()):
-        head = int(ordered.head[row]), int(ordered.head_constant[row])
+        head = int(ordered.head[row]), int(ordered.head_constant[row])  # for comparisons, the relation
         best.setdefault(head, f"{ordered.support[row]} of {ordered.predictions[row]}: {text}")
     return list(best.values())[:10]
 
@@ -233,15 +296,23 @@ def best_of(rules: RuleSet) -> list[str]:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("planted", "ranks"))
+    parser.add_argument("what", choices=("planted", "ranks", "plain"))
     parser.add_argument("data", nargs="*")
     parser.add_argument("--seconds", type=float, default=20, help="for learning rules without conditions, each seed")
     parser.add_argument("--split", default="test")
     parser.add_argument("--sample", type=int, help="rank this many triples of the split, drawn at random")
+    parser.add_argument("--paths", type=int, default=20_000, help="of learning without attributes")
+    parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS, help="aggregations")
+    parser.add_argument("--folder", type=Path, help="of debian, if the shared tool has written it already")
     chosen = parser.parse_args()
     if chosen.what == "ranks":
         for name in chosen.data:
             measure_ranks(name, chosen)
+        return
+    if chosen.what == "plain":
+        tree, *names = chosen.data
+        figures = {name: measure_plain(Path(tree).resolve(), name, chosen.paths) for name in names}
+        save("numbers-plain", figures, f"python benchmarks/bench_numbers.py plain TREE {' '.join(names)}")
         return
     n_triples = int(chosen.data[0]) if chosen.data else 1_000_000
     save("numbers-planted", measure_planted(n_triples), f"python benchmarks/bench_numbers.py planted {n_triples}")

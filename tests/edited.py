@@ -18,8 +18,8 @@ class Edited(SourceFileLoader):
         return compile(source.replace({line!r}, {line!r} + {new!r}), self.path, "exec")
 
 class Finder(MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        return ModuleSpec(name, Edited(name, {path!r}), origin={path!r}) if name == {module!r} else None
+    def find_spec(self, name, path, target=None, load=Edited):  # its own: another module may be edited as well
+        return ModuleSpec(name, load(name, {path!r}), origin={path!r}) if name == {module!r} else None
 
 sys.meta_path.insert(0, Finder())
 """

@@ -15,8 +15,7 @@ from typing import Any
 from lab import Cell, Lab, digest, in_child, load, peak_memory_mb, sampled
 
 import anyburl
-from anyburl.learning.learn import run_learner
-from anyburl.learning.recorder import Recorder
+from anyburl.learning.recorder import Recorder, run_learner
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.models.tuned.reranker import TunedReranker
 from anyburl.models.tuned.train import tune

@@ -51,7 +51,8 @@ parent, data = os.getpid(), anyburl.load_dataset("geo")
 options = {"paths": 3000, "threads": 1, "seed": 1, "max_grounded": 0}
 if sys.argv[2] == "changed":
     anyburl.learn(anyburl.Dataset.from_triples(data.train.to_polars()[:-50], name="geo"), out=sys.argv[1], **options)
-    from anyburl.learning.learn import resume, run_learner
+    from anyburl.learning.recorder import run_learner
+    from anyburl.learning.recorder import resume
     learner, recorder = resume(anyburl.RunDirectory.open(sys.argv[1]), data, **options)
 else:
     learner = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +20,18 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.stored import graph_of
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import make_ranker
+from anyburl.rules.condition import COMPARED
 from anyburl.rules.rule import SELF, Atom, Condition, Constant, Rule, Variable, X, Y
 from kernels import examples
-from reference.conditions import ConditionalRule, Values, predicted_by_condition, score_conditional
+from reference.conditions import (
+    ComparingRule,
+    ConditionalRule,
+    Values,
+    predicted_by_comparison,
+    predicted_by_condition,
+    score_comparing,
+    score_conditional,
+)
 from reference.graph import build
 from rules.samples import make_rules
 from strategies import SmallGraph, graphs
@@ -39,6 +48,7 @@ class Case(NamedTuple):
     graph: SmallGraph
     values: Values
     rules: list[ConditionalRule]
+    compared: list[ComparingRule]
 
 
 @st.composite
@@ -60,7 +70,15 @@ def cases(draw: DrawFn) -> Case:
         bounds.filter(lambda pair: pair[0] < pair[1] and pair != (-math.inf, math.inf)),
     ).map(lambda drawn: (*drawn[:4], *drawn[4]))
     rules = draw(st.lists(one, max_size=6, unique=True))
-    return Case(graph, values, rules if any(values.values()) else [])
+    compared = st.tuples(
+        st.integers(0, n_relations - 1),
+        st.lists(st.integers(0, 2 * n_relations - 1), min_size=1, max_size=3).map(tuple),
+        st.sampled_from([name for name in values if values[name]] or ["size"]),
+        st.sampled_from("<=>"),
+    )
+    if not any(values.values()):
+        return Case(graph, values, [], [])
+    return Case(graph, values, rules, draw(st.lists(compared, max_size=6, unique=True)))
 
 
 def dataset_of(case: Case) -> Dataset:
@@ -94,8 +112,19 @@ def as_rule(case: Case, rule: ConditionalRule) -> Rule:
     return Rule(Atom(f"r{head % n_relations}", *terms_of_head), tuple(atoms), condition)
 
 
+def as_comparing(case: Case, rule: ComparingRule) -> Rule:
+    n_relations = case.graph[1]
+    head, path, attribute, sign = rule
+    terms = [X, *map(Variable, "ABC"[: len(path) - 1]), Y]
+    ends = [pair if step < n_relations else pair[::-1] for step, pair in zip(path, pairwise(terms), strict=True)]
+    atoms = [Atom(f"r{step % n_relations}", *pair) for step, pair in zip(path, ends, strict=True)]
+    condition = Condition(attribute, X, *COMPARED[sign], kind=KINDS[attribute], than=Y)
+    return Rule(Atom(f"r{head}", X, Y), tuple(atoms), condition)
+
+
 def rule_set(case: Case) -> RuleSet:
-    return make_rules([(as_rule(case, rule), (4, 1)) for rule in case.rules])
+    rules = [*(as_rule(case, rule) for rule in case.rules), *(as_comparing(case, rule) for rule in case.compared)]
+    return make_rules([(rule, (4, 1)) for rule in rules])
 
 
 @given(cases(), st.booleans())
@@ -105,6 +134,7 @@ def test_counts_are_those_of_the_reference(case: Case, object_identity: bool) ->
     graph = build(triples, n_entities, n_relations, object_identity)
     found = rescore(rule_set(case), dataset_of(case), object_identity=object_identity)
     expected = [score_conditional(graph, case.values, rule, object_identity) for rule in case.rules]
+    expected += [score_comparing(graph, case.values, rule, object_identity) for rule in case.compared]
     assert list(zip(found.predictions.tolist(), found.support.tolist(), strict=True)) == expected
     assert found.exact.all()
 
@@ -129,6 +159,8 @@ def test_rules_fire_for_what_the_reference_predicts(case: Case, object_identity:
         for x in predicted_by_condition(graph, case.values, rule, object_identity):
             other = x if rule[1] == n_entities else rule[1]
             expected.add((row, x, other) if rule[0] < n_relations else (row, other, x))
+    for row, rule in enumerate(case.compared, len(case.rules)):
+        expected |= {(row, *pair) for pair in predicted_by_comparison(graph, case.values, rule, object_identity)}
     assert fired == [expected, expected]
 
 

@@ -182,11 +182,11 @@ def test_data_that_changed_since_learning_is_remarked(run: Any, geo_run: Path, t
         (["{run}", "--weights", "Ud=x"], "--weights takes factors such as Ud=0.1,Z=0.01, got 'Ud=x'"),
         (
             ["{run}", "--weights", "Q=1"],
-            "--weights must be a factor from 0 to 1 for each of B, Uc, Ud, Z, Uv, got 'Q=1.0'",
+            "--weights must be a factor from 0 to 1 for each of B, Uc, Ud, Z, Uv, Bv, got 'Q=1.0'",
         ),
         (
             ["{run}", "--weights", "B=2"],
-            "--weights must be a factor from 0 to 1 for each of B, Uc, Ud, Z, Uv, got 'B=2.0'",
+            "--weights must be a factor from 0 to 1 for each of B, Uc, Ud, Z, Uv, Bv, got 'B=2.0'",
         ),
         (["{run}", "--block-connected", "no"], "--block-connected must be one of auto, on, off, got 'no'"),
         (["{run}", "--top-k", "0"], "--top-k must be at least 1, got 0"),

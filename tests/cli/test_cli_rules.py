@@ -137,7 +137,7 @@ def test_run_folders_parquet_and_text_show_the_same(run_json: Any, geo_run: Path
         (["{tmp}/triples.txt"], "the file contains no rules; line 1: expected 4 tab-separated fields, got 3"),
         (["{tmp}/rules.txt", "--relation", "speakz"], "unknown relation 'speakz'; did you mean 'speaks'?"),
         (["{tmp}/rules.txt", "--contains", "hollant"], "unknown entity or relation 'hollant'; did you mean 'holland'?"),
-        (["{tmp}/rules.txt", "--type", "Q"], "--type must be one of B, Uc, Ud, Z, Uv, got 'Q'"),
+        (["{tmp}/rules.txt", "--type", "Q"], "--type must be one of B, Uc, Ud, Z, Uv, Bv, got 'Q'"),
         (
             ["{tmp}/rules.txt", "--sort", "luck"],
             "--sort must be one of surprise, confidence, support, value, predictions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 import anyburl
-from anyburl import RunError
+from anyburl import ReviewLog, RunError
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +108,24 @@ def test_likely_facts_of_a_moment_are_written(history_run: Path, run_json: Any, 
     told = run_json("complete", str(history_run), "--at", "2025", "--out", str(out), "--min-probability", "0.1")
     assert told["facts"] == len(out.read_text().splitlines()) - 1 > 0
     assert out.read_text().splitlines()[0] == "subject\trelation\tobject\ttime\tprobability"
+
+
+def test_what_people_judged_is_not_proposed_again(history_run: Path, run_json: Any, tmp_path: Path) -> None:
+    run, out = shutil.copytree(history_run, tmp_path / "run"), tmp_path / "likely.tsv"
+
+    def proposed() -> list[tuple[str, ...]]:
+        run_json("complete", str(run), "--at", "2027", "--out", str(out), "--min-probability", "0.1")
+        return [tuple(line.split("\t")[:4]) for line in out.read_text().splitlines()[1:]]
+
+    before, log = proposed(), ReviewLog.of_run(run)
+    log.record(before[0], "accepted")
+    log.record(before[1], "rejected")
+    assert proposed() == before[2:]
+    subject, relation, object, moment = before[0]
+    told = run_json("predict", str(run), subject, relation, "?", moment, "--include-known")
+    assert [answer["known"] for answer in told["answers"] if answer["entity"] == object] == [["accepted"]]
+    log.record(before[1], "withdrawn")
+    assert before[1] in proposed()
 
 
 def test_the_doctor_finds_facts_of_the_future_in_train(run_json: Any, tmp_path: Path) -> None:

@@ -75,6 +75,53 @@ def test_what_is_wrong_is_said_in_a_sentence(run: Any, learned: Path, arguments:
     assert len(said.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            "g1\tsize\ttall\ng2\tsize\t5\n",
+            "values.tsv:1: expected a number such as 12.5, without a unit, for size, got 'tall'",
+        ),
+        (
+            "g1\tsize\t12 kg\ng2\tsize\t5\n",
+            "values.tsv:1: expected a number such as 12.5, without a unit, for size, got '12 kg'",
+        ),
+        ("g1\tsize\t5\ng2\tsize\t1e999\n", "values.tsv:2: expected a number"),
+        ("g1\tborn\t1900-01-01\ng2\tborn\t1900-02-30\n", "values.tsv:2: expected a date such as"),
+    ],
+)
+def test_what_is_no_value_is_refused_in_a_sentence(
+    run: Any, learned: Path, tmp_path: Path, values: str, message: str
+) -> None:
+    (tmp_path / "values.tsv").write_text(values)
+    said = run("learn", learned.parent, "--out", tmp_path / "run", "--attributes", tmp_path / "values.tsv", code=2)
+    assert message in said.stderr
+    assert len(said.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("section(X,games) <= width(X) >= 5", "a rule has a condition on width, but the data has no such attribute"),
+        ("needs(X,Y) <= needs(Y,X), width(X) < width(Y)", "condition on width, but the data has no such attribute"),
+        ("section(X,games) <= size(X) >= 12 kg", "expected a number, a date such as 1999-12-31, true or false"),
+        ("section(X,games) <= size(X) >= 1e999", "expected a number, a date such as 1999-12-31, true or false"),
+        ("section(X,games) <= size(X) >= 9, size(X) < 3", "expected a condition that some values satisfy and others"),
+        ("section(X,games) <= size(X) >= 1900-13-01", "expected a number, a date such as 1999-12-31, true or false"),
+        ("needs(X,Y) <= needs(Y,X), size(X) <= size(Y)", "expected a comparison of one attribute by <, = or >"),
+        ("needs(X,Y) <= needs(Y,X), size(X) < weight(Y)", "expected a comparison of one attribute by <, = or >"),
+        ("needs(X,Y) <= needs(Y,X), size(X) < 5", "a condition of a binary rule compares both variables of its head"),
+    ],
+)
+def test_a_condition_that_makes_no_sense_is_refused_in_a_sentence(
+    run: Any, learned: Path, tmp_path: Path, rule: str, message: str
+) -> None:
+    (tmp_path / "rules.txt").write_text(f"4\t1\t0.25\t{rule}\n")
+    said = run("rescore", tmp_path / "rules.txt", "--data", learned.parent, "--out", tmp_path / "new.txt", code=2)
+    assert message in said.stderr
+    assert [line[:7] for line in said.stderr.strip().splitlines()].count("error: ") == 1
+
+
 def test_a_run_remembers_where_values_came_from(run: Any, learned: Path, tmp_path: Path, run_json: Any) -> None:
     (tmp_path / "more.csv").write_text("id,weight\ng1,5\ng2,6\n")
     data = learned.parent

@@ -130,6 +130,7 @@ def test_other_relations_stay(folder: Path, facts: str) -> None:
             r"attributes\.tsv:3: expected a number .* for size, got '1,5'",
         ),
         ("p1\tborn\t1900-01-01\np2\tborn\t1900-02-30\n", r"attributes\.tsv:2: expected a date such as .*'1900-02-30'"),
+        ("p1\tweight\t12 kg\np2\tweight\t70\n", r"attributes\.tsv:1: expected a number .* for weight, got '12 kg'"),
         ("p1\n", r"attributes\.tsv:1: expected lines of an entity, an attribute and a value"),
         ("p1\tage\t7\np2\tage\n", r"attributes\.tsv:2: expected 3 tab-separated fields"),
     ],

@@ -12,8 +12,8 @@ import pytest
 from anyburl import Dataset, RuleSet, RunDirectory, load_dataset
 from anyburl.base.errors import DataError
 from anyburl.data.stored import FORMAT
-from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.progress import read_progress
+from anyburl.learning.recorder import resume, run_learner
 
 VERSIONS = sorted(path.parent for path in Path(__file__).parent.glob("*/expected.json"))
 

@@ -33,9 +33,8 @@ from anyburl import (
     load_dataset,
 )
 from anyburl.learning.engines.ray import RayEngine
-from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.learner import Span
-from anyburl.learning.recorder import Recorder
+from anyburl.learning.recorder import Recorder, resume, run_learner
 from anyburl.learning.source import Handout
 from anyburl.models.tuned.observations import rule_groups
 from anyburl.ranking.queries import make_queries

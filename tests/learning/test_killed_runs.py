@@ -9,9 +9,8 @@ from learned import counted
 from runs_made import COMPLETE, SMALL, kill, texts
 
 from anyburl import Dataset, LearnOptions, RuleSet, RunDirectory, RunError, learn
-from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.learner import Learner, Span
-from anyburl.learning.recorder import Recorder
+from anyburl.learning.recorder import Recorder, resume, run_learner
 
 
 def test_a_killed_run_holds_what_it_had_found(run: RunDirectory, dataset: Dataset) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from learned import ENOUGH, counted, learned, make_learner
 
 from anyburl import Learner, LearnOptions, TripleTable, load_dataset
-from anyburl.learning.learn import run_learner
+from anyburl.learning.recorder import run_learner
 from anyburl.learning.store import sort_rules
 from kernels import examples, random_graphs
 from reference.scoring import Counts, Rule, all_rules, is_tautology

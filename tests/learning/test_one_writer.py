@@ -13,8 +13,7 @@ import pytest
 import anyburl
 from anyburl import Dataset, LearnOptions, RuleSet, RunDirectory
 from anyburl.base.errors import RunError
-from anyburl.learning.learn import resume, run_learner
-from anyburl.learning.recorder import Recorder
+from anyburl.learning.recorder import Recorder, resume, run_learner
 from anyburl.learning.run import LOCK, claim_run
 from rules.samples import make_rules
 

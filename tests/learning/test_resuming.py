@@ -11,8 +11,8 @@ from learned import counted, learned
 from runs_made import kill
 
 from anyburl import Dataset, LearnOptions, RunDirectory, learn
-from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.learner import Learner
+from anyburl.learning.recorder import resume, run_learner
 from kernels import random_graph, table_of
 
 GRAPH = random_graph(5, 200, 12, 2500)

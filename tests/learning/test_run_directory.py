@@ -13,9 +13,8 @@ from learned import counted, learned
 from runs_made import COMPLETE, SMALL, kill, texts
 
 from anyburl import Dataset, LearnOptions, Reasoner, RuleSet, RunDirectory, RunError, learn
-from anyburl.learning.learn import resume, run_learner
 from anyburl.learning.learner import Learner, Span
-from anyburl.learning.recorder import Recorder
+from anyburl.learning.recorder import Recorder, resume, run_learner
 from anyburl.learning.run import claim_run
 from anyburl.reasoning.metrics import read_metrics
 

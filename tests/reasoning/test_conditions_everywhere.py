@@ -113,3 +113,71 @@ def test_a_rule_is_a_sentence(data: Dataset) -> None:
 def test_learning_without_attributes_gives_no_conditions() -> None:
     plain = Dataset.from_triples([("a", "r", "b"), ("b", "r", "a")])
     assert learn(plain, paths=10).low is None
+
+
+COMPARING = "successor(X,Y) <= office(X,A), office(Y,A), since(X) < since(Y)"
+
+
+@pytest.fixture(scope="module")
+def offices() -> Dataset:
+    triples = [(name, "office", "mayor") for name in ("ann", "bob", "cy", "di")] + [("ann", "successor", "bob")]
+    plain = Dataset.from_triples(triples)
+    ids = plain.vocabulary.encode_entities(["ann", "bob", "bob", "cy"])
+    years = Attribute.of("since", AttributeKind.DATE, ids, np.array([-36_525.0, 10.0, 20.0, -40_000.0]))
+    return Dataset("offices", plain.train, plain.valid, plain.test, attributes=Attributes.of([years]))
+
+
+@pytest.fixture(scope="module")
+def comparing(offices: Dataset) -> Reasoner:
+    return Reasoner(make_rules([(COMPARING, (3, 2)), ("successor(X,Y) <= office(X,A), office(Y,A)", (12, 1))]), offices)
+
+
+def test_a_comparison_answers_both_questions(comparing: Reasoner) -> None:
+    assert {a.entity for a in comparing.predict("ann", "successor", None, include_known=True)[:1]} == {"bob"}
+    best = comparing.predict(None, "successor", "bob", include_known=True)
+    assert {answer.entity for answer in best if str(answer.rule) == COMPARING} == {"ann", "cy"}
+
+
+def test_an_explanation_of_a_comparison_shows_both_values(comparing: Reasoner) -> None:
+    found = comparing.explain(("cy", "successor", "ann"))
+    assert found.reasons[0].groundings[0] == (
+        ("cy", "office", "mayor"),
+        ("ann", "office", "mayor"),
+        ("cy", "since", "1860-06-26, before 1869-12-31 of ann"),
+    )
+
+
+def test_a_near_miss_says_how_the_values_would_have_to_compare(offices: Dataset) -> None:
+    found = explain(make_rules([(COMPARING, (3, 2))]), offices, ("bob", "successor", "ann"))
+    assert found.near_miss is not None
+    assert found.near_miss.missing == ("bob", "since", "before that of ann")
+    assert [fact[0] for fact in found.near_miss.facts] == ["bob", "ann"]
+    assert "would fire if" in str_of(found)
+    without = [("successor(X,Y) <= successor(X,A), office(A,B), office(Y,B), since(X) < since(Y)", (3, 2))]
+    found = explain(make_rules(without), offices, ("cy", "successor", "bob"))
+    assert found.near_miss is not None
+    assert found.near_miss.missing[1] == "successor"
+    assert "missing" in str_of(found)
+
+
+def test_a_comparison_is_examined_compared_and_completed(comparing: Reasoner, offices: Dataset) -> None:
+    found = examine_rule(comparing.ranker, offices, 0)
+    assert [example.triple for example in found.examples] == [("ann", "successor", "bob")]
+    judged = {example.triple[0::2] for example in (*found.counter_examples, *found.new_predictions)}
+    assert judged == {("cy", "ann"), ("cy", "bob")}
+    assert find_first_alike(comparing.ranker.graph, comparing.ranker.rules).tolist()[0] == 0
+    facts = [row for frame in comparing.complete(min_score=0.1, reasons=True) for row in frame.iter_rows(named=True)]
+    by_ends = {(row["subject"], row["object"]): row["facts"] for row in facts if row["rule"] == COMPARING}
+    assert by_ends[("cy", "bob")][-1] == ["cy", "since", "1860-06-26, before 1970-01-11 of bob"]
+    assert set(by_ends) == {("cy", "ann"), ("cy", "bob")}
+
+
+def test_a_comparison_is_a_sentence(offices: Dataset, tmp_path: Path) -> None:
+    rules = make_rules([(COMPARING, (3, 2))]).with_vocabulary(offices.vocabulary)
+    words = Wording(offices.vocabulary.relations.to_list(), Names())
+    said = "".join(word.text for word in words.rule(rules.rule(0)))
+    assert said.endswith("and the since of A is before that of C, then the successor of A is C.")
+    rules.save(tmp_path / "rules.parquet")
+    kept = RuleSet.load(tmp_path / "rules.parquet")
+    assert kept.texts().to_list() == [COMPARING]
+    assert kept.rule(0).condition == rules.rule(0).condition

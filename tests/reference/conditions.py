@@ -1,7 +1,8 @@
-"""Rules with a condition on a value: what they predict, and their counts."""
+"""Rules with a condition on a value, or with a comparison of two: what they predict, and their counts."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 
 from .graph import Graph
@@ -30,3 +31,32 @@ def score_conditional(graph: Graph, values: Values, rule: ConditionalRule, objec
     """(predictions, support)."""
     members = predicted_by_condition(graph, values, rule, object_identity)
     return len(members), sum(rule[1] in graph.steps.get((x, rule[0]), ()) for x in members)
+
+
+ComparingRule = tuple[int, tuple[int, ...], str, str]
+"""Relation of the head, the path from X to Y, attribute, operator."""
+
+COMPARE = {"<": operator.lt, "=": operator.eq, ">": operator.gt}
+
+
+def predicted_by_comparison(
+    graph: Graph, values: Values, rule: ComparingRule, object_identity: bool
+) -> set[tuple[int, int]]:
+    """Every (X, Y) for which the rule says head(X, Y)."""
+    _, path, attribute, sign = rule
+    return {
+        (walk[0], walk[-1])
+        for x in range(graph.n_entities)
+        for walk in walks(graph, path, x, object_identity)
+        if any(
+            COMPARE[sign](first, second)
+            for first in values[attribute].get(walk[0], ())
+            for second in values[attribute].get(walk[-1], ())
+        )
+    }
+
+
+def score_comparing(graph: Graph, values: Values, rule: ComparingRule, object_identity: bool) -> Counts:
+    """(predictions, support)."""
+    pairs = predicted_by_comparison(graph, values, rule, object_identity)
+    return len(pairs), sum(y in graph.steps.get((x, rule[0]), ()) for x, y in pairs)

@@ -150,26 +150,36 @@ def constant_counts(
     return right, every
 
 
-def ways(facts: set[Fact], x: int, t: int, n_first: int, n_second: int) -> list[tuple[int, int, int]]:
-    """Two hops from x through its last facts: (first relation, second relation, end), ends other than x."""
-    return [
-        (b, c, y)
+def ways(
+    facts: set[Fact], x: int, t: int, n_first: int, n_second: int, n_each: int
+) -> list[tuple[tuple[int, ...], int]]:
+    """Two and three hops from x through last facts: relations and end; ends differ from x, and on three hops all do."""
+    two = [
+        ((b, c), y)
         for _, b, a, _ in latest(facts, x, t, n_first)
         for _, c, y, _ in latest(facts, a, t, n_second)
         if y != x
     ]
+    three = [
+        ((b, c, d), y)
+        for _, b, a, _ in latest(facts, x, t, n_each)
+        for _, c, e, _ in latest(facts, a, t, n_each)
+        for _, d, y, _ in latest(facts, e, t, n_each)
+        if len({x, a, e, y}) == 4
+    ]
+    return two + three
 
 
 def hop_counts(
-    facts: set[Fact], end: int, n_first: int, n_second: int
-) -> tuple[Counter[tuple[int, int, int]], Counter[tuple[int, int, int]]]:
-    """For every head and pair of relations, the ways that led to an answer, and all ways."""
-    right: Counter[tuple[int, int, int]] = Counter()
-    every: Counter[tuple[int, int, int]] = Counter()
+    facts: set[Fact], end: int, n_first: int, n_second: int, n_each: int
+) -> tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]]:
+    """For every head and relations of hops, the ways that led to an answer, and all ways."""
+    right: Counter[tuple[int, ...]] = Counter()
+    every: Counter[tuple[int, ...]] = Counter()
     for (x, h, t), answers in cases(facts, end).items():
-        for b, c, y in ways(facts, x, t, n_first, n_second):
-            every[h, b, c] += 1
-            right[h, b, c] += y in answers
+        for relations, y in ways(facts, x, t, n_first, n_second, n_each):
+            every[h, *relations] += 1
+            right[h, *relations] += y in answers
     return +right, every
 
 
@@ -188,10 +198,10 @@ class Tables:
     value: Callable[[int, int, Cell], float]
     alone: Callable[[int, int, Cell], float]
     constant: Callable[[int, tuple[int, int]], Mapping[int, float]]
-    hop: Callable[[int, int, int], float]
+    hop: Callable[[int, tuple[int, ...]], float]
     favour: Sequence[float]
     weights: Sequence[Sequence[float]]
-    limits: tuple[int, int, int, int]
+    limits: tuple[int, int, int, int, int]
 
 
 def scores(facts: set[Fact], x: int, h: int, before: int, now: int, n: int, tables: Tables) -> dict[int, float]:
@@ -201,7 +211,7 @@ def scores(facts: set[Fact], x: int, h: int, before: int, now: int, n: int, tabl
         return d + n if d < n else d - n
 
     own = past(facts, x, before)
-    n_last, oldest, n_first, n_second = tables.limits
+    n_last, oldest, *lengths = tables.limits
     pairs, alone, reverse, constants, hops = (Counter[int]() for _ in range(5))
     for (b, y), times in own.items():
         place = cell(now - times[-1], len(times))
@@ -211,8 +221,8 @@ def scores(facts: set[Fact], x: int, h: int, before: int, now: int, n: int, tabl
     for body in bodies_with_constants(facts, x, before, now, n_last, oldest):
         for y, confidence in tables.constant(h, body).items():
             constants[y] = max(constants[y], confidence)
-    for b, c, y in ways(facts, x, before, n_first, n_second):
-        hops[y] = max(hops[y], tables.hop(h, b, c))
+    for relations, y in ways(facts, x, before, *lengths):
+        hops[y] = max(hops[y], tables.hop(h, relations))
     popular = popularities(facts, h, before, now)
     for y, shares in popular.items():
         pairs[y] += sum(weight * share for weight, share in zip(tables.favour, shares, strict=True))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from anyburl.data.attributes import AttributeKind, format_value
+from anyburl.rules.condition import COMPARED
 from anyburl.rules.rule import (
     SELF,
     Atom,
@@ -69,10 +70,24 @@ def conditional_rules(draw: DrawFn, entities: SearchStrategy[str], relations: Se
 
 
 @st.composite
+def comparing_rules(draw: DrawFn, relations: SearchStrategy[str]) -> Rule:
+    """A binary rule with a comparison of its two ends."""
+    terms = [Variable("X"), *map(Variable, "ABC"[: draw(st.integers(0, 2))]), Variable("Y")]
+    ends = [step if draw(st.booleans()) else step[::-1] for step in pairwise(terms)]
+    low, high = COMPARED[draw(st.sampled_from("<=>"))]
+    kind = draw(st.sampled_from(AttributeKind))
+    condition = Condition(draw(relations), terms[0], low, high, kind, than=terms[-1])
+    return Rule(
+        Atom(draw(relations), terms[0], terms[-1]), tuple(Atom(draw(relations), *step) for step in ends), condition
+    )
+
+
+@st.composite
 def rules(draw: DrawFn, entities: SearchStrategy[str] = labels, relations: SearchStrategy[str] = labels) -> Rule:
-    """A rule of any type with up to four body atoms, or with a condition."""
-    if draw(st.integers(0, 5)) == 0:
-        return draw(conditional_rules(entities, relations))
+    """A rule of any type with up to four body atoms, or with a condition or a comparison."""
+    form = draw(st.integers(0, 6))
+    if form < 2:
+        return draw(comparing_rules(relations) if form else conditional_rules(entities, relations))
     constants = st.one_of(entities.map(Constant), st.just(SELF))
     length = draw(st.integers(0, 4))
     is_binary = length > 0 and draw(st.booleans())

@@ -30,13 +30,13 @@ def rules() -> RuleSet:
 
 def test_the_codes_of_types_count_from_0_in_their_order() -> None:
     assert [name.code for name in RuleType] == list(range(len(RuleType)))
-    assert {str(name): name.code for name in RuleType} == {"B": 0, "Uc": 1, "Ud": 2, "Z": 3, "Uv": 4}
+    assert {str(name): name.code for name in RuleType} == {"B": 0, "Uc": 1, "Ud": 2, "Z": 3, "Uv": 4, "Bv": 5}
 
 
 @pytest.mark.parametrize(
     ("column", "wrong", "expected"),
     [
-        ("type", 5, "numbers from 0 to 4 in the column 'type', got 5"),
+        ("type", 6, "numbers from 0 to 5 in the column 'type', got 6"),
         ("head", 6, "numbers from 0 to 5 in the column 'head', got 6"),
         ("head", -1, "numbers from 0 to 5 in the column 'head', got -1"),
         ("body", 3, "numbers from 0 to 2 in the column 'body', got 3"),
@@ -149,9 +149,9 @@ def test_support_is_at_most_the_predictions(
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"type": [1, 1, 2]}, "rules of type B, and no others, have no constant in the head: row 0"),
-        ({"head_constant": [-1, -1, 1]}, "rules of type B, and no others, have no constant in the head: row 1"),
-        ({"head": [5, 2, 5]}, "the head of a rule of type B is read forward: row 0"),
+        ({"type": [1, 1, 2]}, "rules of type B or Bv, and no others, have no constant in the head: row 0"),
+        ({"head_constant": [-1, -1, 1]}, "rules of type B or Bv, and no others, have no constant in the head: row 1"),
+        ({"head": [5, 2, 5]}, "the head of a rule of type B or Bv is read forward: row 0"),
         ({"type": [0, 2, 2]}, "rules of type Uc, and no others, have a constant in the body: row 1"),
         ({"body_constant": [-1, 1, 1]}, "rules of type Uc, and no others, have a constant in the body: row 2"),
         ({"type": [0, 1, 3]}, "rules of type Z, and no others, have an empty body: row 2"),

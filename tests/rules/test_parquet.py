@@ -114,10 +114,10 @@ def test_columns_that_can_be_derived_may_be_missing(tmp_path: Path, rules: RuleS
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (pl.lit("Q").alias("type"), "row 1: expected a type B, Uc, Ud, Z or Uv"),
+        (pl.lit("Q").alias("type"), "row 1: expected a type B, Uc, Ud, Z, Uv or Bv"),
         (pl.lit("Uc").alias("type"), "row 1: a unary rule has either a subject or an object"),
         (pl.lit(None, pl.String).alias("head"), "row 1: expected a head"),
-        (pl.lit("c").alias("subject"), "row 1: a rule of type B has no subject"),
+        (pl.lit("c").alias("subject"), "row 1: a rule of type B or Bv has no subject"),
         (pl.lit("c").alias("constant"), "row 1: rules of type Uc, and no others, have a constant"),
         (pl.lit([], pl.List(pl.String)).alias("body"), "row 1: body and forward have different lengths"),
         (pl.lit(1).alias("predictions"), "row 1: expected 0 <= support <= predictions"),

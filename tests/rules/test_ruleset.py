@@ -130,7 +130,7 @@ def test_filter_refuses_what_it_does_not_know(rules: RuleSet) -> None:
         rules.filter(relation="speak")
     with pytest.raises(UnknownLabelError, match="entity or relation 'dutsch'; did you mean 'dutch'"):
         rules.filter(contains="dutsch")
-    with pytest.raises(OptionError, match="type must be one of B, Uc, Ud, Z, Uv, got 'U'"):
+    with pytest.raises(OptionError, match="type must be one of B, Uc, Ud, Z, Uv, Bv, got 'U'"):
         rules.filter(type="U")
 
 

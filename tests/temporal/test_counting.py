@@ -27,8 +27,10 @@ from reference import temporal as plain
 
 N_ENTITIES, N_RELATIONS = 4, 2
 OPTIONS = TemporalOptions(
-    n_last=3, oldest=4, n_first=2, n_second=2, min_support=1, min_confidence=0, smoothing=0, model="none", threads=1
-)
+    n_last=3, oldest=4, n_first=2, n_second=2, three_hops=2, min_support=1, min_confidence=0, smoothing=0, model="none",
+    threads=1,
+)  # fmt: skip
+LIMITS = (OPTIONS.n_last, OPTIONS.oldest, OPTIONS.n_first, OPTIONS.n_second, OPTIONS.three_hops)
 
 events = st.lists(
     st.tuples(
@@ -102,6 +104,14 @@ def test_credit_is_shared_as_fact_by_fact(rows: Any, seed: int, end: int) -> Non
         assert all(got[key] == pytest.approx(wanted[key], rel=1e-4) for key in got)
 
 
+def relations_of(body: int) -> tuple[int, ...]:
+    """The relations of a rule of two or three hops."""
+    width = 2 * N_RELATIONS
+    if body < width**2:
+        return divmod(body, width)
+    return (body // width**2 - 1, body // width % width, body % width)
+
+
 @pytest.mark.kernel
 @settings(max_examples=examples(100), deadline=None)
 @given(events, st.sampled_from([2, 6, 1000]))
@@ -119,10 +129,10 @@ def test_constants_and_hops_are_counted_as_fact_by_fact(rows: Any, cut: int) -> 
                     found[head, key, int(rules.constants[rule])] = tuple(counts[:, rule].tolist())
         assert found == {key: (n, every[key[:2]]) for key, n in right.items()}
     for (hops, counts), end in zip(counter.hops(OPTIONS), ends, strict=True):
-        right_ways, all_ways = plain.hop_counts(both, end, OPTIONS.n_first, OPTIONS.n_second)
+        right_ways, all_ways = plain.hop_counts(both, end, *LIMITS[2:])
         heads = np.repeat(np.arange(2 * N_RELATIONS), np.diff(hops.offsets))
         walked = {
-            (int(head), *divmod(int(body), 2 * N_RELATIONS)): tuple(counts[:, row].tolist())
+            (int(head), *relations_of(int(body))): tuple(counts[:, row].tolist())
             for row, (head, body) in enumerate(zip(heads, hops.bodies, strict=True))
         }
         assert walked == {key: (n, all_ways[key]) for key, n in right_ways.items()}
@@ -154,15 +164,14 @@ def tables_of(rules: TemporalRules, head: int) -> plain.Tables:
                 return dict(zip(constants.constants[own].tolist(), constants.confidences[own].tolist(), strict=True))
         return {}
 
-    def hop(h: int, b: int, c: int) -> float:
+    def hop(h: int, relations: tuple[int, ...]) -> float:
         own = slice(hops.offsets[h], hops.offsets[h + 1])
-        places = np.flatnonzero(hops.bodies[own] == b * 2 * N_RELATIONS + c)
-        return float(hops.confidences[own][places[0]]) if len(places) else 0.0
+        known = [relations_of(int(body)) for body in hops.bodies[own]]
+        return float(hops.confidences[own][known.index(relations)]) if relations in known else 0.0
 
-    limits = (OPTIONS.n_last, OPTIONS.oldest, OPTIONS.n_first, OPTIONS.n_second)
     return plain.Tables(
         of_cell(rules.pairs.values), of_cell(rules.pairs.alone), constant, hop, rules.favour[head].tolist(),
-        rules.weights[head].tolist(), limits,
+        rules.weights[head].tolist(), LIMITS,
     )  # fmt: skip
 
 

@@ -104,6 +104,34 @@ def test_completion_proposes_what_is_likely_at_a_moment(reasoner: TemporalReason
     assert frame["probability"].is_sorted(descending=True)
 
 
+def test_what_was_accepted_is_stated_and_what_was_rejected_is_not_proposed(
+    rules: TemporalRules, dataset: TemporalDataset
+) -> None:
+    reasoner = TemporalReasoner(rules, dataset, threads_used=1)
+
+    def proposed(at: str) -> list[tuple[str, str, str, str]]:
+        frame = reasoner.complete(at, min_probability=0.0, relations=("praise",))
+        return list(frame.select("subject", "relation", "object", "time").iter_rows())
+
+    before = proposed("42")
+    accepted, rejected = before[0], before[1]
+    other = (*rejected[:3], "43")
+    reasoner.apply_verdicts([accepted, ("nobody", "praise", "host", "42")], [rejected, other])
+    assert proposed("42") == before[2:]
+    assert reasoner.last == 42
+    assert rejected in [(*fact[:3], "42") for fact in proposed("44")]  # for its moment only
+    answers = reasoner.predict(accepted[0], "praise", None, "42", include_known=True)
+    assert [answer.known for answer in answers if answer.entity == accepted[2]] == [True]
+    reasoner.apply_verdicts([], [])
+    assert proposed("42") == before
+
+
+def test_rankings_hold_both_questions_of_every_fact(reasoner: TemporalReasoner) -> None:
+    ranked = reasoner.rank("test", top_k=2)
+    assert ranked.height == 2 * len(reasoner.dataset.test)
+    assert set(ranked["direction"]) == {"object", "subject"}
+
+
 def test_rules_do_not_depend_on_the_number_of_threads(dataset: TemporalDataset, rules: TemporalRules) -> None:
     again = learn_temporal(dataset, model="logit", threads=3)
     assert again.to_polars().equals(rules.to_polars())
@@ -122,6 +150,26 @@ def test_a_run_that_is_stopped_has_the_rules_counted_so_far(
     assert stopped.sizes["pair"] == rules.sizes["pair"]
     assert sum(stopped.sizes.values()) < len(rules) or stopped.model is None
     assert TemporalReasoner(stopped, dataset, threads_used=1).evaluate().mrr > 0
+
+
+def test_rules_of_three_hops_are_read_kept_and_explained(tmp_path: Path) -> None:
+    chain = [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d"), ("a", "s", "d")]
+    facts = [
+        (f"{x}{week}", r, f"{y}{week}", 7 * week + day) for week in range(20) for day, (x, r, y) in enumerate(chain)
+    ]
+    data = load_temporal_dataset(facts, split=(0.8, 0.1, 0.1))
+    rules = learn_temporal(data, model="none", three_hops=6, threads=1)
+    reasoner = TemporalReasoner(rules, data, threads_used=1)
+    long = "s(X,Y,T) <= r(X,A,U), r(A,B,V), r(B,Y,W)"
+    assert long in [rule.rule for rule in rules.top(100, form="hops")]
+    reasoner.save(tmp_path / "run")
+    opened = TemporalReasoner.open(tmp_path / "run", data, threads_used=1)
+    assert [str(rule) for rule in opened.rules] == [str(rule) for rule in rules]
+    assert opened.evaluate().metrics == reasoner.evaluate().metrics
+    reasons = {reason.rule.rule: reason for reason in opened.explain("a19", "s", "d19", 7 * 19 + 3, top=99).reasons}
+    assert [fact[:3] for fact in reasons[long].facts] == [(f"{x}19", "r", f"{y}19") for x, _, y in chain[:3]]
+    with_two = TemporalReasoner(learn_temporal(data, model="none", threads=1), data, threads_used=1)
+    assert "d19" not in [answer.entity for answer in with_two.predict("a19", "s", None, 7 * 19 + 3, include_known=True)]
 
 
 def test_a_budget_ends_learning_with_what_was_finished(dataset: TemporalDataset) -> None:

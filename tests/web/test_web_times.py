@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -13,10 +14,11 @@ from anyburl.web.options import ServeOptions
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     data = anyburl.load_temporal_dataset("history")
     rules = anyburl.TemporalLearner(data, model="none", threads=1).learn()
-    explorer = TemporalExplorer(anyburl.TemporalReasoner(rules, data, threads_used=1), "history")
+    reviews = anyburl.ReviewLog(tmp_path_factory.mktemp("reviews") / "reviews.jsonl")
+    explorer = TemporalExplorer(anyburl.TemporalReasoner(rules, data, threads_used=1), "history", reviews)
     app = create_temporal_app(explorer, ServeOptions(seconds=600))
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
         yield client
@@ -32,6 +34,8 @@ def client() -> Iterator[TestClient]:
         ("/why?subject=France&relation=adopts&object=ASEAN&time=2025", "Why not"),
         ("/rules?relation=chairs&form=pair", "chairs(X,Y,T) &lt;= chairs(X,Y,U)"),
         ("/entity?label=Croatia", "Schengen_Area"),
+        ("/review?time=2027", "Accept"),
+        ("/review?subject=France&relation=adopts&object=ASEAN&time=2025", "Why not?"),
         ("/search?q=croat", "Croatia"),
         ("/api/search?q=croat", "Croatia"),
         ("/api/ask?relation=adopts&subject=Croatia&time=2023", '"entity":"Euro"'),
@@ -53,6 +57,32 @@ def test_a_rules_page_has_its_curve(client: TestClient) -> None:
 def test_a_whole_fact_leads_to_its_reasons(client: TestClient) -> None:
     response = client.get("/ask?subject=Canada&relation=chairs&object=G7&time=2025", follow_redirects=False)
     assert response.headers["location"] == "/why?subject=Canada&relation=chairs&object=G7&time=2025"
+
+
+def test_a_fact_is_reviewed_with_its_moment(client: TestClient) -> None:
+    question = {"subject": "Canada", "relation": "chairs", "object": "G7", "time": "2030"}
+    page = client.get("/review", params=question).text
+    token = re.search(r'name="form_token" value="([^"]+)"', page)
+    assert token is not None
+    headers = {"origin": "http://127.0.0.1:8000"}
+
+    def judge(verdict: str) -> str:
+        form = {**question, "form_token": token[1], "verdict": verdict, "at": "2030"}
+        done = client.post("/review", data=form, headers=headers, follow_redirects=False)
+        assert (done.status_code, done.headers["location"]) == (303, "/review?time=2030")
+        return client.get("/review?time=2030").text
+
+    def is_stated() -> bool:
+        return "stated" in client.get("/why", params=question).text
+
+    assert not is_stated()
+    assert "Latest decisions" in judge("accepted")
+    assert is_stated()
+    judge("rejected")
+    assert not is_stated()
+    assert "Latest decisions" not in judge("withdrawn")
+    wrong = {**question, "form_token": token[1], "verdict": "perhaps"}
+    assert client.post("/review", data=wrong, headers=headers).status_code == 422
 
 
 @pytest.mark.parametrize(

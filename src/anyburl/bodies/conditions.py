@@ -1,18 +1,21 @@
 """Rules with a condition on a number, a date or a boolean: counting them exactly.
 
 A condition is low <= v < high for one of the values v of X, or of an entity one step from X. Under object identity that
-entity is neither X nor the constant of the head. Conditions are few beside other bodies, so whole columns of entities
-are looked at for each.
+entity is neither X nor the constant of the head. A binary rule compares a value of X with one of Y. Conditions are few
+beside other bodies, so whole columns of entities, or of pairs, are looked at for each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.errors import RuleError
+from anyburl.bodies.arrays import empty_levels
+from anyburl.bodies.kernel_values import compare_pairs, find_stated, list_pairs
 from anyburl.data.attributes import Attributes, attributes_of
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays, inverses
@@ -22,13 +25,17 @@ from anyburl.rules.columns import RuleColumns, condition_attributes
 Entities = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
+MOST_PAIRS = 1 << 20
+"""Of a body that is compared, at a time."""
+
 
 class ConditionalCounts(NamedTuple):
     """What was counted of rules with conditions, in columns."""
 
     predictions: NDArray[np.int64]
     support: NDArray[np.int32]
-    having: NDArray[np.int64]  # of the predictions, those about entities that have a fact of the head's relation
+    having: NDArray[np.int64]  # of the predictions, those about subjects that have a fact of the head's relation
+    receiving: NDArray[np.int64]  # those about objects that have one
 
 
 def known_attributes(vocabulary: Vocabulary, rules: RuleColumns) -> Attributes:
@@ -106,19 +113,100 @@ def members_of(graph: GraphArrays, rules: RuleColumns, row: int, *, object_ident
     return np.setdiff1d(found, members.without(int(rules.head_constant[row]))) if object_identity else found
 
 
+def compares_as(vocabulary: Vocabulary, attribute: int, order: int, xs: Entities, ys: Entities) -> Mask:
+    """Mark the pairs of entities of which the second has a value that is larger than one of the first (`order` 1), the
+    same (0) or smaller (-1).
+    """
+    found = np.zeros(len(xs), np.bool_)
+    values = attributes_of(vocabulary).get(vocabulary.relation_label(attribute))
+    if values is not None:
+        compare_pairs(*values.by_entity, np.array(xs, np.int32), np.array(ys, np.int32), order, found)
+    return found
+
+
+def are_stated(graph: GraphArrays, relation: int, xs: Entities, ys: Entities) -> Mask:
+    """Mark the pairs of entities between which a directed relation holds."""
+    stated = np.zeros(len(xs), np.bool_)
+    find_stated(graph, relation, xs, ys, stated)
+    return stated
+
+
+def pairs_along(
+    graph: GraphArrays, path: NDArray[np.int32], *, object_identity: bool, starts: Entities | None = None
+) -> Iterator[tuple[Entities, Entities]]:
+    """Yield the pairs of entities that a path joins, many at a time: those of `starts`, or all."""
+    path = np.ascontiguousarray(path)
+    if starts is None:
+        starts = graph.domains[slice(*graph.domain_offsets[path[0] : path[0] + 2])]
+    levels, clock = empty_levels(graph.n_entities + 1, len(path)), np.zeros(1, np.int64)
+    xs, ys = (np.empty(max(MOST_PAIRS, graph.n_entities + 1), np.int32) for _ in range(2))
+    while len(starts):
+        n, done = list_pairs(graph, path, starts, object_identity, levels, clock, xs, ys)
+        yield xs[:n].copy(), ys[:n].copy()
+        starts = starts[done:]
+
+
+def split_body(rules: RuleColumns, row: int) -> tuple[NDArray[np.int32], int]:
+    """Return the steps of a rule with a condition, and its attribute."""
+    body = rules.bodies[rules.body[row]]
+    steps = body[body >= 0]
+    return steps[:-1], int(steps[-1])
+
+
+def comparison_holds(rules: RuleColumns, row: int, xs: Entities, ys: Entities) -> Mask:
+    """Mark the pairs of entities that compare as a binary rule says."""
+    assert rules.low is not None
+    return compares_as(rules.vocabulary, split_body(rules, row)[1], int(rules.low[row]), xs, ys)
+
+
 def count_conditional(graph: GraphArrays, rules: RuleColumns, *, object_identity: bool) -> ConditionalCounts:
     """Count predictions and support of rules that all have conditions; they have the ids of the graph."""
     known_attributes(rules.vocabulary, rules)
+    n = len(rules)
+    counts = ConditionalCounts(
+        np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    )
+    _count_bounded(graph, rules, np.flatnonzero(~rules.is_binary), object_identity, counts)
+    for body in np.unique(rules.body[rules.is_binary]):
+        rows = np.flatnonzero(rules.is_binary & (rules.body == body))
+        _count_compared(graph, rules, rows, object_identity, counts)
+    return counts
+
+
+def _count_compared(
+    graph: GraphArrays, rules: RuleColumns, rows: NDArray[np.int64], object_identity: bool, counts: ConditionalCounts
+) -> None:
+    """Count the binary rules at `rows`, which have one body."""
+    assert rules.low is not None
+    path, attribute = split_body(rules, int(rows[0]))
+    for xs, ys in pairs_along(graph, path, object_identity=object_identity):
+        for order in np.unique(rules.low[rows]):
+            kept = compares_as(rules.vocabulary, attribute, int(order), xs, ys)
+            some_xs, some_ys = xs[kept], ys[kept]
+            for row in rows[rules.low[rows] == order]:
+                head = int(rules.head[row])
+                counts.predictions[row] += len(some_xs)
+                counts.support[row] += np.count_nonzero(are_stated(graph, head, some_xs, some_ys))
+                back = int(inverses(rules.head[[row]], graph.n_relations)[0])
+                counts.having[row] += np.count_nonzero(np.isin(some_xs, owners(graph, head)))
+                counts.receiving[row] += np.count_nonzero(np.isin(some_ys, owners(graph, back)))
+
+
+def _count_bounded(
+    graph: GraphArrays, rules: RuleColumns, bounded: NDArray[np.int64], object_identity: bool, counts: ConditionalCounts
+) -> None:
+    """Count the unary rules at the rows `bounded`."""
+    if not len(bounded):
+        return
     assert rules.low is not None
     assert rules.high is not None
-    n_rules = len(rules)
-    counts = ConditionalCounts(np.zeros(n_rules, np.int64), np.zeros(n_rules, np.int32), np.zeros(n_rules, np.int64))
     segments = find_segments(graph, rules.head_constant, inverses(rules.head, graph.n_relations))
-    keys = np.column_stack([rules.body, rules.low, rules.high])
+    keys = np.column_stack([rules.body, rules.low, rules.high])[bounded]
     _, firsts, numbers = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(numbers.ravel(), kind="stable")
     ends = np.cumsum(np.bincount(numbers.ravel(), minlength=len(firsts)))
-    for first, rows in zip(firsts, np.split(order, ends[:-1]), strict=True):
+    for first, places in zip(bounded[firsts], np.split(order, ends[:-1]), strict=True):
+        rows = bounded[places]
         body, low, high = rules.bodies[rules.body[first]], float(rules.low[first]), float(rules.high[first])
         members = Members(graph, rules.vocabulary, body, low, high, object_identity)
         n_members = int(np.count_nonzero(members.ways))
@@ -138,4 +226,4 @@ def count_conditional(graph: GraphArrays, rules: RuleColumns, *, object_identity
                 counts.predictions[row] = n_members - len(left_out)
                 counts.support[row] = len(stated) - np.count_nonzero(np.isin(stated, left_out))
                 counts.having[row] = n_having - int(np.count_nonzero(has_head[left_out]))
-    return counts
+                counts.receiving[row] = counts.predictions[row] if counts.support[row] else 0

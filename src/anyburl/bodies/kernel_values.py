@@ -16,9 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.jit import inlined, kernel, part
+from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
+from anyburl.bodies.kernel_reach import reach
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows
+from anyburl.graph.kernel import entity_rows, has_edge, lower_bound
 
+SMOOTHING = 5.0  # of the confidences of rules that conditions are compared with
 CHAIN = 2  # cuts kept in one direction: a finer one only if it is better than the coarser beyond chance
 BETTER = -7.0  # log of the chance that a finer cut, or an interval, is no better than what contains it
 
@@ -68,6 +71,35 @@ def total_heads(
                 n_touched += 1
             totals[head] += 1
     return n_touched
+
+
+@kernel
+def surest_confidences(
+    graph: GraphArrays,
+    members: NDArray[np.int32],
+    own: int,
+    totals: NDArray[np.int32],
+    having: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Write for each member how sure the surest rule of length 1 is that it has a head, which is the segment `own`.
+
+    `totals` has the entities with the head that have each body b(X, c'), by its segment, `having` those that have each
+    directed relation, for bodies b(X, A).
+    """
+    for i in range(len(members)):
+        entity, best = int(members[i]), 0.0
+        start, end = entity_rows(graph, entity)
+        for row in range(start, end):
+            body = int(graph.partners[row])
+            if body != own and totals[body] > 1:
+                size = graph.segment_starts[body + 1] - graph.segment_starts[body]
+                best = max(best, totals[body] / (size + SMOOTHING))
+        for segment in range(graph.segment_offsets[entity], graph.segment_offsets[entity + 1]):
+            relation = graph.segment_relations[segment]
+            size = graph.domain_offsets[relation + 1] - graph.domain_offsets[relation]
+            best = max(best, having[relation] / (size + SMOOTHING))
+        out[i] = best
 
 
 @kernel
@@ -258,3 +290,74 @@ def find_conditions(bins: BinArrays, upward: bool, downward: bool, least: float,
             found.firsts[n_found], found.lasts[n_found] = first, last
             n_found += 1
     return n_found
+
+
+@inlined
+def compares(
+    entities: NDArray[np.int32], values: NDArray[np.float64], start: int, end: int, x: int, y: int, order: int
+) -> bool:
+    """Whether x has a value and y one that is larger (`order` 1), the same (0) or smaller (-1).
+
+    The values of one attribute stand in the rows from `start` to `end`, sorted by entity.
+    """
+    first = lower_bound(entities, start, end, x)
+    second = lower_bound(entities, start, end, y)
+    while first < end and entities[first] == x:
+        row = second
+        while row < end and entities[row] == y:
+            if int(values[row] > values[first]) - int(values[row] < values[first]) == order:
+                return True
+            row += 1
+        first += 1
+    return False
+
+
+@kernel
+def compare_pairs(
+    entities: NDArray[np.int32],
+    values: NDArray[np.float64],
+    xs: NDArray[np.int32],
+    ys: NDArray[np.int32],
+    order: int,
+    out: NDArray[np.bool_],
+) -> None:
+    """Write which pairs of entities compare so, see `compares`."""
+    for i in range(len(xs)):
+        out[i] = compares(entities, values, 0, len(entities), int(xs[i]), int(ys[i]), order)
+
+
+@kernel
+def find_stated(
+    graph: GraphArrays, relation: int, xs: NDArray[np.int32], ys: NDArray[np.int32], out: NDArray[np.bool_]
+) -> None:
+    """Write between which pairs of entities a directed relation holds."""
+    for i in range(len(xs)):
+        out[i] = has_edge(graph, int(xs[i]), relation, int(ys[i]))
+
+
+@kernel
+def list_pairs(
+    graph: GraphArrays,
+    body: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    object_identity: bool,
+    levels: LevelArrays,
+    clock: NDArray[np.int64],
+    xs: NDArray[np.int32],
+    ys: NDArray[np.int32],
+) -> tuple[int, int]:
+    """Write the pairs of entities that a body joins, start by start; return how many, and how many starts there was
+    room for. Those of one start always fit: there is room for every entity.
+    """
+    n, length = 0, len(body)
+    for place in range(len(starts)):
+        start = int(starts[place])
+        side, n_ends, _ = reach(graph, body, length, start, 0, object_identity, levels, clock, NO_LIMIT)
+        if n + n_ends > len(xs):
+            return n, place
+        for slot in range(n_ends):
+            end = levels.nodes[side, slot]
+            if not object_identity or end != start:
+                xs[n], ys[n] = start, end
+                n += 1
+    return n, len(starts)

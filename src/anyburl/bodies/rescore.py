@@ -145,10 +145,7 @@ def _score_conditional(
         return
     found = count_conditional(graph, rules.take(rows), object_identity=object_identity)
     counts.predictions[rows], counts.support[rows] = found.predictions, found.support
-    head = rules.head[rows]
-    counts.pca_predictions[rows] = np.where(
-        head_facts.functional[head], found.having, np.where(found.support > 0, found.predictions, 0)
-    )
+    counts.pca_predictions[rows] = np.where(head_facts.functional[rules.head[rows]], found.having, found.receiving)
 
 
 Batch = tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]

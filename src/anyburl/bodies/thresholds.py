@@ -18,20 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.bodies.arrays import VALUE
-from anyburl.bodies.conditions import count_conditional
+from anyburl.bodies.conditions import count_conditional, members_of
 from anyburl.bodies.kernel_values import (
     CHAIN,
+    SMOOTHING,
     BinArrays,
     FoundArrays,
     MemberArrays,
     fill_bins,
     find_conditions,
+    surest_confidences,
     total_heads,
 )
 from anyburl.data.attributes import Attribute, AttributeKind, attributes_of, format_value, parse_value
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays, inverses
-from anyburl.graph.build import range_rows, segment_entities
+from anyburl.graph.build import find_segments, range_rows, segment_entities
 from anyburl.rules.bodytable import distinct_rows
 from anyburl.rules.columns import VALUE_KINDS
 from anyburl.rules.ruleset import RuleSet
@@ -41,6 +43,7 @@ FEW_MEMBERS, FEW_CLUSTERS = 20, 10  # a feature of fewer tells nothing
 LEAST_HITS = 3  # of a head, or it is not looked at
 MOST_OF_A_HEAD = 5  # rules, those with the highest lower limit of confidence
 FALSE_DISCOVERIES = 0.01
+DECIDING = math.log(0.01)  # of the chance that a condition is no better, where it decides, than other rules
 CLEARLY = math.log(1e-3)  # of the chance that a condition is no better than the relation of the head alone
 
 Floats = NDArray[np.float64]
@@ -354,7 +357,41 @@ def _counted(graph: GraphArrays, vocabulary: Vocabulary, found: Candidates, thre
     chance = rules.predictions * _divergence(confidence, np.minimum(found.rates, 1 - 1e-12))
     kept = (rules.support >= thresholds.min_support) & (confidence >= thresholds.min_confidence)
     kept &= (confidence > found.rates) & (chance >= -CLEARLY)
-    return rules.take(_best_of_each_head(rules, np.flatnonzero(kept)))
+    rows = _right_where_they_decide(graph, rules, np.flatnonzero(kept), thresholds.object_identity)
+    return rules.take(_best_of_each_head(rules, rows))
+
+
+def _right_where_they_decide(
+    graph: GraphArrays, rules: RuleSet, rows: NDArray[np.int64], object_identity: bool
+) -> NDArray[np.int64]:
+    """Return those of the rules at `rows` that say something that surer rules do not say already.
+
+    A condition decides about the entities that no rule h(X,c) <= b(X,c') or h(X,c) <= b(X,A) is surer about. If it is
+    not right there more often than those rules say, beyond chance, it only repeats them, and speaks for whoever else
+    happens to satisfy it.
+    """
+    segments = find_segments(graph, rules.head_constant[rows], inverses(rules.head[rows], graph.n_relations))
+    totals, touched = (np.zeros(len(graph.segment_relations), np.int32) for _ in range(2))
+    right = np.zeros(len(rows), np.bool_)
+    for segment in np.unique(segments):
+        stated = graph.targets[slice(*graph.segment_starts[segment : segment + 2])]
+        stated = stated[stated < graph.n_entities]
+        n_touched = total_heads(graph, stated, totals, touched)
+        offsets = graph.segment_offsets[stated].astype(np.int64)
+        own = range_rows(offsets, graph.segment_offsets[stated + 1] - offsets)
+        having = np.bincount(graph.segment_relations[own], minlength=2 * graph.n_relations)
+        for place in np.flatnonzero(segments == segment):
+            row = int(rows[place])
+            members = members_of(graph, rules, row, object_identity=object_identity)
+            others, confidence = np.empty(len(members)), float(rules.confidence(SMOOTHING)[row])
+            surest_confidences(graph, members, int(segment), totals, having, others)
+            decides = others < confidence
+            if decides.any():
+                rate, expected = np.isin(members[decides], stated).mean(), others[decides].mean()
+                chance = -np.count_nonzero(decides) * _divergence(np.array([rate]), np.array([expected]))[0]
+                right[place] = rate > expected and chance <= DECIDING
+        totals[touched[:n_touched]] = 0
+    return rows[right]
 
 
 def _best_of_each_head(rules: RuleSet, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anyburl.base.checking import share
-from anyburl.base.errors import DataError, counted
+from anyburl.base.errors import DataError, OptionError, counted
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import Data
 from anyburl.cli.asking import AskingOptions
@@ -55,6 +55,17 @@ def command(
             help=f"Exit with code {FAILED} if a fact that is not stated is less likely than this, or contradicted.",
         ),
     ] = None,
+    known_false: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Facts that are known to be false: probabilities are learned from these and from known true ones.",
+        ),
+    ] = None,
+    known_true: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Facts that are known to be true, beside --known-false. [default: valid]"),
+    ] = None,
     as_if_unstated: Annotated[
         bool,
         typer.Option(
@@ -71,17 +82,25 @@ def command(
     if fail_below is not None:
         share("fail_below", fail_below)
     check_target(out)
+    if known_true is not None and known_false is None:
+        raise OptionError("--known-true needs --known-false: facts that are known to be false")
     given = _read(facts)
+    judged = {"known_false": known_false, "known_true": known_true}
+    learned_from = {name: _read(path) for name, path in judged.items() if path is not None}
     source = asked.source(run, data)
     with source.open(asked.ranking, explaining=True, completing=True, seed=asked.seed) as reasoner:
         source.apply_reviews(reasoner)
-        if reasoner.calibration is None and not asked.quiet:
+        if reasoner.calibration is None and not learned_from and not asked.quiet:
             source.notes.say(f"scores are not calibrated: run `anyburl calibrate {run}` for probabilities", "yellow")
         with Slow(source.notes, "checking facts", "checked facts", total=len(given)) as bar:
             checked = reasoner.check(
-                given, min_probability=min_probability, as_if_unstated=as_if_unstated, progress=bar.advance
+                given,
+                min_probability=min_probability,
+                as_if_unstated=as_if_unstated,
+                progress=bar.advance,
+                **learned_from,
             )
-        likely = "score" if reasoner.calibration is None else "probability"
+        likely = "score" if reasoner.calibration is None and not learned_from else "probability"
     if out is not None:
         write_table(checked, at_home(out))
     if asked.json:

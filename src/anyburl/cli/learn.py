@@ -110,8 +110,7 @@ def _make_folder(out: Path) -> None:
 
 def _resume(data: str | None, out: Path, given: dict[str, Any], notes: PlainConsole, reading: ReadOptions) -> Session:
     """Continue a run; its data is read as before, but for the reading options that are given now."""
-    from anyburl.learning.learn import resume
-    from anyburl.learning.recorder import check_budget
+    from anyburl.learning.recorder import check_budget, resume
     from anyburl.learning.run import RunDirectory, claim_run
 
     run = RunDirectory.open(out)

@@ -154,7 +154,7 @@ def run_session(
 
 
 def _learn(learner: Learner, recorder: Recorder, notes: PlainConsole, title: str) -> None:
-    from anyburl.learning.learn import run_learner
+    from anyburl.learning.recorder import run_learner
 
     try:
         with Interrupts(learner.stop), make_display(learner, notes, title) as display:

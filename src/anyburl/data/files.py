@@ -1,10 +1,11 @@
-"""Reads and writes files of triples; each format has a module in `data/formats`."""
+"""Reads and writes files of triples. A format is a module in `data/formats` and a line in `FORMATS`."""
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -36,7 +37,6 @@ from anyburl.data.table import TripleTable
 
 PARQUET = ".parquet"
 TEXT_SUFFIXES = tuple(kind + packed for kind in (".txt", ".tsv") for packed in ("", ".gz", ".zst"))
-SUFFIXES = (*TEXT_SUFFIXES, *CSV_SUFFIXES, PARQUET, *RDF_SUFFIXES)
 SPLITS = ("train", "valid", "test")
 
 
@@ -45,15 +45,17 @@ def is_parquet(path: Path) -> bool:
     return path.name.lower().endswith(PARQUET)
 
 
-def read_parquet(path: Path, options: ReadOptions, rows: int) -> Iterator[pl.DataFrame]:
-    """Yield the labels in the chosen columns, about `rows` rows at a time."""
+def read_parquet(
+    path: Path, start: bytes, size: int, options: ReadOptions, gathered: Gathered
+) -> Iterator[pl.DataFrame]:
+    """Yield the labels in the chosen columns."""
     n_read = 0
     try:
         table = scan_parquet(path)
         names = table.collect_schema().names()
         positions = choose_columns(names, options.columns, path, options.time)
         chosen = table.select(names[i] for i in positions)
-        for batch in frame_batches(chosen, rows):
+        for batch in frame_batches(chosen, _rows(size)):
             if batch.height:
                 yield _labels(batch, path, n_read)
                 n_read += batch.height
@@ -69,10 +71,6 @@ def _labels(batch: pl.DataFrame, path: Path, first: int) -> pl.DataFrame:
         return label_frame(batch, batch.columns[:3], first, batch.columns[3:] or None)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-
-
-PICKLED = (".pt", ".pth", ".pkl", ".pickle")
-Compression = Literal["uncompressed", "gzip", "zstd"]
 
 
 def read_triples(path: str | os.PathLike[str], options: ReadOptions | None = None) -> pl.DataFrame:
@@ -103,17 +101,35 @@ def read_batches(
     if options.dump is not None:
         yield from read_dump(path, start, size, options, gathered)
         return
-    if options.literals not in LITERALS[:2] and not is_rdf(path):
+    format = next((format for format in FORMATS if path.name.lower().endswith(format.suffixes)), FORMATS[0])
+    if options.literals not in LITERALS[:2] and not format.has_literals:
         raise DataError(
             f"{path}: --literals {options.literals} is for RDF, which says what is a literal; this is a table"
         )
-    if is_rdf(path) or is_parquet(path):
-        rows = max(1, size // 64)
-        if options.has_times and is_rdf(path):
-            yield from read_reified(path, rows, options, gathered)
-            return
-        yield from read_rdf(path, rows, options, gathered) if is_rdf(path) else read_parquet(path, options, rows)
-        return
+    yield from format.read(path, start, size, options, gathered)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files: the ends of their names, in lower case, and what reads them.
+
+    `read` gets the path of a file, its first bytes, about how many bytes of text a frame should hold, the options, and
+    where to put names and counts; it yields frames of subject, relation and object, and of times if the options ask
+    for them. `has_literals` says whether the format tells literals from entities.
+    """
+
+    suffixes: tuple[str, ...]
+    read: Callable[[Path, bytes, int, ReadOptions, Gathered], Iterator[pl.DataFrame]]
+    has_literals: bool = False
+
+
+PICKLED = (".pt", ".pth", ".pkl", ".pickle")
+
+
+def read_text_triples(
+    path: Path, start: bytes, size: int, options: ReadOptions, gathered: Gathered
+) -> Iterator[pl.DataFrame]:
+    """Yield the labels of lines, of a table with a header, or of the edges of KGX, as the file's beginning says."""
     if path.suffix.lower() in PICKLED:
         raise DataError(
             f"{path}: reading a pickled file can run arbitrary code: convert the triples to .csv or .parquet"
@@ -145,6 +161,26 @@ def _read_lines(
             yield frame
     if parser.separator is None:
         raise DataError(f"{path}: expected lines with a subject, a relation and an object, got an empty file")
+
+
+def _read_rdf(path: Path, start: bytes, size: int, options: ReadOptions, gathered: Gathered) -> Iterator[pl.DataFrame]:
+    return (read_reified if options.has_times else read_rdf)(path, _rows(size), options, gathered)
+
+
+def _rows(size: int) -> int:
+    """Return how many rows of a table are about as much as so many bytes of text."""
+    return max(1, size // 64)
+
+
+FORMATS = (
+    Format((*TEXT_SUFFIXES, *CSV_SUFFIXES), read_text_triples),
+    Format((PARQUET,), read_parquet),
+    Format(RDF_SUFFIXES, _read_rdf, has_literals=True),
+)
+"""The formats of files; one whose name ends in none of their suffixes is read as the first."""
+SUFFIXES = tuple(suffix for format in FORMATS for suffix in format.suffixes)
+
+Compression = Literal["uncompressed", "gzip", "zstd"]
 
 
 def write_triples(triples: TripleTable | TriplesLike, path: str | os.PathLike[str]) -> None:

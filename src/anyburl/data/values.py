@@ -120,7 +120,7 @@ def read_values(path: Path) -> pl.DataFrame:
         if names := _usual(fields):
             chosen = ReadOptions(columns=tuple(names))
             return _joined(read_delimited(path, start, chosen, BLOCK, Gathered()), path)
-        if len(fields) == 3 and _looks_like_value(fields[2]):
+        if len(fields) == 3 and (_looks_like_value(fields[2]) or not _is_row(first_fields(path, start, 1))):
             if is_csv(path):
                 return _joined(
                     read_delimited(path, start, ReadOptions(columns=("1", "2", "3")), BLOCK, Gathered()), path
@@ -162,6 +162,11 @@ def _usual(names: Sequence[str]) -> list[str]:
     if len(names) != 3 or any(len(place) != 1 for place in places):
         return []
     return [names[place[0]] for place in places]
+
+
+def _is_row(fields: Sequence[str]) -> bool:
+    """Whether the line after the first is a row of values of an entity: its second field is one, or is empty."""
+    return len(fields) > 1 and (not fields[1].strip() or _looks_like_value(fields[1]))
 
 
 def _looks_like_value(text: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from anyburl.base.errors import RuleError, RunError
 from anyburl.base.machine import available_cores, check_not_forked
 from anyburl.bodies.arrays import head_arrays
+from anyburl.bodies.comparisons import learn_comparisons
 from anyburl.bodies.sweep import Harvested, join_harvested
 from anyburl.bodies.thresholds import Thresholds, learn_conditional
 from anyburl.data.attributes import attributes_of
@@ -41,6 +42,7 @@ def make_engine(table: TripleTable, options: LearnOptions) -> Engine:
     return ThreadsEngine(table, options, options.threads or available_cores())
 
 
+LATE = 0.8  # the share of the time, or of the paths, after which B rules get comparisons
 FRUITLESS_SPANS = 10  # in a row without a path, after which a run with a path budget gives up
 
 
@@ -139,6 +141,8 @@ class Learner:
         self._table = table
         is_new = known is None or not known.has_condition.any()
         self._seeks_conditions = options.conditions and not attributes_of(table.vocabulary).empty and is_new
+        self._seeks_comparisons = self._seeks_conditions
+        self._binary: list[RuleSet] = [] if known is None else [known.take(known.is_binary)]  # to be compared
         rules = RuleSet.empty(table.vocabulary) if known is None else self._still_met(known, earlier.finished)
         self.engine.go_on(rules, earlier)
         if known is not None:
@@ -230,11 +234,9 @@ class Learner:
         profiles = by_profile(cores, allocation)
         self.engine.after_span(profiles)
         found = [rules for core in cores for rules in core.rules]
-        n_conditional = 0
-        if self._seeks_conditions:
-            self._seeks_conditions = False
-            found.append(self._conditional())
-            n_conditional = len(found[-1])
+        n_paths = self.n_paths + sum(entry.paths for entry in profiles)
+        conditional = self._conditional(found, self.elapsed + time.monotonic() - started, n_paths)
+        found += conditional
         self.store.add(found)
         seconds = time.monotonic() - started
         self.elapsed += seconds
@@ -244,7 +246,7 @@ class Learner:
             elapsed=self.elapsed,
             seconds=seconds,
             n_rules=self.store.n_rules,
-            new_rules=sum(entry.new_rules for entry in profiles) + n_conditional,
+            new_rules=sum(entry.new_rules for entry in profiles) + sum(map(len, conditional)),
             n_dropped=self.store.n_dropped,
             n_paths=self.n_paths,
             n_bodies=self.n_bodies,
@@ -258,10 +260,18 @@ class Learner:
             harvested=self.engine.take_harvested(),
         )
 
-    def _conditional(self) -> RuleSet:
-        """Return the rules with conditions on values: a pass of its own in the first span, which takes at most a third
-        of the time.
+    def _conditional(self, found: Sequence[RuleSet], elapsed: float, n_paths: int) -> list[RuleSet]:
+        """Return rules with conditions on values: a pass of its own in the first span, which takes at most a third of
+        the time; in the last fifth of the time, or of the paths, those that compare both ends of the B rules so far.
         """
+        if not self._seeks_comparisons:
+            return []
+        self._binary += [rules.take(rules.is_binary) for rules in found]
+        seconds, paths = self.options.seconds, self.options.paths
+        late = (seconds is not None and elapsed >= LATE * seconds) or (paths is not None and n_paths >= LATE * paths)
+        late |= not self._profiles()
+        if not (self._seeks_conditions or late):
+            return []
         graph = self.engine.graph if isinstance(self.engine, ThreadsEngine) else graph_of(self._table)
         if not self.options.object_identity:
             graph = with_loops(graph)
@@ -271,11 +281,22 @@ class Learner:
             self.options.object_identity,
             head_arrays(graph, target_relations(self._table, self.options)).selected,
         )
+        made, vocabulary = [], self._table.vocabulary
+        if self._seeks_conditions:
+            self._seeks_conditions = False
+            made.append(learn_conditional(graph, vocabulary, thresholds, self._ends_after(elapsed, 1 / 3)))
+        if late:
+            self._seeks_comparisons = False
+            binary, self._binary = RuleSet.concat([RuleSet.empty(vocabulary), *self._binary]), []
+            made.append(learn_comparisons(graph, vocabulary, binary, thresholds, self._ends_after(elapsed, 1)))
+        return made
+
+    def _ends_after(self, elapsed: float, share: float) -> Callable[[], bool]:
+        """Return what tells whether a share of the time that is left is over."""
         seconds = self.options.seconds
-        end = math.inf if seconds is None else time.monotonic() + (seconds - self.elapsed) / 3
-        return learn_conditional(
-            graph, self._table.vocabulary, thresholds, lambda: self.engine.stopped or time.monotonic() > end
-        )
+        left = math.inf if seconds is None else max((seconds - elapsed) * share, (1 - LATE) / 2 * seconds)
+        end = time.monotonic() + left
+        return lambda: self.engine.stopped or time.monotonic() > end
 
     def _deadline(self, started: float) -> float | None:
         """A span ends after its length, at the next snapshot or at the end of the run, whichever comes first."""

@@ -1,4 +1,4 @@
-"""Record a run in the background while it is learning, so that a kill loses a few seconds at most.
+"""Run a learner to its end, record it in the background so that a kill loses a few seconds at most, and resume it.
 
 A run that is resumed on changed data is learned anew in a folder beside it, which then replaces the run.
 """
@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -29,9 +29,9 @@ from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.learning.learner import Learner, Span
-from anyburl.learning.options import LearnOptions
+from anyburl.learning.options import LearnKeywords, LearnOptions
 from anyburl.learning.run import LOCK, RunDirectory, claim_run
-from anyburl.learning.store import NO_KEYS, NOTHING, Earlier, Keys
+from anyburl.learning.store import NO_KEYS, NOTHING, Earlier, Keys, is_same_search
 from anyburl.rules.combine import join_vocabularies
 from anyburl.rules.difference import RuleDifference
 from anyburl.rules.files import run_folder
@@ -207,7 +207,57 @@ OWN_FILES = {LOCK, run_folder.OPTIONS, *run_folder.WRITTEN}
 NOTE = "learned anew: the data had changed"
 
 
-def resume_changed(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lock) -> tuple[Learner, Recorder]:
+def run_learner(
+    learner: Learner, recorder: Recorder | None = None, on_span: Callable[[Span], None] | None = None
+) -> None:
+    """Run all spans; on Ctrl-C finish the current batches and return."""
+    spans = learner.spans()
+    try:
+        for span in spans:
+            if recorder:
+                recorder.record(span)
+            if on_span:
+                on_span(span)
+    except KeyboardInterrupt:
+        learner.stop()
+        spans.close()
+        learner.stopped_by = "interrupt"
+
+
+def resume(run: RunDirectory, dataset: Dataset, **changes: Unpack[LearnKeywords]) -> tuple[Learner, Recorder]:
+    """Return a learner that continues where `run` ended, with the run's options except for `changes`, and its recorder.
+
+    `seconds` is the budget of the whole run, including the part already done. If the data has changed since, the
+    learner begins anew, with all of that budget, and the folder stays as it was until the recorder has finished.
+    Nobody else writes to the folder before the recorder has finished or is closed.
+    """
+    lock = claim_run(run.path)
+    try:
+        return _resume(run, dataset, run.options().changed(**changes), lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _resume(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lock) -> tuple[Learner, Recorder]:
+    if run.described()["data"].get("fingerprint") != dataset.fingerprint:
+        return _resume_changed(run, dataset, options, lock)
+    rules = run.load_whole_rules()
+    known = rules.with_vocabulary(dataset.vocabulary)
+    if len(known) < len(rules):
+        raise RunError(
+            f"{run.path} contains {len(rules) - len(known)} rules with labels that {dataset.name} does not have"
+        )
+    run.keep_snapshots(known)
+    trace = list(run.trace())
+    earlier = run.key_files(options).read(len(known), trace)
+    learner = Learner(dataset.train, options, known=known, earlier=earlier)
+    learner.continue_from(trace, same_search=is_same_search(run.options(), options))
+    run.write_options(dataset, options)
+    return learner, Recorder(run, lock, earlier)
+
+
+def _resume_changed(run: RunDirectory, dataset: Dataset, options: LearnOptions, lock: Lock) -> tuple[Learner, Recorder]:
     """Return a learner that begins anew on the changed data of `run`, and the recorder that replaces the run.
 
     The recorder has the `lock` of the run until it is done.

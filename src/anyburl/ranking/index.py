@@ -42,14 +42,26 @@ def build_trie(rules: RuleSet, codes: Ints, rows: Rows) -> TrieIndex:
 
 
 def readings(rules: RuleSet, rows: Rows) -> tuple[Ints, Ints, Rows]:
-    """Return directed heads, bodies and rows of the B rules at `rows`, read forward, then all read backward."""
+    """Return directed heads, bodies and rows of the B rules at `rows`, read forward, then all read backward.
+
+    A comparison is a last step of its own, see `TrieIndex`.
+    """
     n_relations = rules.vocabulary.n_relations
     lengths = rules.lengths[rows]
     width = max(int(lengths.max(initial=1)), 1)
     bodies = rules.bodies[rules.body[rows]][:, :width] if len(rows) else np.empty((0, width), np.int32)
-    places = lengths[:, None] - 1 - np.arange(width)[None, :]
+    compared = np.flatnonzero(rules.has_condition[rows])
+    n_steps = lengths.copy()
+    n_steps[compared] -= 1
+    places = n_steps[:, None] - 1 - np.arange(width)[None, :]
     reversed_bodies = np.take_along_axis(bodies, np.maximum(places, 0), axis=1)
     backward = np.where(places >= 0, inverses(reversed_bodies, n_relations), -1)
+    if len(compared):
+        assert rules.low is not None
+        ends, orders = n_steps[compared], rules.low[rows[compared]].astype(np.int32)
+        attributes = bodies[compared, ends]
+        for read, order in ((bodies, orders), (backward, -orders)):
+            read[compared, ends] = 2 * n_relations + 3 * attributes + 1 + order
     heads = np.concatenate([rules.head[rows], rules.head[rows] + n_relations])
     return heads, np.vstack([bodies, backward]), np.concatenate([rows, rows])
 

@@ -9,9 +9,11 @@ from anyburl.base.jit import inlined, kernel, merged, part
 from anyburl.base.rng import mix
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import extend_level, is_open, new_node
+from anyburl.bodies.kernel_values import compares
 from anyburl.graph.arrays import GraphArrays, Ints
 from anyburl.graph.kernel import inverse, steps
 from anyburl.ranking.arrays import (
+    AttributeArrays,
     CandidateArrays,
     Leaf,
     QueryArrays,
@@ -289,6 +291,22 @@ def fire_level(depth: int, score: int, rule: int, n_undecided: int, query: int, 
     return n
 
 
+@merged
+def fire_compared(
+    values: AttributeArrays, step: int, leaf: Leaf, question: QueryState, space: Workspace, n: int
+) -> int:
+    """Fire for every entity of a level that compares with s as a rule says; `step` is counted after all relations."""
+    walk = space.walk
+    levels, attribute, order = walk.levels, step // 3, step % 3 - 1
+    start, end = int(values.offsets[attribute]), int(values.offsets[attribute + 1])
+    for i in range(walk.n_nodes[leaf.side]):
+        entity = int(levels.nodes[leaf.side, i])
+        if compares(values.entities, values.values, start, end, question.s, entity, order):
+            walk.ends[entity] = walk.clock[0]
+            n = fire(space.candidates, space.firings, n, question.query, entity, leaf.score, leaf.rule)
+    return n
+
+
 @inlined
 def raise_floor(
     queries: QueryArrays, question: QueryState, score: int, walk: TrieWalk, candidates: CandidateArrays
@@ -338,8 +356,13 @@ def fire_trie(
             score = int(index.scores[trie.codes[node]])
         if depth > 0 and n_children == 0:
             leaf = Leaf(relation, depth - 1, score, rule)
-            backward, work = leaf_work(graph, edges, relation, int(walk.n_nodes[depth - 1]))
-            if n_undecided >= 0 and UNDECIDED_WORK * n_undecided < work:
+            is_compared = relation >= 2 * graph.n_relations
+            backward, work = False, 0
+            if not is_compared:
+                backward, work = leaf_work(graph, edges, relation, int(walk.n_nodes[depth - 1]))
+            if is_compared:
+                n = fire_compared(index.values, relation - 2 * graph.n_relations, leaf, question, space, n)
+            elif n_undecided >= 0 and UNDECIDED_WORK * n_undecided < work:
                 n = fire_undecided(graph, leaf, n_undecided, question, space, n)
             elif backward:
                 n = pull_leaf(graph, edges, leaf, question, space, n)

@@ -21,17 +21,23 @@ from anyburl.base.machine import check_not_forked
 from anyburl.data.dataset import SPLITS, Dataset, facts_in_order, load_dataset, load_recorded
 from anyburl.data.names import Names
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.graph.lookup import split_names
+from anyburl.graph.lookup import held_by, split_bits, split_names
 from anyburl.models.calibration import Calibration, save_calibration
+from anyburl.models.classifier import fit_classifier
 from anyburl.models.distilling.distil import Distilled, Watch, distil_ranker, unwatched
 from anyburl.models.distilling.options import DistilKeywords, DistilOptions
 from anyburl.models.tuned.listing import OtherModel
 from anyburl.ranking.options import RankKeywords, RankOptions
 from anyburl.ranking.ranker import Progress, Ranker
-from anyburl.reasoning.completion.check import COLUMNS as CHECKED
-from anyburl.reasoning.completion.check import check_frames, encode_facts
 from anyburl.reasoning.completion.complete import complete_graph, missing_by_id
-from anyburl.reasoning.completion.judging import Judge, Verdict, known_properties
+from anyburl.reasoning.completion.judging import (
+    CHECKED,
+    Checker,
+    Judge,
+    Verdict,
+    encode_facts,
+    known_properties,
+)
 from anyburl.reasoning.completion.options import CompleteKeywords, CompleteOptions, check_missing
 from anyburl.reasoning.completion.promises import CalibrationReport, calibrate_ranker
 from anyburl.reasoning.estimation import Estimate, Estimator
@@ -338,6 +344,8 @@ class Reasoner:
         facts: Any,
         *,
         min_probability: float = 0.5,
+        known_false: Any = None,
+        known_true: Any = None,
         as_if_unstated: bool = False,
         progress: Progress | None = None,
     ) -> pl.DataFrame:
@@ -347,33 +355,39 @@ class Reasoner:
         order. They are supported if their `probability` (before `calibrate`, their `score`) is at least
         `min_probability`. `rule` and `facts` are the reasons for a fact; `conflict`, a stated fact, and `instead`, the
         value that rules prefer where there can be only one, those against it. `note` says what is not in the data.
-        With `as_if_unstated`, facts of valid and test are judged by train alone, as if nobody had stated them: so
+
+        With `known_false`, facts that somebody found to be false, the probability is learned from these and from
+        `known_true` (by default, the valid split): it holds if as many of `facts` are true as of them. With
+        `as_if_unstated`, facts of valid and test are judged by train alone, as if nobody had stated them: so
         probabilities can be compared with what is known. `progress` is called with the number of facts.
         """
         share("min_probability", min_probability)
         callback("progress", progress)
-        frame = facts if isinstance(facts, pl.DataFrame) else facts_in_order(facts)
-        if missing := [name for name in CHECKED if name not in frame.columns]:
-            raise DataError(f"expected the columns {', '.join(CHECKED)}, got a frame without {', '.join(missing)}")
-        parts = []
         splits = ("train",) if flag("as_if_unstated", as_if_unstated) else SPLITS
         judge = self.judge
         if as_if_unstated:
             judge = Judge.of(self.ranker, self.dataset, judge.conflicts.properties, splits)
-        for part in check_frames(
-            judge,
-            frame,
-            calibration=self.calibration,
-            names=self.names,
-            min_probability=min_probability,
-            splits=splits,
-        ):
+        classifier = None
+        if known_false is not None:
+            true = self.dataset.valid.triples if known_true is None else self._unstated(known_true)
+            classifier = fit_classifier(self.ranker, true, self._unstated(known_false), self._seed)
+        elif known_true is not None:
+            raise OptionError("known_true needs known_false: facts that are known to be false")
+        checker = Checker(judge, self.names, min_probability, self.calibration, classifier, splits)
+        parts = []
+        for part in checker.frames(_labelled(facts)):
             parts.append(part)
             if progress:
                 progress(len(part))
         if not parts:
             raise DataError("expected facts to check, got none")
         return pl.concat(parts)
+
+    def _unstated(self, facts: Any) -> NDArray[np.int32]:
+        """Return the ids of facts, each once, without those that train states or that have labels of other data."""
+        triples, _ = encode_facts(_labelled(facts).select(CHECKED), self.vocabulary, self.names)
+        triples = np.unique(triples[(triples >= 0).all(axis=1)], axis=0)
+        return np.ascontiguousarray(triples[held_by(self.dataset, triples) & split_bits(("train",)) == 0])
 
     def verdict(self, triple: Fact) -> Verdict:
         """Return how likely a fact is, if that is known, and the stated fact that contradicts it, if there is one."""
@@ -514,3 +528,11 @@ def _run_folder(rules: RuleSet | PathLike) -> Path | None:
     """Return the run folder that rules are given by, if they are."""
     folder = None if isinstance(rules, RuleSet) else at_home(rules)
     return folder if folder and folder.is_dir() else None
+
+
+def _labelled(facts: Any) -> pl.DataFrame:
+    """Return facts as a frame of labels, in their order."""
+    frame = facts if isinstance(facts, pl.DataFrame) else facts_in_order(facts)
+    if missing := [name for name in CHECKED if name not in frame.columns]:
+        raise DataError(f"expected the columns {', '.join(CHECKED)}, got a frame without {', '.join(missing)}")
+    return frame

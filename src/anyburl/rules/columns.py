@@ -25,6 +25,7 @@ from anyburl.base.errors import RuleError
 from anyburl.data.attributes import AttributeKind
 from anyburl.data.table import can_change
 from anyburl.data.vocabulary import Vocabulary
+from anyburl.rules.condition import COMPARED
 from anyburl.rules.rule import MAX_BODY_ATOMS
 from anyburl.rules.types import KINDS, Form, types_that
 
@@ -189,7 +190,8 @@ class RuleColumns:
     where that is not known; None if it is not known of any rule."""
     low: Annotated[NDArray[np.float64] | None, Column(Holds.BOUND, filled=_no_bounds)] = None
     """The least value that satisfies a rule's condition, -inf if there is none; NaN for a rule without a condition,
-    None if no rule has one. The attribute is the last step of the body: a relation's label, without triples."""
+    None if no rule has one. The attribute is the last step of the body: a relation's label, without triples. Of a
+    binary rule, `low` and `high` are one of `COMPARED`."""
     high: Annotated[NDArray[np.float64] | None, Column(Holds.BOUND, filled=_no_bounds)] = None
     """What a value must be less than, likewise."""
     value_kind: Annotated[NDArray[np.uint8] | None, Column(Holds.VALUE_KIND, filled=_no_kinds)] = None
@@ -470,11 +472,18 @@ def _check_conditions(vocabulary: Vocabulary, bodies: NDArray[np.int32], columns
         if wrong.any():
             row = int(wrong.argmax())
             raise RuleError(f"expected a condition with low < high, got {low[row]} and {high[row]}")
-        steps = bodies[columns["body"][bounded]]
+        steps, compares = bodies[columns["body"][bounded]], columns["head_constant"][bounded] < 0
         lengths = (steps >= 0).sum(axis=1)
         last = steps[np.arange(len(steps)), lengths - 1]
-        if (lengths > 2).any() or (last >= vocabulary.n_relations).any():
+        if (~compares & (lengths > 2)).any() or (last >= vocabulary.n_relations).any():
             raise RuleError("expected a condition on an attribute, at most one step from the head's variable")
+        known = np.isin(low, [one for one, _ in COMPARED.values()]) & (high == low + 1) & (lengths > 1)
+        if (compares & ~known).any():
+            row = int((compares & ~known).argmax())
+            raise RuleError(
+                f"expected a comparison after the atoms of a binary rule, its bounds one of {list(COMPARED.values())}, "
+                f"got {low[row]} and {high[row]}"
+            )
 
 
 def misfits(types: NDArray[np.uint8], found: Mask, expected: Callable[[Form], bool], said: str) -> tuple[Mask, str]:

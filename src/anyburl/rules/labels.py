@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.errors import RuleError
+from anyburl.data.attributes import attributes_of
 from anyburl.data.vocabulary import SELF_TOKEN, Vocabulary
 from anyburl.rules.columns import VALUE_KINDS, RuleColumns
 from anyburl.rules.rule import (
@@ -114,20 +115,23 @@ def rule_object(rules: RuleColumns, row: int) -> Rule:
     elif rules.body_constant[row] >= 0:
         terms[-1] = _constant(rules, int(rules.body_constant[row]))
     steps = zip(path, terms[:-1], terms[1:], strict=True)
-    condition = None if attribute < 0 else condition_at(rules, row, terms[-1])
+    condition = None if attribute < 0 else condition_at(rules, row, X if is_binary else terms[-1])
     return Rule(_atom(rules, head, start, far), tuple(_atom(rules, *step) for step in steps), condition)
 
 
 def condition_at(rules: RuleColumns, row: int, variable: Term) -> Condition:
-    """Return the condition of the rule at a row, on a variable."""
+    """Return the condition of the rule at a row, on a variable; of a binary rule, the comparison of X and Y."""
     assert rules.low is not None
     assert rules.high is not None
     assert isinstance(variable, Variable)
     body = rules.bodies[rules.body[row]]
     attribute = int(body[(body >= 0).sum() - 1])
     kind = VALUE_KINDS[0 if rules.value_kind is None else int(rules.value_kind[row])]
-    label = rules.vocabulary.relation_label(attribute)
-    return Condition(label, variable, float(rules.low[row]), float(rules.high[row]), kind)
+    label, than = rules.vocabulary.relation_label(attribute), None
+    if rules.head_constant[row] < 0:
+        than, known = Y, attributes_of(rules.vocabulary).get(label)  # the text of a comparison does not tell the kind
+        kind = kind if known is None else known.kind
+    return Condition(label, variable, float(rules.low[row]), float(rules.high[row]), kind, than)
 
 
 class RuleTexts:
@@ -187,7 +191,8 @@ class RuleTexts:
             row = int(rows[place])
             is_near = lengths[row] == 1
             start = X if self.rules.head[row] < self.rules.vocabulary.n_relations else Y
-            condition = condition_at(self.rules, row, start if is_near else Variable(BODY_VARIABLES[0]))
+            on_head = is_near or self.rules.head_constant[row] < 0
+            condition = condition_at(self.rules, row, start if on_head else Variable(BODY_VARIABLES[0]))
             attribute = self.relations[self.rules.vocabulary.relation_id(condition.attribute)]
             texts[place] = ("" if is_near else ", ") + condition.text(str(attribute))
         return pl.Series(texts, dtype=pl.String)

@@ -69,10 +69,10 @@ class RuleLattice:
         """
         checking.whole("top", top, 1, checking.MOST_KEPT)
         row, rules = self._checked(row), self.rules
-        if rules.head_constant[row] < 0:
-            found = self._grounded(row)
-        elif rules.body_constant[row] >= 0 or self._conditional[row]:
+        if rules.body_constant[row] >= 0 or self._conditional[row]:
             found = np.empty(0, np.int64)
+        elif rules.head_constant[row] < 0:
+            found = self._grounded(row)
         else:
             found = self._extended(row)
         worth = rules.support[found] ** 2.0 / np.maximum(rules.predictions[found], 1)

@@ -8,43 +8,26 @@ read the rule: an atom ends at a parenthesis that a comma follows, its arguments
 its last, and every atom has a variable. So a label can be read back if its parentheses are balanced and it does not
 look like a part of a rule; `escape_label` writes other labels with %28 and the like.
 
-A condition on a number, date or boolean follows the atoms: `h(X,c) <= made_by(X,A), employees(A) < 50`.
+A condition (`anyburl.rules.condition`) follows the atoms: `h(X,c) <= made_by(X,A), employees(A) < 50`.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from anyburl.base.errors import RuleError, quoted
-from anyburl.data.attributes import AttributeKind, format_value, parse_value
 from anyburl.data.vocabulary import SELF_TOKEN
+from anyburl.rules.condition import Condition as Condition
+from anyburl.rules.condition import Variable as Variable
+from anyburl.rules.condition import check_text, parse_conditions
 from anyburl.rules.types import TYPE_OF_END, End, RuleType
 
 BODY_VARIABLES = "ABCDEFGHIJKLMNOPQRSTUVWZ"
 """Names of the variables that occur in the body only, in order along the path."""
 
 MAX_BODY_ATOMS = len(BODY_VARIABLES)
-
-
-def _check_text(what: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise RuleError(f"expected {what} as text, got {quoted(value)}")
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A variable: X and Y in the head, A, B, C, ... in the body."""
-
-    name: str
-
-    def __post_init__(self) -> None:
-        _check_text("the name of a variable", self.name)
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +38,7 @@ class Constant:
     is_self: bool = False
 
     def __post_init__(self) -> None:
-        _check_text("the label of a constant", self.label)
+        check_text("the label of a constant", self.label)
 
     def __str__(self) -> str:
         return self.label
@@ -79,7 +62,7 @@ class Atom:
     object: Term
 
     def __post_init__(self) -> None:
-        _check_text("the relation of an atom", self.relation)
+        check_text("the relation of an atom", self.relation)
         for term in (self.subject, self.object):
             if not isinstance(term, Variable | Constant):
                 raise RuleError(f"expected a Variable or a Constant as an argument of an atom, got {quoted(term)}")
@@ -95,67 +78,14 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """Bounds on an attribute of a variable: it has a value v with low <= v < high.
-
-    A bound that is infinite is none. A boolean is 0 or 1; a date counts the days since 1970-01-01.
-    """
-
-    attribute: str
-    variable: Variable
-    low: float = -math.inf
-    high: float = math.inf
-    kind: AttributeKind = field(default=AttributeKind.NUMBER, compare=False)  # how bounds are written
-
-    def __post_init__(self) -> None:
-        _check_text("the attribute of a condition", self.attribute)
-        object.__setattr__(self, "kind", AttributeKind(self.kind))
-        for name in ("low", "high"):
-            bound = float(getattr(self, name)) + 0.0  # -0.0 becomes 0.0
-            if self.kind is AttributeKind.DATE and math.isfinite(bound):
-                bound = parse_value(format_value(bound, self.kind), self.kind) or bound  # to a millisecond, as written
-            object.__setattr__(self, name, bound)
-        if not (self.low < self.high) or (math.isinf(self.low) and math.isinf(self.high)):
-            raise RuleError(f"expected a condition that some values satisfy and others do not, got {self}")
-
-    @property
-    def bounds(self) -> tuple[tuple[str, str], ...]:
-        """The comparisons that the value has to satisfy, as operators and texts: (">=", "10"), ("<", "20")."""
-        if self.kind is AttributeKind.BOOLEAN and (self.low, self.high) in _TRUTHS:
-            return (("=", _TRUTHS[self.low, self.high]),)
-        both = ((">=", self.low), ("<", self.high))
-        return tuple((operator, format_value(bound, self.kind)) for operator, bound in both if math.isfinite(bound))
-
-    @property
-    def words(self) -> str:
-        """The condition in words: "at least 10 and less than 20", "before 1900-01-01", "true"."""
-        is_date = self.kind is AttributeKind.DATE
-        words = {"<": "before " if is_date else "less than ", ">=": "from " if is_date else "at least ", "=": ""}
-        return " and ".join(f"{words[operator]}{bound}" for operator, bound in self.bounds)
-
-    def holds(self, value: float) -> bool:
-        """Whether a value satisfies the condition."""
-        return self.low <= value < self.high
-
-    def text(self, attribute: str) -> str:
-        """Return the condition with the attribute under another name, such as an escaped one."""
-        return ", ".join(f"{attribute}({self.variable}) {operator} {bound}" for operator, bound in self.bounds)
-
-    def __str__(self) -> str:
-        return self.text(self.attribute)
-
-
-_TRUTHS = {(1.0, math.inf): "true", (-math.inf, 1.0): "false"}
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """A head and the body that predicts it.
 
     The body is a path: from X to Y in a binary rule, from the head's only variable to a constant or a
     dangling variable in a unary rule. However its atoms are given, they are put in the order of the path and
     variables are named in that order, so that rules that say the same are equal. A unary rule may have a condition
-    on its last variable, at most one step from the head's. Anything else raises `RuleError`.
+    on its last variable, at most one step from the head's, a binary rule one that compares the values of X and Y.
+    Anything else raises `RuleError`.
     """
 
     head: Atom
@@ -176,7 +106,7 @@ class Rule:
         object.__setattr__(self, "head", head)
         object.__setattr__(self, "body", body)
         object.__setattr__(self, "condition", condition)
-        object.__setattr__(self, "type", _type(head, body) if condition is None else TYPE_OF_END[End.VALUE])
+        object.__setattr__(self, "type", _type(head, body, condition))
 
     @property
     def length(self) -> int:
@@ -196,8 +126,10 @@ class Rule:
         return f"Rule({str(self)!r})"
 
 
-def _type(head: Atom, body: tuple[Atom, ...]) -> RuleType:
+def _type(head: Atom, body: tuple[Atom, ...], condition: Condition | None) -> RuleType:
     """Tell the type of a rule that is in order."""
+    if condition is not None:
+        return TYPE_OF_END[End.VALUE if condition.than is None else End.COMPARED]
     if isinstance(head.subject, Variable) and isinstance(head.object, Variable):
         return TYPE_OF_END[End.HEAD]
     if not body:
@@ -212,8 +144,6 @@ def _arrange(
     """Order the body as a path from the head's variable and name the variables along it."""
     goal = _check_head(head)
     start = head.subject if isinstance(head.subject, Variable) else head.object
-    if condition is not None and (goal is not None or len(body) > 1):
-        raise RuleError(f"a condition belongs to a unary rule with at most one atom, got {condition} in {head} <= ...")
     if not body and goal is not None:
         raise RuleError(f"a rule with two variables in its head needs a body, got {head} <= ")
     if len(body) > MAX_BODY_ATOMS:
@@ -222,13 +152,24 @@ def _arrange(
     names = _names(head, [start, *(term for _, term in path)])
     ordered = tuple(_rename(atom, names) for atom, _ in path)
     if condition is not None:
-        end = path[-1][1] if path else start
-        if condition.variable != end:
-            raise RuleError(f"a condition is on the last variable of the body, got {condition} where that is {end}")
-        renamed = names[end]
-        assert isinstance(renamed, Variable)
-        condition = replace(condition, variable=renamed)
+        condition = _placed(condition, head, path, goal).renamed(
+            {a: b for a, b in names.items() if isinstance(b, Variable)}
+        )
     return _rename(head, names), ordered, condition
+
+
+def _placed(condition: Condition, head: Atom, path: list[tuple[Atom, Term]], goal: Variable | None) -> Condition:
+    """Return the condition of a rule as it is written: a comparison begins with the head's subject."""
+    if goal is not None:
+        if {condition.variable, condition.than} != {head.subject, goal}:
+            raise RuleError(f"a condition of a binary rule compares both variables of its head, got {condition}")
+        return condition if condition.variable == head.subject else condition.turned()
+    if condition.than is not None or len(path) > 1:
+        raise RuleError(f"a condition belongs to a unary rule with at most one atom, got {condition} in {head} <= ...")
+    end = path[-1][1] if path else head.subject if isinstance(head.subject, Variable) else head.object
+    if condition.variable != end:
+        raise RuleError(f"a condition is on the last variable of the body, got {condition} where that is {end}")
+    return condition
 
 
 def _check_head(head: Atom) -> Variable | None:
@@ -295,8 +236,6 @@ _offending = re.compile(rf"{BLANK}|[(),\t\r\n]|^ | $")
 _escapes = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _arrow = re.compile(r"\) *<=")
 _between_atoms = re.compile(r"\) *, *(?![A-Z] *\))")  # not inside b(Paris (Texas),Y)
-_comparison = re.compile(r"\(([A-Z])\) *(>=|<=|[<>=]) *([^,()]*)$")  # the last one of a body, without its attribute
-_before_comparison = re.compile(r"\)(?: *(?:>=|<=|[<>=])[^,()]*)? *, *")  # the end of an atom or of another comparison
 _variable_first = re.compile(r"([A-Z]) *,(.+)", re.DOTALL)
 _variable_last = re.compile(r"(.+), *([A-Z])", re.DOTALL)
 
@@ -309,7 +248,7 @@ def parse_rule(text: str, *, escaped: bool = False) -> Rule:
     if arrow is None:
         raise RuleError(f"expected a head, '<=' and a body, got {text!r}")
     head = _parse_atom(text[: arrow.start()].strip(" "), escaped)
-    rest, condition = _parse_conditions(text[arrow.end() :].strip(" "), escaped)
+    rest, condition = parse_conditions(text[arrow.end() :].strip(" "), unescape_label if escaped else str)
     if not rest:
         return Rule(head, (), condition)
     if not rest.endswith(")"):
@@ -317,47 +256,6 @@ def parse_rule(text: str, *, escaped: bool = False) -> Rule:
     pieces = _between_atoms.split(rest)
     pieces[-1] = pieces[-1][:-1]
     return Rule(head, tuple(_parse_atom(piece.strip(" "), escaped) for piece in pieces), condition)
-
-
-def _parse_conditions(body: str, escaped: bool) -> tuple[str, Condition | None]:
-    """Return the atoms of a body, and the condition that follows them."""
-    condition = None
-    while not body.endswith(")") and (match := _comparison.search(body)):
-        variable, operator, value = match.groups()
-        before = list(_before_comparison.finditer(body, 0, match.start()))
-        start = before[-1].end() if before else 0
-        attribute = body[start : match.start()]
-        if not attribute.strip():
-            break
-        one = _parse_comparison(unescape_label(attribute) if escaped else attribute, variable, operator, value)
-        condition = one if condition is None else _both(one, condition)
-        body = body[:start].rstrip(" ,")
-    return body, condition
-
-
-def _parse_comparison(attribute: str, variable: str, operator: str, text: str) -> Condition:
-    kinds = (AttributeKind.NUMBER, AttributeKind.BOOLEAN, AttributeKind.DATE)  # 1 and 1999 are numbers
-    read = [(kind, value) for kind in kinds if (value := parse_value(text, kind)) is not None]
-    written = f"{attribute}({variable}) {operator} {text}"
-    if not read:
-        raise RuleError(f"expected a number, a date such as 1999-12-31, true or false in a condition, got {written!r}")
-    kind, value = read[0]
-    if (operator == "=") != (kind is AttributeKind.BOOLEAN) or operator not in (">=", "<", "="):
-        raise RuleError(f"expected a condition with >= or < and a number or date, or = true, got {written!r}")
-    if operator == "=":
-        low, high = next(bounds for bounds, truth in _TRUTHS.items() if truth == format_value(value, kind))
-        return Condition(attribute, Variable(variable), low, high, kind)
-    low, high = (value, math.inf) if operator == ">=" else (-math.inf, value)
-    return Condition(attribute, Variable(variable), low, high, kind)
-
-
-def _both(one: Condition, other: Condition) -> Condition:
-    """Return the condition that both cuts make together."""
-    if (one.attribute, one.variable) != (other.attribute, other.variable) or (
-        math.isfinite(one.low) == math.isfinite(other.low)
-    ):
-        raise RuleError(f"expected one condition, or a lower and an upper bound on one value, got {one} and {other}")
-    return replace(one, low=max(one.low, other.low), high=min(one.high, other.high))
 
 
 def format_rule(rule: Rule, *, escaped: bool = False) -> str:

@@ -23,6 +23,7 @@ class End(Enum):
     VARIABLE = auto()  # one that occurs nowhere else
     NOTHING = auto()  # there is no body
     VALUE = auto()  # at the value of an attribute, which a condition bounds
+    COMPARED = auto()  # at the head's other variable, whose value of an attribute is compared with the first one's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +49,14 @@ class Form:
     """Whether queries find unary rules of one atom by their bodies (`ShortIndex`), or try them one by one."""
     says_its_atoms: bool = True
     """Whether a rule says just what its atoms say, so that other languages can. Others are not exported."""
+    without_condition: End | None = None
+    """Of a form with a condition: the end of the form that is left without it. The evidence of both is one to models:
+    conditions are too few for columns of their own."""
 
     @property
     def has_head_constant(self) -> bool:
         """Whether the head is h(X, c) or h(c, Y), not h(X, Y)."""
-        return self.end is not End.HEAD
+        return self.end not in (End.HEAD, End.COMPARED)
 
     @property
     def has_body_constant(self) -> bool:
@@ -60,8 +64,8 @@ class Form:
 
     @property
     def has_condition(self) -> bool:
-        """Whether the last step of the body is an attribute, whose value `low` and `high` bound."""
-        return self.end is End.VALUE
+        """Whether the last step of the body is an attribute: `low` and `high` bound its value, or the comparison."""
+        return self.without_condition is not None
 
     @property
     def has_body(self) -> bool:
@@ -79,6 +83,7 @@ class RuleType(StrEnum):
     UNARY_DANGLING = "Ud"
     ZERO = "Z"
     UNARY_VALUE = "Uv"
+    BINARY_VALUE = "Bv"
 
     @property
     def form(self) -> Form:
@@ -139,6 +144,17 @@ FORMS = {
         style="yellow",
         colour="#d55e00",
         ink="a",
+        without_condition=End.VARIABLE,
+    ),
+    RuleType.BINARY_VALUE: Form(
+        code=5,
+        end=End.COMPARED,
+        title="binary with a comparison",
+        meaning="how two entities are connected, one with the larger number or the later date",
+        style="blue",
+        colour="#56b4e9",
+        ink="c",
+        without_condition=End.HEAD,
     ),
 }
 """The records of all types."""

@@ -101,10 +101,10 @@ class ConstantArrays(NamedTuple):
 
 
 class HopArrays(NamedTuple):
-    """Rules h(X,Y,T) <= b(X,A,U), c(A,Y,V) in the last facts of X and A."""
+    """Rules h(X,Y,T) <= b(X,A,U), c(A,Y,V) in the last facts of X and A, and those of three hops, through A and B."""
 
     offsets: Ints  # relation -> its rules
-    bodies: Ids  # b * n_relations + c, ascending for a relation
+    bodies: Ints  # b * n_relations + c, or `three_hops_key`, which is larger; ascending for a relation
     confidences: Floats
 
 
@@ -120,6 +120,7 @@ class TableArrays(NamedTuple):
     oldest: int  # the age up to which they look
     n_first: int  # facts of x that hops start with
     n_second: int  # facts of the entity in the middle
+    n_each: int  # facts of each entity on the way that three hops follow, 0 if there are none
     vectors: Floats  # (entities, dimensions): of length 1; similar entities are the answers of similar questions
 
 

@@ -29,6 +29,7 @@ from anyburl.temporal.kernel_bodies import (
     KeyCounts,
     count_constants,
     count_hops,
+    count_three_hops,
     keep_rules,
     put_keys,
 )
@@ -54,6 +55,7 @@ Ints = NDArray[np.int64]
 Ids = NDArray[np.int32]
 Floats = NDArray[np.float32]
 Buffers = TypeVar("Buffers")
+Tables = tuple[KeyCounts, KeyCounts]
 
 
 @dataclass(frozen=True)
@@ -265,24 +267,19 @@ class RuleCounter:
         Each time, return the rules, and in two rows their right cases and the cases of their bodies.
         """
         parts: list[list[tuple[Ints, ...]]] = [[NO_RULES] * self.history.n_relations for _ in range(2)]
-        longest = options.n_last * N_SHAPES
+        longest, n = options.n_last * N_SHAPES, self.history.n_entities
 
         def work(head: int, buffers: tuple[Ints, Ints]) -> None:
-            bodies, rules = _room(1 << 14), _room(1 << 15)
-            for half, (low, high) in enumerate(self.halves):
-                case, last = (int(row) for row in self.cases.offsets[head : head + 2])
-                while case < last:
-                    until = min(case + CASES_AT_A_TIME, last)
-                    reached = count_constants(
-                        self.history, self.cases, case, until, low, high, options.n_last, options.oldest, bodies,
-                        rules, *buffers,
-                    )  # fmt: skip
-                    if reached < until:
-                        if len(rules.keys) >= MOST_KEYS:
-                            break
-                        bodies, rules = _grown(bodies), _grown(rules)
-                    case = reached
-                parts[half][head] = self._kept(bodies, rules, options)
+            tables = _room(1 << 14), _room(1 << 15)
+            for half, times in enumerate(self.halves):
+                tables = self._count_keys(
+                    head, tables, lambda first, last, tables, times=times: count_constants(
+                        self.history, self.cases, first, last, *times, options.n_last, options.oldest, *tables,
+                        *buffers,
+                    ),
+                )  # fmt: skip
+                keys, right, every = _kept(*tables, n, options.min_support, options.min_confidence, options.smoothing)
+                parts[half][head] = keys // n, keys % n, right, every
 
         self.each_head(
             work,
@@ -291,33 +288,56 @@ class RuleCounter:
         )
         return [_join_constants(part, options.smoothing) for part in parts]
 
-    def _kept(self, bodies: KeyCounts, rules: KeyCounts, options: TemporalOptions) -> tuple[Ints, ...]:
-        """Return bodies, constants, right cases and all cases of the rules worth keeping, sorted."""
-        kept = np.empty((3, int(rules.n_used[0])), np.int64)
-        n = keep_rules(
-            bodies, rules, self.history.n_entities, options.min_support, options.min_confidence, options.smoothing, kept
-        )
-        keys, right, every = kept[:, np.argsort(kept[0, :n])]
-        return keys // self.history.n_entities, keys % self.history.n_entities, right, every
+    def _count_keys(self, head: int, tables: Tables, count: Callable[[int, int, Tables], int]) -> Tables:
+        """Count the cases of a head into tables of bodies and rules, which grow; return the tables.
+
+        `count` is called with a range of cases and the tables, and returns the first case that there was no room for.
+        """
+        case, last = (int(row) for row in self.cases.offsets[head : head + 2])
+        while case < last:
+            until = min(case + CASES_AT_A_TIME, last)
+            reached = count(case, until, tables)
+            if reached < until:
+                if len(tables[1].keys) >= MOST_KEYS:
+                    break
+                tables = _grown(tables[0]), _grown(tables[1])
+            case = reached
+        return tables
 
     def hops(self, options: TemporalOptions) -> list[tuple[HopArrays, Ints]]:
-        """Count rules of two hops, before the cut and over all cases.
+        """Count rules of two hops, and of three if wanted, before the cut and over all cases.
 
         Each time, return the rules, and in two rows their right ways and all ways.
         """
         n = self.history.n_relations
         parts: list[list[tuple[Ints, ...]]] = [[NO_RULES] * n for _ in range(2)]
 
-        def work(head: int, stamps: Ints) -> None:
-            right, every = np.zeros((2, n * n), np.int32)
+        def work(head: int, buffers: tuple[Ids, Ids, Ids, Ints]) -> None:
+            right, every, used, stamps = buffers
+            n_used, tables = 0, (_room(1 << 14), _room(1 << 14))
             for half, times in enumerate(self.halves):
-                count_hops(
-                    self.history, self.cases, head, *times, options.n_first, options.n_second, right, every, stamps
-                )
-                kept = np.flatnonzero(right >= options.min_support)
-                parts[half][head] = (kept, *(table[kept].astype(np.int64) for table in (right, every)))
+                n_used = count_hops(
+                    self.history, self.cases, head, *times, options.n_first, options.n_second, right, every, used,
+                    n_used, stamps,
+                )  # fmt: skip
+                kept = np.sort(used[:n_used][right[used[:n_used]] >= options.min_support]).astype(np.int64)
+                rows = kept, right[kept], every[kept]
+                if options.three_hops:
+                    tables = self._count_keys(
+                        head, tables, lambda first, last, tables, times=times: count_three_hops(
+                            self.history, self.cases, first, last, *times, options.three_hops, *tables, stamps
+                        ),
+                    )  # fmt: skip
+                    longer = _kept(*tables, 1, options.min_support, 0.0, options.smoothing)
+                    rows = tuple(map(np.concatenate, zip(rows, longer, strict=True)))
+                parts[half][head] = tuple(column.astype(np.int64) for column in rows)
+            right[used[:n_used]] = every[used[:n_used]] = 0
 
-        self.each_head(work, lambda: np.full(self.history.n_entities, -1, np.int64), whole=False)
+        def make() -> tuple[Ids, Ids, Ids, Ints]:
+            right, every, used = np.zeros((3, n * n), np.int32)
+            return right, every, used, np.full(self.history.n_entities, -1, np.int64)
+
+        self.each_head(work, make, whole=False)
         return [_join_hops(part, options.smoothing) for part in parts]
 
 
@@ -335,7 +355,7 @@ def no_constants(n_relations: int) -> tuple[ConstantArrays, Ints]:
 
 
 def no_hops(n_relations: int) -> tuple[HopArrays, Ints]:
-    """Return no rules of two hops."""
+    """Return no rules of hops."""
     return _join_hops([NO_RULES] * n_relations, 1.0)
 
 
@@ -366,7 +386,16 @@ def _join_hops(parts: list[tuple[Ints, ...]], smoothing: float) -> tuple[HopArra
     bodies, right, every = (np.concatenate([part[i] for part in parts]) for i in range(3))
     offsets = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])]).astype(np.int64)
     confidences = (right / (every + smoothing)).astype(np.float32)
-    return HopArrays(offsets, bodies.astype(np.int32), confidences), np.stack([right, every])
+    return HopArrays(offsets, bodies, confidences), np.stack([right, every])
+
+
+def _kept(
+    bodies: KeyCounts, rules: KeyCounts, n_answers: int, min_support: int, min_confidence: float, smoothing: float
+) -> Ints:
+    """Return the keys, right cases and all cases of the rules worth keeping, in three rows, sorted by key."""
+    kept = np.empty((3, int(rules.n_used[0])), np.int64)
+    n = keep_rules(bodies, rules, n_answers, min_support, min_confidence, smoothing, kept)
+    return kept[:, np.argsort(kept[0, :n])]
 
 
 def _room(n_keys: int) -> KeyCounts:

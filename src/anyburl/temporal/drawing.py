@@ -20,11 +20,12 @@ from anyburl.temporal.clock import Clock
 from anyburl.temporal.explanation import DatedFact, TemporalExplanation
 from anyburl.temporal.rules import TemporalRule
 
-WIDTH, MARGIN, ROW, RADIUS = 880, 16, 26, 5
-LONGEST = 44  # characters of a fact beside its line
+WIDTH, MARGIN, ROW, RADIUS = 640, 16, 42, 5
+LONGEST = 70  # characters of a fact above its line
 MOST_LANES = 14
-CURVE_WIDTH, CURVE_HEIGHT = 520, 220
+CURVE_WIDTH, CURVE_HEIGHT = 440, 220
 STYLES = """
+svg.times { max-width: max(100%, 440px); height: auto; }
 .times text { font: 13px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: var(--ink); }
 .times text.dim { fill: var(--dim); font-size: 12px; }
 .times text.moment { fill: var(--claim); font-weight: 600; }
@@ -49,24 +50,22 @@ def draw_timeline(facts: Sequence[DatedFact], clock: Clock, fact: DatedFact | No
     first = min([last - 1, *(min(steps) for _, steps in ordered)])
     texts = [shorten(" ".join(triple), LONGEST) for triple, _ in ordered]
     claimed = "" if fact is None else shorten(" ".join(fact[:3]), LONGEST)
-    left = MARGIN + max(map(text_width, [*texts, claimed])) + MARGIN
-    width = max(WIDTH, left + 360)
-    right = width - MARGIN - text_width(clock.label(last)) / 2
+    width = max(WIDTH, *(MARGIN + text_width(text) + MARGIN for text in (*texts, claimed)))
+    left, right = (MARGIN + text_width(clock.label(first)) / 2, width - MARGIN - text_width(clock.label(last)) / 2)
 
     def x(step: int) -> float:
         return left + (right - left) * (step - first) / (last - first)
 
     rows = [
-        _lane(clock, triple, text, steps, MARGIN + ROW * (i + 0.5), (left, right), x)
+        _lane(clock, triple, text, steps, MARGIN + ROW * (i + 0.75), (left, right), x)
         for i, ((triple, steps), text) in enumerate(zip(ordered, texts, strict=True))
     ]
     bottom = MARGIN + ROW * (len(ordered) + (fact is not None))
     if fact is not None:
         rows.append(
-            f'<text class="moment" x="{left - MARGIN:.0f}" y="{bottom - ROW / 2 + 4:.0f}" text-anchor="end">'
-            f"{escape(claimed)}</text>"
             f'<line class="moment" x1="{right:.1f}" y1="{MARGIN}" x2="{right:.1f}" y2="{bottom:.0f}"/>'
-            f'<circle class="moment" cx="{right:.1f}" cy="{bottom - ROW / 2:.0f}" r="{RADIUS + 1}"/>'
+            f'<circle class="moment" cx="{right:.1f}" cy="{bottom - ROW / 4:.0f}" r="{RADIUS + 1}"/>'
+            f'<text class="moment" x="{MARGIN}" y="{bottom - ROW / 4:.0f}">{escape(claimed)}</text>'
         )
     axis = f'<line x1="{left:.0f}" y1="{bottom:.0f}" x2="{right:.1f}" y2="{bottom:.0f}"/>' + "".join(
         f'<text class="{name if fact else "dim"}" x="{x(step):.1f}" y="{bottom + 18:.0f}" text-anchor="middle">'
@@ -93,7 +92,7 @@ def _lane(
         for step in sorted(steps)
     )
     label = (
-        f'<text x="{left - MARGIN:.0f}" y="{middle + 4:.0f}" text-anchor="end">'
+        f'<text x="{MARGIN}" y="{middle - ROW / 4 - 2:.0f}">'
         f"<title>{escape(' '.join(triple))}</title>{escape(text)}</text>"
     )
     return f'{label}<line x1="{left:.0f}" y1="{middle:.0f}" x2="{right:.1f}" y2="{middle:.0f}"/>{dots}'

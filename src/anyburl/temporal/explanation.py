@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -179,26 +180,38 @@ class _Witness:
         return sorted(found, key=lambda one: -one.value), sum(best.values())
 
     def hops(self) -> tuple[list[_Evidence], float]:
-        """Return the rules of two hops that speak, the strongest first, and the sum over all candidates."""
-        tables, history, options = self.rules.hops, self.history, self.rules.options
+        """Return the rules of hops that speak, the strongest first, and the sum over all candidates."""
+        tables, width = self.rules.hops, self.history.n_relations
         first, last = int(tables.offsets[self.head]), int(tables.offsets[self.head + 1])
         rows = {int(body): row for row, body in enumerate(tables.bodies[first:last], first)}
         best: dict[int, float] = {}
-        ways: dict[int, _Evidence] = {}
-        for fact in reversed(self.facts_of(self.entity)[-options.n_first :]):
-            middle = int(history.fact_objects[fact])
-            for second in reversed(self.facts_of(middle)[-options.n_second :]):
-                candidate = int(history.fact_objects[second])
-                body = int(history.fact_relations[fact]) * history.n_relations + int(history.fact_relations[second])
-                row = rows.get(body)
-                if row is None or candidate == self.entity:
-                    continue
-                confidence = float(tables.confidences[row])
-                best[candidate] = max(best.get(candidate, 0.0), confidence)
-                if candidate == self.answer and row not in ways:
-                    facts = [self.fact(self.entity, fact), self.fact(middle, second)]
-                    ways[row] = _Evidence(self.rules.number_of("hops", row), confidence, facts, "lately")
-        return sorted(ways.values(), key=lambda one: -one.value), sum(best.values())
+        found: dict[int, _Evidence] = {}
+        for facts in self.ways():
+            relations = [relation for _, relation, _, _ in facts]
+            key = relations[0] * width + relations[1]
+            row = rows.get(key if len(facts) == 2 else (key + width) * width + relations[2])
+            if row is None:
+                continue
+            candidate, confidence = facts[-1][2], float(tables.confidences[row])
+            best[candidate] = max(best.get(candidate, 0.0), confidence)
+            if candidate == self.answer and row not in found:
+                found[row] = _Evidence(self.rules.number_of("hops", row), confidence, facts, "lately")
+        return sorted(found.values(), key=lambda one: -one.value), sum(best.values())
+
+    def ways(self) -> Iterator[list[tuple[int, int, int, int]]]:
+        """Yield the facts of every way of two and three hops from the entity, the latest first."""
+        options = self.rules.options
+
+        def latest(entity: int, n: int) -> Iterator[tuple[int, int, int, int]]:
+            return (self.fact(entity, row) for row in reversed(self.facts_of(entity)[-n:] if n else range(0)))
+
+        for one in latest(self.entity, options.n_first):
+            yield from ([one, two] for two in latest(one[2], options.n_second) if two[2] != self.entity)
+        for one in latest(self.entity, options.three_hops):
+            for two in latest(one[2], options.three_hops):
+                for three in latest(two[2], options.three_hops):
+                    if len({self.entity, one[2], two[2], three[2]}) == 4:
+                        yield [one, two, three]
 
     def popularity(self) -> tuple[list[float], list[tuple[int, int, int, int]]]:
         """Return the share of the answer among all objects of the relation at each speed, and the latest fact."""

@@ -16,6 +16,7 @@ from anyburl.temporal.arrays import (
     QuestionArrays,
     TableArrays,
 )
+from anyburl.temporal.kernel_bodies import latest_facts
 from anyburl.temporal.kernel_candidates import (
     CONTEXT,
     HEAD,
@@ -24,6 +25,7 @@ from anyburl.temporal.kernel_candidates import (
     LATELY,
     N_COMPONENTS,
     N_LISTED,
+    N_NEAR,
     N_OWN,
     N_SEEN,
     N_TRIPLES,
@@ -41,6 +43,10 @@ from anyburl.temporal.kernel_candidates import (
     RELATIVE,
     SCORE,
     SIMILAR,
+    SIMILAR_LATEST,
+    SIMILAR_OWN,
+    SIMILAR_OWN_MEAN,
+    SIMILAR_SELF,
     SUM,
     ListedArrays,
     clear_values,
@@ -53,6 +59,7 @@ from anyburl.temporal.kernel_history import first_not_before
 
 LATELY_STEPS = 7  # in which the facts of a candidate are counted
 N_LATEST = 100  # facts of a candidate that are looked through for a relation
+N_LOOKED = 400  # facts of the entity of a question that are
 
 
 @kernel
@@ -224,6 +231,8 @@ def write_features(
     )
     best = max(work.scores[work.heap[0]], 1e-12)
     length = set_query(tables, n_ruled, work)
+    entity = int(questions.entities[question])
+    n_any, n_own = set_near(history, entity, head, before, work)
     for i in range(size):
         candidate = int(work.heap[i])
         if work.marks[candidate] == 2 * question:
@@ -256,6 +265,53 @@ def write_features(
         for k in range(len(work.query)):
             similar += work.query[k] * tables.vectors[candidate, k]
         out[SIMILAR] = similar / length
+        write_similar(tables, entity, candidate, n_any, n_own, work, out)
+
+
+@part
+def set_near(history: HistoryArrays, entity: int, head: int, before: int, work: ListedArrays) -> tuple[int, int]:
+    """Write the objects of the last facts of an entity, of any relation and of `head`; return how many of each."""
+    start, end = latest_facts(history, entity, before, N_LOOKED)
+    n_any, n_own, fact = 0, 0, end - 1
+    while fact >= start and n_own < N_NEAR:
+        if n_any < N_NEAR:
+            work.near[0, n_any] = history.fact_objects[fact]
+            n_any += 1
+        if history.fact_relations[fact] == head:
+            work.near[1, n_own] = history.fact_objects[fact]
+            n_own += 1
+        fact -= 1
+    return n_any, n_own
+
+
+@inlined
+def similarity(vectors: Floats, one: int, other: int) -> float:
+    """Return the cosine of the vectors of two entities."""
+    total = np.float32(0)
+    for k in range(vectors.shape[1]):
+        total += vectors[one, k] * vectors[other, k]
+    return float(total)
+
+
+@part
+def write_similar(
+    tables: TableArrays, entity: int, candidate: int, n_any: int, n_own: int, work: ListedArrays, out: Floats
+) -> None:
+    """Write how similar a candidate is to the entity, and to others that it met last, by any relation or by the head.
+
+    What it met is compared by the most similar one, -1 if there is none, and for the head also by the mean.
+    """
+    nearest, own, total = -1.0, -1.0, 0.0
+    for i in range(n_any):
+        if work.near[0, i] != candidate:
+            nearest = max(nearest, similarity(tables.vectors, int(work.near[0, i]), candidate))
+    for i in range(n_own):
+        if work.near[1, i] != candidate:
+            similar = similarity(tables.vectors, int(work.near[1, i]), candidate)
+            own = max(own, similar)
+            total += similar
+    out[SIMILAR_SELF] = similarity(tables.vectors, entity, candidate)
+    out[SIMILAR_LATEST], out[SIMILAR_OWN], out[SIMILAR_OWN_MEAN] = nearest, own, total / max(n_own, 1)
 
 
 @part

@@ -1,4 +1,4 @@
-"""Count rules with constants and rules of two hops, over the last facts of an entity before each case."""
+"""Count rules with constants and rules of two and three hops, over the last facts of an entity before each case."""
 
 from __future__ import annotations
 
@@ -54,6 +54,14 @@ def add_key(table: KeyCounts, key: int) -> bool:
         table.n_used[0] = n + 1
     table.counts[place] += 1
     return True
+
+
+@part
+def latest_facts(history: HistoryArrays, entity: int, before: int, n: int) -> tuple[int, int]:
+    """Return where the last `n` facts of an entity before a moment begin, and where they end."""
+    start = int(history.fact_offsets[entity])
+    end = first_not_before(history.fact_times, start, int(history.fact_offsets[entity + 1]), before)
+    return max(start, end - n), end
 
 
 @part
@@ -143,12 +151,15 @@ def count_hops(
     n_second: int,
     true_paths: Ids,
     all_paths: Ids,
+    used: Ids,
+    n_used: int,
     stamps: Ints,
-) -> None:
+) -> int:
     """Count the ways of two hops from the entity of each case of `head`, by their two relations, and the right ones.
 
     Only cases from the time `low` to before `high` count. The tables, which have a row for each pair of relations, grow
-    by them. A way back to the entity itself does not count.
+    by them; `used` lists the rows that are not 0, `n_used` of them before, and their number is returned. A way back to
+    the entity itself does not count.
     """
     width = history.n_relations
     for case in range(cases.offsets[head], cases.offsets[head + 1]):
@@ -157,20 +168,78 @@ def count_hops(
             continue
         for i in range(cases.answer_offsets[case], cases.answer_offsets[case + 1]):
             stamps[cases.answers[i]] = case
-        start = int(history.fact_offsets[entity])
-        end = first_not_before(history.fact_times, start, int(history.fact_offsets[entity + 1]), time)
-        for fact in range(end - 1, max(start, end - n_first) - 1, -1):
+        start, end = latest_facts(history, entity, time, n_first)
+        for fact in range(start, end):
             middle, body = int(history.fact_objects[fact]), int(history.fact_relations[fact]) * width
-            begin = int(history.fact_offsets[middle])
-            stop = first_not_before(history.fact_times, begin, int(history.fact_offsets[middle + 1]), time)
-            for second in range(stop - 1, max(begin, stop - n_second) - 1, -1):
+            begin, stop = latest_facts(history, middle, time, n_second)
+            for second in range(begin, stop):
                 candidate = int(history.fact_objects[second])
                 if candidate == entity:
                     continue
                 path = body + int(history.fact_relations[second])
+                if all_paths[path] == 0:
+                    used[n_used] = path
+                    n_used += 1
                 all_paths[path] += 1
                 if stamps[candidate] == case:
                     true_paths[path] += 1
+    return n_used
+
+
+@inlined
+def three_hops_key(first: int, second: int, third: int, width: int) -> int:
+    """Return one number for three directed relations, of `width`: larger than that of any two."""
+    return ((first + 1) * width + second) * width + third
+
+
+@kernel
+def count_three_hops(
+    history: HistoryArrays,
+    cases: CaseArrays,
+    first: int,
+    last: int,
+    low: int,
+    high: int,
+    n_each: int,
+    every: KeyCounts,
+    right: KeyCounts,
+    stamps: Ints,
+) -> int:
+    """Count the ways of three hops from the entity of each case, by their relations, and the right ones.
+
+    A way follows the `n_each` last facts of each entity, and the four entities on it differ. Only cases from the time
+    `low` to before `high` count. Return the first case that was not counted, since a table had no room left; `last` if
+    all were.
+    """
+    width, most = history.n_relations, n_each**3
+    for case in range(first, last):
+        entity, time = int(cases.entities[case]), int(cases.times[case])
+        if not low <= time < high:
+            continue
+        if len(every.used) - every.n_used[0] < most or len(right.used) - right.n_used[0] < most:
+            return case
+        for i in range(cases.answer_offsets[case], cases.answer_offsets[case + 1]):
+            stamps[cases.answers[i]] = case
+        begin, end = latest_facts(history, entity, time, n_each)
+        for one in range(begin, end):
+            near = int(history.fact_objects[one])
+            if near == entity:
+                continue
+            begin_near, end_near = latest_facts(history, near, time, n_each)
+            for two in range(begin_near, end_near):
+                far = int(history.fact_objects[two])
+                if not (far != entity and far != near):
+                    continue
+                start = three_hops_key(int(history.fact_relations[one]), int(history.fact_relations[two]), 0, width)
+                begin_far, end_far = latest_facts(history, far, time, n_each)
+                for three in range(begin_far, end_far):
+                    candidate = int(history.fact_objects[three])
+                    key = start + int(history.fact_relations[three])
+                    if candidate != entity and candidate != near and candidate != far:
+                        add_key(every, key)
+                        if stamps[candidate] == case:
+                            add_key(right, key)
+    return last
 
 
 @kernel
@@ -185,20 +254,23 @@ def put_keys(keys: Ints, counts: Ids, table: KeyCounts) -> None:
 def keep_rules(
     bodies: KeyCounts,
     rules: KeyCounts,
-    n_entities: int,
+    n_answers: int,
     min_support: int,
     min_confidence: float,
     smoothing: float,
     kept: Ints,
 ) -> int:
-    """Write the keys, right cases and all cases of the rules with enough support and confidence; return how many."""
+    """Write the keys, right cases and all cases of the rules with enough support and confidence; return how many.
+
+    The key of a rule, divided by `n_answers`, is that of its body.
+    """
     n = 0
     for i in range(rules.n_used[0]):
         place = rules.used[i]
         right = int(rules.counts[place])
         if right < min_support:
             continue
-        every = int(bodies.counts[find_key(bodies.keys, rules.keys[place] // n_entities)])
+        every = int(bodies.counts[find_key(bodies.keys, rules.keys[place] // n_answers)])
         if right >= min_confidence * (every + smoothing):
             kept[0, n], kept[1, n], kept[2, n] = rules.keys[place], right, every
             n += 1

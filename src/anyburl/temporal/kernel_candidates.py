@@ -18,7 +18,7 @@ from anyburl.temporal.arrays import (
     QuestionArrays,
     TableArrays,
 )
-from anyburl.temporal.kernel_bodies import recent_bodies
+from anyburl.temporal.kernel_bodies import latest_facts, recent_bodies, three_hops_key
 from anyburl.temporal.kernel_history import cell_of, faded, faded_total, first_not_before, popularity_rows
 
 # What is known of a candidate, as columns of `ListedArrays.values`.
@@ -47,9 +47,11 @@ LAST_SEEN, N_SEEN, QUESTION_TRIPLES, QUESTION_OWN, OWN_SHARE, PLACE, RELATIVE, S
 N_LISTED, QUESTION_TOTAL, OPPOSITE, QUESTION_CONTEXT, HEAD, LAST_FAVOUR = 32, 33, 34, 35, 36, 37
 SIMILAR, LATELY = 38, 39
 LOGIT, BELOW = 40, 41  # the score of the logit, and how far it is below the best of its list
-N_FEATURES = 42
+SIMILAR_SELF, SIMILAR_LATEST, SIMILAR_OWN, SIMILAR_OWN_MEAN = 42, 43, 44, 45  # see `write_similar`
+N_FEATURES = 46
 
 N_ACTIVITY = 4
+N_NEAR = 10
 MIXTURE, MAX, NOISY_OR = 0, 1, 2
 """How scores are made: a mixture of all forms, or of what pair rules say each by itself."""
 
@@ -75,6 +77,7 @@ class ListedArrays(NamedTuple):
     totals: Doubles  # N_TOTALS
     heap: Ids
     query: Doubles  # the mean vector of what the entity met, weighed by intensity
+    near: Ids  # (2, N_NEAR): the objects of its last facts, of any relation and of the head
 
 
 @inlined
@@ -202,21 +205,67 @@ def gather_hops(
     history: HistoryArrays, tables: TableArrays, question: int, entity: int, before: int, n: int, work: ListedArrays
 ) -> int:
     """List what rules of two hops predict; return how many are listed now."""
-    start = int(history.fact_offsets[entity])
-    end = first_not_before(history.fact_times, start, int(history.fact_offsets[entity + 1]), before)
-    for fact in range(end - 1, max(start, end - tables.n_first) - 1, -1):
+    start, end = latest_facts(history, entity, before, tables.n_first)
+    for fact in range(end - 1, start - 1, -1):
         middle, body = int(history.fact_objects[fact]), int(history.fact_relations[fact]) * history.n_relations
-        begin = int(history.fact_offsets[middle])
-        stop = first_not_before(history.fact_times, begin, int(history.fact_offsets[middle + 1]), before)
-        for second in range(stop - 1, max(begin, stop - tables.n_second) - 1, -1):
+        begin, stop = latest_facts(history, middle, before, tables.n_second)
+        for second in range(stop - 1, begin - 1, -1):
             confidence = float(work.hops[body + int(history.fact_relations[second])])
             candidate = int(history.fact_objects[second])
-            if confidence == 0.0 or candidate == entity:
+            if confidence > 0.0 and candidate != entity:
+                n = list_candidate(work, candidate, question, n)
+                add_hop(work, candidate, confidence)
+    return n
+
+
+@inlined
+def add_hop(work: ListedArrays, candidate: int, confidence: float) -> None:
+    """Let a rule of hops speak for a listed candidate."""
+    values = work.values[candidate]
+    values[HOP] = max(values[HOP], confidence)
+    values[HOP_OR] = 1.0 - (1.0 - values[HOP_OR]) * (1.0 - confidence)
+
+
+@part
+def gather_three_hops(
+    history: HistoryArrays,
+    tables: TableArrays,
+    question: int,
+    entity: int,
+    head: int,
+    before: int,
+    n: int,
+    work: ListedArrays,
+) -> int:
+    """List what rules of three hops predict; return how many are listed now."""
+    rules, width = tables.hops, history.n_relations
+    last = int(rules.offsets[head + 1])
+    least = first_not_before(rules.bodies, int(rules.offsets[head]), last, width * width)
+    if least == last:
+        return n
+    start, end = latest_facts(history, entity, before, tables.n_each)
+    for one in range(end - 1, start - 1, -1):
+        near, relation = int(history.fact_objects[one]), int(history.fact_relations[one])
+        if near == entity:
+            continue
+        start_near, end_near = latest_facts(history, near, before, tables.n_each)
+        for two in range(end_near - 1, start_near - 1, -1):
+            far = int(history.fact_objects[two])
+            key = three_hops_key(relation, int(history.fact_relations[two]), 0, width)
+            low = first_not_before(rules.bodies, least, last, key)
+            has_rules = low < last and rules.bodies[low] < key + width
+            if not (has_rules and far != entity and far != near):
                 continue
-            n = list_candidate(work, candidate, question, n)
-            values = work.values[candidate]
-            values[HOP] = max(values[HOP], confidence)
-            values[HOP_OR] = 1.0 - (1.0 - values[HOP_OR]) * (1.0 - confidence)
+            start_far, end_far = latest_facts(history, far, before, tables.n_each)
+            for three in range(end_far - 1, start_far - 1, -1):
+                candidate, body = int(history.fact_objects[three]), key + int(history.fact_relations[three])
+                rule = low
+                while rule < last and rules.bodies[rule] < body:
+                    rule += 1
+                is_rule = rule < last and rules.bodies[rule] == body
+                if is_rule and candidate != entity and candidate != near and candidate != far:
+                    n = list_candidate(work, candidate, question, n)
+                    add_hop(work, candidate, float(rules.confidences[rule]))
     return n
 
 
@@ -254,9 +303,11 @@ def set_hops(tables: TableArrays, before: int, head: int, work: ListedArrays) ->
     rules = tables.hops
     if before >= 0:
         for rule in range(rules.offsets[before], rules.offsets[before + 1]):
-            work.hops[rules.bodies[rule]] = 0.0
+            if rules.bodies[rule] < len(work.hops):
+                work.hops[rules.bodies[rule]] = 0.0
     for rule in range(rules.offsets[head], rules.offsets[head + 1]):
-        work.hops[rules.bodies[rule]] = rules.confidences[rule]
+        if rules.bodies[rule] < len(work.hops):  # three hops are looked up
+            work.hops[rules.bodies[rule]] = rules.confidences[rule]
 
 
 @inlined
@@ -287,6 +338,8 @@ def gather_candidates(
     n = gather_pairs(history, cells, tables, question, entity, head, before, now, is_detailed, work)
     n = gather_constants(history, tables, question, entity, head, before, now, n, work)
     n = gather_hops(history, tables, question, entity, before, n, work)
+    if tables.n_each > 0:
+        n = gather_three_hops(history, tables, question, entity, head, before, n, work)
     pairs, constants, hops, alone, reverse = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(n):
         values = work.values[work.listed[i]]

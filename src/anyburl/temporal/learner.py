@@ -31,7 +31,7 @@ HELD_OUT = 0.1  # of train, where there is no valid split
 MOST_WEIGHED = (
     100_000  # questions, for a few weights of each relation; on large histories, more took a third of all time
 )
-MOST_LISTS = 8_000  # that a model is fitted on
+MOST_LISTS = 20_000  # that a model is fitted on
 
 Say = Callable[[str], None]
 
@@ -79,6 +79,7 @@ class TemporalLearner:
         say("counting what pairs did before")
         counter = RuleCounter(facts, first, self.threads, stopped)
         tried, final = self._count(counter, say)
+        del counter.moments  # the largest part of the index, and all rules are counted
         if not options.recount:
             final = tried
         counted = time.perf_counter()

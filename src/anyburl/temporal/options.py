@@ -23,6 +23,9 @@ class TemporalOptions(Options):
     rounds: int = option(3, whole, 0, 100, help="Rounds of sharing the credit for an answer among rules.")
     constants: bool = option(True, flag, help="Learn rules with constants.")
     hops: bool = option(True, flag, help="Learn rules of two hops.")
+    three_hops: int = option(
+        0, whole, 0, 100, help="Learn rules of three hops as well, over so many last facts of each entity on the way."
+    )
     n_last: int = option(30, whole, 1, 1000, help="Facts of an entity that rules with constants look back on.")
     oldest: int = option(30, whole, 1, help="Steps of the clock that rules with constants look back.")
     n_first: int = option(10, whole, 1, 1000, help="Facts of an entity that rules of two hops start with.")

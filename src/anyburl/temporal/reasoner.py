@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anyburl.base.checking import MOST_KEPT, choice, flag, threads, whole
-from anyburl.base.errors import DataError, OptionError
+from anyburl.base.errors import AnyburlError, DataError, OptionError
 from anyburl.base.machine import available_cores
 from anyburl.reasoning.evaluation import write_ranking_frames
 from anyburl.temporal.answering import Asked, make_questions
@@ -28,11 +29,10 @@ from anyburl.temporal.evaluation import (
     evaluate_temporal,
     known_at_moments,
     ranked_parts,
-    split_questions,
     temporal_ranking_frames,
 )
-from anyburl.temporal.explanation import TemporalExplanation, explain_fact
-from anyburl.temporal.facts import TemporalDataset, load_temporal_dataset
+from anyburl.temporal.explanation import DatedFact, TemporalExplanation, explain_fact
+from anyburl.temporal.facts import TemporalDataset, TemporalFacts, load_temporal_dataset
 from anyburl.temporal.history import Directed, index_cells, index_history
 from anyburl.temporal.kernel_candidates import MAX, MIXTURE, NOISY_OR
 from anyburl.temporal.learner import TemporalLearner
@@ -92,9 +92,7 @@ class TemporalReasoner:
         self.threads = threads(threads_used) or available_cores()
         self.calibration: TemporalCalibration | None = None
         self.run: Path | None = None
-        splits = (self.dataset.train, self.dataset.valid, self.dataset.test)
-        parts = [split for split in splits if len(split)]
-        self.facts = Directed(parts, words.n_entities, words.n_relations)
+        self.accepted, self.rejected = TemporalFacts.none(), TemporalFacts.none()
         if not len(self.facts):
             raise DataError(f"{self.dataset.name} has no facts")
 
@@ -112,6 +110,32 @@ class TemporalReasoner:
         """Write rules, model and calibration into a run folder, which says that it is temporal."""
         save_temporal_run(Path(run), self.rules, self.dataset, self.calibration)
         self.run = Path(run)
+
+    @cached_property
+    def facts(self) -> Directed:
+        """All facts of the history, those that people accepted included, in both directions."""
+        words, splits = self.dataset.vocabulary, (self.dataset.train, self.dataset.valid, self.dataset.test)
+        parts = [split for split in (*splits, self.accepted) if len(split)]
+        return Directed(parts, words.n_entities, words.n_relations)
+
+    def apply_verdicts(self, accepted: Sequence[DatedFact], rejected: Sequence[DatedFact]) -> None:
+        """Take what people found true as stated at its moment, and propose nothing that they found wrong there.
+
+        Facts with labels or moments that are not those of the data are left out. What was applied before is replaced.
+        """
+        self.accepted, self.rejected = (self._judged(facts) for facts in (accepted, rejected))
+        for name in ("facts", "asked", "last"):
+            self.__dict__.pop(name, None)
+
+    def _judged(self, facts: Sequence[DatedFact]) -> TemporalFacts:
+        """Return facts that people judged, by id."""
+        words, clock, rows = self.dataset.vocabulary, self.dataset.clock, []
+        for subject, relation, object, moment in facts:
+            with suppress(AnyburlError):
+                ids = words.entity_id(subject), words.relation_id(relation), words.entity_id(object)
+                rows.append((*ids, clock.step(moment)))
+        columns = np.array(rows, np.int64).reshape(-1, 4).T
+        return TemporalFacts.of([column.astype(np.int32) for column in columns[:3]], columns[3])
 
     @cached_property
     def asked(self) -> Asked:
@@ -197,42 +221,6 @@ class TemporalReasoner:
             return None
         return self.calibration.probabilities(scores, np.array([len(scores)]))
 
-    def rank(self, split: str = "test", *, steps: str = "single", top_k: int = 10) -> pl.DataFrame:
-        """Return the `top_k` best candidates, filtered by time, of both questions of every fact of a split."""
-        return pl.concat(list(self.rank_frames(split, steps=steps, top_k=top_k)))
-
-    def rank_frames(
-        self, split: str = "test", *, steps: str = "single", top_k: int = 10, progress: Progress | None = None
-    ) -> Iterator[pl.DataFrame]:
-        """Yield what `rank` returns in frames, in bounded memory."""
-        top_k = whole("top_k", top_k, 1)
-        questions, _ = split_questions(self.dataset, self.facts, Protocol(split, steps))
-        n_kept = max(top_k, self.rules.options.candidates if self.model else 0)
-        n, words = self.dataset.vocabulary.n_relations, self.dataset.vocabulary
-        labels: dict[int, str] = {}
-        for part in ranked_parts(self.asked, questions, self.model, n_kept, progress):
-            used = part.rows()
-            frame = pl.DataFrame({"row": used // n_kept, "entity": part.kept[used], "score": part.scores[used]})
-            frame = frame.with_columns(
-                rank=pl.col("score").rank("ordinal", descending=True).over("row").cast(pl.Int32)
-            ).filter(pl.col("rank") <= top_k)
-            rows = frame["row"].to_numpy() + part.start
-            moments = questions.now[rows]
-            for moment in np.unique(moments).tolist():
-                labels.setdefault(moment, self.dataset.clock.label(moment))
-            directed = questions.relations[rows]
-            yield pl.DataFrame(
-                {
-                    "entity": words.decode_entities(questions.entities[rows]),
-                    "relation": words.relations.gather(directed % n),
-                    "asks": pl.Series(np.where(directed < n, "object", "subject")),
-                    "time": pl.Series([labels[moment] for moment in moments.tolist()], dtype=pl.String),
-                    "rank": frame["rank"],
-                    "answer": words.decode_entities(frame["entity"].to_numpy()),
-                    "score": frame["score"],
-                }
-            )
-
     def evaluate(
         self,
         split: str = "test",
@@ -264,6 +252,18 @@ class TemporalReasoner:
             progress,
         )
 
+    def rank(
+        self,
+        split: str = "test",
+        *,
+        steps: str = "single",
+        filter: str = "time",
+        ties: str = "realistic",
+        top_k: int = 10,
+    ) -> pl.DataFrame:
+        """Return the `top_k` best candidates of both questions of every fact of a split, and the rank of its answer."""
+        return pl.concat(list(self._rankings(Protocol(split, steps, filter, ties), top_k)))
+
     def save_rankings(
         self,
         path: PathLike,
@@ -275,22 +275,27 @@ class TemporalReasoner:
         top_k: int = 100,
         progress: Progress | None = None,
     ) -> None:
-        """Write the `top_k` best candidates of both questions of every fact of a split: as Parquet with the suffix
-        .parquet, else as AnyBURL's text with the moment after the triple, also with .gz.
+        """Write what `rank` returns: as Parquet with the suffix .parquet, else as AnyBURL's text with the moment after
+        the triple, also with .gz.
 
         `progress` is called with the number of facts ranked.
         """
-        frames = temporal_ranking_frames(
+        write_ranking_frames(
+            path, RANKING_SCHEMA, self._rankings(Protocol(split, steps, filter, ties), top_k, progress)
+        )
+
+    def _rankings(self, protocol: Protocol, top_k: int, progress: Progress | None = None) -> Iterator[pl.DataFrame]:
+        """Return what `rank` returns in frames, in bounded memory."""
+        return temporal_ranking_frames(
             self.asked,
             self.model,
             self.rules.options.candidates,
             self.dataset,
             self.facts,
-            Protocol(split, steps, filter, ties),
+            protocol,
             whole("top_k", top_k, 1, MOST_KEPT),
             progress,
         )
-        write_ranking_frames(path, RANKING_SCHEMA, frames)
 
     def explain(
         self, subject: str, relation: str, object: str, at: str | int, *, asks: str = "object", top: int = 5
@@ -321,7 +326,7 @@ class TemporalReasoner:
         """Return facts that are likely at a moment and that no split states for it, the most likely first.
 
         Every entity that had a relation before is asked for it. A fact's `probability` is the chance of its best pair
-        rule in one step of the clock.
+        rule in one step of the clock. What people accepted or rejected for that moment is left out.
         """
         words, names = self.dataset.vocabulary, self.dataset.names
         step, n = self.step_of(at), words.n_relations
@@ -353,6 +358,9 @@ class TemporalReasoner:
             rows = used // part.n_kept + part.start
             found.append((questions.entities[rows], questions.relations[rows], part.kept[used], part.scores[used]))
         subjects, linked, objects, chances = (np.concatenate(column) for column in zip(*found, strict=True))
+        judged = self.rejected.between(step, step + 1).triples
+        new = ~_are_among(np.stack([subjects, linked, objects], axis=1), judged)
+        subjects, linked, objects, chances = subjects[new], linked[new], objects[new], chances[new]
         best = np.argsort(-chances, kind="stable")[: whole("top", top, 1)]
         label = self.dataset.clock.label(step)
         return _completed(words, label, subjects[best], linked[best], objects[best], chances[best])
@@ -383,6 +391,12 @@ def _reasoner_for(like: TemporalReasoner) -> Any:
         return TemporalReasoner(rules, dataset, aggregation=usable, threads_used=like.threads)
 
     return make
+
+
+def _are_among(triples: NDArray[np.integer], others: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Return which triples are among some others."""
+    listed = {tuple(row) for row in others.tolist()}
+    return np.array([tuple(row) in listed for row in triples.tolist()] if listed else np.zeros(len(triples)), np.bool_)
 
 
 def _completed(words: Any, label: str, subjects: Any, relations: Any, objects: Any, chances: Any) -> pl.DataFrame:

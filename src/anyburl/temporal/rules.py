@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from anyburl.temporal.options import FORMS, TemporalOptions
 FORM_WORDS = {
     "pair": "what X and Y did before",
     "constant": "an entity that X met lately",
-    "hops": "two steps through what X met lately",
+    "hops": "two or three steps through what X met lately",
     "popular": "how often Y was the answer lately",
 }
 SCHEMA: dict[str, Any] = {
@@ -107,9 +108,10 @@ class TemporalRule:
             body = self.atom(relation, "X", other, "U", forward=self.forward[0] if self.forward else True)
             return f"{head} <= {body}, T-U in 1..{self.clock.duration(self.options.oldest)}"
         if self.form == "hops":
-            one = self.atom(self.body[0], "X", "A", "U", forward=self.forward[0])
-            two = self.atom(self.body[1], "A", "Y", "V", forward=self.forward[1])
-            return f"{head} <= {one}, {two}"
+            entities = (*("X", "A", "B")[: len(self.body)], "Y")
+            steps = zip(self.body, pairwise(entities), "UVW", self.forward, strict=False)
+            atoms = (self.atom(body, *ends, moment, forward=forward) for body, ends, moment, forward in steps)
+            return f"{head} <= {', '.join(atoms)}"
         other = self.atom(self.head, "Z", "Y", "U", forward=self.asks == "object")
         return f"{head} <= {other}"
 
@@ -189,6 +191,7 @@ class TemporalRules:
             self.options.oldest,
             self.options.n_first,
             self.options.n_second,
+            self.options.three_hops,
             self.vectors,
         )
 
@@ -306,9 +309,9 @@ class TemporalRules:
         frame = pl.DataFrame({**columns, "body": made["body"], "forward": made["forward"], **lists})
         return frame.select(name for name in SCHEMA if name in frame.columns)
 
-    def _bodies(self, forms: Ints, places: Ints) -> tuple[tuple[Ints, Ints], Ints, Ints]:
+    def _bodies(self, forms: Ints, places: Ints) -> tuple[tuple[Ints, Ints, Ints], Ints, Ints]:
         """Return the directed relations of bodies, the constants in them and those in heads, -1 where there is none."""
-        one, two, constants, answers = np.full((4, len(forms)), -1, np.int64)
+        one, two, three, constants, answers = np.full((5, len(forms)), -1, np.int64)
         at = [np.flatnonzero(forms == code) for code in range(len(FORMS))]
         one[at[0]] = self.pairs.bodies[places[at[0]]]
         if len(at[1]):
@@ -318,8 +321,12 @@ class TemporalRules:
             constants[at[1]] = np.where(keys % width == width - 1, -1, keys % width)
             answers[at[1]] = self.constants.constants[places[at[1]]]
         hops = self.hops.bodies[places[at[2]]]
-        one[at[2]], two[at[2]] = hops // self.n_relations, hops % self.n_relations
-        return (one, two), constants, answers
+        n = self.n_relations
+        is_long = hops >= n * n  # see `three_hops_key`
+        three[at[2]] = np.where(is_long, hops % n, -1)
+        hops = np.where(is_long, hops // n - n, hops)
+        one[at[2]], two[at[2]] = hops // n, hops % n
+        return (one, two, three), constants, answers
 
     def _lists(self, forms: Ints, places: Ints, *, with_cells: bool) -> dict[str, pl.Series]:
         """Return the columns of lists: curves and, `with_cells`, everything by cell; null for forms without."""

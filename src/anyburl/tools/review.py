@@ -48,7 +48,9 @@ VERDICTS = ("accepted", "rejected", "withdrawn")
 LONGEST_NOTE = 10_000
 LONGEST_LABEL = 100_000
 
-Fact = tuple[str, str, str]
+Fact = tuple[str, ...]
+"""Subject, relation and object; of a history, the moment as well."""
+N_PARTS = (3, 4)  # of a fact without a moment, and with one
 
 
 def _now() -> str:
@@ -69,7 +71,7 @@ class Review:
     def __post_init__(self) -> None:
         object.__setattr__(self, "triple", tuple(self.triple))
         texts = (*self.triple, self.verdict, self.note, self.reader, self.time, self.id)
-        if len(self.triple) != 3 or not all(isinstance(text, str) for text in texts):
+        if len(self.triple) not in N_PARTS or not all(isinstance(text, str) for text in texts):
             raise DataError(f"expected a review of a subject, a relation and an object, got {self.triple!r:.200}")
         if not all(0 < len(label) <= LONGEST_LABEL and is_text(label) for label in self.triple):
             raise DataError("expected a review of a fact with labels, got one that is empty, far too long or no text")
@@ -195,9 +197,13 @@ class ReviewLog:
 
     def apply_to(self, reasoner: Reasoner) -> None:
         """Let verdicts count: what was accepted is stated, nothing judged is proposed, and probabilities change."""
-        standing = self.standing().items()
-        accepted, rejected = ([fact for fact, one in standing if one.verdict == verdict] for verdict in VERDICTS[:2])
-        reasoner.apply_verdicts(accepted, rejected)
+        reasoner.apply_verdicts(*self.judged(N_PARTS[0]))
+
+    def judged(self, n_parts: int) -> tuple[list[Any], list[Any]]:
+        """Return the accepted and the rejected facts, either of a graph (three parts) or of a history (four)."""
+        standing = [(fact, one.verdict) for fact, one in self.standing().items() if len(fact) == n_parts]
+        accepted, rejected = ([fact for fact, own in standing if own == verdict] for verdict in VERDICTS[:2])
+        return accepted, rejected
 
     def by_rule(self, reasoner: Reasoner) -> dict[int, tuple[int, int]]:
         """Return, by the row of a rule, how many of its predictions were accepted, and how many were judged."""

@@ -1,7 +1,9 @@
-"""The explorer of temporal rules: questions with a moment, reasons on a time line, a rule's curve."""
+"""The explorer of temporal rules: questions with a moment, reasons on a time line, a rule's curve, and reviews."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from threading import Lock
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,19 +18,23 @@ from anyburl.reasoning.search import LabelSearch
 from anyburl.temporal.drawing import STYLES, draw_curve, draw_timeline
 from anyburl.temporal.explanation import DatedFact
 from anyburl.temporal.reasoner import TemporalReasoner
+from anyburl.tools.review import VERDICTS, Edition, ReviewLog
 from anyburl.web.app import make_app
 from anyburl.web.explorer import SearchedLabels
 from anyburl.web.facts import Paging
-from anyburl.web.guard import Guard
+from anyburl.web.guard import Guard, form_token, int_or, read_form, set_form_token
 from anyburl.web.options import ServeOptions
+from anyburl.web.review import RECENT, Skip
 from anyburl.web.schemas import LIMITS, Label, OptionalLabel, Page, Text
-from anyburl.web.site import Context, Site, current_site, tagged_response
+from anyburl.web.site import HTML, Context, Site, current_site, tagged_response
 from anyburl.web.templating import make_environment, url
 
-LINKED = {"/ask": "Ask", "/rules": "Rules"}
+LINKED = {"/ask": "Ask", "/rules": "Rules", "/review": "Review"}
 N_EXAMPLES, N_RELATIONS = 5, 12
 ROWS, MOST_RULES, REASONS = 25, 1000, 8
 DRAWN = 60  # facts of an entity on its time line
+MOST_WAITING, LEAST_LIKELY = 500, 0.1  # facts of a moment to be reviewed, and how likely they are at least
+MOST_MOMENTS = 8  # whose waiting facts are remembered
 STYLE_SHEET = tagged_response(STYLES.encode(), "text/css; charset=utf-8")
 
 Moment = Annotated[str | None, Query(max_length=64)]
@@ -37,9 +43,39 @@ Moment = Annotated[str | None, Query(max_length=64)]
 class TemporalExplorer:
     """A temporal reasoner, and what pages need of it; safe to use from several threads."""
 
-    def __init__(self, reasoner: TemporalReasoner, title: str) -> None:
-        self.reasoner, self.title = reasoner, title
+    def __init__(self, reasoner: TemporalReasoner, title: str, reviews: ReviewLog) -> None:
+        self.reasoner, self.title, self.reviews = reasoner, title, reviews
         self._labels = SearchedLabels(reasoner.dataset.vocabulary, reasoner.dataset.names)
+        self._likely = lru_cache(MOST_MOMENTS)(self._find_likely)
+        self._applied: Edition = None
+        self._applying = Lock()
+
+    def edition(self) -> Edition:
+        """Return what changes with every verdict, whichever process records it."""
+        return self.reviews.edition()
+
+    def catch_up(self, edition: Edition) -> None:
+        """Let the verdicts of an edition count in answers, once."""
+        with self._applying:
+            if edition != self._applied:
+                self.reasoner.apply_verdicts(*self.reviews.judged(4))
+                self._applied = edition
+
+    def _find_likely(self, moment: str) -> list[DatedFact]:
+        likely = self.reasoner.complete(moment, min_probability=LEAST_LIKELY, top=MOST_WAITING)
+        return [(s, r, o, t) for s, r, o, t, _ in likely.iter_rows()]
+
+    def waiting(self, moment: str) -> list[DatedFact]:
+        """Return the facts that are likely at a moment and that nobody has judged, the most likely first."""
+        judged = self.reviews.standing()
+        return [fact for fact in self._likely(moment) if fact not in judged]
+
+    def judged_fact(self, subject: str, relation: str, object: str, time: str) -> DatedFact:
+        """Return a fact as the data writes it."""
+        dataset = self.reasoner.dataset
+        words, clock = dataset.vocabulary, dataset.clock
+        link = words.relation_label(self.names.relation_id(relation, words))
+        return self.entity(subject), link, self.entity(object), clock.label(self.reasoner.step_of(time))
 
     @property
     def names(self) -> Names:
@@ -118,7 +154,8 @@ def create_temporal_app(explorer: TemporalExplorer, options: ServeOptions | None
     """Return the application: pages, and the same questions under /api."""
     chosen = options or ServeOptions()
     environment = make_environment(None, explorer.names, title=explorer.title, has_run=False, pages=LINKED)
-    return Guard(make_app(Site(explorer, chosen, environment), explorer.title, [pages, api]), chosen)
+    site = Site(explorer, chosen, environment, explorer)
+    return Guard(make_app(site, explorer.title, [pages, api]), chosen)
 
 
 @pages.get("/")
@@ -198,6 +235,60 @@ async def why_at(
         return {"explanation": explanation, "fact": explanation.fact, "drawing": drawing, "asks": asks}
 
     return await site.page(request, "times_why.html", make, site.slow)
+
+
+@pages.get("/review")
+async def review_moment(
+    request: Request,
+    site: TemporalSite,
+    time: Moment = None,
+    subject: OptionalLabel = None,
+    relation: OptionalLabel = None,
+    object: OptionalLabel = None,
+    skip: Skip = 0,
+) -> Response:
+    """Show the next fact that is likely at a moment, or the given one, to accept or reject."""
+    explorer, token = site.explorer, form_token(request)
+    moment = time or explorer.next_moment
+
+    def make() -> bytes:
+        explorer.catch_up(explorer.edition())
+        waiting = explorer.waiting(explorer.reasoner.dataset.clock.label(explorer.reasoner.step_of(moment)))
+        given = subject, relation, object
+        fact = explorer.judged_fact(*given, moment) if all(given) else next(iter(waiting[skip:]), None)
+        standing = explorer.reviews.standing()
+        context: Context = {
+            "path": "/review",
+            "form_token": token,
+            "time": moment,
+            "skip": skip,
+            "fact": fact,
+            "explanation": fact and explorer.reasoner.explain(*fact, top=1),
+            "verdict": standing.get(fact or ()),
+            "n_waiting": len(waiting),
+            "recent": [one for one in reversed(standing.values()) if len(one.triple) == 4][:RECENT],
+            "counts": explorer.reviews.counts(),
+        }
+        return site.render("times_review.html", context)
+
+    return set_form_token(Response(await site.slow.run(make), media_type=HTML), token)
+
+
+@pages.post("/review")
+async def judge_moment(request: Request, site: TemporalSite) -> Response:
+    """Record a verdict on a fact at a moment, and redirect to the next fact."""
+    fields = await read_form(request)
+    if fields.get("verdict") not in VERDICTS:
+        raise HTTPException(422, f"a verdict is one of {', '.join(VERDICTS)}")
+    explorer = site.explorer
+
+    def record() -> None:
+        fact = explorer.judged_fact(*(fields.get(name, "") for name in ("subject", "relation", "object", "time")))
+        explorer.reviews.record(fact, fields["verdict"], fields.get("note", ""), fields.get("reader", ""))
+
+    await site.quick.run(record)
+    skip = int_or(fields.get("skip"), 0)
+    return RedirectResponse(url("/review", time=fields.get("at") or fields.get("time"), skip=skip or None), 303)
 
 
 @pages.get("/rules")

@@ -85,7 +85,8 @@ class Fragments:
         """Return a condition: "installed_size of X is at least 102400"."""
         name = self._name(condition.attribute)
         words = escape(condition.words)
-        return Markup(f'<span class="atom">{name}of <var>{condition.variable}</var> is {words}</span>')
+        than = "" if condition.than is None else f" that of <var>{condition.than}</var>"
+        return Markup(f'<span class="atom">{name}of <var>{condition.variable}</var> is {words}{than}</span>')
 
     def _term(self, term: Term) -> Markup:
         return self.entity(term.label) if isinstance(term, Constant) else Markup(f"<var>{escape(str(term))}</var>")

@@ -14,16 +14,23 @@ from test_prolog_export import in_prolog
 from test_sql_export import in_sqlite
 
 from anyburl import Dataset, RuleSet
-from anyburl.bodies.conditions import members_of
+from anyburl.bodies.conditions import comparison_holds, members_of, pairs_along, split_body
 from anyburl.data.attributes import Attribute, AttributeKind, Attributes
 from anyburl.graph.stored import graph_of
 from rules.samples import make_rules
 
-TRIPLES = [("a", "made_by", "m"), ("b", "made_by", "m"), ("c", "made_by", "n"), ("n", "made_by", "n"), ("m", "h", "c")]
+TRIPLES = [
+    ("a", "made_by", "m"),
+    ("b", "made_by", "m"),
+    ("d", "made_by", "m"),
+    ("c", "made_by", "n"),
+    ("n", "made_by", "n"),
+    ("m", "h", "c"),
+]
 VALUES = {
-    "size": {"a": ["5", "20"], "b": ["10"], "c": ["-3.5"], "n": ["1000"]},
-    "born": {"a": ["1899-12-31"], "b": ["1900-01-01"], "m": ["1969-07-20"]},
-    "free": {"a": ["true"], "b": ["false"], "n": ["true"]},
+    "size": {"a": ["5", "20"], "b": ["10"], "c": ["-3.5"], "d": ["10", "3"], "n": ["1000"]},
+    "born": {"a": ["1899-12-31"], "b": ["1900-01-01"], "d": ["1899-12-31"], "m": ["1969-07-20"]},
+    "free": {"a": ["true"], "b": ["false"], "d": ["true"], "n": ["true"]},
 }
 KINDS = {"size": AttributeKind.NUMBER, "born": AttributeKind.DATE, "free": AttributeKind.BOOLEAN}
 RULES = [
@@ -36,6 +43,14 @@ RULES = [
     "h(X,c) <= made_by(X,A), born(A) >= 1960-01-01",
     "h(X,b) <= free(X) = true",
     "h(X,me_myself_i) <= free(X) = false",
+    "h(X,Y) <= made_by(X,A), made_by(Y,A), size(X) < size(Y)",
+    "h(X,Y) <= made_by(X,A), made_by(Y,A), size(X) > size(Y)",
+    "h(X,Y) <= made_by(X,A), made_by(Y,A), size(X) = size(Y)",
+    "h(X,Y) <= made_by(X,A), made_by(Y,A), born(X) < born(Y)",
+    "h(X,Y) <= made_by(X,Y), born(X) < born(Y)",
+    "h(X,Y) <= made_by(Y,X), born(X) > born(Y)",
+    "h(X,Y) <= made_by(X,A), made_by(Y,A), born(X) = born(Y)",
+    "h(X,Y) <= made_by(X,A), made_by(Y,A), free(X) = free(Y)",
 ]
 
 
@@ -61,6 +76,10 @@ def expected(data: Dataset, rules: RuleSet) -> list[set[Fact]]:
     """What the engine predicts, rule by rule."""
     found, labels = [], data.vocabulary.entity_label
     for row in range(len(rules)):
+        if rules.is_binary[row]:
+            found.append(_pairs(data, rules, row))
+            assert found[-1], rules.rule(row)
+            continue
         members = members_of(graph_of(data.train), rules, row, object_identity=True)
         head, constant = rules.rule(row).head, int(rules.head_constant[row])
         names = [(labels(int(x)), labels(int(x) if constant == data.vocabulary.self_id else constant)) for x in members]
@@ -68,6 +87,14 @@ def expected(data: Dataset, rules: RuleSet) -> list[set[Fact]]:
         found.append({(x, head.relation, y) if is_forward else (y, head.relation, x) for x, y in names})
     assert sum(map(len, found)) > 10
     return found
+
+
+def _pairs(data: Dataset, rules: RuleSet, row: int) -> set[Fact]:
+    """Return what a rule with a comparison predicts."""
+    (path, _), labels = split_body(rules, row), data.vocabulary.entity_label
+    parts = list(pairs_along(graph_of(data.train), path, object_identity=True))
+    kept = [(xs[holds], ys[holds]) for xs, ys in parts if len(holds := comparison_holds(rules, row, xs, ys))]
+    return {(labels(x), "h", labels(y)) for xs, ys in kept for x, y in zip(xs.tolist(), ys.tolist(), strict=True)}
 
 
 STATED = [
@@ -136,3 +163,17 @@ def test_oxigraph_constructs_what_the_engine_predicts(rules: RuleSet, expected: 
 )
 def test_other_languages_say_the_condition(rules: RuleSet, language: str, line: str) -> None:
     assert line in text_of(rules.slice(0, 1), language)
+
+
+@pytest.mark.parametrize(
+    ("language", "row", "line"),
+    [
+        ("datalog", 9, "to_float(Value) < to_float(Other)"),
+        ("datalog", 12, "Value < Other"),
+        ("cypher", 9, "X.`size` < Y.`size`"),
+        ("cypher", 12, "date(X.`born`) < date(Y.`born`)"),
+        ("shacl", 9, "FILTER(?Value < ?Other)"),
+    ],
+)
+def test_other_languages_say_the_comparison(rules: RuleSet, language: str, row: int, line: str) -> None:
+    assert line in text_of(rules.slice(row, row + 1), language)

@@ -19,7 +19,7 @@ from anyburl.cli.arguments import Data, Json, Quiet, Rules, Threads, UnusedSeed,
 from anyburl.cli.evaluate import RANKED_IN, check_rankings_file
 from anyburl.cli.notes import Slow, note_console, print_json, print_whole, result_console
 from anyburl.cli.tables import metrics_table, seconds_line
-from anyburl.cli.temporal.opening import PANEL, Time, TimedAggregation, open_history
+from anyburl.cli.temporal.opening import PANEL, Time, TimedAggregation, apply_reviews, open_history
 from anyburl.temporal.options import FILTERS, STEPS, TIES
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def predict_at(
         raise OptionError("--look-ahead is for a moment of the past: pass TIME, without --next and --explain")
     notes = note_console(quiet=quiet)
     reasoner = open_history(rules, data, notes, aggregation=aggregation, threads=threads)
+    apply_reviews(reasoner, notes)
     answering = _Answering(reasoner, top, include_known, explain)
     if look_ahead:
         from anyburl.temporal.interpolation import TemporalInterpolator
@@ -204,17 +205,18 @@ class _Answering:
         subject, relation, object = question
         given = None if subject == "?" else subject, relation, None if object == "?" else object
         answers = self.predict(*given, moment, top=self.top + MOST_STATED, include_known=True)
-        kept = [answer for answer in answers if self.include_known or "train" not in self.stating(answer)]
+        out = set() if self.include_known else {"train", "accepted"}
+        kept = [answer for answer in answers if not out.intersection(self.stating(answer))]
         return [replace(answer, rank=rank) for rank, answer in enumerate(kept[: self.top], 1)]
 
     def stating(self, answer: TemporalAnswer) -> tuple[str, ...]:
-        """Return the splits that state an answer at the moment of the question."""
+        """Return the splits that state an answer at the moment of the question, or that people accepted it."""
         if not answer.known:
             return ()
         dataset, (subject, relation, object, moment) = self.reasoner.dataset, answer.fact
         words, names = dataset.vocabulary, dataset.names
         ids = names.entity_id(subject, words), names.relation_id(relation, words), names.entity_id(object, words)
-        return dataset.splits_stating(*ids, dataset.clock.step(moment))
+        return dataset.splits_stating(*ids, dataset.clock.step(moment)) or ("accepted",)
 
     def answer_json(self, answer: TemporalAnswer) -> dict[str, Any]:
         """Return an answer as plain values."""
@@ -311,7 +313,9 @@ def explain_at(
     if time is None:
         raise OptionError("explain takes the moment of the fact: SUBJECT RELATION OBJECT TIME")
     check_page(html)
-    reasoner = open_history(rules, data, note_console(quiet=quiet), aggregation=aggregation, threads=threads)
+    notes = note_console(quiet=quiet)
+    reasoner = open_history(rules, data, notes, aggregation=aggregation, threads=threads)
+    apply_reviews(reasoner, notes)
     explanation = reasoner.explain(subject, relation, object, time, top=top)
     if html is not None:
         from anyburl.temporal.drawing import write_explanation_page
@@ -347,13 +351,14 @@ def complete_at(
     json: Json = False,
     seed: UnusedSeed = None,
 ) -> None:
-    """Write the facts that are likely at a moment and that no split states for it."""
+    """Write the facts that are likely at a moment, that no split states for it and that nobody judged."""
     _check_facts_file(out)
     if json and out == "-":
         raise OptionError("--json and --out - both write to standard output: write to a file instead")
     notes = note_console(quiet=quiet)
     reasoner = open_history(rules, data, notes, threads=threads)
-    moment = reasoner.dataset.clock.label(reasoner.last + 1) if at is None else at
+    moment = reasoner.dataset.clock.label(reasoner.last + 1) if at is None else at  # before what people accepted
+    apply_reviews(reasoner, notes)
     given: dict[str, Any] = {} if top is None else {"top": top}
     given |= {} if min_probability is None else {"min_probability": min_probability}
     chosen = None if not relations else tuple(filter(None, parse_texts(relations)))

@@ -79,13 +79,14 @@ def serve_history(
     rules: Annotated[str, typer.Argument(metavar="RULES")],
     *,
     serving: ServeOptions,
+    reviews: Annotated[Path | None, typer.Option()] = None,
     aggregation: TimedAggregation = None,
     threads: Threads = None,
     quiet: Quiet = False,
     json: Json = False,
     seed: UnusedSeed = None,
 ) -> None:
-    """Explore temporal rules, ask questions with a moment and see reasons on a time line in a browser."""
+    """Explore temporal rules, ask questions with a moment, see reasons on a time line and review in a browser."""
     from anyburl.cli.serve import INTERRUPTED, announce, listening, require_web
 
     require_web()
@@ -95,11 +96,13 @@ def serve_history(
         reasoner = open_history(rules, None, notes, aggregation=aggregation, threads=threads)
         announce(rules, len(reasoner.rules), serving, notes, json={"rules": len(reasoner.rules)} if json else None)
         try:
+            from anyburl.tools.review import FILE, ReviewLog
             from anyburl.web.app import serve
             from anyburl.web.history import TemporalExplorer, create_temporal_app
 
-            title = at_home(rules).resolve().name
-            serve(create_temporal_app(TemporalExplorer(reasoner, title), serving), serving, listener)
+            folder = at_home(rules).resolve()
+            explorer = TemporalExplorer(reasoner, folder.name, ReviewLog(reviews or folder / FILE))
+            serve(create_temporal_app(explorer, serving), serving, listener)
         except KeyboardInterrupt:
             notes.say("stopped")
             raise typer.Exit(INTERRUPTED) from None

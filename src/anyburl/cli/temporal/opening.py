@@ -74,6 +74,16 @@ def open_history(
     return reasoner
 
 
+def apply_reviews(reasoner: TemporalReasoner, notes: PlainConsole) -> None:
+    """Let the verdicts of the run folder on facts with moments count, and say so."""
+    from anyburl.tools.review import FILE, ReviewLog
+
+    if reasoner.run is not None and (reasoner.run / FILE).is_file():
+        accepted, rejected = ReviewLog.of_run(reasoner.run).judged(4)
+        reasoner.apply_verdicts(accepted, rejected)
+        notes.say(f"{len(accepted)} accepted and {len(rejected)} rejected facts count", "dim")
+
+
 def compile_temporal_kernels(notes: PlainConsole) -> None:
     """Compile the kernels of temporal rules, if this machine has not yet, and report it."""
     from anyburl.base.jit import is_compiled

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base.machine import Spare, map_in_threads
-from anyburl.models.distilling.kernel_contest import (
+from anyburl.models.distilling.kernel_contest import ContestArrays
+from anyburl.models.distilling.kernel_weigh import (
     WORTH_UNIT,
-    ContestArrays,
     WeighingArrays,
     WorthArrays,
     copy_contests,
@@ -29,6 +29,7 @@ from anyburl.ranking.arrays import AnswerSettings
 Mask = NDArray[np.bool_]
 
 DROPPED_AT_ONCE = 0.1  # of the kept rules
+ROUGHLY = 0.3  # as much, where a set is only a point of a curve
 ADDED_AT_ONCE = 0.1  # of the rules to keep
 EXCHANGES = 4
 HARM = 0.6  # what predicting a rival counts: some rivals are true, and just not known
@@ -36,7 +37,7 @@ COPIED_AT = 0.6  # of the rules: to leave out the entries of the others pays
 
 
 class Weighed(NamedTuple):
-    """The sum of the reciprocal ranks, what each rule is worth, and the two best rules of each answer."""
+    """The sum of the reciprocal ranks (rivals count `HARM`), what each rule is worth, the two best rules of answers."""
 
     total: float
     rules: WorthArrays
@@ -139,8 +140,16 @@ def add_worth(parts: list[WorthArrays], zeros: Callable[[], WorthArrays]) -> Wor
     return total
 
 
-def drop_to(contests: Contests, kept: Mask, room: NDArray[np.int64], groups: NDArray[np.int32]) -> Mask:
-    """Drop the rules that are worth least until no group has more than there is `room` for; return what is kept."""
+def drop_to(
+    contests: Contests,
+    kept: Mask,
+    room: NDArray[np.int64],
+    groups: NDArray[np.int32],
+    share: float = DROPPED_AT_ONCE,
+) -> Mask:
+    """Drop the rules that are worth least until no group has more than there is `room` for, a share of the rules at a
+    time; return what is kept.
+    """
     kept, whole, n_whole = kept.copy(), contests, len(kept)
     while True:
         spare = np.bincount(groups[kept], minlength=len(room)) - room
@@ -153,7 +162,7 @@ def drop_to(contests: Contests, kept: Mask, room: NDArray[np.int64], groups: NDA
         rows = np.flatnonzero(kept)
         rows = rows[spare[groups[rows]] > 0]
         order = rows[np.lexsort((rows, weighed.rules.worth[rows]))]
-        n_dropped = min(n_over, max(1, int(DROPPED_AT_ONCE * n_kept)))
+        n_dropped = min(n_over, max(1, int(share * n_kept)))
         is_best = weighed.best >= 0
         rules, numbers = weighed.best[is_best], np.nonzero(is_best)[0]
         by_rule = np.argsort(rules, kind="stable")
@@ -168,15 +177,18 @@ def exchange(contests: Contests, kept: Mask) -> Mask:
     """Exchange kept rules for others that are worth more to known answers; return what is kept then."""
     n_kept, share = int(kept.sum()), ADDED_AT_ONCE
     one_group, room = np.zeros(len(kept), np.int32), np.array([n_kept])
-    for turn in range(EXCHANGES):
-        weighed = contests.weigh(kept, with_gains=True)
+    weighed = contests.weigh(kept, with_gains=True)
+    for _ in range(EXCHANGES):
         others = np.flatnonzero(~kept & (weighed.rules.worth > 0))
         added = others[np.lexsort((others, -weighed.rules.worth[others]))][: max(1, int(share * n_kept))]
+        if not len(added):
+            break
         tried = kept.copy()
         tried[added] = True
         tried = drop_to(contests, tried, room, one_group)
-        if contests.of_rules(tried).weigh(tried).total > weighed.total:
-            kept = tried
-        elif turn < EXCHANGES - 1:
+        found = contests.weigh(tried, with_gains=True)
+        if found.total > weighed.total:
+            kept, weighed = tried, found
+        else:
             share /= 2
     return kept

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
@@ -18,10 +19,9 @@ from anyburl.base.checking import callback, from_keywords
 from anyburl.data.dataset import DataLike, Dataset, load_dataset
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import graph_of
-from anyburl.learning.learn import run_learner
 from anyburl.learning.learner import Learner, Span
 from anyburl.learning.options import ALL, DISTILLED, LearnKeywords, LearnOptions
-from anyburl.learning.recorder import KeepRules, Recorder, Reduced
+from anyburl.learning.recorder import KeepRules, Recorder, Reduced, run_learner
 from anyburl.learning.run import RunDirectory
 from anyburl.models.distilling.distil import MANY_RULES, Watch, distil_ranker, unwatched
 from anyburl.models.distilling.known import KnownAnswers, KnownFacts, Observer
@@ -97,7 +97,7 @@ def _needed(rules: RuleSet, dataset: Dataset, ranking: RankOptions, watch: Watch
         return None
     with watch(f"looking for the rules that matter among {len(rules):,}", f"looked through {len(rules):,} rules"):
         is_needed = find_needed(rules, graph_of(dataset.train), known, ranking, blocked=blocked)
-    rows = np.flatnonzero(is_needed | rules.is_binary)
+    rows = np.flatnonzero(is_needed)
     n_facts = len(facts.valid) + len(facts.train)
     remark = f"B rules, and those among the {BEST_RULES} best of any of {n_facts:,} known facts"
     return Reduced(rules.take(rows), rows, remark)
@@ -106,7 +106,7 @@ def _needed(rules: RuleSet, dataset: Dataset, ranking: RankOptions, watch: Watch
 def find_needed(
     rules: RuleSet, graph: GraphArrays, known: list[KnownAnswers], ranking: RankOptions, *, blocked: bool
 ) -> Mask:
-    """Mark the rules that are among the best of a known answer.
+    """Mark the B rules, and those that are among the best of a known answer.
 
     Rules are indexed in parts, so that memory does not grow with their number. The best of each part are more than the
     best of all, and are looked at again.
@@ -115,46 +115,61 @@ def find_needed(
     n_relations, marked = graph.n_relations, np.ones(len(rules), np.bool_)
     relation_of = (rules.head % n_relations).astype(np.int32)
     while True:
-        found, is_split = np.zeros(len(rules), np.bool_), False
-        counts = np.bincount(relation_of[marked], minlength=n_relations)
-        for rows in _parts(relation_of, marked, counts):
-            part = rules.take(rows)
-            relations = np.unique(relation_of[rows])
-            is_split |= len(rows) < int(counts[relations].sum())
-            observer = Observer(make_ranker(graph, part, ranking, block_connected=blocked), least_support)
+        found, is_split = rules.is_binary, False
+        for part in _parts(rules, relation_of, marked, n_relations):
+            is_split |= part.constants is not None
+            ranker = make_ranker(graph, rules.take(part.rows), ranking, block_connected=blocked)
+            observer = Observer(ranker, least_support)
             for some in known:
-                listed = observer.best_rules(_about(some, relations, n_relations), BEST_RULES).rules
-                found[rows[listed[listed >= 0]]] = True
+                listed = observer.best_rules(part.questions(some), BEST_RULES).rules
+                found[part.rows[listed[listed >= 0]]] = True
         if not is_split or int(found.sum()) >= MUCH_OF * int(marked.sum()):
             return found
         marked = found
 
 
-def _parts(relation_of: NDArray[np.int32], marked: Mask, counts: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows of marked rules in parts, relation by relation: several small ones, or a piece of a large one.
-
-    `counts` are the marked rules of each relation.
+@dataclass(frozen=True)
+class _Part:
+    """Rules that are indexed together: those of some relations or, of one large relation, those with some `constants`
+    in their heads.
     """
 
-    def rows_of(relations: list[int]) -> NDArray[np.int64]:
-        is_chosen = np.zeros(len(counts), np.bool_)  # a look-up: ten times as fast as np.isin on a hundred million
-        is_chosen[relations] = True
-        return np.flatnonzero(marked & is_chosen[relation_of])
+    rows: NDArray[np.int64]
+    relations: Mask
+    constants: Mask | None = None
 
-    waiting: list[int] = []
-    for relation in np.flatnonzero(counts).tolist():
-        if counts[relation] > RULES_AT_A_TIME:
-            yield from np.array_split(rows_of([relation]), -(-counts[relation] // RULES_AT_A_TIME))
-            continue
-        if counts[waiting].sum() + counts[relation] > RULES_AT_A_TIME:
-            yield rows_of(waiting)
-            waiting = []
-        waiting.append(relation)
-    if waiting:
-        yield rows_of(waiting)
+    def questions(self, known: KnownAnswers) -> KnownAnswers:
+        """Return the questions whose answers these rules might predict."""
+        queries = known.queries
+        is_asked = self.relations[queries.relations % len(self.relations)]
+        if self.constants is not None:
+            sizes = np.diff(queries.target_offsets)
+            entities, n_entities = np.repeat(queries.entities, sizes), len(self.constants) - 1
+            is_predicted = self.constants[queries.targets] | self.constants[entities]
+            if self.constants[n_entities]:  # the token `self` stands for both
+                is_predicted |= queries.targets == entities
+            question = np.repeat(np.arange(len(sizes)), sizes)
+            is_asked &= np.bincount(question[is_predicted], minlength=len(sizes)) > 0
+        return KnownAnswers(take_queries(queries, np.flatnonzero(is_asked)), known.from_train)
 
 
-def _about(known: KnownAnswers, relations: NDArray[np.int32], n_relations: int) -> KnownAnswers:
-    """Return the questions about some relations."""
-    rows = np.flatnonzero(np.isin(known.queries.relations % n_relations, relations))
-    return KnownAnswers(take_queries(known.queries, rows), known.from_train)
+def _parts(rules: RuleSet, relation_of: NDArray[np.int32], marked: Mask, n_relations: int) -> Iterator[_Part]:
+    """Yield marked rules in parts: of several small relations or, of a large one, without its B rules, by the constants
+    of their heads, since each answer has two of them only.
+    """
+    counts = np.bincount(relation_of[marked], minlength=n_relations)
+    many = counts > RULES_AT_A_TIME
+    numbers = np.cumsum(np.where(many, 0, counts)) // RULES_AT_A_TIME
+    for number in np.unique(numbers[~many & (counts > 0)]):
+        relations = ~many & (numbers == number)  # a look-up: ten times as fast as np.isin on a hundred million
+        yield _Part(np.flatnonzero(marked & relations[relation_of]), relations)
+    for relation in np.flatnonzero(many):
+        rows = np.flatnonzero(marked & (relation_of == relation) & (rules.head_constant >= 0))
+        heads = rules.head_constant[rows]
+        n_of = np.bincount(heads, minlength=rules.vocabulary.n_entities + 1)
+        numbers = np.cumsum(n_of) // RULES_AT_A_TIME
+        number_of = numbers[heads]
+        for number in np.unique(numbers[n_of > 0]):
+            some = rows[number_of == number]
+            for piece in np.array_split(some, -(-len(some) // (2 * RULES_AT_A_TIME))):
+                yield _Part(piece, np.arange(n_relations) == relation, (numbers == number) & (n_of > 0))

@@ -16,8 +16,6 @@ from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.kernel import entity_rows, inverse, lower_bound
 from anyburl.ranking.arrays import (
     AnswerSettings,
-    CandidateArrays,
-    FiringArrays,
     QueryArrays,
     QueryState,
     RuleIndex,
@@ -43,9 +41,21 @@ class AnswerRules(NamedTuple):
     scores: NDArray[np.int64]
 
 
-class StampArrays(NamedTuple):
-    """Scratch of one worker: which rules predict the target under way."""
+class KnownArrays(NamedTuple):
+    """Questions with known answers, and the rules that are fired for them."""
 
+    graph: GraphArrays
+    index: RuleIndex
+    queries: QueryArrays
+    protocol: AnswerSettings
+    is_left_out: bool  # the answers are facts of the graph, to be left out
+    left_out: LeftOutScores
+
+
+class KnownSpace(NamedTuple):
+    """Scratch of one worker: `stamps` says which rules predict the target under way."""
+
+    workspace: Workspace
     stamps: NDArray[np.int64]  # rule -> the number of the target that it was last left out for
     clock: NDArray[np.int64]
 
@@ -71,21 +81,30 @@ def keep_best_rule(out: AnswerRules, target: int, rule: int, score: int, keys: N
 
 
 @inlined
-def stamp_rules(candidates: CandidateArrays, firings: FiringArrays, target: int, query: int, own: StampArrays) -> None:
+def first_firing(space: KnownSpace, entity: int, query: int) -> int:
+    """Return the first firing for a candidate, -1 if there is none."""
+    candidates = space.workspace.candidates
+    return int(candidates.firsts[entity]) if candidates.stamps[entity] == query else -1
+
+
+@inlined
+def stamp_rules(space: KnownSpace, target: int, query: int) -> None:
     """Stamp the rules that predict a target with a new number."""
-    own.clock[0] += 1
-    i = int(candidates.firsts[target]) if candidates.stamps[target] == query else -1
+    firings = space.workspace.firings
+    space.clock[0] += 1
+    i = first_firing(space, target, query)
     while i >= 0:
-        own.stamps[firings.rules[i]] = own.clock[0]
+        space.stamps[firings.rules[i]] = space.clock[0]
         i = int(firings.following[i])
 
 
 @inlined
-def score_without(left_out: LeftOutScores, is_left_out: bool, firings: FiringArrays, i: int, own: StampArrays) -> int:
+def score_without(known: KnownArrays, space: KnownSpace, i: int) -> int:
     """Return the score of a firing; of a rule that predicts the target, as if that were not known."""
+    firings = space.workspace.firings
     rule = firings.rules[i]
-    if is_left_out and own.stamps[rule] == own.clock[0]:
-        return int(left_out.scores[left_out.codes[rule]])
+    if known.is_left_out and space.stamps[rule] == space.clock[0]:
+        return int(known.left_out.scores[known.left_out.codes[rule]])
     return int(firings.scores[i])
 
 
@@ -180,20 +199,13 @@ def fire_unary_for_targets(
 
 
 @part
-def fire_known(
-    graph: GraphArrays,
-    index: RuleIndex,
-    queries: QueryArrays,
-    q: int,
-    protocol: AnswerSettings,
-    only_targets: bool,
-    workspace: Workspace,
-) -> tuple[int, int, int]:
+def fire_known(known: KnownArrays, q: int, only_targets: bool, workspace: Workspace) -> tuple[int, int, int]:
     """Fire all rules for a query, whose targets may be facts of the graph, and list the candidates.
 
     With `only_targets`, most firings for others are left out, which is less work. Return the number of firings (nothing
     is listed if there is no room for them), of candidates, and the number that the query has.
     """
+    graph, index, queries, protocol = known.graph, known.index, known.queries, known.protocol
     candidates, firings = workspace.candidates, workspace.firings
     room = len(firings.candidates)
     s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))
@@ -221,35 +233,24 @@ def fire_known(
 
 @kernel
 def find_best_rules(
-    graph: GraphArrays,
-    index: RuleIndex,
-    queries: QueryArrays,
-    first: int,
-    last: int,
-    protocol: AnswerSettings,
-    workspace: Workspace,
-    is_left_out: bool,
-    left_out: LeftOutScores,
-    keys: NDArray[np.int64],
-    own: StampArrays,
-    out: AnswerRules,
+    known: KnownArrays, first: int, last: int, keys: NDArray[np.int64], space: KnownSpace, out: AnswerRules
 ) -> tuple[int, int]:
     """Find the best rules of all targets of the queries from `first` to before `last`.
 
     Ties are settled by `keys` of the rules, which do not depend on the order in which rules were found.
     Return the next query, and the room for firings that it would need: stops where there is too little.
     """
-    candidates, firings = workspace.candidates, workspace.firings
+    queries, firings = known.queries, space.workspace.firings
     for q in range(first, last):
-        n, _, query = fire_known(graph, index, queries, q, protocol, True, workspace)
+        n, _, query = fire_known(known, q, True, space.workspace)
         if n > len(firings.candidates):
             return q, n
         for row in range(queries.target_offsets[q], queries.target_offsets[q + 1]):
             target = int(np.int64(queries.targets[row]))
-            stamp_rules(candidates, firings, target, query, own)
-            i = int(candidates.firsts[target]) if candidates.stamps[target] == query else -1
+            stamp_rules(space, target, query)
+            i = first_firing(space, target, query)
             while i >= 0:
-                score = score_without(left_out, is_left_out, firings, i, own)
+                score = score_without(known, space, i)
                 if score >= 0:
                     keep_best_rule(out, row, int(firings.rules[i]), score, keys)
                 i = int(firings.following[i])

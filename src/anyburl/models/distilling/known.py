@@ -18,14 +18,9 @@ from anyburl.base.machine import Spare
 from anyburl.data.dataset import Dataset
 from anyburl.learning.store import canonical_keys
 from anyburl.models.distilling.contests import Contests, Scale, add_worth
-from anyburl.models.distilling.kernel import AnswerRules, LeftOutScores, StampArrays, find_best_rules
-from anyburl.models.distilling.kernel_contest import (
-    WORTH_UNIT,
-    ContestArrays,
-    EntryArrays,
-    WorthArrays,
-    list_contests,
-)
+from anyburl.models.distilling.kernel import AnswerRules, KnownArrays, KnownSpace, LeftOutScores, find_best_rules
+from anyburl.models.distilling.kernel_contest import ContestArrays, EntryArrays, list_contests
+from anyburl.models.distilling.kernel_weigh import WORTH_UNIT, WorthArrays
 from anyburl.ranking.arrays import QueryArrays, RuleIndex, Workspace, empty_candidates, empty_firings, empty_walk
 from anyburl.ranking.index import count_confidences, number_counts_of, to_scores, with_scores
 from anyburl.ranking.queries import joins_unconnected, make_queries
@@ -95,17 +90,12 @@ class KnownFacts:
         return KnownAnswers(queries, from_train)
 
 
-class _Buffers(NamedTuple):
-    workspace: Workspace
-    own: StampArrays
-
-
 class Observer:
     """Runs the kernels of this room over questions, on the threads of a ranker."""
 
     def __init__(self, ranker: Ranker, least_support: int) -> None:
         self._ranker, self._backend = ranker, LocalBackend(ranker.ready, ranker.options.threads)
-        self._spare = Spare(partial(self._new_buffers, FIRST_ROOM), self._backend.threads)
+        self._spare = Spare(partial(self._new_space, FIRST_ROOM), self._backend.threads)
         self._protocol = ranker.ready.protocol(ranker.lister().aggregation, 0)
         self._left_out = left_out_scores(ranker, least_support)
 
@@ -116,31 +106,19 @@ class Observer:
     def best_rules(self, known: KnownAnswers, width: int) -> AnswerRules:
         """Return the `width` best rules of each known answer."""
         n, ready, keys = len(known), self._ranker.ready, self._tie_keys
+        fired = KnownArrays(ready.graph, ready.index, known.queries, self._protocol, known.from_train, self._left_out)
         out = AnswerRules(np.full((n, width), -1, np.int32), np.zeros((n, width), np.int64))
 
         def work(first: int) -> None:
             last = min(first + QUESTIONS_AT_A_TIME, len(known.queries.entities))
-            buffers = self._spare.take()
+            space = self._spare.take()
             try:
                 while first < last:
-                    first, needed = find_best_rules(
-                        ready.graph,
-                        ready.index,
-                        known.queries,
-                        first,
-                        last,
-                        self._protocol,
-                        buffers.workspace,
-                        known.from_train,
-                        self._left_out,
-                        keys,
-                        buffers.own,
-                        out,
-                    )
+                    first, needed = find_best_rules(fired, first, last, keys, space, out)
                     if needed:
-                        buffers = self._new_buffers(2 * needed)
+                        space = self._new_space(2 * needed)
             finally:
-                self._spare.put(buffers)
+                self._spare.put(space)
 
         for _ in self._backend.map(work, range(0, len(known.queries.entities), QUESTIONS_AT_A_TIME)):
             pass  # Ctrl-C drops what is waiting
@@ -209,48 +187,43 @@ class Observer:
         chunks: list[list[NDArray[np.int32]]] = []
         room, n = FIRST_ROOM, 0
         chunk = [np.empty(room, np.int32) for _ in range(3)]
-        buffers = self._spare.take()
-        entries = _new_entries(buffers, width)
+        fired = KnownArrays(
+            self._ranker.ready.graph, lister.numbered, queries, protocol, known.from_train, lister.left_out
+        )
+        space = self._spare.take()
+        entries = _new_entries(space, width)
         try:
             while first < last:
                 before, written = first, n
                 first, needed, n = list_contests(
-                    self._ranker.ready.graph,
-                    lister.numbered,
-                    queries,
+                    fired,
                     first,
                     last,
-                    protocol,
-                    buffers.workspace,
-                    known.from_train,
-                    lister.left_out,
-                    buffers.own,
                     most or len(entries.rules),
+                    space,
                     entries,
                     first_target,
                     ContestArrays(sizes, n_candidates, *chunk),
                     n,
                 )
                 if needed:
-                    buffers = self._new_buffers(2 * needed)
-                    entries = _new_entries(buffers, width)
+                    space = self._new_space(2 * needed)
+                    entries = _new_entries(space, width)
                 elif first < last:
                     room = 2 * room if (before, written) == (first, n) else room
                     chunks.append([column[:n] for column in chunk])
                     chunk, n = [np.empty(room, np.int32) for _ in range(3)], 0
         finally:
-            self._spare.put(buffers)
+            self._spare.put(space)
         chunks.append([column[:n] for column in chunk])
         columns = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
         return ContestArrays(np.cumsum(sizes), n_candidates, *columns)
 
-    def _new_buffers(self, room: int) -> _Buffers:
+    def _new_space(self, room: int) -> KnownSpace:
         n_entities, n_rules = self._ranker.ready.graph.n_entities, len(self._ranker.rules)
         walk = empty_walk(n_entities, self._ranker.ready.longest)
-        return _Buffers(
-            Workspace(walk, empty_candidates(n_entities), empty_firings(room)),
-            StampArrays(np.zeros(n_rules, np.int64), np.zeros(1, np.int64)),
-        )
+        workspace = Workspace(walk, empty_candidates(n_entities), empty_firings(room))
+        return KnownSpace(workspace, np.zeros(n_rules, np.int64), np.zeros(1, np.int64))
 
 
 class _Lister(NamedTuple):
@@ -259,8 +232,8 @@ class _Lister(NamedTuple):
     values: NDArray[np.int64]
 
 
-def _new_entries(buffers: _Buffers, width: int) -> EntryArrays:
-    room = len(buffers.workspace.firings.rules)
+def _new_entries(space: KnownSpace, width: int) -> EntryArrays:
+    room = len(space.workspace.firings.rules)
     return EntryArrays(
         np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int32), np.empty(width, np.int64)
     )

@@ -14,14 +14,20 @@ from anyburl.ranking.index import to_confidences, to_scores
 from anyburl.ranking.kernel_order import N_BEST, PER_GROUP, UNIT
 from anyburl.ranking.ranker import ReadyRules
 from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.types import KINDS, TYPE_OF_END
 
 LONGEST_GROUP = 5
 Floats = NDArray[np.float32]
 
 
 def rule_groups(rules: RuleSet) -> NDArray[np.uint8]:
-    """Put rules of one type and length into a group, lengths from 5 on together; groups are numbered from 0."""
-    codes = rules.type.astype(np.int64) * (LONGEST_GROUP + 1) + np.minimum(rules.lengths, LONGEST_GROUP)
+    """Put rules of one type and length into a group, lengths from 5 on together; groups are numbered from 0.
+
+    Rules with a condition are in the groups of those without.
+    """
+    types = np.array([TYPE_OF_END[kind.form.without_condition or kind.form.end].code for kind in KINDS])[rules.type]
+    lengths = rules.lengths - (rules.has_condition & rules.is_binary)
+    codes = types * (LONGEST_GROUP + 1) + np.minimum(lengths, LONGEST_GROUP)
     present = np.bincount(codes, minlength=1) > 0
     groups: NDArray[np.uint8] = (np.cumsum(present) - 1)[codes].astype(np.uint8)
     return groups

@@ -17,17 +17,18 @@ from anyburl.data.vocabulary import Vocabulary
 from anyburl.models.calibration import Calibration
 from anyburl.ranking.ranker import Progress
 from anyburl.reasoning.completion.facts import (
+    TRIPLES,
     FactColumns,
     Find,
     best_by_relation,
     best_of_each,
     collected,
     groups_of,
+    reasons_of,
 )
 from anyburl.reasoning.completion.hiding import LEAST_PROBABILITY
 from anyburl.reasoning.completion.judging import Judge, likely
 from anyburl.reasoning.completion.options import AUTO, CompleteOptions
-from anyburl.reasoning.completion.reasons import TRIPLES, reasons_of
 from anyburl.reasoning.completion.search import Narrowed, missing_facts
 from anyburl.rules.labels import RuleTexts
 

@@ -56,6 +56,9 @@ class Hiding:
 def hide_facts(ranker: Ranker, dataset: Dataset, seed: int) -> Hiding:
     """Hide the valid split or, if there is none, a tenth of train: rules are counted again on the rest.
 
+    Hiding further parts of train beside valid, to have more facts to count, was tried and made promises worse: on UMLS
+    0.81 was promised where 0.92 is true, since less comes back from a graph that has lost more.
+
     There, a tenth of what a rule predicts rightly is hidden. Without making up for that, rules would have lower scores
     than they have on all of train, which is where facts will be proposed.
     """

@@ -1,24 +1,37 @@
-"""Which facts contradict stated ones, and how likely the others are: the same for proposals, reviews and checks."""
+"""`Judge`: which facts contradict stated ones, and how likely the others are: the same for proposals and reviews.
+
+`Checker` judges facts from elsewhere: are they stated, supported by rules, contradicted by stated facts, or unknown?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from anyburl.base.errors import DataError
 from anyburl.data.dataset import SPLITS, Dataset
-from anyburl.graph.lookup import answer_counts
+from anyburl.data.names import Names
+from anyburl.data.vocabulary import Vocabulary
+from anyburl.graph.lookup import answer_counts, held_by, split_bits
 from anyburl.models.calibration import Calibration
+from anyburl.models.classifier import FactClassifier
 from anyburl.models.tuned.reranker import unseeing
 from anyburl.ranking.ranker import Ranker
-from anyburl.reasoning.completion.conflicts import NOTHING, Conflicts, Properties, fact_keys, find_properties
-from anyburl.reasoning.completion.facts import FactColumns
+from anyburl.reasoning.completion.conflicts import ITSELF, NOTHING, Conflicts, Properties, fact_keys, find_properties
+from anyburl.reasoning.completion.facts import TRIPLES, FactColumns, reasons_of
 from anyburl.reasoning.predicting import answer_columns
 from anyburl.reasoning.queries import QueryIds
+from anyburl.rules.labels import RuleTexts
 
+VERDICTS = ("stated", "contradicted", "supported", "unknown")
+CHECKED = ("subject", "relation", "object")
+FACTS_AT_A_TIME = 4096
 LISTED = 100  # answers to a question, among which a fact is looked up
 
 Floats = NDArray[np.float64]
@@ -156,3 +169,124 @@ class Judge:
                 here = np.flatnonzero((of_best[at] == wanted // n_entities) & (keys[best[at]] != wanted))
                 instead[here] = listed.triples[best[at[here]], 2]
         return facts, instead
+
+
+@dataclass(frozen=True)
+class Checker:
+    """Judges facts from elsewhere; only those of `splits` count as stated.
+
+    Their probability comes from the `classifier`, which learned from judged facts, if there is one, also where a stated
+    fact contradicts them; else from the `calibration`.
+    """
+
+    judge: Judge
+    names: Names
+    min_probability: float
+    calibration: Calibration | None = None
+    classifier: FactClassifier | None = None
+    splits: Sequence[str] = SPLITS
+
+    def frames(self, facts: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Yield a row for each fact, in order, some at a time.
+
+        A fact is `stated` by a split; or `contradicted` by a stated one; or `supported`, if its probability (if there
+        are none, its score) is at least `min_probability`; else `unknown`. `facts` are the reasons for it; `conflict`
+        and `instead` those against it: a stated fact, and the value that rules prefer where there can be only one.
+        """
+        texts = RuleTexts(self.judge.ranker.rules)
+        for start in range(0, len(facts), FACTS_AT_A_TIME):
+            part = facts[start : start + FACTS_AT_A_TIME].select(pl.col(CHECKED).cast(pl.String))
+            yield self._checked(part, texts)
+
+    def _checked(self, facts: pl.DataFrame, texts: RuleTexts) -> pl.DataFrame:
+        judge, n = self.judge, len(facts)
+        vocabulary = judge.dataset.vocabulary
+        triples, unseen = encode_facts(facts, vocabulary, self.names)
+        known = np.flatnonzero((triples >= 0).all(axis=1))
+        held, conflicts = np.zeros(n, np.uint8), np.full(n, NOTHING)
+        held[known] = held_by(judge.dataset, triples[known]) & split_bits(self.splits)
+        conflicts[known] = judge.conflicts.find(triples[known])
+        found, instead = judge.look_up(triples[known])
+        scores, rules, likely = np.zeros(n), np.full(n, -1), np.full(n, np.nan)
+        scores[known], rules[known] = found.scores, found.rules
+        if self.classifier is not None and len(known):
+            likely[known] = self.classifier.probabilities(triples[known])
+        elif self.calibration is not None:
+            likely[known] = self.calibration.probabilities(triples[known, 1], found.contexts, found.scores)
+            likely[(scores == 0) | (conflicts != NOTHING)] = np.nan
+        likely[held > 0] = np.nan
+        sure = scores if self.calibration is None and self.classifier is None else np.nan_to_num(likely)
+        verdicts = np.select(
+            [held > 0, conflicts != NOTHING, (sure > 0) & (sure >= self.min_probability)], VERDICTS[:3], VERDICTS[3]
+        )
+        others = np.full(n, -1)
+        others[known] = np.where(held[known] > 0, -1, instead)
+        return facts.with_columns(
+            verdict=pl.Series(verdicts.tolist(), dtype=pl.String),
+            probability=pl.Series(likely).fill_nan(None),
+            score=pl.Series(scores),
+            rule=_rule_texts(texts, rules),
+            facts=_reasons(judge, triples, rules),
+            conflict=pl.Series(
+                judge.stated_facts(triples, np.where(held > 0, NOTHING, conflicts)), dtype=pl.List(pl.String)
+            ),
+            instead=vocabulary.decode_entities(others),
+            note=pl.Series(_notes(unseen, scores, conflicts, held), dtype=pl.String),
+        )
+
+
+def encode_facts(facts: pl.DataFrame, vocabulary: Vocabulary, names: Names) -> tuple[NDArray[np.int32], list[str]]:
+    """Return the ids of facts given by labels or names, -1 for what is not in the data, and a note on what is not."""
+    triples = np.column_stack(vocabulary.encode_triples(facts)).astype(np.int32)
+    unseen = [""] * len(facts)
+    for row in np.flatnonzero((triples < 0).any(axis=1)).tolist():
+        lacking = []
+        for place, label in enumerate(facts.row(row)):
+            if triples[row, place] >= 0:
+                continue
+            find = names.relation_id if place == 1 else names.entity_id
+            with suppress(DataError):
+                triples[row, place] = find(label or "", vocabulary) if names else -1
+            if triples[row, place] < 0:
+                lacking.append(f"the {'relation' if place == 1 else 'entity'} {label!r}")
+        if lacking:
+            unseen[row] = f"{' and '.join(lacking)} {'are' if len(lacking) > 1 else 'is'} not in the data"
+    return triples, unseen
+
+
+def _rule_texts(texts: RuleTexts, rules: NDArray[np.int64]) -> pl.Series:
+    """Return the text of each rule, null where there is none."""
+    chosen = np.flatnonzero(rules >= 0)
+    column: list[str | None] = [None] * len(rules)
+    for row, text in zip(chosen.tolist(), texts.of_rows(rules[chosen]).to_list(), strict=True):
+        column[row] = text
+    return pl.Series(column, dtype=pl.String)
+
+
+def _reasons(judge: Judge, triples: NDArray[np.int32], rules: NDArray[np.int64]) -> pl.Series:
+    """Return the facts that make the best rule predict each fact."""
+    chosen = np.flatnonzero(rules >= 0)
+    column: list[list[list[str]]] = [[] for _ in rules]
+    if len(chosen):
+        narrow = rules[chosen].astype(np.int32)
+        facts = FactColumns(triples[chosen], np.zeros(len(chosen)), narrow, np.ones_like(narrow))
+        for row, reasons in zip(chosen.tolist(), reasons_of(judge.ranker, facts).to_list(), strict=True):
+            column[row] = reasons
+    return pl.Series(column, dtype=TRIPLES)
+
+
+def _notes(
+    unseen: list[str], scores: NDArray[np.float64], conflicts: NDArray[np.int64], held: NDArray[np.uint8]
+) -> list[str]:
+    """Return what else there is to say."""
+    notes = []
+    for lacking, score, conflict, splits in zip(unseen, scores, conflicts.tolist(), held.tolist(), strict=True):
+        if lacking:
+            notes.append(lacking)
+        elif splits:
+            notes.append("")
+        elif conflict == ITSELF:
+            notes.append("nothing stands in this relation to itself")
+        else:
+            notes.append("" if score else "no rule predicts it")
+    return notes

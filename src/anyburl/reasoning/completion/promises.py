@@ -32,6 +32,7 @@ SHOWN = 0.1  # the lowest probability that errors and plots are about: nearly al
 N_WIDTHS = 10
 LEAST_MISSING = 0.01  # that is assumed
 SUREST = 0.1  # of the proposals that come back
+STANDARD_ERRORS = 2.0  # that a share must be off by before it says that less is missing
 
 Floats = NDArray[np.float64]
 
@@ -201,7 +202,8 @@ def most_missing(tally: Tally) -> float:
     """Return how many facts are missing, at most, for each hidden one.
 
     Of the surest proposals, which are nearly all true, a share q comes back: the others are stated by the test split or
-    missing. Which are the surest is said by one half of the subjects, and their share is taken from the other.
+    missing. Which are the surest is said by one half of the subjects, and their share is taken from the other, two
+    standard errors lower: a share that is high by chance must not lower every promise.
     """
     back = proposed = 0.0
     as_many = most_back(np.ones_like(tally.n_hidden), per_hidden(tally.n_test, tally.n_hidden))
@@ -213,7 +215,9 @@ def most_missing(tally: Tally) -> float:
         back += float(own.back.ravel()[order[:enough]].sum())
         proposed += float(own.proposed.ravel()[order[:enough]].sum())
     elsewhere = tally.n_test.sum() / tally.n_hidden.sum()
-    return max(proposed / max(back, 1) - 1 - float(elsewhere), 0.0)
+    share = back / max(proposed, 1)
+    share -= STANDARD_ERRORS * float(np.sqrt(share * (1 - share) / max(proposed, 1)))
+    return max(1 / max(share, 1 / max(proposed, 1)) - 1 - float(elsewhere), 0.0)
 
 
 @dataclass(frozen=True)

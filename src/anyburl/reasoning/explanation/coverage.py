@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anyburl.bodies.conditions import members_of
+from anyburl.bodies.conditions import comparison_holds, members_of
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
@@ -68,8 +68,11 @@ def _has_walks(
     length = int((body >= 0).sum())
     if not length or not n:
         return np.ones(n, np.bool_)
+    holds = np.ones(n, np.bool_)
     if rules.has_condition[row]:
-        return np.isin(starts, members_of(graph, rules, row, object_identity=object_identity))
+        if rules.head_constant[row] >= 0:
+            return np.isin(starts, members_of(graph, rules, row, object_identity=object_identity))
+        holds, length = comparison_holds(rules, row, starts, ends), length - 1
     walks = np.empty((n, length + 1), np.int32)
     find_first_walks(
         graph,
@@ -82,7 +85,7 @@ def _has_walks(
         empty_search(length),
         walks,
     )
-    return walks[:, 0] >= 0
+    return holds & (walks[:, 0] >= 0)
 
 
 def similarity(some: NDArray[np.bool_], others: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -221,17 +221,26 @@ def first_near_miss(
     starts: NDArray[np.int32],
     ends: NDArray[np.int32],
     avoided: NDArray[np.int32],
+    fails: NDArray[np.bool_],
     object_identity: bool,
     most_tried: int,
     search: GroundingSearch,
+    walk: NDArray[np.int32],
 ) -> tuple[int, int]:
     """Return the first of some rules that lacks one fact only, and which atom that is; (-1, -1) if none does.
 
-    `search.nodes` is then the path of its body.
+    `search.nodes` is then the path of its body. Of rules whose comparison `fails`, all atoms have to hold: what they
+    lack comes after these. `walk` has a row for a body.
     """
     for i in range(len(lengths)):
         body = bodies[i, : lengths[i]]
         goal = WalkGoal(int(np.int64(starts[i])), int(np.int64(ends[i])), int(np.int64(avoided[i])), object_identity)
+        if fails[i]:
+            if find_walks(graph, body, goal, most_tried, search, walk) > 0:
+                for place in range(len(body) + 1):
+                    search.nodes[place] = walk[0, place]
+                return i, int(lengths[i])
+            continue
         for back in range(lengths[i]):
             missing = int(lengths[i]) - 1 - back
             if holds_but_for(graph, body, goal, missing, most_tried, search):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base import checking
+from anyburl.bodies.conditions import comparison_holds
 from anyburl.graph.lookup import Ids, neighbours
 from anyburl.ranking.arrays import LongIndex, RuleIndex, ShortIndex, empty_candidates
 from anyburl.ranking.index import to_confidences, to_scores
@@ -153,10 +154,14 @@ def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
     possible = (lengths > 0) & ~_says_itself(bodies, lengths, rules.head[rows], constants, rules.body_constant[rows])
     if identity:
         possible &= starts != ends
-    rows, bodies, lengths, starts, ends, constants = (
-        column[possible] for column in (rows, bodies, lengths, starts, ends, constants)
+    compared, fails = rules.has_condition[rows] & (constants < 0), np.zeros(len(rows), np.bool_)
+    lengths[compared] -= 1
+    for place in np.flatnonzero(compared):
+        fails[place] = not comparison_holds(rules, int(rows[place]), starts[[place]], ends[[place]])[0]
+    rows, bodies, lengths, starts, ends, constants, fails = (
+        column[possible] for column in (rows, bodies, lengths, starts, ends, constants, fails)
     )
-    search = empty_search(bodies.shape[1])
+    search, walk = empty_search(bodies.shape[1]), np.empty((1, bodies.shape[1] + 1), np.int32)
     first = 0
     while first < len(rows):
         rest = slice(first, None)
@@ -167,9 +172,11 @@ def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:
             starts[rest],
             ends[rest],
             constants[rest],
+            fails[rest],
             identity,
             MOST_TRIED,
             search,
+            walk,
         )
         if found < 0:
             return
@@ -187,6 +194,9 @@ def _near_miss(ranker: Ranker, row: int, missing: int, nodes: NDArray[np.int32])
     rule = rules.rule(row)
     if rule.condition is not None:
         steps[-1] = (steps[-1][0], rule.condition.attribute, rule.condition.words)
+    if rule.condition is not None and rule.condition.than is not None:
+        first, last = (ranker.vocabulary.entity_label(int(nodes[place])) for place in (0, len(steps) - 1))
+        steps[-1] = (first, rule.condition.attribute, f"{rule.condition.words} that of {last}")
     return NearMiss(
         rule=rule,
         confidence=float(ranker.confidences(np.array([row]))[0]),

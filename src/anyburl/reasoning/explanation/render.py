@@ -100,7 +100,8 @@ def contribution_text(reason: Reason, aggregation: str) -> str:
 
 def missing_words(near_miss: NearMiss) -> str:
     """Return what is said of the fact that a rule lacks."""
-    return "missing" if near_miss.rule.condition is None else "would fire if"
+    is_value = near_miss.rule.condition is not None and near_miss.place == near_miss.rule.length - 1
+    return "would fire if" if is_value else "missing"
 
 
 def rest_text(explanation: ExplanationRecord) -> str:

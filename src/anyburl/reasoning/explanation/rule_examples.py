@@ -13,14 +13,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.base import checking
-from anyburl.bodies.conditions import members_of
+from anyburl.bodies.conditions import comparison_holds, members_of, split_body
 from anyburl.data.attributes import attributes_of
 from anyburl.data.dataset import Dataset
 from anyburl.data.vocabulary import Vocabulary
@@ -70,7 +70,7 @@ def find_groundings(ranker: Ranker, row: int, triple: Ids, limit: int) -> tuple[
     if limit < 1 or not len(task.body):
         return ()
     if is_conditional(ranker.rules, row):
-        return tuple(conditional_facts(ranker, row, walk) for walk in conditional_walks(ranker, row, task.start, limit))
+        return tuple(conditional_facts(ranker, row, walk) for walk in conditional_walks(ranker, row, task, limit))
     return tuple(walk_facts(ranker.vocabulary, task.body, walk) for walk in find_task_walks(ranker, task, limit))
 
 
@@ -79,12 +79,14 @@ def is_conditional(rules: RuleSet, row: int) -> bool:
     return rules.low is not None and not np.isnan(rules.low[row])
 
 
-def conditional_walks(ranker: Ranker, row: int, start: int, limit: int) -> list[list[int]]:
-    """Return up to `limit` ways from `start` to an entity with a value that satisfies the condition of a rule."""
-    rules, graph = ranker.rules, ranker.ready.graph
-    condition, body = rules.rule(row).condition, rules.bodies[rules.body[row]]
+def conditional_walks(ranker: Ranker, row: int, task: Task, limit: int) -> list[list[int]]:
+    """Return up to `limit` ways along the body of a rule, without its condition, to where the condition holds."""
+    if task.avoided < 0:
+        return compared_walks(ranker, row, task, limit)
+    rules, graph, start = ranker.rules, ranker.ready.graph, task.start
+    condition, (path, _) = rules.rule(row).condition, split_body(rules, row)
     assert condition is not None
-    path, identity, avoided = body[body >= 0][:-1], ranker.options.object_identity, int(rules.head_constant[row])
+    identity, avoided = ranker.options.object_identity, task.avoided
     if identity and start == avoided:
         return []
     ends = known_answers(graph, start, int(path[0])).tolist() if len(path) else [start]
@@ -99,17 +101,38 @@ def conditional_walks(ranker: Ranker, row: int, start: int, limit: int) -> list[
     return [[start, end] if len(path) else [start] for end in islice(kept, limit)]
 
 
+def compared_walks(ranker: Ranker, row: int, task: Task, limit: int) -> list[list[int]]:
+    """Return up to `limit` ways along the body of a B rule between ends that compare as the rule says."""
+    path, _ = split_body(ranker.rules, row)
+    if task.end < 0:
+        walks = find_task_walks(ranker, task._replace(body=path), limit)
+        ends = np.array([walk[-1] for walk in walks], np.int32)
+        compares = comparison_holds(ranker.rules, row, np.full(len(ends), task.start, np.int32), ends)
+        return [walk for walk, holds in zip(walks, compares, strict=True) if holds]
+    both = (np.array([end], np.int32) for end in (task.start, task.end))
+    return (
+        find_task_walks(ranker, task._replace(body=path), limit)
+        if comparison_holds(ranker.rules, row, *both)[0]
+        else []
+    )
+
+
 def conditional_facts(ranker: Ranker, row: int, walk: Sequence[int]) -> Grounding:
     """Return the facts along the body of a rule with a condition, the last one being the value that satisfies it."""
     rules, condition = ranker.rules, ranker.rules.rule(row).condition
     assert condition is not None
-    body = rules.bodies[rules.body[row]]
+    path, _ = split_body(rules, row)
     values = attributes_of(ranker.vocabulary)[condition.attribute]
+    stated = walk_facts(ranker.vocabulary, path, walk)
+    first, last = (ranker.vocabulary.entity_label(walk[place]) for place in (0, -1))
+    if condition.than is not None:
+        pairs = product(values.values_of(walk[0]).tolist(), values.values_of(walk[-1]).tolist())
+        here, there = map(values.format, next(pair for pair in pairs if condition.holds(*pair)))
+        return (*stated, (first, condition.attribute, f"{here}, {condition.words} {there} of {last}"))
     value = next(filter(condition.holds, values.values_of(walk[-1])))
-    stated = walk_facts(ranker.vocabulary, body[: len(walk) - 1], walk)
     shown = values.format(float(value))
     words = shown if shown == condition.words else f"{shown}, {condition.words}"
-    return (*stated, (ranker.vocabulary.entity_label(walk[-1]), condition.attribute, words))
+    return (*stated, (last, condition.attribute, words))
 
 
 def find_task_walks(ranker: Ranker, task: Task, limit: int) -> list[list[int]]:
@@ -234,10 +257,10 @@ class _Examiner:
     def _first_walk(self, triple: Ids) -> list[list[int]]:
         """Return a grounding that predicts the triple, if there is one."""
         task = make_task(self._ranker.rules, self._row, triple)
-        if self._is_conditional:
-            return conditional_walks(self._ranker, self._row, task.start, 1)
         if task.start == task.end and self._ranker.options.object_identity:
             return []
+        if self._is_conditional:
+            return conditional_walks(self._ranker, self._row, task, 1)
         return find_task_walks(self._ranker, task, 1)
 
     def _stated(self) -> Iterator[Ids]:
@@ -257,12 +280,12 @@ class _Examiner:
         """Yield predictions of the rule, stated or not, each once for a start."""
         if not len(self._body):
             self.was_cut = True
-        elif self._is_conditional:
+        elif self._is_conditional and not self._is_binary:
             rules, identity = self._ranker.rules, self._ranker.options.object_identity
             found = members_of(self._ranker.ready.graph, rules, self._row, object_identity=identity)
             self.was_cut |= len(found) > MOST_STARTS
             for start in _sample(found).tolist():
-                for walk in conditional_walks(self._ranker, self._row, start, 1):
+                for walk in conditional_walks(self._ranker, self._row, self._task(start), 1):
                     yield _Prediction(self._triple(start, -1), walk)
         elif self._end >= 0:
             backward = inverses(self._body[::-1], self._graph.n_relations)
@@ -277,9 +300,16 @@ class _Examiner:
     def _predicted_for(self, start: int) -> Iterator[_Prediction]:
         if start == self._constant and self._ranker.options.object_identity:
             return
-        task = Task(self._body, start, -1, self._constant)
-        found = self._walks(task, WALKS_OF_A_START) if self._is_binary else find_task_walks(self._ranker, task, 1)
+        task = self._task(start)
+        if self._is_conditional:
+            found = compared_walks(self._ranker, self._row, task, WALKS_OF_A_CONSTANT)
+            self.was_cut |= len(found) >= WALKS_OF_A_START
+        else:
+            found = self._walks(task, WALKS_OF_A_START) if self._is_binary else find_task_walks(self._ranker, task, 1)
         yield from (_Prediction(self._triple(start, walk[-1]), walk) for walk in found)
+
+    def _task(self, start: int) -> Task:
+        return Task(self._body, start, -1, self._constant)
 
     def _walks(self, task: Task, limit: int) -> list[list[int]]:
         walks = find_task_walks(self._ranker, task, limit)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, count
 from typing import ClassVar
 
 from anyburl.data.attributes import AttributeKind
@@ -12,8 +13,10 @@ from anyburl.data.terms import is_blank_node, rdf_term
 from anyburl.rules.rule import Atom, Constant, Rule, Term, Variable
 from anyburl.tools.options import ExportOptions
 
-VALUE = Variable("Value")
-"""Of the attribute that a condition is on."""
+VALUE, OTHER = Variable("Value"), Variable("Other")
+"""Of the attribute that a condition is on; the second is what a comparison compares the first with."""
+
+QUOTED_BOUND = re.compile(r"""["']?\{bound\}["']?""")
 
 ANYTHING = Variable("_")
 """Any entity: the other end of the fact that makes a rule without a body fire."""
@@ -36,7 +39,8 @@ class Clause:
     """A rule over variables and entities: b(A,self) is b(A,A), and `different` are the pairs of terms that differ.
 
     Under object identity every two terms differ, otherwise none have to; pairs of entities, which differ anyway, are
-    left out. The value that a condition is on is the object of its last atom, `VALUE`.
+    left out. The value that a condition is on is the object of its last atom, `VALUE`; those that are compared are the
+    objects of the last two, `VALUE` and `OTHER`.
     """
 
     rule: Rule
@@ -56,15 +60,35 @@ class Clause:
         terms = (term for atom in (self.head, *self.body) for term in (atom.subject, atom.object))
         return list(dict.fromkeys(term.label for term in terms if isinstance(term, Constant)))
 
-    def comparisons(self, number: str, date: str, truth: str) -> list[str]:
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The atoms of the body that are facts, not values."""
+        return self.body[: len(self.body) - len(self.values)]
+
+    @property
+    def values(self) -> tuple[Variable, ...]:
+        """The variables that stand for values."""
+        condition = self.rule.condition
+        return () if condition is None else (VALUE,) if condition.than is None else (VALUE, OTHER)
+
+    def comparisons(self, number: str, date: str, truth: str, other: str) -> list[str]:
         """Return what the value has to satisfy: templates of a comparison of numbers, dates and booleans are filled
-        with `operator` and `bound`.
+        with `operator` and `bound`, which is `other` where two values are compared.
         """
         condition = self.rule.condition
         if condition is None:
             return []
-        templates = {AttributeKind.NUMBER: number, AttributeKind.DATE: date, AttributeKind.BOOLEAN: truth}
-        return [templates[condition.kind].format(operator=op, bound=bound) for op, bound in condition.bounds]
+        template = {AttributeKind.NUMBER: number, AttributeKind.DATE: date, AttributeKind.BOOLEAN: truth}[
+            condition.kind
+        ]
+        found = []
+        for operator, bound in condition.bounds:
+            written = template.replace("{operator}", operator)
+            is_compared = condition.than is not None
+            found.append(
+                QUOTED_BOUND.sub(lambda _: other, written) if is_compared else written.replace("{bound}", bound)
+            )
+        return found
 
     @property
     def relations(self) -> list[str]:
@@ -77,8 +101,10 @@ def make_clause(rule: Rule, scores: Scores, *, object_identity: bool = True) -> 
     head = _without_self(rule.head)
     body: tuple[Atom, ...]
     if rule.condition is not None:
-        body = (*map(_without_self, rule.body), Atom(rule.condition.attribute, rule.condition.variable, VALUE))
-        different = _pairs(_terms((*body[:-1], head))) if object_identity else ()
+        atoms, compared = tuple(map(_without_self, rule.body)), rule.condition.than
+        body = (*atoms, Atom(rule.condition.attribute, rule.condition.variable, VALUE))
+        body += () if compared is None else (Atom(rule.condition.attribute, compared, OTHER),)
+        different = _pairs(_terms((*atoms, head))) if object_identity else ()
     elif not rule.body:
         # h(X,c) <= predicts for every X that is a subject of h, whatever the object is.
         body = (_about_anything(rule),)
@@ -170,7 +196,7 @@ class ClauseWriter(Writer):
     def write(self, clause: Clause) -> str:
         terms = [term for atom in (clause.head, *clause.body) for term in (atom.subject, atom.object)]
         terms += [term for pair in clause.different for term in pair]
-        terms += [VALUE] * (clause.rule.condition is not None)
+        terms += clause.values
         names = {term: self._term(term, is_alone=terms.count(term) == 1) for term in terms}
 
         def arguments(atom: Atom) -> str:
@@ -210,7 +236,7 @@ class DatalogWriter(ClauseWriter):
 
     def bounds(self, clause: Clause) -> list[str]:
         number = 'to_float(Value) {operator} to_float("{bound}")'
-        return clause.comparisons(number, 'Value {operator} "{bound}"', 'Value = "{bound}"')
+        return clause.comparisons(number, 'Value {operator} "{bound}"', 'Value {operator} "{bound}"', str(OTHER))
 
     def quoted(self, label: str) -> str:
         return '"' + "".join(ESCAPES.get(character, character) for character in label) + '"'
@@ -234,11 +260,15 @@ class PrologWriter(ClauseWriter):
         return PROLOG_DECLARATIONS
 
     def bounds(self, clause: Clause) -> list[str]:
-        date = "Value @{operator} '{bound}'"
         condition = clause.rule.condition
-        found = clause.comparisons("Number {operator} {bound}", date, "Value == {bound}")
         is_number = condition is not None and condition.kind is AttributeKind.NUMBER
-        return ["atom_number(Value, Number)", *found] if is_number else found
+        other = "Number2" if is_number else str(OTHER)
+        found = clause.comparisons(
+            "Number1 {operator} {bound}", "Value @{operator} '{bound}'", "Value = {bound}", other
+        )
+        found = [one.replace(" = ", " =:= " if is_number else " == ").replace(" @= ", " == ") for one in found]
+        read = [f"atom_number({value}, Number{place})" for place, value in enumerate(clause.values, 1)]
+        return [*read, *found] if is_number else found
 
     def quoted(self, label: str) -> str:
         """Quote a label; control characters are written by their numbers."""
@@ -270,17 +300,14 @@ class CypherWriter(Writer):
     def write(self, clause: Clause) -> str:
         # A clause of its own for each atom: within one, two relationships would have to be different ones.
         condition = clause.rule.condition
-        atoms = clause.body if condition is None else clause.body[:-1]
-        lines = [f"MATCH {self._pattern(atom)}" for atom in atoms] or [f"MATCH {self._node(clause.start)}"]
+        lines = [f"MATCH {self._pattern(atom)}" for atom in clause.atoms] or [f"MATCH {self._node(clause.start)}"]
         conditions = [f"{self._value(first)} <> {self._value(second)}" for first, second in clause.different]
         if condition is not None:  # values are properties of nodes
-            value = f"{condition.variable}.{_symbol(condition.attribute)}"
-            conditions += [
-                comparison.replace("Value", value, 1)
-                for comparison in clause.comparisons(
-                    "Value {operator} {bound}", "date(Value) {operator} date('{bound}')", "Value = {bound}"
-                )
-            ]
+            value, other = (f"{one}.{_symbol(condition.attribute)}" for one in (condition.variable, condition.than))
+            bounds = clause.comparisons(
+                "Value {operator} {bound}", "date(Value) {operator} date('{bound}')", "Value = {bound}", "Other"
+            )
+            conditions += [bound.replace("Value", value, 1).replace("Other", other, 1) for bound in bounds]
         if conditions:
             lines.append(f"WHERE {' AND '.join(conditions)}")
         lines += self._merge(clause) if self.options.insert else [self._return(clause.head)]
@@ -335,7 +362,13 @@ class RdfWriter(Writer):
         atoms = [f"{self.triple(atom)} ." for atom in clause.body]
         # sameTerm compares terms; != compares values, and is an error for literals of unknown types.
         filters = [f"FILTER(!sameTerm({self.term(a)}, {self.term(b)}))" for a, b in clause.different]
-        bounds = clause.comparisons("?Value {operator} {bound}", 'STR(?Value) {operator} "{bound}"', "?Value = {bound}")
+        is_date = clause.rule.condition is not None and clause.rule.condition.kind is AttributeKind.DATE
+        bounds = clause.comparisons(
+            "?Value {operator} {bound}",
+            'STR(?Value) {operator} "{bound}"',
+            "?Value = {bound}",
+            "STR(?Other)" if is_date else "?Other",
+        )
         filters += [f"FILTER({bound})" for bound in bounds]
         return "".join(f"{indent}{line}\n" for line in (*atoms, *filters))
 
@@ -482,13 +515,18 @@ class SqlWriter(Writer):
             shown.append(f"{clause.scores.confidence!r} AS {_identifier(CONFIDENCE)}")
         conditions += [f"{_sql_value(a, columns)} <> {_sql_value(b, columns)}" for a, b in clause.different]
         if clause.rule.condition is not None:
-            # A text that is no number must not be taken for one, in whichever order conditions are looked at.
-            own = f"t{len(clause.body)}"
-            asked = f"{own}.{self._columns[1]} = {_sql_text(clause.rule.condition.attribute)}"
-            number = f"CASE WHEN {asked} THEN CAST({columns[VALUE]} AS double precision) END"
-            bounds = clause.comparisons("number {operator} {bound}", *["text {operator} '{bound}'"] * 2)
-            parts = (bound.partition(" ") for bound in bounds)
-            conditions += [f"{number if kind == 'number' else columns[VALUE]} {rest}" for kind, _, rest in parts]
+            condition, first = clause.rule.condition, len(clause.atoms) + 1
+            sides = [columns[value] for value in clause.values]
+            if condition.kind is AttributeKind.NUMBER:
+                # A text that is no number must not be taken for one, in whichever order conditions are looked at.
+                asked = (f"t{number}.{self._columns[1]} = {_sql_text(condition.attribute)}" for number in count(first))
+                sides = [
+                    f"CASE WHEN {one} THEN CAST({side} AS double precision) END"
+                    for one, side in zip(asked, sides, strict=False)
+                ]
+            text = "{operator} '{bound}'"
+            bounds = clause.comparisons("{operator} {bound}", text, text, sides[-1])
+            conditions += [f"{sides[0]} {bound}" for bound in bounds]
         tables = ", ".join(f"{self._table} AS t{number}" for number in range(1, len(clause.body) + 1))
         fulfilled = "\n  AND ".join(conditions)
         return f"SELECT DISTINCT {', '.join(shown)}\nFROM {tables}\nWHERE {fulfilled}"

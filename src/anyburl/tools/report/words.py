@@ -108,12 +108,16 @@ class Wording:
             owner = letters[rule.condition.variable]
             parts += [*([Word(" and ")] if rule.body else []), Word("the "), attribute, Word(" of "), owner]
             parts.append(Word(f" is {rule.condition.words}"))
+            if rule.condition.than is not None:
+                parts += [Word(" that of "), letters[rule.condition.than]]
         return _sentence([*parts, Word(", then "), *head])
 
     def _short_rule(self, rule: Rule) -> Words | None:
         """Return a shorter sentence for what is handed on or shared, where the relations are nouns."""
         steps, head = find_steps(rule), rule.head.relation
         if isinstance(rule.head.subject, Constant) or isinstance(rule.head.object, Constant) or not self._is_noun(head):
+            return None
+        if rule.condition is not None:
             return None
         handed_on = len(steps) > 1 and steps[-1] == (head, True) and not is_chain(rule)
         if not handed_on or not all(self._is_noun(relation) for relation, _ in steps):
