@@ -20,11 +20,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 AGGREGATIONS = ("max", "noisy-or", "noisy-or-top:5", "tuned")
-TIMES = {"seconds", "elapsed", "started", "finished", "created", "memory", "peak_memory"}
-"""Keys of JSON whose values differ from run to run."""
+VARIABLE = ("second", "elapsed", "started", "finished", "created", "memory")
+"""What is in the names of figures that differ from run to run."""
 N_QUERIES = 5
-EXCLUDED = ("prepared", "prepared.zip")
+EXCLUDED = ("prepared", "prepared.zip", ".lock", "trace.jsonl")  # the trace says which thread did what
 
 
 def commands(data: str, run: Path, n_paths: int, queries: list[list[str]]) -> Iterator[tuple[str, list[str]]]:
@@ -51,7 +53,7 @@ def commands(data: str, run: Path, n_paths: int, queries: list[list[str]]) -> It
 def without_times(value: Any) -> Any:
     """Leave the times and the paths of files out of a JSON value."""
     if isinstance(value, dict):
-        return {key: without_times(part) for key, part in value.items() if key not in TIMES}
+        return {key: without_times(part) for key, part in value.items() if not any(word in key for word in VARIABLE)}
     if isinstance(value, list):
         return [without_times(part) for part in value]
     return round(value, 12) if isinstance(value, float) else value
@@ -81,12 +83,15 @@ def test_facts(data: Path | str) -> list[list[str]]:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file that was written, except logs, options with times in them, and prepared runs."""
+    """Return the SHA-256 of each file that was written, except those in `EXCLUDED`."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and not any(part in EXCLUDED for part in path.parts):
             content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+            if path.suffix == ".npz":  # an archive, with times
+                with np.load(path) as arrays:
+                    content = b"".join(name.encode() + arrays[name].tobytes() for name in sorted(arrays.files))
             if path.suffix in (".json", ".jsonl"):
                 lines = content.decode().splitlines() if path.suffix == ".jsonl" else [content.decode()]
                 content = json.dumps([without_times(json.loads(line)) for line in lines], sort_keys=True).encode()
@@ -123,7 +128,9 @@ def main() -> int:
         failed = sorted(key for key, text in outputs["new"].items() if text.startswith("exit code"))
         print(f"{name}: {len(everything)} results, {len(different)} differ, {len(failed)} commands failed", flush=True)
         for key in different:
-            print(f"  {key}\n    old {outputs['old'].get(key, '')[:300]}\n    new {outputs['new'].get(key, '')[:300]}")
+            old, new = (outputs[side].get(key, "") for side in ("old", "new"))
+            first = max(0, next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), 0) - 100)
+            print(f"  {key}\n    old {old[first : first + 300]}\n    new {new[first : first + 300]}")
         for key in failed:
             print(f"  {key}: {outputs['new'][key][:300]}")
         differences += len(different)
