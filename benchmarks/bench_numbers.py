@@ -2,6 +2,8 @@
 
 python benchmarks/bench_numbers.py planted [TRIPLES]   20 thresholds in a generated graph; the same with shuffled values
 python benchmarks/bench_numbers.py ranks DATA ...      MRR with conditions and without, three seeds; the best conditions
+python benchmarks/bench_numbers.py plain TREE DATA ... learning without attributes, here and in another checkout: CPU
+                                                       time, and whether the rules are the same, byte for byte
 
 DATA is LitWD1K, FB15k-237 (with the literals of the shared folder), debian (made anew by the shared tool), or anything
 that anyburl reads. Figures are stored as soon as they are known; what is stored already is not measured again.
@@ -10,8 +12,10 @@ that anyburl reads. Figures are stored as soon as they are known; what is stored
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -38,6 +42,7 @@ from common import HERE, peak_memory_mb, save, shared, timed
 N_PLANTED = 20
 N_ATTRIBUTES = 5
 SEEDS = (1, 2, 3)
+ROUNDS = 3
 WAYS = ("max", "tuned")
 MOST_SECONDS = 120.0  # for the conditions of a data set
 
@@ -246,6 +251,38 @@ def compared(
     }
 
 
+LEARNING = """
+import resource, sys, anyburl
+data = anyburl.load_dataset(sys.argv[1])
+anyburl.learn(data, paths=100, seed=2, max_cyclic=3)  # compile
+before = resource.getrusage(resource.RUSAGE_SELF)
+rules = anyburl.learn(data, paths=int(sys.argv[3]), seed=1, max_cyclic=3, keep="all")
+after = resource.getrusage(resource.RUSAGE_SELF)
+print(len(rules), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+rules.save(sys.argv[2])
+"""
+
+
+def measure_plain(tree: Path, name: str, n_paths: int) -> dict[str, Any]:
+    """Return CPU seconds of learning with a path budget, here and in another checkout in turn, and their ratio."""
+    seconds: dict[str, list[float]] = {"here": [], "there": []}
+    digests: dict[str, set[str]] = {"here": set(), "there": set()}
+    n_rules = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for _ in range(ROUNDS):
+            for place, root in (("there", tree), ("here", HERE.parent)):
+                out = Path(scratch) / "rules.txt"
+                command = [sys.executable, "-c", LEARNING, str(shared() / "data" / name), str(out), str(n_paths)]
+                environment = os.environ | {"PYTHONPATH": str(root / "src")}
+                said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+                n_rules, taken = int(said.split()[0]), float(said.split()[1])
+                seconds[place].append(round(taken, 2))
+                digests[place].add(hashlib.sha256(out.read_bytes()).hexdigest())
+    ratio = float(np.median(seconds["here"]) / np.median(seconds["there"]))
+    same = digests["here"] == digests["there"] and len(digests["here"]) == 1
+    return {"rules": n_rules, "paths": n_paths, "cpu_seconds": seconds, "ratio": round(ratio, 3), "same_bytes": same}
+
+
 def best_of(rules: RuleSet) -> list[str]:
     """Return the ten rules with the most support times confidence, with their counts, of different heads."""
     best: dict[tuple[int, int], str] = {}
@@ -259,17 +296,23 @@ def best_of(rules: RuleSet) -> list[str]:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("planted", "ranks"))
+    parser.add_argument("what", choices=("planted", "ranks", "plain"))
     parser.add_argument("data", nargs="*")
     parser.add_argument("--seconds", type=float, default=20, help="for learning rules without conditions, each seed")
     parser.add_argument("--split", default="test")
     parser.add_argument("--sample", type=int, help="rank this many triples of the split, drawn at random")
+    parser.add_argument("--paths", type=int, default=20_000, help="of learning without attributes")
     parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS, help="aggregations")
     parser.add_argument("--folder", type=Path, help="of debian, if the shared tool has written it already")
     chosen = parser.parse_args()
     if chosen.what == "ranks":
         for name in chosen.data:
             measure_ranks(name, chosen)
+        return
+    if chosen.what == "plain":
+        tree, *names = chosen.data
+        figures = {name: measure_plain(Path(tree).resolve(), name, chosen.paths) for name in names}
+        save("numbers-plain", figures, f"python benchmarks/bench_numbers.py plain TREE {' '.join(names)}")
         return
     n_triples = int(chosen.data[0]) if chosen.data else 1_000_000
     save("numbers-planted", measure_planted(n_triples), f"python benchmarks/bench_numbers.py planted {n_triples}")

@@ -208,7 +208,7 @@ class ReviewLog:
     def by_rule(self, reasoner: Reasoner) -> dict[int, tuple[int, int]]:
         """Return, by the row of a rule, how many of its predictions were accepted, and how many were judged."""
         standing = self.standing()
-        triples = reasoner.ids_of(list(standing))
+        triples = reasoner.ids_of([fact for facts in self.judged(N_PARTS[0]) for fact in facts])
         words = reasoner.vocabulary
         facts, _ = reasoner.judge.look_up(triples)
         counts: dict[int, tuple[int, int]] = {}
