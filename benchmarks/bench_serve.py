@@ -19,6 +19,7 @@ import asyncio
 import json
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -47,6 +48,7 @@ MIX = {
     "api/why": 8,
 }
 N_RELATIONS = 40  # of those that rules are listed for
+BEING_WRITTEN = "What the rules say is being written"  # says the page of rules after the start
 FIRST_ONES = "These are the first predictions"  # says the page of a hub while others are looked for
 
 
@@ -191,6 +193,20 @@ def first_page(port: int, started: float) -> float:
             time.sleep(0.02)
 
 
+def wait_for_report(port: int) -> None:
+    """Wait until the server has done what it does once after its start."""
+
+    async def is_written() -> bool:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET /rules HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        _, text = await whole_answer(reader)
+        writer.close()
+        return BEING_WRITTEN not in text
+
+    while not asyncio.run(is_written()):
+        time.sleep(1)
+
+
 @contextmanager
 def served(run: Path, port: int, workers: int = 1, checkout: Path | None = None) -> Iterator[tuple[int, float]]:
     """Serve a run; yield the id of the process and the seconds until its first page."""
@@ -208,6 +224,16 @@ def served(run: Path, port: int, workers: int = 1, checkout: Path | None = None)
             process.wait(10)
 
 
+@contextmanager
+def own_copy(run: Path, checkout: Path | None) -> Iterator[Path]:
+    """Yield the run or, for other code, a copy that it may prepare in its own format."""
+    if checkout is None:
+        yield run
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield shutil.copytree(run, Path(folder) / run.name, ignore=shutil.ignore_patterns("prepared"))
+
+
 def measure(
     run: Path,
     pages: dict[str, list[str]],
@@ -219,7 +245,8 @@ def measure(
     checkout: Path | None = None,
 ) -> dict[str, Any]:
     """Serve a run, with this code or that of another checkout, read its pages, and report."""
-    with served(run, port, workers, checkout) as (pid, first):
+    with own_copy(run, checkout) as copy, served(copy, port, workers, checkout) as (pid, first):
+        wait_for_report(port)
         time.sleep(3 + workers)
         asking = Readers(port, pages, think)
         asyncio.run(asking.all(readers, 3))

@@ -82,6 +82,38 @@ def test_a_proof_is_whole_or_scrolls_where_one_sees_it(open_page: Any, width: in
     )
 
 
+TEXTS_AND_BOXES = """[...document.querySelectorAll('svg.drawing g.node, svg.drawing g.edge')]
+    .filter(part => part.querySelector('text'))
+    .map(part => [part.classList.contains('node'), part.querySelector('text').textContent,
+                  part.querySelector('rect').width.baseVal.value
+                  - part.querySelector('text').getComputedTextLength()])"""
+
+
+@pytest.mark.parametrize("width", [1300, 390])
+def test_long_labels_fill_their_boxes_and_leave_no_gaps_in_lines(
+    open_page: Any, large_address: str, width: int
+) -> None:
+    page = open_page(viewport={"width": width, "height": 800})
+    hub, relation = "/m/09c7w0", "/people/person/nationality"
+    for path, values in (
+        ("/entity", {"label": hub, "view": "graph"}),
+        ("/why", {"subject": "/m/02mjmr", "relation": relation, "object": hub}),
+    ):
+        page.goto(f"{large_address}{path}?{urlencode(values)}", timeout=60_000)  # the first one waits for the rules
+        drawn = page.evaluate(TEXTS_AND_BOXES)
+        assert any(len(text) > 20 for _, text, _ in drawn)
+        for is_node, text, room in drawn:
+            assert 0 < room < (40 if is_node else 24), text
+
+
+def test_an_entity_is_drawn_again_in_a_proof_only_where_arrows_would_stay_in_a_column(open_page: Any) -> None:
+    fact = {"subject": "Aalborg", "relation": "time_zone", "object": "Europe/Copenhagen"}
+    page = open_page(f"/why?{urlencode(fact)}")
+    texts = page.locator("figure.drawing").first.locator(".node text").all_text_contents()
+    assert 1 <= texts.count("Denmark") <= 2
+    assert len(texts) - len(set(texts)) <= 1
+
+
 def test_why_not_tells_the_missing_fact(open_page: Any) -> None:
     page = open_page(f"/why?{urlencode({'subject': 'Euro', 'relation': 'official_language', 'object': 'Dutch'})}")
     assert page.get_by_text("No rule predicts it").is_visible()

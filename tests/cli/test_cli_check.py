@@ -54,13 +54,15 @@ def test_probabilities_are_learned_from_facts_that_are_known_to_be_false(
     run: Any, run_json: Any, geo_run: Path, tmp_path: Path
 ) -> None:
     """Capitals of other countries are false; the valid split is taken for true facts."""
-    capitals = anyburl.load_dataset("geo").train.to_polars().filter(pl.col("relation") == "capital").rows()
+    geo = anyburl.load_dataset("geo")
+    capitals = geo.train.to_polars().filter(pl.col("relation") == "capital").rows()
     shifted = [(s, r, capitals[place - 1][2]) for place, (s, r, _) in enumerate(capitals)]
-    known, asked = tmp_path / "false.tsv", tmp_path / "asked.tsv"
-    for path, facts in ((known, shifted[:100]), (asked, shifted[100:103])):
+    known, asked, true = tmp_path / "false.tsv", tmp_path / "asked.tsv", geo.valid.to_polars().rows()[:3]
+    for path, facts in ((known, shifted[:100]), (asked, [*shifted[100:103], *true])):
         path.write_text("".join("\t".join(fact) + "\n" for fact in facts), "utf-8")
     told = run_json("check", asked, "--run", geo_run, "--known-false", known, "--as-if-unstated")
-    assert [row["verdict"] for row in told] == ["contradicted"] * 3
+    assert [row["verdict"] for row in told] == ["contradicted"] * 3 + ["supported"] * 3
+    assert all((row["probability"] >= 0.5) == (place >= 3) for place, row in enumerate(told))
     shown = run("check", asked, "--run", geo_run, "--known-true", known, code=2)
     assert "--known-true needs --known-false" in shown.stderr
 

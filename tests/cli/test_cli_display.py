@@ -65,10 +65,11 @@ def test_where_there_is_no_terminal_lines_tell_how_long_the_rest_takes(
 ) -> None:
     monkeypatch.setattr("anyburl.cli.notes.SECONDS_BETWEEN_LINES", 0.0)
     with Slow(PlainConsole(stderr=True), "digging", "dug", after=0.0, total=2000) as slow:
-        slow.advance(1500)
+        slow.advance(1)
+        slow.advance(1499)
         slow.advance(500)
-    first, line, last = capsys.readouterr().err.splitlines()
-    assert first == "digging ..."
+    first, too_early, line, last = capsys.readouterr().err.splitlines()
+    assert (first, too_early) == ("digging ...", "digging: 1 of 2,000")
     assert re.fullmatch(r"digging: 1,500 of 2,000, about \d+ s left", line)
     assert last.startswith("dug in ")
 

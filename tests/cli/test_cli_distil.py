@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ import pytest
 
 import anyburl
 from anyburl import RuleSet
+from anyburl.graph.stored import graph_of
 from anyburl.models.distilling import keeping
 from anyburl.models.distilling.general import implied_rules
+from anyburl.models.distilling.known import KnownFacts
+from anyburl.ranking.options import RankOptions
 from anyburl.rules.lattice import RuleLattice
 from rules.samples import make_rules
 
@@ -121,6 +125,17 @@ def test_learn_keeps_what_matters_of_many_rules_and_all_if_told_so(
     resumed = run_json("learn", "--out", tmp_path / "kept", "--resume", "--paths", 40_000)
     assert set(rules.texts()) & set(RuleSet.load(tmp_path / "kept").texts())
     assert resumed["paths"] >= 40_000
+
+
+def test_rules_looked_at_in_parts_are_those_of_all_at_once(geo_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, rules = anyburl.load_dataset("geo"), RuleSet.load(geo_run)
+    known = KnownFacts.draw(data, most=400, most_judged=0, blocked=False, seed=0).to_choose_by()
+    needed = partial(keeping.find_needed, rules, graph_of(data.train), known, RankOptions(threads=1), blocked=False)
+    at_once = needed()
+    monkeypatch.setattr(keeping, "MUCH_OF", 1.0)
+    monkeypatch.setattr(keeping, "RULES_AT_A_TIME", 1_500)
+    assert not (at_once & ~needed()).any()
+    assert needed().sum() < 1.5 * at_once.sum()
 
 
 def test_learn_distils_at_the_end_of_a_run(run_json: Any, run: Any, tmp_path: Path) -> None:

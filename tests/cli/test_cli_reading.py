@@ -96,3 +96,20 @@ def test_a_file_with_a_typo_is_told_what_is_beside_it(run: Any, tmp_path: Path, 
     (tmp_path / name).write_text("a\tr\tb\n")
     told = run("learn", tmp_path / f"{name}x", "--out", tmp_path / "run", code=2)
     assert told.stderr.endswith(f"did you mean {str(tmp_path / name)!r}?\n")
+
+
+@pytest.mark.parametrize("name", ["g.tsv", "g.csv"])
+def test_bad_lines_are_skipped_and_counted_on_demand(run: Any, run_json: Any, tmp_path: Path, name: str) -> None:
+    path, between = tmp_path / name, "\t" if name == "g.tsv" else ","
+    rows = [(f"p{n}", "lives", f"c{n % 5}") for n in range(40)] + [(f"c{n}", "in", "x") for n in range(5)]
+    lines = [between.join(row) for row in rows]
+    head = [] if name == "g.tsv" else ["subject,relation,object"]
+    path.write_text("\n".join([*head, *lines[:2], between.join(("only", "two")), *lines[2:]]) + "\n", "utf-8")
+    budget, line = ("--paths", 500, "--out", tmp_path / "run"), 3 + len(head)
+    refused = run("learn", path, *budget, code=2)
+    assert f"{name}:{line}: expected 3" in refused.stderr
+    assert "--skip-bad" in refused.stderr
+    learned = run("learn", path, *budget, "--skip-bad")
+    assert f"(line {line}: expected 3" in learned.stderr
+    assert "1 bad line" in learned.stderr
+    assert run_json("index", path, "--skip-bad", "--out", tmp_path / "index")["train"] == len(rows)

@@ -41,6 +41,14 @@ def test_a_run_keeps_values_and_estimates_missing_ones(run: Any, run_json: Any, 
         assert reasoner.estimate("g9", "size").to_json() == found
 
 
+def test_a_prepared_run_with_values_answers_without_reading_its_data(
+    run: Any, learned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("prepare", learned, "--quiet")
+    monkeypatch.setattr("anyburl.cli.asking.load_data_of_rules", lambda *_: pytest.fail("the data was read"))
+    assert "games" in run("predict", learned, "g9", "section", "?", "--include-known").stdout
+
+
 def test_estimates_are_judged(run: Any, run_json: Any, learned: Path) -> None:
     result = run_json("evaluate", learned, "--values")
     assert (result["split"], result["better"]) == ("test", 1)

@@ -1,8 +1,9 @@
-"""The README's figures are those that benchmarks stored."""
+"""The README's figures are those that benchmarks stored, and its extras those that can be installed."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 
 import readme
 
@@ -25,3 +26,10 @@ def test_every_table_and_sentence_with_figures_is_in_the_readme() -> None:
     text = readme.README.read_text("utf-8")
     assert re.findall(r"<!-- figures: (\w+) -->", text) == list(readme.TABLES)
     assert all(sentence in text for sentence in readme.sentences().values())
+
+
+def test_every_extra_is_named_in_the_readme() -> None:
+    text = readme.README.read_text("utf-8")
+    project = tomllib.loads((readme.README.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    named = set(re.findall(r"'\.\[(\w+)\]'", text))
+    assert named == set(project["optional-dependencies"])

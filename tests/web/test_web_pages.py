@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -19,8 +20,7 @@ from web_world import LONG, ODD, QUOTED, RIGHT_TO_LEFT, SCRIPT
 import anyburl
 from anyburl import OptionError
 from anyburl.reasoning.metrics import keep_metrics
-from anyburl.web import browse
-from anyburl.web import explorer as explorer_module
+from anyburl.web import background, browse
 
 PERSON = "France_city_0_person_1"
 
@@ -72,7 +72,7 @@ def test_an_entity_shows_what_is_predicted_about_it(client: TestClient) -> None:
 def test_of_a_hub_the_first_predictions_come_at_once_and_the_rest_later(
     client: TestClient, explorer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, search = Event(), explorer_module.predicted_facts
+    gate, search = Event(), background.predicted_facts
 
     def slow(*given: Any, **options: Any) -> Iterator[Any]:
         for n_done, best in enumerate(search(*given, **{**options, "at_a_time": 1})):
@@ -82,7 +82,7 @@ def test_of_a_hub_the_first_predictions_come_at_once_and_the_rest_later(
 
     whole = list(search(explorer.reasoner, PERSON, top=60))[-1]
     assert whole == list(search(explorer.reasoner, PERSON, top=60, at_a_time=1))[-1]
-    monkeypatch.setattr(explorer_module, "predicted_facts", slow)
+    monkeypatch.setattr(background, "predicted_facts", slow)
     monkeypatch.setattr(browse, "SECONDS_TO_PREDICT", 0.05)
     text = page(client, "/entity", label=PERSON, view="predicted")
     assert "These are the first predictions" in text
@@ -337,6 +337,33 @@ def test_the_graph_of_an_entity_has_facts_of_every_split(client: TestClient, exp
     title = f"\u2068{subject}\u2069 \u2068{relation}\u2069 \u2068{object}\u2069"
     assert f"<title>{title}</title>" in text
     assert f"predicted: {title}" not in text
+
+
+def test_the_graph_of_an_entity_has_no_unlikely_predictions(
+    client: TestClient, explorer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best, _ = explorer.predictions(PERSON, top=12, per_question=2, seconds=20)
+    likely = {fact.triple: 0.9 if n == 0 else 0.04 for n, fact in enumerate(best)}
+    judged = [replace(fact, probability=likely[fact.triple], conflict=None) for fact in best]
+    monkeypatch.setattr(explorer, "predictions", lambda *_, **__: (judged, True))
+    text = page(client, "/entity", label=PERSON, view="graph")
+    assert len(best) > 1
+    assert len(re.findall(r"<title>predicted: ", text)) == 1
+
+
+def test_what_the_first_pages_need_is_there_before_the_report_is_written(
+    explorer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def theory(seconds: float) -> None:
+        assert "judge" in vars(explorer.reasoner)
+        assert explorer.can_search
+        written.append(seconds)
+
+    written: list[float] = []
+    vars(explorer.reasoner).pop("judge", None)
+    monkeypatch.setattr(explorer, "theory", theory)
+    explorer.warm_up()
+    assert written == [0]
 
 
 def test_the_page_of_rules_tells_what_they_say_and_all_rules_are_a_click_away(client: TestClient) -> None:

@@ -44,6 +44,7 @@ def test_an_accepted_fact_is_kept_counted_and_exported(client: TestClient, tmp_p
     assert ">100%<" in text
     lines = (tmp_path / "reviews.jsonl").read_text("utf-8").splitlines()
     assert json.loads(lines[0])["verdict"] == "accepted"
+    assert "anyburl publish accepted.tsv sqlite:" in client.get("/review").text
     assert client.get("/review/accepted.tsv").text == "\t".join(FACT.values()) + "\n"
     assert "speaks" in client.get("/review/accepted.nt").text
     assert client.get("/review/accepted.exe").status_code == 404
@@ -139,15 +140,15 @@ def test_searches_that_nobody_waits_for_any_more_are_not_made(explorer: Any, mon
         return search(None)
 
     monkeypatch.setattr(explorer.desk, "_search", wait_and_search)
-    monkeypatch.setattr("anyburl.web.explorer.SECONDS_TO_WAIT", 0.0)
-    monkeypatch.setattr("anyburl.web.explorer.MOST_STACKS", 3)
+    monkeypatch.setattr("anyburl.web.background.SECONDS_TO_WAIT", 0.0)
+    monkeypatch.setattr("anyburl.web.background.MOST_STACKS", 3)
     desk = explorer.desk
     try:
         assert [desk.waiting(name) for name in "abcdefgh"] == [None] * 8
         assert len(desk._stacks) == 3
     finally:
         gate.set()
-    monkeypatch.setattr("anyburl.web.explorer.SECONDS_TO_WAIT", 60.0)
+    monkeypatch.setattr("anyburl.web.background.SECONDS_TO_WAIT", 60.0)
     assert desk.waiting("h")
     assert searched == ["a", "f", "g", "h"]
     assert desk.waiting("b")

@@ -22,9 +22,9 @@ from anyburl.cli.arguments import (
     UnusedSeed,
     one_of,
 )
-from anyburl.cli.choosing import Measuring, RuleFilters, learned_under_identity
 from anyburl.cli.loading import existing_rules, load_rules_argument, read_names_argument
 from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, result_console
+from anyburl.cli.rule_filters import Measuring, RuleFilters, learned_under_identity
 from anyburl.tools.options import LANGUAGES, ExportOptions, options_for
 
 if TYPE_CHECKING:

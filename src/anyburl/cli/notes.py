@@ -82,6 +82,7 @@ def print_json(result: dict[str, Any] | list[dict[str, Any]]) -> None:
 
 
 SECONDS_UNTIL_SAID = 2.0
+LEAST_DONE = 0.02  # of the work; before that, nobody can tell how long the rest takes
 SECONDS_BETWEEN_LINES = 10.0  # of what is no terminal: it shows lines in place of a bar
 
 
@@ -146,8 +147,9 @@ class Slow:
         now = time.monotonic()
         if self._total and 0 < self._n_done < self._total and now - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = now
-            left = (now - self._started) * (self._total - self._n_done) / self._n_done
-            self._console.say(f"{self._doing}: {self._n_done:,} of {self._total:,}, about {left:.0f} s left")
+            rest = (now - self._started) * (self._total - self._n_done) / self._n_done
+            left = f", about {rest:.0f} s left" if self._n_done >= LEAST_DONE * self._total else ""
+            self._console.say(f"{self._doing}: {self._n_done:,} of {self._total:,}{left}")
 
     def change(self, doing: str, done: str, detail: str) -> None:
         """Take note that something else is being done; only a terminal shows the detail."""

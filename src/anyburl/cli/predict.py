@@ -122,9 +122,7 @@ def _asks_for_value(one: Query, source: RulesAndData) -> bool:
     """Return whether a query asks for the value of an attribute, if the data has any."""
     import numpy as np
 
-    from anyburl.data.attributes import FILE
-
-    if source.data is None and not (source.path / FILE).is_file():
+    if source.data is None and not _may_be_attribute(one.relation, source):
         return False
     dataset, attributes = source.dataset, source.dataset.attributes
     stated = dataset.vocabulary.decode_relations(np.unique(dataset.train.triples[:, 1]))  # names of attributes are not
@@ -136,6 +134,17 @@ def _asks_for_value(one: Query, source: RulesAndData) -> bool:
     if name in attributes and one.subject is None:
         raise OptionError(f"{one.relation} is an attribute: ask for a value of it as ENTITY {one.relation} '?'")
     return name in attributes
+
+
+def _may_be_attribute(text: str, source: RulesAndData) -> bool:
+    """Return whether a run has an attribute of that name: a prepared run answers without its data being read again."""
+    from anyburl.base.sealed import scan_parquet
+    from anyburl.data.attributes import FILE
+
+    if not (source.path / FILE).is_file():
+        return False
+    labels = scan_parquet(source.path / FILE).select("attribute").unique().collect().to_series()
+    return source.names.label_of(text, labels, "attribute") in labels
 
 
 def _print_estimate(one: Query, source: RulesAndData, *, as_json: bool) -> None:

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 NAME = "publish"
 EXAMPLE = (
     "Example:  anyburl publish missing.tsv sparql:http://localhost:3030/graph/update --graph http://example.org/new\n\n"
-    "Into a table:  anyburl publish missing.parquet postgresql://localhost/graphs#predicted --write"
+    "Into a table:  anyburl publish missing.parquet postgresql://localhost/graphs#predicted --write\n\n"
+    "Accepted in the explorer:  anyburl publish accepted.tsv sqlite:facts.db#accepted --write"
 )
 
 
 def command(
-    facts: Annotated[Path, typer.Argument(metavar="FACTS", help="A file that `anyburl complete` wrote.")],
+    facts: Annotated[
+        Path,
+        typer.Argument(metavar="FACTS", help="A file of `anyburl complete`, or of facts accepted in the explorer."),
+    ],
     destination: Annotated[
         str,
         typer.Argument(

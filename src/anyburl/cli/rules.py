@@ -10,9 +10,9 @@ import typer
 
 from anyburl.base.files import at_home
 from anyburl.cli.arguments import At, Data, Escaped, Json, NamesOption, Quiet, Rules, Threads, UnusedSeed
-from anyburl.cli.choosing import MEASURED, Measuring, RuleFilters
 from anyburl.cli.loading import load_rules_argument, read_names_argument
 from anyburl.cli.notes import PlainConsole, note_console, print_json, result_console
+from anyburl.cli.rule_filters import MEASURED, Measuring, RuleFilters
 from anyburl.cli.tables import rule_rows, rules_table, table_width
 
 if TYPE_CHECKING:

@@ -27,7 +27,8 @@ from anyburl.web.options import BACKLOG, ServeOptions
 
 if TYPE_CHECKING:
     from anyburl.reasoning.reasoner import Reasoner
-    from anyburl.web.explorer import Background, Explorer
+    from anyburl.web.background import Background
+    from anyburl.web.explorer import Explorer
 
 NAME = "serve"
 EXAMPLE = "Example:  anyburl serve runs/geo --port 8080"

@@ -13,8 +13,8 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from anyburl.base.errors import MissingExtraError, counted
-from anyburl.cli.display import Display, make_display
 from anyburl.cli.events import MemoryWatch, tell, tell_progress
+from anyburl.cli.learn_display import Display, make_display
 from anyburl.cli.notes import PlainConsole, Slow, print_error
 from anyburl.cli.streams import Interrupts
 from anyburl.learning.options import DISTILLED

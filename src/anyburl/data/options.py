@@ -329,7 +329,8 @@ class SkippedLines:
     def add(self, number: int, sentence: str) -> None:
         """Raise an error for a line or, if such lines are skipped, count it."""
         if not self.are_skipped:
-            raise DataError(f"{self.path}:{number}: {sentence}")
+            hint = "; --skip-bad leaves such lines out" if number > 2 else ""  # else all may be: a wrong format
+            raise DataError(f"{self.path}:{number}: {sentence}{hint}")
         self.n_lines += 1
         if len(self.first) < MOST_REMEMBERED:
             self.first.append(f"line {number}: {sentence}")

@@ -75,7 +75,7 @@ class Drawing:
 
 
 LONGEST_NODE, LONGEST_EDGE = 28, 26
-WIDE, CAPITAL, NARROW = 13.5, 9.3, 7.7  # pixels of a character of 13 pixels' height
+WIDE, CAPITAL, SMALL, THIN = 13.5, 9.3, 7.7, 5.3  # pixels of a character of 13 pixels' height
 BOLD = 1.1  # times as wide
 EDGE_SIZE = 0.88  # of the text beside an arrow, compared with that in a node
 
@@ -107,7 +107,9 @@ def text_width(text: str) -> float:
 def _character_width(character: str) -> float:
     if character in "MWmw@%" or east_asian_width(character) in "WF":
         return WIDE
-    return CAPITAL if character.isupper() else NARROW
+    if character in "fijlrtI .,:;'|!()[]/-":
+        return THIN
+    return CAPITAL if character.isupper() else SMALL
 
 
 def node_width(text: str, kind: Kind = "entity") -> float:

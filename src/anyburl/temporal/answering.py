@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from anyburl.base.machine import map_in_threads
+from anyburl.base.machine import Spare, map_in_threads
 from anyburl.temporal.arrays import N_FADES, CellArrays, HistoryArrays, QuestionArrays, TableArrays
 from anyburl.temporal.kernel_answer import answer_moments, list_components
 from anyburl.temporal.kernel_bodies import EMPTY, N_SHAPES
@@ -26,6 +26,7 @@ from anyburl.temporal.kernel_candidates import (
 )
 
 QUESTIONS_AT_A_TIME = 4000
+RANGES_OF_A_THREAD = 4  # questions of some relations take longer than others
 
 Ints = NDArray[np.int64]
 Ids = NDArray[np.int32]
@@ -70,8 +71,9 @@ class Asked:
         )
 
     def ranges(self, n: int) -> list[tuple[int, int]]:
-        """Return one range of questions for each thread."""
-        bounds = np.linspace(0, n, min(self.threads, max(n, 1)) + 1).astype(int).tolist()
+        """Return the ranges of questions that threads take one after the other."""
+        n_ranges = RANGES_OF_A_THREAD * self.threads if self.threads > 1 else 1
+        bounds = np.linspace(0, n, min(n_ranges, max(n, 1)) + 1).astype(int).tolist()
         return list(pairwise(bounds))
 
     def components(self, questions: QuestionArrays) -> tuple[Ids, Floats]:
@@ -79,9 +81,12 @@ class Asked:
         contexts = np.zeros(len(questions.entities), np.int32)
         components = np.zeros((len(questions.answers), N_COMPONENTS))
 
+        spare = Spare(lambda: self.buffers(0), self.threads)
+
         def work(part: tuple[int, int]) -> None:
-            buffers = self.buffers(0)
+            buffers = spare.take()
             list_components(self.history, self.cells, self.tables, questions, *part, buffers, contexts, components)
+            spare.put(buffers)
 
         map_in_threads(work, self.ranges(len(contexts)), self.threads)
         return contexts, components
@@ -96,16 +101,18 @@ class Asked:
     ) -> Iterator[Answered]:
         """Yield ranks, and the best candidates of each question, in bounded parts."""
         n = len(questions.entities)
-        buffers = [self.buffers(n_kept) for _ in range(self.threads)]
+        spare = Spare(lambda: self.buffers(n_kept), self.threads)
         step = QUESTIONS_AT_A_TIME * self.threads
         for start in range(0, n, step):
             part = Answered.empty(start, min(start + step, n), questions, n_kept, with_features=with_features)
             bounds = [(start + first, start + last) for first, last in self.ranges(part.stop - start)]
 
-            def work(i: int, part: Answered = part, bounds: list[tuple[int, int]] = bounds) -> None:
-                self._answer_range(questions, *bounds[i], buffers[i], part)
+            def work(rows: tuple[int, int], part: Answered = part) -> None:
+                buffers = spare.take()
+                self._answer_range(questions, *rows, buffers, part)
+                spare.put(buffers)
 
-            map_in_threads(work, range(len(bounds)), self.threads)
+            map_in_threads(work, bounds, self.threads)
             yield part
             if progress:
                 progress(part.stop - start)

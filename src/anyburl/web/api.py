@@ -9,12 +9,13 @@ from fastapi import APIRouter, Body, Query, Request
 from fastapi.responses import Response
 
 from anyburl.web import schemas
-from anyburl.web.ask import GROUNDINGS, NumberOfRules
+from anyburl.web.ask import GROUNDINGS
+from anyburl.web.background import BusyError
 from anyburl.web.browse import check_row
-from anyburl.web.explorer import BusyError
 from anyburl.web.facts import EntityFacts, answer_question, answer_questions
 from anyburl.web.schemas import (
     Aggregation,
+    Explained,
     Known,
     Label,
     Offset,
@@ -132,23 +133,13 @@ async def batch(site: CurrentSite, given: Annotated[schemas.QuestionBatch, Body(
 
 
 @router.get("/why")
-async def why(
-    request: Request,
-    site: CurrentSite,
-    subject: Label,
-    relation: Label,
-    object: Label,
-    aggregation: Aggregation = None,
-    smoothing: Smoothing = None,
-    top: NumberOfRules = 5,
-) -> Response:
+async def why(request: Request, site: CurrentSite, asked: Explained) -> Response:
     """Return the rules that predict a triple, with their facts: what `anyburl explain --json` prints."""
     explorer = site.explorer
 
     def make() -> dict[str, Any]:
-        reasoner = explorer.ranking_by(aggregation, smoothing)
-        triple = explorer.triple(subject, relation, object)
-        return reasoner.explain(triple, top=top, groundings=GROUNDINGS).to_json(explorer.names)
+        reasoner, triple = explorer.ranking_by(asked.aggregation, asked.smoothing), explorer.triple(*asked.triple)
+        return reasoner.explain(triple, top=asked.top, groundings=GROUNDINGS).to_json(explorer.names)
 
     return await site.answer(request, make)
 

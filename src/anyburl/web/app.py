@@ -26,7 +26,8 @@ from anyburl import __version__
 from anyburl.base.errors import AnyburlError, UnknownLabelError, printable
 from anyburl.reasoning.search import Match
 from anyburl.web import api, ask, browse, door, review, run
-from anyburl.web.explorer import BusyError, Explorer
+from anyburl.web.background import BusyError
+from anyburl.web.explorer import Explorer
 from anyburl.web.guard import Guard, path_of
 from anyburl.web.options import BACKLOG, ServeOptions
 from anyburl.web.schemas import LONGEST_SEARCH

@@ -12,14 +12,12 @@ from anyburl.reasoning.queries import ASKED
 from anyburl.web.browse import linked_svg
 from anyburl.web.explorer import Explorer
 from anyburl.web.facts import Paging, Why, answer_question, explain_for_page
-from anyburl.web.schemas import LIMITS, Aggregation, Label, OptionalLabel, Smoothing
+from anyburl.web.schemas import LIMITS, MOST_REASONS, Aggregation, Explained, OptionalLabel, Smoothing
 from anyburl.web.site import HTML, Context, CurrentSite
 from anyburl.web.templating import url
 
 ROWS, COMPARED = 25, 500
-SHOWN, MOST, GROUNDINGS = 5, 50, 3
-
-NumberOfRules = Annotated[int, Query(ge=1, le=MOST)]
+GROUNDINGS = 3
 
 router = APIRouter()
 
@@ -76,23 +74,13 @@ async def ask_page(
 
 
 @router.get("/why")
-async def why_page(
-    request: Request,
-    site: CurrentSite,
-    subject: Label,
-    relation: Label,
-    object: Label,
-    aggregation: Aggregation = None,
-    smoothing: Smoothing = None,
-    top: NumberOfRules = SHOWN,
-) -> Response:
+async def why_page(request: Request, site: CurrentSite, asked: Explained) -> Response:
     """Show the rules that fire, their facts, what they add up to, and where they were wrong."""
     explorer = site.explorer
 
     def make() -> Context:
-        reasoner = explorer.ranking_by(aggregation, smoothing)
-        triple = explorer.triple(subject, relation, object)
-        why = explain_for_page(reasoner, triple, explorer.examples_of, top=top, groundings=GROUNDINGS)
+        reasoner, triple = explorer.ranking_by(asked.aggregation, asked.smoothing), explorer.triple(*asked.triple)
+        why = explain_for_page(reasoner, triple, explorer.examples_of, top=asked.top, groundings=GROUNDINGS)
         return {
             "why": why,
             "explanation": why.explanation,
@@ -101,8 +89,8 @@ async def why_page(
             "aggregation": reasoner.options.aggregation,
             "smoothing": reasoner.options.smoothing,
             "aggregations": explorer.aggregations,
-            "top": top,
-            "most": MOST,
+            "top": asked.top,
+            "most": MOST_REASONS,
         }
 
     return await site.page(request, "why.html", make)
@@ -119,21 +107,13 @@ def _drawings(explorer: Explorer, why: Why) -> Context:
 
 
 @router.get("/why/page")
-async def download_page(
-    site: CurrentSite,
-    subject: Label,
-    relation: Label,
-    object: Label,
-    aggregation: Aggregation = None,
-    smoothing: Smoothing = None,
-    top: NumberOfRules = SHOWN,
-) -> Response:
+async def download_page(site: CurrentSite, asked: Explained) -> Response:
     """Return the explanation as one HTML file that needs no other."""
     explorer = site.explorer
 
     def make() -> bytes:
-        triple = explorer.triple(subject, relation, object)
-        explanation = explorer.ranking_by(aggregation, smoothing).explain(triple, top=top, groundings=GROUNDINGS)
+        reasoner, triple = explorer.ranking_by(asked.aggregation, asked.smoothing), explorer.triple(*asked.triple)
+        explanation = reasoner.explain(triple, top=asked.top, groundings=GROUNDINGS)
         return to_html(explanation, explorer.names).encode()
 
     headers = {"Content-Disposition": 'attachment; filename="explanation.html"'}

@@ -95,7 +95,8 @@ def _next(explorer: Explorer, about: str | None, skip: int) -> Context:
         return {"fact": None, "is_searching": True}
     if skip >= len(waiting):
         return {"fact": None, "is_searching": False, "n_waiting": len(waiting)}
-    return {**_card(explorer, waiting[skip].triple), "n_waiting": len(waiting)}
+    subject, relation, object = waiting[skip].triple
+    return {**_card(explorer, (subject, relation, object)), "n_waiting": len(waiting)}
 
 
 def _card(explorer: Explorer, triple: Fact) -> Context:

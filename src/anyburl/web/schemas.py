@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
@@ -39,6 +39,36 @@ Aggregation = Annotated[
 Smoothing = Annotated[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None, Blank, Query()]
 Known = Annotated[bool, Query(description="whether answers that train states are among the answers")]
 RuleRow = Annotated[int, Path(ge=0, lt=1 << 31)]
+N_REASONS, MOST_REASONS = 5, 50
+
+
+class ToExplain(NamedTuple):
+    """The triple in an address, by labels or names, and how it is to be explained."""
+
+    subject: str
+    relation: str
+    object: str
+    aggregation: str | None
+    smoothing: float | None
+    top: int
+
+    @property
+    def triple(self) -> tuple[str, str, str]:
+        return self.subject, self.relation, self.object
+
+
+async def _to_explain(
+    subject: Label,
+    relation: Label,
+    object: Label,
+    aggregation: Aggregation = None,
+    smoothing: Smoothing = None,
+    top: Annotated[int, Query(ge=1, le=MOST_REASONS)] = N_REASONS,
+) -> ToExplain:
+    return ToExplain(subject, relation, object, aggregation, smoothing, top)
+
+
+Explained = Annotated[ToExplain, Depends(_to_explain)]
 
 
 async def _rule_filters(

@@ -26,7 +26,8 @@ from starlette.responses import Response
 from anyburl.base.machine import available_cores
 from anyburl.reasoning.search import LabelSearch
 from anyburl.tools.review import Edition
-from anyburl.web.explorer import BusyError, Explorer
+from anyburl.web.background import BusyError
+from anyburl.web.explorer import Explorer
 from anyburl.web.guard import address_of, path_of
 from anyburl.web.options import ServeOptions
 

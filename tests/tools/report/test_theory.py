@@ -117,6 +117,20 @@ def test_few_laws_explain_a_relation(theory: Theory) -> None:
     assert (married.explained, married.unexplained, law.chance) == (24, (), "always, 24 times")
 
 
+def test_laws_are_rules_of_the_distilled_choice() -> None:
+    data = anyburl.load_dataset("geo")
+    rules = anyburl.learn(data, paths=5000, seed=1, threads=1)
+    distilled = anyburl.Reasoner(rules, data).distil(per_relation=3).rules
+    assert distilled.stands_for is not None
+    worth = dict(zip(distilled.texts(), distilled.stands_for.tolist(), strict=True))
+    laws = make_theory(distilled, data).laws
+    assert {law.text: law.stands_for for law in laws}.items() <= worth.items()
+    assert len(laws) > 10
+    told = {law.text: law for law in make_theory(rules, data).laws}
+    assert told["borders(X,Y) <= borders(Y,X)"].stands_for > 3
+    assert len(told.keys() & worth.keys()) > 10
+
+
 def test_a_law_shows_its_exceptions(theory: Theory) -> None:
     spoken = next(one for one in theory.relations if one.label == "language")
     law = next(law for law in spoken.laws if law.text == "language(X,Y) <= city(X,A), language(A,Y)")

@@ -1,17 +1,28 @@
-"""Put rules in an order by what they are worth to known answers, one by one; and which kept rule stands for others."""
+"""Put rules in an order by what they are worth to known answers, one by one; and which kept rule stands for others.
+
+A `Survey` lists the best rules of known answers; what distils and what reports chooses from these.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anyburl.learning.store import canonical_keys
+from anyburl.models.distilling.general import implied_rules
+from anyburl.models.distilling.kernel import AnswerRules
 from anyburl.models.distilling.kernel_choose import ChoiceArrays, ValueArrays, choose_more, start_choice
-from anyburl.ranking.options import Aggregation
+from anyburl.models.distilling.known import KnownAnswers, Observer
+from anyburl.ranking.options import UNIT, Aggregation
+from anyburl.ranking.ranker import Ranker
+from anyburl.rules.ruleset import RuleSet
 
 Rows = NDArray[np.int64]
 
+SURVEYED = 12  # rules of each known answer
 GAINS_AT_A_TIME = 200_000  # about a tenth of a second
 NO_GAIN = 1e-7
 SHARES_OF_MAX = (1.0, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)  # the next rules break ties
@@ -31,6 +42,65 @@ def shares_of(aggregation: Aggregation) -> NDArray[np.float32]:
 
 
 @dataclass(frozen=True)
+class Survey:
+    """The best rules of known answers: all others hardly matter.
+
+    `best` has rows of all rules, `rows` are the distinct ones, and `rules` are those, in an order that depends on the
+    rules alone: so are ties settled in the same way however rules were found.
+    """
+
+    best: AnswerRules
+    rows: Rows
+    rules: RuleSet
+    n_all: int
+
+    @classmethod
+    def make(
+        cls,
+        ranker: Ranker,
+        known: Sequence[KnownAnswers],
+        least_support: int,
+        *,
+        allowed: NDArray[np.bool_] | None = None,
+        width: int = SURVEYED,
+    ) -> Survey:
+        """List the `width` best rules of known answers; of these, the `allowed` ones may be chosen."""
+        observer, every = Observer(ranker, least_support), ranker.rules
+        found = [observer.best_rules(some, width) for some in known]
+        best = AnswerRules(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        is_listed = np.zeros(len(every), np.bool_)
+        is_listed[best.rules[best.rules >= 0]] = True
+        rows = np.flatnonzero(is_listed if allowed is None else is_listed & allowed)
+        rows = rows[np.argsort(canonical_keys(every.take(rows)), kind="stable")]
+        return cls(best, rows, every.take(rows), len(every))
+
+    @property
+    def relations(self) -> NDArray[np.int32]:
+        """The relation that each of `rules` is about."""
+        return (self.rules.head % self.rules.vocabulary.n_relations).astype(np.int32)
+
+    def order(self, shares: NDArray[np.float32], room: int | None = None) -> Rows:
+        """Return rows of `rules` in the order in which they add most, at most `room` for each relation.
+
+        By their places among the rules of answers, and by their confidences: in turns, since either is better on some
+        data. Rules implied by one of them are left out.
+        """
+        numbers = np.full(self.n_all + 1, -1, np.int32)
+        numbers[self.rows] = np.arange(len(self.rows))
+        rules = numbers[self.best.rules]
+        confidences = -np.expm1(-self.best.scores / UNIT)
+        groups = None if room is None else self.relations
+        orders = []
+        for values in (1 / np.arange(1, rules.shape[1] + 1), confidences):
+            evidence = Evidence(rules, np.where(rules >= 0, values, 0).astype(np.float32))
+            orders.append(order_by_gain(evidence, len(self.rules), shares, groups=groups, room=room))
+        turns = np.concatenate([np.arange(len(order)) for order in orders])
+        both = np.concatenate(orders)[np.argsort(turns, kind="stable")]
+        order = both[np.sort(np.unique(both, return_index=True)[1])]
+        return order[~implied_rules(self.rules.take(order))]
+
+
+@dataclass(frozen=True)
 class Evidence:
     """For each known answer the rules that predict it, and what each is worth to it."""
 
@@ -45,6 +115,7 @@ def order_by_gain(
     *,
     groups: NDArray[np.int32] | None = None,
     room: int | None = None,
+    least_gain: float = NO_GAIN,
 ) -> Rows:
     """Return the rows of rules (of `n_rules`) in the order in which they add most; at most `room` of each group.
 
@@ -75,7 +146,7 @@ def order_by_gain(
         n_chosen=np.zeros(1, np.int64),
     )
     start_choice(table, choice)
-    while choose_more(table, choice, n_rules, NO_GAIN, GAINS_AT_A_TIME):
+    while choose_more(table, choice, n_rules, least_gain, GAINS_AT_A_TIME):
         pass
     chosen = choice.chosen[: choice.n_chosen[0]].astype(np.int64)
     if room is not None:
@@ -98,7 +169,6 @@ class Representation:
     overlaps: NDArray[np.float64]
 
 
-MOST_COMPARED = 12  # rules of an answer
 NEARLY = 0.5
 
 
@@ -108,7 +178,6 @@ def find_representatives(listed: NDArray[np.int32], places: Rows) -> Representat
     `listed` are the best rules of each known answer, `places` those of the kept rules in their order, -1 of the others;
     of equals, the first one stands for a rule.
     """
-    listed = listed[:, :MOST_COMPARED]
     n_rules = len(places)
     kept = (places >= 0)[np.maximum(listed, 0)] & (listed >= 0)
     left = ~kept & (listed >= 0)

@@ -20,27 +20,15 @@ from numpy.typing import NDArray
 
 from anyburl.base.errors import RuleError
 from anyburl.data.dataset import Dataset
-from anyburl.learning.store import canonical_keys
-from anyburl.models.distilling.choosing import (
-    Evidence,
-    Representation,
-    Rows,
-    find_representatives,
-    order_by_gain,
-    shares_of,
-)
+from anyburl.models.distilling.choosing import Representation, Rows, Survey, find_representatives, shares_of
 from anyburl.models.distilling.contests import DROPPED_AT_ONCE, ROUGHLY, Contests, drop_to, exchange
-from anyburl.models.distilling.general import implied_rules
-from anyburl.models.distilling.kernel import AnswerRules
 from anyburl.models.distilling.known import KnownFacts, Observer, in_answers
 from anyburl.models.distilling.options import DistilOptions
-from anyburl.ranking.options import UNIT
 from anyburl.ranking.queries import target_ranks
 from anyburl.ranking.ranker import Ranker, make_ranker
 from anyburl.rules.ruleset import RuleSet
 
 MANY_RULES = 200_000  # of more, a plain `learn` keeps those that matter
-SURVEYED = 12  # rules of each known answer
 JUDGED_FACTS = 1_500
 WORTH_FACTS = 3_000  # by which the worth of kept rules is measured
 FACTS = 32_000  # with 20,000, 500 rules of CoDEx-S keep 1 % less of the MRR on held-out facts
@@ -124,34 +112,27 @@ class _Distilling:
     def __init__(self, ranker: Ranker, facts: KnownFacts, options: DistilOptions, watch: Watch) -> None:
         self.ranker, self.facts, self.options, self.watch = ranker, facts, options, watch
         self.least_support = int(ranker.rules.support.min())
-        self.shares = shares_of(ranker.lister().aggregation)
         self.judged = facts.to_judge_by()
         self.contested = facts.first(options.facts or FACTS).to_choose_by()
         n_rules = len(ranker.rules)
         with watch(f"looking for the best of {n_rules:,} rules", f"looked for the best of {n_rules:,} rules"):
-            observer = Observer(ranker.lister(), self.least_support)
-            best = [observer.best_rules(some, SURVEYED) for some in facts.to_choose_by()]
+            self.survey = Survey.make(
+                ranker.lister(), facts.to_choose_by(), self.least_support, allowed=self._allowed()
+            )
             self.full_mrr = self.mrr(ranker.lister())
-        self.best = AnswerRules(*(np.concatenate(column) for column in zip(*best, strict=True)))
-        self.rows = self._listed_rows()
-        self.few = ranker.rules.take(self.rows)
+        self.few = self.survey.rules
         self.share_of: dict[int, float] = {}
 
-    def _listed_rows(self) -> Rows:
-        """Return the rows of the rules to choose from, in an order that depends on the rules alone: so are ties settled
-        in the same way however rules were found.
-        """
-        rules, listed = self.ranker.rules, self.best.rules
-        allowed = np.ones(len(rules), np.bool_)
-        if self.options.relations is not None:
-            numbers = [rules.vocabulary.relation_id(label) for label in self.options.relations]
-            allowed = np.isin(rules.head % rules.vocabulary.n_relations, numbers)
-            if not allowed.any():
-                raise RuleError(f"there are no rules for {', '.join(self.options.relations)}")
-        is_listed = np.zeros(len(rules), np.bool_)
-        is_listed[listed[listed >= 0]] = True
-        rows = np.flatnonzero(is_listed & allowed)
-        return rows[np.argsort(canonical_keys(rules.take(rows)), kind="stable")]
+    def _allowed(self) -> NDArray[np.bool_] | None:
+        """Mark the rules for the relations to choose for; None if that is all of them."""
+        if self.options.relations is None:
+            return None
+        rules = self.ranker.rules
+        numbers = [rules.vocabulary.relation_id(label) for label in self.options.relations]
+        allowed = np.isin(rules.head % rules.vocabulary.n_relations, numbers)
+        if not allowed.any():
+            raise RuleError(f"there are no rules for {', '.join(self.options.relations)}")
+        return allowed
 
     def ranker_of(self, rows: Rows) -> Ranker:
         """Return a ranker of fewer rules, with the same options."""
@@ -173,28 +154,8 @@ class _Distilling:
         return found
 
     def order(self, room: int | None = None) -> Rows:
-        """Return the rules in the order in which they add most, at most `room` for each relation.
-
-        By their places among the rules of answers, and by their confidences: in turns, since either is better on some
-        data. Rules implied by one of them are left out.
-        """
-        numbers = np.full(len(self.ranker.rules) + 1, -1, np.int32)
-        numbers[self.rows] = np.arange(len(self.rows))
-        rules = numbers[self.best.rules]
-        confidences = -np.expm1(-self.best.scores / UNIT)
-        groups = None if room is None else self.relations()
-        orders = []
-        for values in (1 / np.arange(1, SURVEYED + 1), confidences):
-            evidence = Evidence(rules, np.where(rules >= 0, values, 0).astype(np.float32))
-            orders.append(order_by_gain(evidence, len(self.few), self.shares, groups=groups, room=room))
-        turns = np.concatenate([np.arange(len(order)) for order in orders])
-        both = np.concatenate(orders)[np.argsort(turns, kind="stable")]
-        order = both[np.sort(np.unique(both, return_index=True)[1])]
-        return order[~implied_rules(self.few.take(order))]
-
-    def relations(self) -> NDArray[np.int32]:
-        """Return the relation that each rule is about."""
-        return (self.few.head % self.few.vocabulary.n_relations).astype(np.int32)
+        """Return the rules in the order in which they add most, see `Survey.order`."""
+        return self.survey.order(shares_of(self.ranker.lister().aggregation), room)
 
     def contests(self, rows: Rows) -> Contests:
         """Return the contests of known answers among some rules."""
@@ -204,9 +165,9 @@ class _Distilling:
         """Return the rules to keep."""
         options = self.options
         if options.per_relation is not None:
-            n_relations = len(np.unique(self.relations()))
+            n_relations = len(np.unique(self.survey.relations))
             pool = self.order(max(POOL * options.per_relation, -(-LEAST_POOL // max(1, n_relations))))
-            groups = self.relations()[pool]
+            groups = self.survey.relations[pool]
             room = np.full(int(groups.max(initial=0)) + 1, options.per_relation)
             kept = drop_to(self.contests(pool), np.ones(len(pool), np.bool_), room, groups)
             order = pool[kept]
@@ -276,10 +237,10 @@ class _Distilling:
             _, found = Observer(self.ranker_of(kept), self.least_support).worth(known)
         order = np.lexsort((np.arange(len(kept)), -found.worth))
         kept, every = kept[order], self.ranker.rules
-        all_rows = self.rows[kept]
+        all_rows = self.survey.rows[kept]
         places = np.full(len(every), -1, np.int64)
         places[all_rows] = np.arange(len(kept))
-        representation = find_representatives(self.best.rules, places)
+        representation = find_representatives(self.survey.best.rules, places)
         nearest = np.lexsort((-representation.overlaps, places[representation.kept]))
         left_rows, by = representation.rows[nearest], places[representation.kept[nearest]]
         distilled = self.few.take(kept).replace(

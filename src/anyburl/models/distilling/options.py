@@ -61,7 +61,7 @@ class DistilOptions(Options):
         None,
         whole,
         2,
-        help="Look at this many known facts: those of the valid split, then of train. Defaults to 20,000, or to as "
+        help="Look at this many known facts: those of the valid split, then of train. Defaults to 32,000, or to as "
         "many as rules are to be kept.",
         panel=EVIDENCE,
     )

@@ -175,8 +175,8 @@ class Judge:
 class Checker:
     """Judges facts from elsewhere; only those of `splits` count as stated.
 
-    Their probability comes from the `classifier`, which learned from judged facts, if there is one, else from the
-    `calibration`.
+    Their probability comes from the `classifier`, which learned from judged facts, if there is one, also where a stated
+    fact contradicts them; else from the `calibration`.
     """
 
     judge: Judge
@@ -213,8 +213,8 @@ class Checker:
             likely[known] = self.classifier.probabilities(triples[known])
         elif self.calibration is not None:
             likely[known] = self.calibration.probabilities(triples[known, 1], found.contexts, found.scores)
-            likely[scores == 0] = np.nan
-        likely[(held > 0) | (conflicts != NOTHING)] = np.nan
+            likely[(scores == 0) | (conflicts != NOTHING)] = np.nan
+        likely[held > 0] = np.nan
         sure = scores if self.calibration is None and self.classifier is None else np.nan_to_num(likely)
         verdicts = np.select(
             [held > 0, conflicts != NOTHING, (sure > 0) & (sure >= self.min_probability)], VERDICTS[:3], VERDICTS[3]

@@ -46,27 +46,38 @@ def examine_columns(path: Path) -> Report:
     key = next((name for name in table.columns if _is_key(table[name])), table.columns[0])
     rows = [(name, *_describe(table[name], is_key=name == key)) for name in table.columns]
     relations = [name for name, is_what, *_ in rows if is_what == "a relation"]
+    lists = {name: _separator(table[name]) for name, is_what, *_ in rows if is_what == "a list"}
     facts = table.unpivot(relations, index=key).drop_nulls() if relations else table.select(key).clear()
     examples = pl.DataFrame(rows, schema=["column", "is", "different", "such as", "what to do"], orient="row")
     words = counted(len(relations), "column is a relation", "columns are relations")
     sentence = f"{path.name} has a row for each {key}, not for each fact; {words}"
     findings = [Finding.of("columns", Severity.PROBLEM, sentence, len(rows), examples)]
-    if relations:
+    if relations or lists:
         values = {name: VALUES[is_what] for name, is_what, *_ in rows if is_what in VALUES}
-        findings.append(_recipe(path, key, relations, values))
+        findings.append(_recipe(path, key, relations, values, lists))
     named = facts.rename({key: "subject", "variable": "relation", "value": "object"}) if relations else None
     dataset = Dataset.from_triples([("?", "?", "?")] if named is None else named, name=path.stem)
     nothing, seconds = np.zeros(len(dataset.train)), time.monotonic() - started
     return Report(path.stem, tuple(findings), nothing, None, seconds, DatasetFacts(dataset), COLUMN_CHECKS)
 
 
-def _recipe(path: Path, key: str, relations: list[str], values: dict[str, str]) -> Finding:
+def _recipe(
+    path: Path, key: str, relations: list[str], values: dict[str, str], lists: dict[str, str | None]
+) -> Finding:
     """Return the lines of Python that turn the table into facts, and the command that learns from them."""
     kinds = "".join(f" --attribute '{name}={kind}'" for name, kind in values.items())
     lines = [
         "import polars as pl",
         f"table = pl.read_csv({str(path)!r}, infer_schema=False)",
-        f"table.unpivot({[*relations, *values]!r}, index={key!r}).drop_nulls().write_csv('facts.csv')",
+        f"facts = table.unpivot({[*relations, *values]!r}, index={key!r})",
+    ]
+    for name, separator in lists.items():
+        lines += [
+            f"parts = table.unpivot([{name!r}], index={key!r}).with_columns(pl.col('value').str.split({separator!r}))",
+            "facts = facts.vstack(parts.explode('value'))",
+        ]
+    lines += [
+        "facts.drop_nulls().unique(maintain_order=True).write_csv('facts.csv')",
         f"then: anyburl learn facts.csv --columns '{key},variable,value'{kinds} --out runs/{path.stem}",
     ]
     examples = tuple((line,) for line in lines)
@@ -87,7 +98,7 @@ def _describe(values: pl.Series, *, is_key: bool) -> tuple[str, int, str | None,
         return "the subject", len(different), first, "the subject of all facts"
     if not len(known):
         return "empty", 0, None, "leave it out"
-    separator = next((one for one in SEPARATORS if _share_of_lists(known, one) >= LISTS), None)
+    separator = _separator(known)
     if separator is not None:
         return "a list", len(different), first, f"split it at {separator!r}: a fact for each part"
     kind = literal_kind(different)
@@ -99,6 +110,8 @@ def _describe(values: pl.Series, *, is_key: bool) -> tuple[str, int, str | None,
     return "names", len(different), first, "hardly shared: leave it out, unless other columns name the same things"
 
 
-def _share_of_lists(values: pl.Series, separator: str) -> float:
-    """Return the share of cells with several parts."""
-    return int(values.str.contains(separator, literal=True).sum()) / len(values)
+def _separator(values: pl.Series) -> str | None:
+    """Return what is between the parts of a column's cells, if many have several."""
+    n_known = max(1, values.count())
+    shares = {one: int(values.str.contains(one, literal=True).sum()) / n_known for one in SEPARATORS}
+    return next((one for one in SEPARATORS if shares[one] >= LISTS), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.explanation.rule_examples import Example, examine_rule, triple_ids
 from anyburl.rules.ruleset import RuleSet
 from anyburl.tools.options import ReportOptions
-from anyburl.tools.report.choose import Choice, choose_laws, find_candidates
+from anyburl.tools.report.choose import CANDIDATES, Candidates, Choice, choose_laws
 from anyburl.tools.report.ideas import find_idea
 from anyburl.tools.report.record import Case, Law, RelationTheory, Theory
 from anyburl.tools.report.words import Wording
@@ -35,6 +36,7 @@ Triples = NDArray[np.int32]
 Progress = Callable[[int], object]
 
 MOST_LOOKED_AT, FEW_LOOKED_AT = 1000, 100  # facts of a relation that laws are chosen by, if told in full or not
+FEW_CANDIDATES = 16  # of a relation that is not told in full
 SOME = 3  # examples, exceptions, unexplained facts, common values
 EXAMINED = 8  # cases of each kind that the best known are taken from
 N_THINGS = 8
@@ -63,8 +65,8 @@ def make_theory(
     author = _Author(rules, _with_all_facts(dataset), chosen, names, RankOptions(object_identity=object_identity))
     done = progress or (lambda n: None)
     choices = []
-    for place, relation in enumerate(author.relations):
-        choices.append(author.choose(relation, in_full=place < chosen.sections))
+    for relation, sample, in_full in author.samples():
+        choices.append((sample, author.choose(relation, sample, in_full=in_full)))
         done(1)
     author.count([choice for _, choice in choices])
     sections = []
@@ -117,6 +119,7 @@ class _Author:
         self.relations = self._ordered_relations()
         self._ranker: Ranker | None = None
         self._rows: dict[int, int] = {}
+        self._similar = np.empty(0, np.int64)
 
     def _ordered_relations(self) -> list[int]:
         """Return the relations to report on, those with most facts first."""
@@ -125,16 +128,29 @@ class _Author:
         sizes = np.array([len(rows) for rows in self._facts_of])
         return [int(relation) for relation in np.argsort(-sizes, kind="stable") if sizes[relation]]
 
-    def choose(self, relation: int, *, in_full: bool) -> tuple[Triples, Choice]:
-        """Return the facts looked at, and the laws chosen for them."""
-        facts = self.triples[self._facts_of[relation]]
-        most_facts, most_laws = (MOST_LOOKED_AT, self.options.laws) if in_full else (FEW_LOOKED_AT, 1)
-        if len(facts) > most_facts:
-            facts = facts[np.sort(np.random.default_rng(0).choice(len(facts), most_facts, replace=False))]
-        rows, scores = find_candidates(self.rules, self._rules_of[relation], self.graph, few=not in_full)
-        identity = self.ranking.object_identity
+    def samples(self) -> list[tuple[int, Triples, bool]]:
+        """Return the relations, the facts of each that are looked at, and whether it is told in full."""
+        listed = []
+        for place, relation in enumerate(self.relations):
+            in_full, facts = place < self.options.sections, self.triples[self._facts_of[relation]]
+            most = MOST_LOOKED_AT if in_full else FEW_LOOKED_AT
+            if len(facts) > most:
+                facts = facts[np.sort(np.random.default_rng(0).choice(len(facts), most, replace=False))]
+            listed.append((relation, facts, in_full))
+        return listed
+
+    @cached_property
+    def _candidates(self) -> Candidates:
+        facts = np.concatenate([self.triples[:0], *(facts for _, facts, _ in self.samples())])
+        return Candidates(self.rules, self.graph, facts, self.ranking)
+
+    def choose(self, relation: int, facts: Triples, *, in_full: bool) -> Choice:
+        """Return the laws chosen for some facts of a relation."""
+        known = self._candidates
+        found = known.choose(relation, CANDIDATES if in_full else FEW_CANDIDATES)
+        rows, identity = known.rows[found], self.ranking.object_identity
         covers = predicted_facts_of(self.walked, self.rules, rows, facts, object_identity=identity)
-        return facts, choose_laws(self.rules, rows, scores, covers, most_laws)
+        return choose_laws(self.rules, rows, known.surprises[found], covers, self.options.laws if in_full else 1)
 
     def count(self, choices: Sequence[Choice]) -> None:
         """Count the chosen rules on all facts, and make them ready to show examples."""
@@ -146,6 +162,7 @@ class _Author:
             budget=LearnOptions.budget,
         )
         self._rows = {int(row): place for place, row in enumerate(rows)}
+        self._similar = self._candidates.count_similar(rows)
         self._ranker = make_ranker(self.graph, few, self.ranking, block_connected=False)
 
     def section(self, relation: int, sample: Triples, choice: Choice, *, in_full: bool) -> RelationTheory:
@@ -172,7 +189,7 @@ class _Author:
     def _law(self, choice: Choice, place: int, *, in_full: bool) -> Law:
         assert self._ranker is not None, "count comes first"
         row, rules = self._rows[int(choice.rows[place])], self._ranker.rules
-        rule, known = rules.rule(row), self.rules.stands_for
+        rule = rules.rule(row)
         cases = (
             examine_rule(self._ranker, self.dataset, row, top=EXAMINED, seconds=SECONDS, most=MOST_TRIED)
             if in_full
@@ -189,7 +206,7 @@ class _Author:
             predictions=int(rules.predictions[row]),
             exact=bool(rules.exact[row]),
             explains=int(choice.covers[place].sum()),
-            stands_for=choice.stands_for[place] if known is None else int(known[choice.rows[place]]),
+            stands_for=int(self._similar[row]),
             example=examples[0] if examples else None,
             exceptions=self._best(cases.counter_examples, SOME) if cases else (),
             unknown=self._best(cases.new_predictions, SOME) if cases else (),
