@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -185,12 +186,11 @@ def keep(data: str, seed: int, asked: argparse.Namespace) -> dict[str, Any]:
     every, dataset = all_rules(data, seed, asked), anyburl.load_dataset(source_of(data, asked))
     seconds = asked.seconds or SECONDS.get(data, 30.0)
     rules = anyburl.RuleSet.load(every)
-    choose = rules_to_keep(dataset, anyburl.LearnOptions(seconds=seconds))
-    choosing, reduced = timed(lambda: choose(rules) if choose else None)
-    found: dict[str, Any] = {"seed": seed, "all": {"rules": len(rules)}, "choosing_s": round(choosing, 1)}
-    found["kept"] = {"rules": len(rules if reduced is None else reduced.rules)}
-    chosen = None if reduced is None else anyburl.evaluate(reduced.rules, dataset, split=asked.split).metrics
-    del rules, reduced
+    n_rules, (choosing, kept) = len(rules), timed(partial(kept_rules, rules, dataset, seconds))
+    del rules
+    found: dict[str, Any] = {"seed": seed, "choosing_s": round(choosing, 1)}
+    found |= {"all": {"rules": n_rules}, "kept": {"rules": len(kept) if kept else n_rules}}
+    chosen = anyburl.evaluate(kept, dataset, split=asked.split).metrics if kept else None
     run = asked.scratch / f"kept-{Path(data).name}-{seed}"
     told = anyburl_json("learn", source_of(data, asked), "--out", run, "--seconds", seconds, "--seed", seed)
     measured = {}
@@ -209,6 +209,13 @@ def keep(data: str, seed: int, asked: argparse.Namespace) -> dict[str, Any]:
     found["learn"] = {name: told[name] for name in ("rules", "found", "wall_seconds", "peak_memory_mb")}
     print(data, found, flush=True)
     return found
+
+
+def kept_rules(rules: anyburl.RuleSet, dataset: anyburl.Dataset, seconds: float) -> anyburl.RuleSet | None:
+    """Return what a plain `learn` keeps of rules; None if that is all of them."""
+    choose = rules_to_keep(dataset, anyburl.LearnOptions(seconds=seconds))
+    reduced = choose(rules) if choose else None
+    return reduced.rules if reduced else None
 
 
 def tuned(data: str, seed: int, asked: argparse.Namespace) -> dict[str, Any]:

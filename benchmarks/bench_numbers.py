@@ -42,7 +42,6 @@ from common import HERE, peak_memory_mb, save, shared, timed
 N_PLANTED = 20
 N_ATTRIBUTES = 5
 SEEDS = (1, 2, 3)
-ROUNDS = 3
 WAYS = ("max", "tuned")
 MOST_SECONDS = 120.0  # for the conditions of a data set
 
@@ -263,13 +262,13 @@ rules.save(sys.argv[2])
 """
 
 
-def measure_plain(tree: Path, name: str, n_paths: int) -> dict[str, Any]:
+def measure_plain(tree: Path, name: str, n_paths: int, n_rounds: int) -> dict[str, Any]:
     """Return CPU seconds of learning with a path budget, here and in another checkout in turn, and their ratio."""
     seconds: dict[str, list[float]] = {"here": [], "there": []}
     digests: dict[str, set[str]] = {"here": set(), "there": set()}
     n_rules = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for _ in range(ROUNDS):
+        for _ in range(n_rounds):
             for place, root in (("there", tree), ("here", HERE.parent)):
                 out = Path(scratch) / "rules.txt"
                 command = [sys.executable, "-c", LEARNING, str(shared() / "data" / name), str(out), str(n_paths)]
@@ -302,6 +301,7 @@ def main() -> None:
     parser.add_argument("--split", default="test")
     parser.add_argument("--sample", type=int, help="rank this many triples of the split, drawn at random")
     parser.add_argument("--paths", type=int, default=20_000, help="of learning without attributes")
+    parser.add_argument("--rounds", type=int, default=3, help="likewise")
     parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS, help="aggregations")
     parser.add_argument("--folder", type=Path, help="of debian, if the shared tool has written it already")
     chosen = parser.parse_args()
@@ -311,7 +311,7 @@ def main() -> None:
         return
     if chosen.what == "plain":
         tree, *names = chosen.data
-        figures = {name: measure_plain(Path(tree).resolve(), name, chosen.paths) for name in names}
+        figures = {name: measure_plain(Path(tree).resolve(), name, chosen.paths, chosen.rounds) for name in names}
         save("numbers-plain", figures, f"python benchmarks/bench_numbers.py plain TREE {' '.join(names)}")
         return
     n_triples = int(chosen.data[0]) if chosen.data else 1_000_000

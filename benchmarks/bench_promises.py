@@ -33,7 +33,7 @@ from common import HERE, machine, save, shared, timed
 
 LEAST = (0.5, 0.8, 0.9)
 ENOUGH = 300  # proposals of a relation, to say something about it alone
-FEW = 100  # proposals: with fewer, a difference of .05 is no more than chance
+CHANCE = 2.0  # standard errors: what is off by less may be so by chance
 KEYS = ["subject", "relation", "object"]
 BIN = 0.05  # the width of a bin in a plot, in probability
 COLUMNS = 4  # of plots
@@ -190,6 +190,15 @@ def sampling_error(proposed: pl.DataFrame) -> float | None:
     return round(float(max(of_subjects, binomial)), 4)
 
 
+def whole_error(said: dict[str, Any]) -> float:
+    """Return the standard error of promised minus true, that of the promise itself included.
+
+    If as many facts are missing as were hidden, b of which came back beside N proposals that did not, the promise is
+    b / N, and b is a Poisson number: its standard error is the root of promised / N.
+    """
+    return float(np.sqrt(said["sampling_error"] ** 2 + said["promised"] / said["facts"]))
+
+
 def measure_review(setting: Setting) -> Results:
     """Return how many of the first cards on Debian are true."""
     debian = Setting(f"{DEBIAN}-0.1", setting.aggregation, setting.seed, setting.chosen)
@@ -284,12 +293,14 @@ def show_bars(results: Results) -> None:
     print(f"\n{'part':<28} {'what is asked':<44} {'measured':<40} met")
     for key, one in results.items():
         for bar, measured, is_met in bars(key.split(",")[0], one):
-            answer = "too few to tell" if is_met is None else "yes" if is_met else "NO"
+            answer = "no, within chance" if is_met is None else "yes" if is_met else "NO"
             print(f"{key:<28} {bar:<44} {measured:<40} {answer}")
 
 
 def bars(part: str, one: Results) -> list[tuple[str, str, bool | None]]:
-    """Return what is asked of a part, what was measured, and whether that is enough; None if facts are too few."""
+    """Return what is asked of a part, what was measured, and whether that is enough: None if it is not, but facts are
+    too few to tell that from chance.
+    """
     if "cards" in one:
         return [("40 of the first 50 cards are true", f"{one['true']} of {one['cards']}", one["true"] >= 40)]
     if "f1" in one:
@@ -300,8 +311,9 @@ def bars(part: str, one: Results) -> list[tuple[str, str, bool | None]]:
     for least, said in one["promises"].items():
         if said["facts"]:
             off, most = abs(said["promised"] - said["true"]), 0.03 if debian else 0.05
-            shares = f"{said['promised']:.3f}, true {said['true']:.3f} ± {said['sampling_error']:.3f}"
-            measured, is_met = f"{shares} of {said['facts']:,}", off <= most if said["facts"] >= FEW else None
+            error = whole_error(said)
+            measured = f"{said['promised']:.3f}, true {said['true']:.3f} ± {error:.3f} of {said['facts']:,}"
+            is_met = off <= most or (None if off <= CHANCE * error else False)
             rows.append((f"from {least} promised and true within {most}", measured, is_met))
         if debian and (worst := said["worst_relation"]):
             measured = f"{worst['relation']} {worst['off']:+.3f}"

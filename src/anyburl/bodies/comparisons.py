@@ -29,8 +29,9 @@ from anyburl.rules.types import KINDS, MAX_LENGTH
 COMPARING = next(kind.code for kind in KINDS if kind.form.has_condition and not kind.form.has_head_constant)
 
 MOST_BODIES = 2000  # those whose rules have the most support times confidence
-MOST_STARTS = 5000  # of a body, drawn from all
+MOST_STARTS, MOST_PAIRS = 5000, 1 << 16  # of a body, drawn from all
 LEAST_SUPPORT = 10
+MOST_PREDICTIONS = 5_000_000  # of a body: what is kept is counted over all of its pairs
 
 Entities = NDArray[np.int32]
 
@@ -64,7 +65,7 @@ def learn_comparisons(
 def _bodies_in_order(rules: RuleSet) -> Iterator[NDArray[np.int64]]:
     """Yield the rows of the rules of each body, the bodies with the best rules first."""
     values = rules.support * rules.confidence()
-    fits = (rules.lengths < MAX_LENGTH) & (rules.support >= LEAST_SUPPORT)
+    fits = (rules.lengths < MAX_LENGTH) & (rules.support >= LEAST_SUPPORT) & (rules.predictions <= MOST_PREDICTIONS)
     rows = np.flatnonzero(fits)
     steps = rules.bodies[rules.body[rows]]
     rows = rows[np.lexsort((*steps.T[::-1], rules.head[rows], -values[rows]))]
@@ -80,13 +81,15 @@ def _compared(
     path = rules.bodies[rules.body[rows[0]]]
     path = path[path >= 0]
     starts = graph.domains[slice(*graph.domain_offsets[path[0] : path[0] + 2])]
-    if len(starts) > MOST_STARTS:
-        starts = np.sort(np.random.default_rng(0).choice(starts, MOST_STARTS, replace=False))
-    parts = list(pairs_along(graph, path, object_identity=thresholds.object_identity, starts=starts))
-    xs, ys = (np.concatenate([np.empty(0, np.int32), *ends]) for ends in zip(*parts, strict=True)) if parts else _NONE
+    starts = np.random.default_rng(0).permutation(starts)[:MOST_STARTS]
+    parts = pairs_along(graph, path, object_identity=thresholds.object_identity, starts=starts, most=MOST_PAIRS)
+    xs, ys = next(parts, (starts[:0], starts[:0]))
+    first, second = np.unique(xs), np.unique(ys)
     for name, attribute in attributes_of(vocabulary).items():
         has_value = np.zeros(graph.n_entities + 1, np.bool_)
         has_value[attribute.entities] = True
+        if np.count_nonzero(has_value[first]) + np.count_nonzero(has_value[second]) < FEW_CLUSTERS:
+            continue  # most attributes: only then pairs are looked at
         both = has_value[xs] & has_value[ys]
         if np.count_nonzero(both) < LEAST_SUPPORT:
             continue
@@ -102,9 +105,6 @@ def _compared(
                     yield Comparison(row, relation, int(order), chance)
 
 
-_NONE = (np.empty(0, np.int32), np.empty(0, np.int32))
-
-
 def log_chance_of_pairs(
     xs: Entities, ys: Entities, hits: NDArray[np.bool_], compares: NDArray[np.bool_]
 ) -> float | None:
@@ -115,11 +115,12 @@ def log_chance_of_pairs(
     if n_hits < LEAST_SUPPORT or n == len(xs):
         return None
     residuals = (hits - np.count_nonzero(hits) / len(hits))[compares]
-    ends = np.concatenate([xs[compares], ys[compares]])
-    entities, numbers = np.unique(ends, return_inverse=True)
-    sums = np.bincount(numbers, np.concatenate([residuals, residuals]), minlength=len(entities))
-    variance, excess = float((sums**2).sum()), float(residuals.sum())
-    if len(entities) < FEW_CLUSTERS or variance <= 0 or excess <= 0:
+    excess = float(residuals.sum())
+    if excess <= 0:
+        return 0.0
+    sums = np.bincount(np.concatenate([xs[compares], ys[compares]]), np.concatenate([residuals, residuals]))
+    variance = float((sums**2).sum())
+    if np.count_nonzero(sums) < FEW_CLUSTERS or variance <= 0:
         return 0.0
     return -(excess**2) / variance / 2  # of a normal variable beyond so many standard deviations, at most
 

@@ -25,9 +25,6 @@ from anyburl.rules.columns import RuleColumns, condition_attributes
 Entities = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
-MOST_PAIRS = 1 << 20
-"""Of a body that is compared, at a time."""
-
 
 class ConditionalCounts(NamedTuple):
     """What was counted of rules with conditions, in columns."""
@@ -132,14 +129,21 @@ def are_stated(graph: GraphArrays, relation: int, xs: Entities, ys: Entities) ->
 
 
 def pairs_along(
-    graph: GraphArrays, path: NDArray[np.int32], *, object_identity: bool, starts: Entities | None = None
+    graph: GraphArrays,
+    path: NDArray[np.int32],
+    *,
+    object_identity: bool,
+    starts: Entities | None = None,
+    most: int = 1 << 20,
 ) -> Iterator[tuple[Entities, Entities]]:
-    """Yield the pairs of entities that a path joins, many at a time: those of `starts`, or all."""
+    """Yield the pairs of entities that a path joins, at most `most` at a time, or all of one start: those of `starts`,
+    or all.
+    """
     path = np.ascontiguousarray(path)
     if starts is None:
         starts = graph.domains[slice(*graph.domain_offsets[path[0] : path[0] + 2])]
     levels, clock = empty_levels(graph.n_entities + 1, len(path)), np.zeros(1, np.int64)
-    xs, ys = (np.empty(max(MOST_PAIRS, graph.n_entities + 1), np.int32) for _ in range(2))
+    xs, ys = (np.empty(max(most, graph.n_entities + 1), np.int32) for _ in range(2))
     while len(starts):
         n, done = list_pairs(graph, path, starts, object_identity, levels, clock, xs, ys)
         yield xs[:n].copy(), ys[:n].copy()

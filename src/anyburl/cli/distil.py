@@ -79,7 +79,7 @@ def _print(distilled: Distilled, out: Path) -> None:
         table.add_row(f"{n_rules:,}", f"{share:.1%}")
     table.add_row(f"{distilled.n_rules:,} (all)", "100.0%")
     console.print(table)
-    console.say(f"measured on {distilled.judged_by}, by which the rules in the table were not chosen")
+    console.say(f"measured on {distilled.judged_by}, held back until the last step")
     console.say(
         f"kept {len(distilled.rules):,} of {distilled.n_rules:,} rules ({distilled.quality:.1%} of the MRR), "
         f"chosen by {distilled.n_facts:,} facts, in {out}"

@@ -270,14 +270,14 @@ class RuleCounter:
         longest, n = options.n_last * N_SHAPES, self.history.n_entities
 
         def work(head: int, buffers: tuple[Ints, Ints]) -> None:
+            def count(first: int, last: int, low: int, high: int, tables: Tables) -> int:
+                return count_constants(
+                    self.history, self.cases, first, last, low, high, options.n_last, options.oldest, *tables, *buffers
+                )
+
             tables = _room(1 << 14), _room(1 << 15)
             for half, times in enumerate(self.halves):
-                tables = self._count_keys(
-                    head, tables, lambda first, last, tables, times=times: count_constants(
-                        self.history, self.cases, first, last, *times, options.n_last, options.oldest, *tables,
-                        *buffers,
-                    ),
-                )  # fmt: skip
+                tables = self._count_keys(head, times, tables, count)
                 keys, right, every = _kept(*tables, n, options.min_support, options.min_confidence, options.smoothing)
                 parts[half][head] = keys // n, keys % n, right, every
 
@@ -288,15 +288,18 @@ class RuleCounter:
         )
         return [_join_constants(part, options.smoothing) for part in parts]
 
-    def _count_keys(self, head: int, tables: Tables, count: Callable[[int, int, Tables], int]) -> Tables:
-        """Count the cases of a head into tables of bodies and rules, which grow; return the tables.
+    def _count_keys(
+        self, head: int, times: tuple[int, int], tables: Tables, count: Callable[[int, int, int, int, Tables], int]
+    ) -> Tables:
+        """Count the cases of a head between two times into tables of bodies and rules, which grow; return the tables.
 
-        `count` is called with a range of cases and the tables, and returns the first case that there was no room for.
+        `count` is called with a range of cases, the times and the tables, and returns the first case that there was no
+        room for.
         """
         case, last = (int(row) for row in self.cases.offsets[head : head + 2])
         while case < last:
             until = min(case + CASES_AT_A_TIME, last)
-            reached = count(case, until, tables)
+            reached = count(case, until, *times, tables)
             if reached < until:
                 if len(tables[1].keys) >= MOST_KEYS:
                     break
@@ -314,23 +317,25 @@ class RuleCounter:
 
         def work(head: int, buffers: tuple[Ids, Ids, Ids, Ints]) -> None:
             right, every, used, stamps = buffers
+
+            def count(first: int, last: int, low: int, high: int, tables: Tables) -> int:
+                return count_three_hops(
+                    self.history, self.cases, first, last, low, high, options.three_hops, *tables, stamps
+                )
+
             n_used, tables = 0, (_room(1 << 14), _room(1 << 14))
             for half, times in enumerate(self.halves):
                 n_used = count_hops(
                     self.history, self.cases, head, *times, options.n_first, options.n_second, right, every, used,
                     n_used, stamps,
                 )  # fmt: skip
-                kept = np.sort(used[:n_used][right[used[:n_used]] >= options.min_support]).astype(np.int64)
-                rows = kept, right[kept], every[kept]
+                kept = np.sort(used[:n_used][right[used[:n_used]] >= options.min_support])
+                rows = np.stack([kept, right[kept], every[kept]]).astype(np.int64)
                 if options.three_hops:
-                    tables = self._count_keys(
-                        head, tables, lambda first, last, tables, times=times: count_three_hops(
-                            self.history, self.cases, first, last, *times, options.three_hops, *tables, stamps
-                        ),
-                    )  # fmt: skip
+                    tables = self._count_keys(head, times, tables, count)
                     longer = _kept(*tables, 1, options.min_support, 0.0, options.smoothing)
-                    rows = tuple(map(np.concatenate, zip(rows, longer, strict=True)))
-                parts[half][head] = tuple(column.astype(np.int64) for column in rows)
+                    rows = np.concatenate([rows, longer], axis=1)
+                parts[half][head] = tuple(rows)
             right[used[:n_used]] = every[used[:n_used]] = 0
 
         def make() -> tuple[Ids, Ids, Ids, Ints]:

@@ -20,7 +20,7 @@ def warm_up_temporal() -> None:
     ]
     data = load_temporal_dataset(facts, split=(0.5, 0.25, 0.25))
     for model in ("none", "logit", "forest"):
-        rules = TemporalLearner(data, model=model, threads=1).learn()
+        rules = TemporalLearner(data, model=model, three_hops=2, threads=1).learn()
         reasoner = TemporalReasoner(rules, data, threads_used=1)
         reasoner.evaluate()
     with TemporaryDirectory() as folder:  # arrays from files are read-only, which is another type for the compiler

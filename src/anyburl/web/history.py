@@ -254,8 +254,9 @@ async def review_moment(
     def make() -> bytes:
         explorer.catch_up(explorer.edition())
         waiting = explorer.waiting(explorer.reasoner.dataset.clock.label(explorer.reasoner.step_of(moment)))
-        given = subject, relation, object
-        fact = explorer.judged_fact(*given, moment) if all(given) else next(iter(waiting[skip:]), None)
+        fact = next(iter(waiting[skip:]), None)
+        if subject and relation and object:
+            fact = explorer.judged_fact(subject, relation, object, moment)
         standing = explorer.reviews.standing()
         context: Context = {
             "path": "/review",

@@ -45,7 +45,7 @@ class KnownArrays(NamedTuple):
     """Questions with known answers, and the rules that are fired for them."""
 
     graph: GraphArrays
-    index: RuleIndex
+    rule_index: RuleIndex
     queries: QueryArrays
     protocol: AnswerSettings
     is_left_out: bool  # the answers are facts of the graph, to be left out
@@ -205,7 +205,7 @@ def fire_known(known: KnownArrays, q: int, only_targets: bool, workspace: Worksp
     With `only_targets`, most firings for others are left out, which is less work. Return the number of firings (nothing
     is listed if there is no room for them), of candidates, and the number that the query has.
     """
-    graph, index, queries, protocol = known.graph, known.index, known.queries, known.protocol
+    graph, index, queries, protocol = known.graph, known.rule_index, known.queries, known.protocol
     candidates, firings = workspace.candidates, workspace.firings
     room = len(firings.candidates)
     s, d = int(np.int64(queries.entities[q])), int(np.int64(queries.relations[q]))

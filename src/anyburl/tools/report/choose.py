@@ -43,7 +43,7 @@ class Choice:
     covers: NDArray[np.bool_]  # chosen rules x facts
 
 
-class Candidates:
+class LawCandidates:
     """The rules that laws are chosen from, by relation.
 
     `rows` are all rules that can be laws, and `surprises` how far each is above the base rate.
@@ -55,31 +55,31 @@ class Candidates:
         part = rules.take(rows)
         surprises = surprise(part.support, part.predictions, base_rates(graph, part)).astype(np.float64)
         is_law = surprises >= LEAST
-        self.rows, self.surprises, self._survey = rows[is_law], surprises[is_law], None
-        part = part.take(is_law)
-        if rules.worth is not None:
+        self.rows, self.surprises = rows[is_law], surprises[is_law]
+        part, order = part.take(is_law), np.empty(0, np.int64)
+        self._survey: Survey | None = None
+        if part.worth is not None:
             order = np.argsort(-part.worth, kind="stable")
         elif len(part):
             ranker = make_ranker(graph, part, ranking, block_connected=False)
             self._survey = Survey.make(ranker, [_asked(facts, graph.n_relations)], FEWEST - 1, width=WIDTH)
             order = self._survey.rows[self._survey.order(shares_of(ranker.aggregation), CANDIDATES)]
-        else:
-            order = np.empty(0, np.int64)
         self._order: Rows = order
         self._relations = part.head[order] % max(1, graph.n_relations)
 
     def choose(self, relation: int, most: int) -> Rows:
         """Return at most so many candidates for a relation, the best first: rows of `rows`."""
-        return self._order[self._relations == relation][:most]
+        rows: Rows = self._order[self._relations == relation]
+        return rows[:most]
 
     def count_similar(self, chosen: Rows) -> NDArray[np.int64]:
         """Return for each of some rules how many of the others predict nearly the same, see `find_representatives`."""
         if self._rules.stands_for is not None:
             return self._rules.stands_for[chosen].astype(np.int64)
-        places = np.full(len(self.rows), -1, np.int64)
-        places[np.searchsorted(self.rows, chosen)] = np.arange(len(chosen))
         if self._survey is None:
             return np.zeros(len(chosen), np.int64)
+        places = np.full(len(self.rows), -1, np.int64)
+        places[np.searchsorted(self.rows, chosen)] = np.arange(len(chosen))
         found = find_representatives(self._survey.best.rules, places)
         return np.bincount(places[found.kept], minlength=len(chosen))
 
