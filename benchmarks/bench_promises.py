@@ -298,9 +298,8 @@ def show_bars(results: Results) -> None:
 
 
 def bars(part: str, one: Results) -> list[tuple[str, str, bool | None]]:
-    """Return what is asked of a part, what was measured, and whether that is enough.
-
-    The last is None if it is not enough, and the facts are too few to tell that from chance.
+    """Return what is asked of a part, what was measured, and whether that is enough: None if it is not, but facts are
+    too few to tell that from chance.
     """
     if "cards" in one:
         return [("40 of the first 50 cards are true", f"{one['true']} of {one['cards']}", one["true"] >= 40)]

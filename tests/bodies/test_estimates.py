@@ -44,7 +44,6 @@ def domain_of(arrays: GraphArrays, relation: int) -> list[int]:
     return entities
 
 
-@pytest.mark.unchecked
 @settings(max_examples=examples(60, 6))
 @given(
     st.integers(0, 2**32),

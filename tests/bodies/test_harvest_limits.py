@@ -195,7 +195,6 @@ def binary_sample(
     return counts
 
 
-@pytest.mark.unchecked
 @settings(max_examples=examples(200, 30))
 @given(mid_graphs, st.data(), keys, st.integers(0, 60), st.integers(1, 2))
 def test_a_binary_body_beyond_its_budget_is_counted_over_the_visited_starts(
@@ -222,7 +221,6 @@ def test_a_binary_body_beyond_its_budget_is_counted_over_the_visited_starts(
     assert harvested(arrays, body, asked) == kept(counts, asked, visited, total)
 
 
-@pytest.mark.unchecked
 @settings(max_examples=examples(200, 30))
 @given(mid_graphs, st.data(), keys, st.integers(0, 60), st.integers(1, 2), st.booleans())
 def test_a_unary_body_beyond_its_budget_is_counted_over_the_visited_members(
