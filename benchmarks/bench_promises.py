@@ -298,7 +298,7 @@ def show_bars(results: Results) -> None:
 
 
 def bars(part: str, one: Results) -> list[tuple[str, str, bool | None]]:
-    """Return what is asked of a part, what was measured, and whether that is enough; None if it is not, and the facts are
+    """Return what is asked of a part, what was measured, and whether that is enough: None if it is not, but facts are
     too few to tell that from chance.
     """
     if "cards" in one:

@@ -296,7 +296,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.hubs:
         with served(given.run, given.port):
-            time.sleep(4)
+            wait_for_report(given.port)
             opened = asyncio.run(open_hubs(given.port, largest_hubs(given.run, given.hubs)))
         print(json.dumps(opened, indent=2))
         if given.save:

@@ -106,12 +106,12 @@ def test_long_labels_fill_their_boxes_and_leave_no_gaps_in_lines(
             assert 0 < room < (40 if is_node else 24), text
 
 
-def test_an_entity_is_drawn_once_in_a_proof(open_page: Any) -> None:
+def test_an_entity_is_drawn_again_in_a_proof_only_where_arrows_would_stay_in_a_column(open_page: Any) -> None:
     fact = {"subject": "Aalborg", "relation": "time_zone", "object": "Europe/Copenhagen"}
     page = open_page(f"/why?{urlencode(fact)}")
     texts = page.locator("figure.drawing").first.locator(".node text").all_text_contents()
-    assert texts.count("Denmark") == 1
-    assert len(texts) - len(set(texts)) <= 1  # again only where an arrow would not leave its column
+    assert 1 <= texts.count("Denmark") <= 2
+    assert len(texts) - len(set(texts)) <= 1
 
 
 def test_why_not_tells_the_missing_fact(open_page: Any) -> None:

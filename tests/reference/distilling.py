@@ -10,8 +10,13 @@ Rules = Mapping[int, int]
 """Rules that predict a candidate, with their scores."""
 
 
-def reciprocal_rank(candidates: Mapping[int, Rules], target: int, aggregation: str, kept: Collection[int]) -> float:
-    """1 / rank of the target among its rivals by the kept rules, ties counted half; 0 where none predicts it."""
+def reciprocal_rank(
+    candidates: Mapping[int, Rules], target: int, aggregation: str, kept: Collection[int], harm: float = 1.0
+) -> float:
+    """1 / rank of the target among its rivals by the kept rules, ties counted half; 0 where none predicts it.
+
+    A rival counts `harm`.
+    """
     left = {c: [score for rule, score in rules.items() if rule in kept] for c, rules in candidates.items()}
     strengths = {c: strength(scores, aggregation) for c, scores in left.items() if scores}
     own = strengths.pop(target, None)
@@ -19,7 +24,7 @@ def reciprocal_rank(candidates: Mapping[int, Rules], target: int, aggregation: s
         return 0.0
     better = sum(other > own for other in strengths.values())
     equal = sum(other == own for other in strengths.values())
-    return 1 / (1 + better + equal / 2)
+    return 1 / (1 + harm * (better + equal / 2))
 
 
 def best_value(values: Sequence[Mapping[int, float]], shares: Sequence[float], chosen: Sequence[int]) -> float:

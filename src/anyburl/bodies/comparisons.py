@@ -31,6 +31,7 @@ COMPARING = next(kind.code for kind in KINDS if kind.form.has_condition and not 
 MOST_BODIES = 2000  # those whose rules have the most support times confidence
 MOST_STARTS, MOST_PAIRS = 5000, 1 << 16  # of a body, drawn from all
 LEAST_SUPPORT = 10
+MOST_PREDICTIONS = 5_000_000  # of a body: what is kept is counted over all of its pairs
 
 Entities = NDArray[np.int32]
 
@@ -64,7 +65,7 @@ def learn_comparisons(
 def _bodies_in_order(rules: RuleSet) -> Iterator[NDArray[np.int64]]:
     """Yield the rows of the rules of each body, the bodies with the best rules first."""
     values = rules.support * rules.confidence()
-    fits = (rules.lengths < MAX_LENGTH) & (rules.support >= LEAST_SUPPORT)
+    fits = (rules.lengths < MAX_LENGTH) & (rules.support >= LEAST_SUPPORT) & (rules.predictions <= MOST_PREDICTIONS)
     rows = np.flatnonzero(fits)
     steps = rules.bodies[rules.body[rows]]
     rows = rows[np.lexsort((*steps.T[::-1], rules.head[rows], -values[rows]))]

@@ -143,9 +143,9 @@ def _score_conditional(
     rows = np.flatnonzero(rules.has_condition)
     if not len(rows):
         return
-    found = count_conditional(graph, rules.take(rows), object_identity=object_identity)
-    counts.predictions[rows], counts.support[rows] = found.predictions, found.support
-    counts.pca_predictions[rows] = np.where(head_facts.functional[rules.head[rows]], found.having, found.receiving)
+    counted = count_conditional(graph, rules.take(rows), object_identity=object_identity)
+    counts.predictions[rows], counts.support[rows] = counted.predictions, counted.support
+    counts.pca_predictions[rows] = np.where(head_facts.functional[rules.head[rows]], counted.having, counted.receiving)
 
 
 Batch = tuple[BodyArrays, NDArray[np.int64], NDArray[np.int64], BodyArrays]

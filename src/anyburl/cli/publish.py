@@ -85,7 +85,7 @@ def _write(plan: Plan, notes: PlainConsole) -> dict[str, Any]:
 def _print(plan: Plan, told: dict[str, Any]) -> None:
     console = result_console()
     if told["written"] is None:
-        for line in plan.told:
+        for line in plan.summary:
             console.say(line)
         console.say("nothing was sent: add --write to send the facts")
         return

@@ -397,70 +397,70 @@ def by_number(chosen: Sequence[str] | None) -> bool:
 
 
 def choose_columns(
-    found: Sequence[str], chosen: Sequence[str] | None, where: object, time: Sequence[str] | None = None
+    header: Sequence[str], chosen: Sequence[str] | None, where: object, time: Sequence[str] | None = None
 ) -> list[int]:
-    """Return the positions of subject, relation and object among the columns that were found, then those of times.
+    """Return the positions of subject, relation and object among the columns of the `header`, then those of times.
 
     They are those `chosen` or, in a table of three columns besides those of times, the ones that have the usual names.
     """
-    times = [] if time is None else time_positions(found, time, where)
+    times = [] if time is None else time_positions(header, time, where)
     kept = [] if time is not None and tuple(time) == (IGNORED,) else times
     if chosen is not None:
-        return [_position(found, name, where, numbered=by_number(chosen)) for name in chosen] + kept
-    others = [position for position in range(len(found)) if position not in times]
-    names = [found[position] for position in others]
+        return [_position(header, name, where, numbered=by_number(chosen)) for name in chosen] + kept
+    others = [position for position in range(len(header)) if position not in times]
+    names = [header[position] for position in others]
     if len(others) == 3 and has_usual_names(names):
         return [others[place[0]] for place in _usual_places(names)] + kept
     expected = "one each for subject, relation and object" if len(others) == 3 else "three columns"
     expected += " and those of times" if times else ""
-    if time is None and len(found) in (4, 5) and usual_times(found):
-        raise DataError(f"{where}: expected three columns, got {_listed(found)}; {TIMED}; or {CHOOSE}")
+    if time is None and len(header) in (4, 5) and usual_times(header):
+        raise DataError(f"{where}: expected three columns, got {_listed(header)}; {TIMED}; or {CHOOSE}")
     row_per_thing = "; of a table with a row for each thing, `anyburl doctor` tells how to make facts"
     raise DataError(
-        f"{where}: expected {expected}, got {_listed(found)}; {CHOOSE}{row_per_thing if len(others) > 4 else ''}"
+        f"{where}: expected {expected}, got {_listed(header)}; {CHOOSE}{row_per_thing if len(others) > 4 else ''}"
     )
 
 
-def time_positions(found: Sequence[str], time: Sequence[str], where: object) -> list[int]:
+def time_positions(header: Sequence[str], time: Sequence[str], where: object) -> list[int]:
     """Return the position of the column with the times of facts and, if there is one, of that with their ends."""
     if time[0] not in (RECOGNISED, IGNORED):
-        return [_position(found, name, where, numbered=by_number(time)) for name in time]
-    if usual := usual_times(found):
+        return [_position(header, name, where, numbered=by_number(time)) for name in time]
+    if usual := usual_times(header):
         return usual
     if time[0] == IGNORED:
         return []
-    raise DataError(f"{where}: expected a column with times, got {_listed(found)}; name it with --time")
+    raise DataError(f"{where}: expected a column with times, got {_listed(header)}; name it with --time")
 
 
-def usual_times(found: Sequence[str]) -> list[int]:
+def usual_times(header: Sequence[str]) -> list[int]:
     """Return the positions of columns with a usual name for times: one column, perhaps another for ends."""
     begins, ends = (
-        [row for row, name in enumerate(found) if name.strip().lower() in KNOWN[part]] for part in PARTS[3:]
+        [row for row, name in enumerate(header) if name.strip().lower() in KNOWN[part]] for part in PARTS[3:]
     )
     return [*begins, *(ends if len(ends) == 1 else [])] if len(begins) == 1 else []
 
 
-def has_usual_names(found: Sequence[str]) -> bool:
+def has_usual_names(header: Sequence[str]) -> bool:
     """Return whether one column each has a usual name for subject, relation and object."""
-    return all(len(place) == 1 for place in _usual_places(found))
+    return all(len(place) == 1 for place in _usual_places(header))
 
 
-def _usual_places(found: Sequence[str]) -> list[list[int]]:
-    return [[row for row, name in enumerate(found) if name.strip().lower() in KNOWN[part]] for part in COLUMNS]
+def _usual_places(header: Sequence[str]) -> list[list[int]]:
+    return [[row for row, name in enumerate(header) if name.strip().lower() in KNOWN[part]] for part in COLUMNS]
 
 
-def _position(found: Sequence[str], name: str, where: object, *, numbered: bool) -> int:
+def _position(header: Sequence[str], name: str, where: object, *, numbered: bool) -> int:
     if numbered:
-        if not 1 <= int(name) <= len(found):
-            raise DataError(f"{where}: expected a column {name}, got {len(found)} columns")
+        if not 1 <= int(name) <= len(header):
+            raise DataError(f"{where}: expected a column {name}, got {len(header)} columns")
         return int(name) - 1
     for plain in (str, str.lower):
-        places = [row for row, other in enumerate(found) if plain(other) == plain(name)]
-        if len(places) == 1:
-            return places[0]
-    got = "several of that name" if places else _listed(found)
+        positions = [row for row, other in enumerate(header) if plain(other) == plain(name)]
+        if len(positions) == 1:
+            return positions[0]
+    got = "several of that name" if positions else _listed(header)
     raise DataError(f"{where}: expected a column {name!r}, got {got}")
 
 
-def _listed(found: Sequence[str]) -> str:
-    return "the columns " + ", ".join(found[:MOST_LISTED]) + (", ..." if len(found) > MOST_LISTED else "")
+def _listed(header: Sequence[str]) -> str:
+    return "the columns " + ", ".join(header[:MOST_LISTED]) + (", ..." if len(header) > MOST_LISTED else "")

@@ -262,10 +262,10 @@ def _long(graph: GraphArrays, rules: RuleSet, codes: Ints, rows: Rows) -> LongIn
 
 def _values(rules: RuleSet) -> AttributeArrays:
     """Return the values of the attributes that rules have conditions on."""
-    n_relations, found = rules.vocabulary.n_relations, attributes_of(rules.vocabulary)
+    n_relations, attributes = rules.vocabulary.n_relations, attributes_of(rules.vocabulary)
     parts: dict[int, tuple[Ints, NDArray[np.float64]]] = {}
     for relation in np.unique(condition_attributes(rules)[rules.has_condition]):
-        attribute = found.get(rules.vocabulary.relation_label(int(relation)))
+        attribute = attributes.get(rules.vocabulary.relation_label(int(relation)))
         if attribute is not None:
             parts[int(relation)] = attribute.by_entity
     sizes = np.bincount(list(parts), [len(part[0]) for part in parts.values()], minlength=n_relations)

@@ -27,15 +27,15 @@ N_RELATIONS = 5
 
 
 def metrics_html(
-    found: Mapping[str, Any],
+    overall: Mapping[str, Any],
     by_direction: Mapping[str, Mapping[str, float]],
     by_relation: Sequence[Mapping[str, Any]],
     n_queries: int,
     protocol: str,
 ) -> str:
     """Return the figures, by ties, direction and relation, with the protocol below."""
-    rows = [_row("all", found, n_queries)]
-    rows += [_row(f"{ties} ties", found[ties]) for ties in ("optimistic", "pessimistic", "random")]
+    rows = [_row("all", overall, n_queries)]
+    rows += [_row(f"{ties} ties", overall[ties]) for ties in ("optimistic", "pessimistic", "random")]
     rows += [_row(DIRECTIONS[name], figures, n_queries // 2) for name, figures in by_direction.items()]
     rows += [_row(question_text(row), row, row["queries"]) for row in by_relation[: len(DIRECTIONS) * N_RELATIONS]]
     headings = "".join(f"<th>{name}</th>" for name in ("", "queries", *FIGURES))
@@ -188,12 +188,12 @@ UNMENTIONED = {
 
 def keep_metrics(run: Path, metrics: Metrics, at: float | None) -> None:
     """Append what was measured; `at` is the snapshot's second, None for all rules."""
-    told = metrics.to_json()
-    how = {name: value for name, value in told["protocol"].items() if name not in DESCRIPTIVE}
+    result = metrics.to_json()
+    how = {name: value for name, value in result["protocol"].items() if name not in DESCRIPTIVE}
     how["weights"] = {name: factor for name, factor in sorted(how["weights"].items()) if factor != 1}
-    figures = {name: told["metrics"][name] for name in FIGURES}
-    rows = told["by_relation"][: len(DIRECTIONS) * MOST_RELATIONS_KEPT]
-    line = {"at": at, **how, "rules": told["protocol"]["rules"], **figures, "by_relation": rows}
+    figures = {name: result["metrics"][name] for name in FIGURES}
+    rows = result["by_relation"][: len(DIRECTIONS) * MOST_RELATIONS_KEPT]
+    line = {"at": at, **how, "rules": result["protocol"]["rules"], **figures, "by_relation": rows}
     append_line(run / METRICS, json.dumps(line).encode())
 
 
@@ -210,11 +210,11 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
     latest: dict[str, dict[str, Any]] = {}
     for line in text.splitlines():
         try:
-            found = {**UNMENTIONED, **json.loads(line)}
-            key = _how_measured(found)
-            order = float("inf") if found["at"] is None else float(found["at"])
-            figures = {name: float(found[name]) for name in (*FIGURES, "rules")}
-            latest[key] = {"by_relation": [], **found, **figures, "order": order}
+            entry = {**UNMENTIONED, **json.loads(line)}
+            key = _how_measured(entry)
+            order = float("inf") if entry["at"] is None else float(entry["at"])
+            figures = {name: float(entry[name]) for name in (*FIGURES, "rules")}
+            latest[key] = {"by_relation": [], **entry, **figures, "order": order}
         except (ValueError, TypeError, KeyError, RecursionError):
             continue
     return sorted(latest.values(), key=lambda line: (line["order"], str(line["split"]), str(line["aggregation"])))

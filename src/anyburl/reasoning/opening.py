@@ -372,12 +372,12 @@ def _kept_or_new(
     again: bool = False,
 ) -> Tuning:
     """Return the tuning that is kept in the run folder, or else a new one, which is then kept there."""
-    found = load_tuning(run, key, threads) if run and key and not again else ""
-    if isinstance(found, Tuning):
+    kept = load_tuning(run, key, threads) if run and key and not again else ""
+    if isinstance(kept, Tuning):
         front.note(f"using the tuned model kept in {run}")
-        return found
-    if found:
-        front.note(f"tuning again: {found}")
+        return kept
+    if kept:
+        front.note(f"tuning again: {kept}")
     with front.watch(doing, doing.replace("tuning", "tuned", 1)):
         tuning = train()
     if run and key:

@@ -181,10 +181,10 @@ def _check_files(folder: Path, card: dict[str, Any]) -> bool:
     """Refuse files that are not as they were written; return whether only their times have changed."""
     changed = []
     for name, (size, time, sample, checksum) in card["files"].items():
-        found = stamp(folder / name)
-        if found[0] != size:
-            raise ValueError(f"{name} has {found[0]} bytes instead of {size}")
-        if found[1:] != (time, sample):
+        current = stamp(folder / name)
+        if current[0] != size:
+            raise ValueError(f"{name} has {current[0]} bytes instead of {size}")
+        if current[1:] != (time, sample):
             changed.append((name, checksum))
     for name, checksum in changed:
         if crc(folder / name) != checksum:

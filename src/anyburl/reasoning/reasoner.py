@@ -90,12 +90,12 @@ class Reasoner:
     ) -> None:
         chosen, seed = choose_options(RankOptions, options, keywords), whole("seed", seed, 0)
         check_not_forked()
-        found = rules if isinstance(rules, RuleSet) else RuleSet.load(rules)
+        rule_set = rules if isinstance(rules, RuleSet) else RuleSet.load(rules)
         dataset = data if isinstance(data, Dataset) else load_dataset(data)
         engine_chosen = BackendChoice(name=engine, address=address)
         run = _run_folder(rules)
-        self._set(open_rules(found, dataset, chosen, engine_chosen, Front(), seed=seed, other=other, run=run), names)
-        self.given_rules = found  # before they were matched with the data
+        self._set(open_rules(rule_set, dataset, chosen, engine_chosen, Front(), seed=seed, other=other, run=run), names)
+        self.given_rules = rule_set  # before they were matched with the data
 
     @classmethod
     def open(
@@ -118,23 +118,24 @@ class Reasoner:
         Otherwise the run is prepared now, unless `prepare` is false. With other `data`, only the tuned model is kept,
         which is trained on the run's own data.
         """
-        folder, chosen, told = at_home(run), choose_options(RankOptions, options, keywords), front or Front()
+        folder, chosen = at_home(run), choose_options(RankOptions, options, keywords)
+        front = front or Front()
         engine_chosen, seed = BackendChoice(name=engine, address=address), whole("seed", seed, 0)
         prepare = flag("prepare", prepare)
         described = described_run(folder)["data"]
 
         def load() -> tuple[RuleSet, Dataset]:
-            with told.watch(f"reading {run}", f"read {run}"):
+            with front.watch(f"reading {run}", f"read {run}"):
                 return RuleSet.load(folder), load_recorded(described)
 
         if data is None:
             if described.get("source") is None:
                 raise RunError(f"{run} does not record where its data came from: pass data")
-            opened = open_run(folder, load, chosen, engine_chosen, told, seed=seed, prepare=prepare, other=other)
+            opened = open_run(folder, load, chosen, engine_chosen, front, seed=seed, prepare=prepare, other=other)
         else:
             dataset = data if isinstance(data, Dataset) else load_dataset(data)
             rules = RuleSet.load(folder)
-            opened = open_rules(rules, dataset, chosen, engine_chosen, told, seed=seed, other=other, run=folder)
+            opened = open_rules(rules, dataset, chosen, engine_chosen, front, seed=seed, other=other, run=folder)
         return cls.of(opened, names)
 
     @classmethod
@@ -224,22 +225,22 @@ class Reasoner:
         query = make_query(subject, relation, object)
         entity, directed = encode_query(query, self.vocabulary, self.names, self.dataset.train.triples)
         questions = QueryIds.one(entity, directed)
-        (found,) = answer_columns(self.ranker, self.dataset, questions, top=top, include_known=include_known)
+        (columns,) = answer_columns(self.ranker, self.dataset, questions, top=top, include_known=include_known)
         answers, vocabulary = Answers(), self.vocabulary
-        for row, triple in enumerate(found.triples.tolist()):
+        for row, triple in enumerate(columns.triples.tolist()):
             answers.append(
                 Answer(
-                    entity=vocabulary.entity_label(int(found.entities[row])),
-                    score=float(found.scores[row]),
-                    rank=int(found.ranks[row]),
+                    entity=vocabulary.entity_label(int(columns.entities[row])),
+                    score=float(columns.scores[row]),
+                    rank=int(columns.ranks[row]),
                     triple=vocabulary.triple_labels(*triple),
-                    known=split_names(int(found.known[row])),
-                    rule=self.rules.rule_behind(int(found.rules[row])),
-                    n_rules=int(found.n_rules[row]),
+                    known=split_names(int(columns.known[row])),
+                    rule=self.rules.rule_behind(int(columns.rules[row])),
+                    n_rules=int(columns.n_rules[row]),
                     _explain=self.explain,
                 )
             )
-        answers.n_candidates, answers.n_known = int(found.n_candidates[0]), int(found.n_known[0])
+        answers.n_candidates, answers.n_known = int(columns.n_candidates[0]), int(columns.n_known[0])
         return answers
 
     def rank(self, split: str = "test", *, top_k: int | None = None) -> pl.DataFrame:

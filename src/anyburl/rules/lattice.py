@@ -53,13 +53,13 @@ class RuleLattice:
         head, constant, end = int(rules.head[row]), int(rules.head_constant[row]), int(rules.body_constant[row])
         if constant < 0:
             return np.empty(0, np.int64)
-        found = self._with_head(head, constant)
-        found = found[(rules.body_constant[found] < 0) & ~self._conditional[found]]
-        path, paths = self._path(row), self._paths(found)
+        candidates = self._with_head(head, constant)
+        candidates = candidates[(rules.body_constant[candidates] < 0) & ~self._conditional[candidates]]
+        path, paths = self._path(row), self._paths(candidates)
         lengths = (paths >= 0).sum(axis=1)
         longest = len(path) if end not in (-1, constant, self._self) else len(path) - 1
         fits = (lengths <= longest) & ((paths == _padded(path, paths.shape[1])) | (paths < 0)).all(axis=1)
-        shorter = found[fits][np.argsort(-lengths[fits], kind="stable")]
+        shorter = candidates[fits][np.argsort(-lengths[fits], kind="stable")]
         return np.concatenate([shorter, self._binary(row)])
 
     def specialisations(self, row: int, *, top: int = 50) -> tuple[Rows, int]:
@@ -70,13 +70,13 @@ class RuleLattice:
         checking.whole("top", top, 1, checking.MOST_KEPT)
         row, rules = self._checked(row), self.rules
         if rules.body_constant[row] >= 0 or self._conditional[row]:
-            found = np.empty(0, np.int64)
+            rows = np.empty(0, np.int64)
         elif rules.head_constant[row] < 0:
-            found = self._grounded(row)
+            rows = self._grounded(row)
         else:
-            found = self._extended(row)
-        worth = rules.support[found] ** 2.0 / np.maximum(rules.predictions[found], 1)
-        return found[np.lexsort((found, -worth))[:top]], len(found)
+            rows = self._extended(row)
+        worth = rules.support[rows] ** 2.0 / np.maximum(rules.predictions[rows], 1)
+        return rows[np.lexsort((rows, -worth))[:top]], len(rows)
 
     @cached_property
     def _conditional(self) -> NDArray[np.bool_]:
@@ -117,9 +117,9 @@ class RuleLattice:
         if rules.body_constant[row] != constant or constant == self._self:
             return np.empty(0, np.int64)
         relation, path = self._forward(int(rules.head[row]), self._path(row))
-        found = self._with_head(relation, -1)
-        paths = self._paths(found)
-        return np.asarray(found[(paths == _padded(path, paths.shape[1])).all(axis=1)])
+        rows = self._with_head(relation, -1)
+        paths = self._paths(rows)
+        return np.asarray(rows[(paths == _padded(path, paths.shape[1])).all(axis=1)])
 
     def _grounded(self, row: int) -> Rows:
         """Return the U_c rules that put one constant for X or for Y in the B rule at `row`."""
@@ -131,22 +131,22 @@ class RuleLattice:
     def _of_constant(self, head: int, path: NDArray[np.int32]) -> Rows:
         first, last = self.head_offsets[head], self.head_offsets[head + 1]
         constants = self.constants[first:last]
-        found = self.rows[first:last][(constants >= 0) & (constants != self._self)].astype(np.int64)
-        found = found[self.rules.head_constant[found] == self.rules.body_constant[found]]
-        paths = self._paths(found)
-        return np.asarray(found[(paths == _padded(path, paths.shape[1])).all(axis=1)])
+        rows = self.rows[first:last][(constants >= 0) & (constants != self._self)].astype(np.int64)
+        rows = rows[self.rules.head_constant[rows] == self.rules.body_constant[rows]]
+        paths = self._paths(rows)
+        return np.asarray(rows[(paths == _padded(path, paths.shape[1])).all(axis=1)])
 
     def _extended(self, row: int) -> Rows:
         """Return the rules with the head of the U_d rule at `row` whose bodies begin with its body."""
         rules, path = self.rules, self._path(row)
         constant = int(rules.head_constant[row])
-        found = self._with_head(int(rules.head[row]), constant)
-        paths = self._paths(found)
-        found, paths = (column[(paths[:, : len(path)] == path).all(axis=1)] for column in (found, paths))
+        rows = self._with_head(int(rules.head[row]), constant)
+        paths = self._paths(rows)
+        rows, paths = (column[(paths[:, : len(path)] == path).all(axis=1)] for column in (rows, paths))
         lengths = (paths >= 0).sum(axis=1)
-        ends = rules.body_constant[found]
+        ends = rules.body_constant[rows]
         is_grounded = ~np.isin(ends, (-1, constant, self._self))
-        return np.asarray(found[(lengths > len(path)) | ((lengths == len(path)) & is_grounded)])
+        return np.asarray(rows[(lengths > len(path)) | ((lengths == len(path)) & is_grounded)])
 
 
 def _padded(path: NDArray[np.int32], width: int) -> NDArray[np.int32]:

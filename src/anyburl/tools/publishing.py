@@ -49,7 +49,7 @@ class EndpointPlan:
         ]
 
     @property
-    def told(self) -> list[str]:
+    def summary(self) -> list[str]:
         """The plan in lines for people."""
         graph = f"the graph <{self._options.graph}>" if self._options.graph else "the default graph"
         n_bytes = sum(len(update.encode()) for update in self._updates)
@@ -117,7 +117,7 @@ class TablePlan:
         return columns is not None
 
     @property
-    def told(self) -> list[str]:
+    def summary(self) -> list[str]:
         """The plan in lines for people."""
         made = " (a new table)" if self._is_new else " (those that are not there yet)"
         lines = [f"{self.n_facts:,} facts into {self.address.text}{made}, in one transaction"]

@@ -232,7 +232,8 @@ class ReviewLog:
     def _read_new(self) -> None:
         """Read the whole lines that were appended since; all of them, if the file is another one."""
         try:
-            if self.edition() == (*self._file, self._offset):  # pages look for every fact: opening costs much more
+            status = os.stat(self.path)  # pages look for every fact: opening costs much more
+            if (status.st_dev, status.st_ino, status.st_size) == (*self._file, self._offset):
                 return
             with open_to_read(self.path) as file:
                 status = os.fstat(file.fileno())

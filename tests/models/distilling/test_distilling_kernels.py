@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from anyburl.learning.store import canonical_keys
 from anyburl.models.distilling.choosing import Evidence, order_by_gain
+from anyburl.models.distilling.contests import HARM
 from anyburl.models.distilling.known import KnownAnswers, Observer, in_answers
 from anyburl.ranking.index import to_scores
 from anyburl.ranking.queries import make_queries
@@ -122,7 +123,7 @@ def test_contests_rank_by_any_of_the_rules(case: Case, from_train: bool, aggrega
     contests = observer.contests([known_of(case, facts, from_train=from_train)], 0, 1_000)
     now = sum_of_ranks(expected, aggregation, chosen)
     for some in (contests, contests.of_rules(kept)):
-        assert some.weigh(kept).total == pytest.approx(now)
+        assert some.weigh(kept).total == pytest.approx(sum_of_ranks(expected, aggregation, chosen, HARM))
     worth = in_answers(contests.weigh(kept, with_gains=True).rules.worth)
     for rule in range(len(case.scored)):
         if all(rule in asked.candidates.get(asked.target, {rule: 0}) for asked in expected):  # else it is an estimate
@@ -130,8 +131,8 @@ def test_contests_rank_by_any_of_the_rules(case: Case, from_train: bool, aggrega
             assert worth[rule] == pytest.approx(now - changed if rule in chosen else changed - now, abs=1e-6)
 
 
-def sum_of_ranks(expected: list[Asked], aggregation: str, kept: set[int]) -> float:
-    return sum(reciprocal_rank(asked.candidates, asked.target, aggregation, kept) for asked in expected)
+def sum_of_ranks(expected: list[Asked], aggregation: str, kept: set[int], harm: float = 1.0) -> float:
+    return sum(reciprocal_rank(asked.candidates, asked.target, aggregation, kept, harm) for asked in expected)
 
 
 @st.composite

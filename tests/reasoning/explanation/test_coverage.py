@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyburl.graph.build import with_loops
-from anyburl.reasoning.explanation.coverage import predicted_facts_of, similarity
+from anyburl.reasoning.explanation.coverage import overlap, predicted_facts_of
 from kernels import arrays_of
 from ranked import Case, as_table, cases, rule_set
 from reference.scoring import predicted
@@ -40,4 +40,4 @@ def _ends(subject: int, object: int, backward: bool, constant: int | None, self_
 
 def test_similar_rules_predict_mostly_the_same_facts() -> None:
     covers = np.array([[1, 1, 1, 1], [1, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]], np.bool_)
-    assert similarity(covers[:1], covers).tolist() == [[1.0, 0.75, 0.25, 0.0]]
+    assert overlap(covers[:1], covers).tolist() == [[1.0, 0.75, 0.25, 0.0]]

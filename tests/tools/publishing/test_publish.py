@@ -140,9 +140,9 @@ def test_other_files_are_refused(tmp_path: Path, name: str, content: str, told: 
 
 def test_a_plan_sends_nothing(tmp_path: Path, endpoint: SparqlServer) -> None:
     plan = plan_publishing(written(tmp_path / "facts.tsv", facts(7)), endpoint.url, PublishOptions(batch_size=3))
-    assert plan.told[0] == f"7 facts into the default graph of {endpoint.url}"
-    assert plan.told[1].startswith("in 3 updates, ")
-    assert len(plan.told) == 7
+    assert plan.summary[0] == f"7 facts into the default graph of {endpoint.url}"
+    assert plan.summary[1].startswith("in 3 updates, ")
+    assert len(plan.summary) == 7
     assert endpoint.asked == []
 
 
@@ -179,7 +179,7 @@ def test_facts_with_blank_nodes_are_left_out(tmp_path: Path, endpoint: SparqlSer
     frame = facts(3).with_columns(subject=pl.Series(["_:b0", "a label", f"{EX}s"]))
     plan = plan_publishing(written(tmp_path / "facts.tsv", frame), endpoint.url)
     assert (plan.n_facts, plan.n_left_out) == (2, 1)
-    assert "1 facts with a blank node" in plan.told[-1]
+    assert "1 facts with a blank node" in plan.summary[-1]
     plan.write(lambda n: None)
     assert len(triples(endpoint.url)) == 2
 
@@ -201,7 +201,7 @@ def test_a_table_is_made_and_filled(tmp_path: Path, database: str, reasons: bool
     path = written(tmp_path / "facts.parquet", facts(5, reasons=reasons))
     address = f"{database}#predicted"
     plan = plan_publishing(path, address)
-    assert "(a new table)" in plan.told[0]
+    assert "(a new table)" in plan.summary[0]
     if "graph.db" in database:
         assert not (tmp_path / "graph.db").exists()
     assert plan.write(lambda n: None) == 5
@@ -215,7 +215,7 @@ def test_facts_that_are_there_are_not_doubled(tmp_path: Path, database: str) -> 
     address = f"{database}#predicted"
     plan_publishing(written(tmp_path / "a.parquet", facts(3)), address).write(lambda n: None)
     plan = plan_publishing(written(tmp_path / "b.tsv", facts(5)), address)
-    assert "(those that are not there yet)" in plan.told[0]
+    assert "(those that are not there yet)" in plan.summary[0]
     assert plan.write(lambda n: None) == 2
     assert plan.write(lambda n: None) == 0
     assert len(triples(address, columns=("subject", "relation", "object"))) == 5
@@ -240,7 +240,7 @@ def test_a_failure_leaves_no_table_and_no_file(tmp_path: Path, database: str, mo
         with pytest.raises(KeyboardInterrupt):
             plan.write()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["facts.parquet"]
-    assert "(a new table)" in plan_publishing(path, f"{database}#predicted").told[0]
+    assert "(a new table)" in plan_publishing(path, f"{database}#predicted").summary[0]
     assert plan.write() == 3
 
 

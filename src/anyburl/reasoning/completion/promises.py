@@ -32,7 +32,6 @@ SHOWN = 0.1  # the lowest probability that errors and plots are about: nearly al
 N_WIDTHS = 10
 LEAST_MISSING = 0.01  # that is assumed
 SUREST = 0.1  # of the proposals that come back
-STANDARD_ERRORS = 2.0  # that a share must be off by before it says that less is missing
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +42,8 @@ class Promise:
 
     `facts` that no split states are so likely, on average as likely as `promised`. To check that, other facts were
     hidden: of `checked` facts that were so likely then, a share of `expected` should have been true, and a share of
-    `came_back` was. By chance alone, the two differ by about `sampling_error`.
+    `came_back` was. By chance alone, in what is true and in what was counted before, the two differ by about
+    `sampling_error`.
     """
 
     facts: int
@@ -202,8 +202,9 @@ def most_missing(tally: Tally) -> float:
     """Return how many facts are missing, at most, for each hidden one.
 
     Of the surest proposals, which are nearly all true, a share q comes back: the others are stated by the test split or
-    missing. Which are the surest is said by one half of the subjects, and their share is taken from the other, two
-    standard errors lower: a share that is high by chance must not lower every promise.
+    missing. Which are the surest is said by one half of the subjects, and their share is taken from the other.
+    A share two standard errors lower was tried: it changed nothing on geo, UMLS and CoDEx-S with their test splits
+    hidden, and proposed 130 facts in place of 16 from 0.5 on where all splits of geo are stated.
     """
     back = proposed = 0.0
     as_many = most_back(np.ones_like(tally.n_hidden), per_hidden(tally.n_test, tally.n_hidden))
@@ -215,9 +216,7 @@ def most_missing(tally: Tally) -> float:
         back += float(own.back.ravel()[order[:enough]].sum())
         proposed += float(own.proposed.ravel()[order[:enough]].sum())
     elsewhere = tally.n_test.sum() / tally.n_hidden.sum()
-    share = back / max(proposed, 1)
-    share -= STANDARD_ERRORS * float(np.sqrt(share * (1 - share) / max(proposed, 1)))
-    return max(1 / max(share, 1 / max(proposed, 1)) - 1 - float(elsewhere), 0.0)
+    return max(proposed / max(back, 1) - 1 - float(elsewhere), 0.0)
 
 
 @dataclass(frozen=True)
@@ -300,7 +299,9 @@ def _promise(least: float, likely: Floats, new: Floats, checked: tuple[float, fl
     promise = Promise(int(facts), float(total / facts) if facts else None)
     if not n_checked:
         return promise
-    error = np.sqrt(max(expected * (1 - expected), expected / n_checked) / n_checked)
+    # Whether each fact is true is chance, and so is how many hidden ones the promise was made from: about as many as
+    # should be true, a Poisson number.
+    error = np.sqrt((expected * (1 - expected) + expected) / n_checked)
     return replace(promise, checked=int(n_checked), expected=expected, came_back=true, sampling_error=float(error))
 
 

@@ -88,7 +88,7 @@ def _has_walks(
     return holds & (walks[:, 0] >= 0)
 
 
-def similarity(some: NDArray[np.bool_], others: NDArray[np.bool_]) -> NDArray[np.float64]:
+def overlap(some: NDArray[np.bool_], others: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return which part of the facts that either of two rules predicts is predicted by both (Jaccard), 0 for none."""
     both = some.astype(np.float32) @ others.astype(np.float32).T
     either = some.sum(axis=1)[:, None] + others.sum(axis=1)[None, :] - both
@@ -106,7 +106,7 @@ def find_first_alike(graph: GraphArrays, rules: RuleSet, *, object_identity: boo
         rows = np.flatnonzero(relations == relation)
         facts = _facts_of(graph, int(relation))
         covers = predicted_facts_of(graph, rules, rows, facts, object_identity=object_identity)
-        overlaps = similarity(covers, covers)
+        overlaps = overlap(covers, covers)
         for place in range(len(rows)):
             earlier = np.flatnonzero(
                 (overlaps[place, :place] >= NEARLY_THE_SAME) & (chosen[rows[:place]] == rows[:place])

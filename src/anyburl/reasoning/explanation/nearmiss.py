@@ -135,13 +135,13 @@ def near_misses(ranker: Ranker, triple: Fact, *, top: int = 5) -> tuple[NearMiss
     ids = triple_ids(ranker.vocabulary, triple)
     rows = _strongest(ranker, ids)
     rows = rows[~np.isin(rows, Firings(ranker.lister(), ids).rows)]
-    found: dict[OpenFact, NearMiss] = {}
+    by_fact: dict[OpenFact, NearMiss] = {}
     for near_miss in _near_misses(ranker, ids, rows):
         if near_miss.missing != triple:
-            found.setdefault(near_miss.missing, near_miss)
-        if len(found) == top:
+            by_fact.setdefault(near_miss.missing, near_miss)
+        if len(by_fact) == top:
             break
-    return tuple(found.values())
+    return tuple(by_fact.values())
 
 
 def _near_misses(ranker: Ranker, triple: Ids, rows: Rows) -> Iterator[NearMiss]:

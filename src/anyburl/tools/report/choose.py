@@ -43,7 +43,7 @@ class Choice:
     covers: NDArray[np.bool_]  # chosen rules x facts
 
 
-class Candidates:
+class LawCandidates:
     """The rules that laws are chosen from, by relation.
 
     `rows` are all rules that can be laws, and `surprises` how far each is above the base rate.

@@ -26,7 +26,7 @@ from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.explanation.rule_examples import Example, examine_rule, triple_ids
 from anyburl.rules.ruleset import RuleSet
 from anyburl.tools.options import ReportOptions
-from anyburl.tools.report.choose import CANDIDATES, Candidates, Choice, choose_laws
+from anyburl.tools.report.choose import CANDIDATES, Choice, LawCandidates, choose_laws
 from anyburl.tools.report.ideas import find_idea
 from anyburl.tools.report.record import Case, Law, RelationTheory, Theory
 from anyburl.tools.report.words import Wording
@@ -140,9 +140,9 @@ class _Author:
         return listed
 
     @cached_property
-    def _candidates(self) -> Candidates:
+    def _candidates(self) -> LawCandidates:
         facts = np.concatenate([self.triples[:0], *(facts for _, facts, _ in self.samples())])
-        return Candidates(self.rules, self.graph, facts, self.ranking)
+        return LawCandidates(self.rules, self.graph, facts, self.ranking)
 
     def choose(self, relation: int, facts: Triples, *, in_full: bool) -> Choice:
         """Return the laws chosen for some facts of a relation."""
