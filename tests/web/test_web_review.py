@@ -47,6 +47,7 @@ def test_an_accepted_fact_is_kept_counted_and_exported(client: TestClient, tmp_p
     assert "anyburl publish accepted.tsv sqlite:" in client.get("/review").text
     assert client.get("/review/accepted.tsv").text == "\t".join(FACT.values()) + "\n"
     assert "speaks" in client.get("/review/accepted.nt").text
+    assert "seen <b>myself</b>" in client.get("/review/accepted.csv").text
     assert client.get("/review/accepted.exe").status_code == 404
 
 

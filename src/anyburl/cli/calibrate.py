@@ -105,7 +105,7 @@ def _print(report: CalibrationReport, top: int, names: Names) -> None:
 
 
 def _promises_table(report: CalibrationReport) -> Table:
-    table = _table("probability from", "new facts", "promised", "checked", "promised then", "came back", "by chance")
+    table = _table("probability from", "new facts", "promised", "checked", "their promise", "came back", "by chance")
     for name, promise in report.promises.items():
         error = "" if promise.sampling_error is None else f"± {promise.sampling_error:.3f}"
         shares = (_figure(share) for share in (promise.expected, promise.came_back))

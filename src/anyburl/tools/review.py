@@ -35,6 +35,7 @@ from anyburl.base.errors import AnyburlError, DataError, InvalidOptionError, Run
 from anyburl.base.files import alone, at_home, is_text, open_to_read
 from anyburl.base.writing import append_line, replacing
 from anyburl.data.files import write_triples
+from anyburl.data.formats.delimited import is_csv
 from anyburl.data.formats.frames import COLUMNS
 from anyburl.data.terms import rdf_term
 from anyburl.reasoning.completion.conflicts import NOTHING
@@ -112,6 +113,20 @@ def write_facts(facts: Sequence[Fact], path: Path) -> None:
     text = "".join(_statement(fact) for fact in facts).encode()
     with replacing(path) as unfinished:
         unfinished.write_bytes(gzip.compress(text, mtime=0) if path.name.lower().endswith(".gz") else text)
+
+
+def write_reviews(reviews: Sequence[Review], path: Path) -> None:
+    """Write facts as CSV, with what readers said; `time` is the moment of a fact that has one."""
+    remarks = ("note", "reader", "judged")
+    rows = [
+        (*review.triple, *[None] * (N_PARTS[1] - len(review.triple)), review.note, review.reader, review.time)
+        for review in reviews
+    ]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys((*COLUMNS, "time", *remarks), pl.String), orient="row")
+    if frame["time"].null_count() == len(frame):
+        frame = frame.drop("time")
+    with replacing(path) as unfinished:
+        frame.write_csv(unfinished)
 
 
 def _statement(fact: Fact) -> str:
@@ -220,9 +235,16 @@ class ReviewLog:
         return counts
 
     def export_triples(self, path: str | os.PathLike[str]) -> int:
-        """Write the accepted facts, tab-separated (.gz, .zst: compressed) or as RDF (.nt, .ttl); return how many."""
-        accepted = [triple for triple, review in self.standing().items() if review.verdict == "accepted"]
-        write_facts(accepted, Path(path))
+        """Write the accepted facts; return how many.
+
+        They are tab-separated (.gz, .zst: compressed) or RDF (.nt, .ttl), or a table with notes, readers and when they
+        were judged (.csv).
+        """
+        path, accepted = Path(path), [review for review in self.standing().values() if review.verdict == "accepted"]
+        if is_csv(path):
+            write_reviews(accepted, path)
+        else:
+            write_facts([review.triple for review in accepted], path)
         return len(accepted)
 
     def _forget(self) -> None:

@@ -21,7 +21,11 @@ from anyburl.web.templating import url
 RECENT = 8
 MOST_STATED = 3
 MOST_ERRORS = 5
-FORMATS = {"tsv": "text/tab-separated-values; charset=utf-8", "nt": "application/n-triples; charset=utf-8"}
+FORMATS = {
+    "tsv": "text/tab-separated-values; charset=utf-8",
+    "nt": "application/n-triples; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+}
 
 Skip = Annotated[int, Query(ge=0, le=100_000)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from anyburl.tools.options import ReportOptions
 from anyburl.tools.report.files import theory_markdown
 from anyburl.tools.report.ideas import find_idea
 from anyburl.tools.report.page import theory_html
+from anyburl.tools.report.parts import opening_text
 from anyburl.tools.report.record import Theory
 from anyburl.tools.report.theory import make_theory
 from anyburl.tools.report.words import Wording, chance, is_noun, plain_text, unique_names
@@ -158,6 +160,11 @@ def test_a_theory_is_json(theory: Theory) -> None:
     assert (told["data"], told["facts"], told["rules"]) == ("village", 76, theory.n_rules)
     assert {"from": "married_to", "to": "married_to", "idea": "symmetric", "facts": 24} in told["links"]
     assert {one["relation"] for one in told["relations"]} == {"married_to", "city", "language"}
+
+
+def test_a_report_without_laws_says_so(theory: Theory) -> None:
+    silent = replace(theory, relations=[replace(one, laws=()) for one in theory.relations])
+    assert opening_text(silent).endswith("none explains enough of a relation to be a law.")
 
 
 def test_without_rules_there_is_nothing_to_report() -> None:

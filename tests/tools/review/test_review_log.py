@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,6 +141,17 @@ def test_accepted_facts_are_exported_by_suffix(log: ReviewLog, tmp_path: Path, n
     assert log.export_triples(tmp_path / f"{name}.gz") == 1
     if name == "x.tsv":
         assert read_triples(tmp_path / "x.tsv.gz").rows() == [A]
+
+
+def test_a_table_of_accepted_facts_has_notes_and_moments(log: ReviewLog, tmp_path: Path) -> None:
+    log.record(A, "accepted", note="seen, twice", reader="Ada")
+    log.record(B, "rejected")
+    assert log.export_triples(tmp_path / "x.csv") == 1
+    (row,) = pl.read_csv(tmp_path / "x.csv").drop("judged").rows(named=True)
+    assert row == {"subject": "a", "relation": "r", "object": "b", "note": "seen, twice", "reader": "Ada"}
+    log.record((*A, "2023"), "accepted")
+    assert log.export_triples(tmp_path / "x.csv") == 2
+    assert pl.read_csv(tmp_path / "x.csv")["time"].to_list() == [None, 2023]
 
 
 @pytest.mark.parametrize(

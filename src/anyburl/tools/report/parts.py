@@ -19,10 +19,11 @@ LITTLE = 0.3  # of the facts of a relation that is hardly explained
 def opening_text(theory: Theory) -> str:
     """Return how large the graph is and what the report was made of."""
     laws, relations = len(theory.laws), len(theory.relations)
-    return (
-        f"{theory.n_facts:,} facts about {theory.n_entities:,} things, in {counted(relations, 'relation')}. From "
-        f"{counted(theory.n_rules, 'rule')} that were learned, these {counted(laws, 'law')} tell most of it."
-    )
+    size = f"{theory.n_facts:,} facts about {theory.n_entities:,} things, in {counted(relations, 'relation')}."
+    rules = f"{counted(theory.n_rules, 'rule')} that were learned"
+    if not laws:
+        return f"{size} Of {rules}, none explains enough of a relation to be a law."
+    return f"{size} From {rules}, these {counted(laws, 'law')} tell most of it."
 
 
 class Line(NamedTuple):
