@@ -57,9 +57,10 @@ def peak_memory_mb() -> float:
 
 def save(name: str, results: Any, command: str | None = None, *, quiet: bool = False) -> None:
     """Print the results, unless `quiet`, and keep them in benchmarks/results/NAME.json; `command` is what to write
-    down as such.
+    down as such; folders are named without where they are.
     """
-    text = json.dumps({"command": command or " ".join(sys.argv), "machine": machine(), "results": results}, indent=2)
+    command = command or " ".join(Path(word).name if Path(word).is_absolute() else word for word in sys.argv)
+    text = json.dumps({"command": command, "machine": machine(), "results": results}, indent=2)
     if not quiet:
         print(text)
     (HERE / "results" / f"{name}.json").write_text(text + "\n", "utf-8")
