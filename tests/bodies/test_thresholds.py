@@ -6,13 +6,20 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyburl import Dataset, LearnOptions, RuleSet, learn
+from anyburl.bodies.kernel_values import SMOOTHING, surest_confidences, total_heads
 from anyburl.bodies.thresholds import choose_cuts, discoveries, round_cut
 from anyburl.data.attributes import Attribute, AttributeKind, Attributes, parse_value
+from anyburl.graph.build import find_segments
+from anyburl.graph.stored import graph_of
 from anyburl.learning.learner import Learner
+from kernels import examples, table_of
+from reference.conditions import surest_confidence
+from reference.graph import build
+from strategies import SmallGraph, graphs
 
 pytestmark = pytest.mark.kernel
 
@@ -68,6 +75,37 @@ def test_planted_conditions_are_learned_with_round_cuts(planted: Dataset) -> Non
     assert abs(float(parse_value(old.split()[-1], AttributeKind.DATE) or 0) + 25_567) < 1000
     assert any(text.startswith("team(X,small) <= made_by(X,A), staff(A) < ") for text in texts)
     assert len(rules) < 25
+
+
+def test_a_relation_with_one_object_may_have_a_condition() -> None:
+    rng = np.random.default_rng(3)
+    size = rng.integers(1, 1000, N)
+    triples = [(f"e{i}", "near", f"e{rng.integers(N)}") for i in range(N)]
+    triples += [(f"e{i}", "kind", "large") for i in range(N) if size[i] >= 500 and rng.random() < 0.6]
+    data = Dataset.from_triples(triples)
+    ids = data.vocabulary.encode_entities([f"e{i}" for i in range(N)])
+    sizes = Attributes.of([Attribute.of("size", AttributeKind.NUMBER, ids, size)])
+    rules = conditions(Dataset("large", data.train, data.valid, data.test, attributes=sizes))
+    assert any(text.startswith("kind(X,large) <= size(X) >= ") for text in rules.texts())
+
+
+@given(graphs())
+@settings(max_examples=examples(100))
+def test_the_surest_rule_of_length_one_is_that_of_the_reference(small: SmallGraph) -> None:
+    n_entities, n_relations, triples = small
+    triples = [(int(s), int(r), int(o)) for s, r, o in triples if s != o]
+    graph, reference = graph_of(table_of((n_entities, n_relations, triples))), build(triples, n_entities, n_relations)
+    members = np.arange(n_entities, dtype=np.int32)
+    for head, constant in {(r, o) for _, r, o in triples}:
+        (own,) = find_segments(graph, np.array([constant]), np.array([head + n_relations]))
+        stated = [s for s, r, o in triples if (r, o) == (head, constant)]
+        totals, touched = (np.zeros(len(graph.segment_relations), np.int32) for _ in range(2))
+        total_heads(graph, np.array(stated, np.int32), totals, touched)
+        having = [sum(bool(reference.steps.get((s, b))) for s in stated) for b in range(2 * n_relations)]
+        found = np.empty(n_entities)
+        surest_confidences(graph, members, int(own), totals, np.array(having, np.int64), found)
+        expected = [surest_confidence(reference, x, head, constant, SMOOTHING) for x in range(n_entities)]
+        np.testing.assert_allclose(found, expected)
 
 
 def test_shuffled_values_give_no_conditions(planted: Dataset) -> None:

@@ -33,6 +33,24 @@ def score_conditional(graph: Graph, values: Values, rule: ConditionalRule, objec
     return len(members), sum(rule[1] in graph.steps.get((x, rule[0]), ()) for x in members)
 
 
+def surest_confidence(graph: Graph, x: int, head: int, constant: int, smoothing: float) -> float:
+    """How sure the surest rule of length 1 is that head(x, constant), without reflexive triples: of those that
+    x satisfies, h(X,c) <= b(X,c') if it is right twice, and h(X,c) <= b(X,A) but for b = h.
+    """
+    stated = {y for y in range(graph.n_entities) if constant in graph.steps.get((y, head), ())}
+    confidences = [0.0]
+    for relation in range(2 * graph.n_relations):
+        ends = graph.steps.get((x, relation), set())
+        if ends and relation != head:
+            having = {y for y in range(graph.n_entities) if graph.steps.get((y, relation))}
+            confidences.append(len(stated & having) / (len(having) + smoothing))
+        for end in ends:
+            having = {y for y in range(graph.n_entities) if end in graph.steps.get((y, relation), ())}
+            if (relation, end) != (head, constant) and len(stated & having) > 1:
+                confidences.append(len(stated & having) / (len(having) + smoothing))
+    return max(confidences)
+
+
 ComparingRule = tuple[int, tuple[int, ...], str, str]
 """Relation of the head, the path from X to Y, attribute, operator."""
 

@@ -19,7 +19,7 @@ from anyburl.base.jit import inlined, kernel, part
 from anyburl.bodies.arrays import NO_LIMIT, LevelArrays
 from anyburl.bodies.kernel_reach import reach
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.kernel import entity_rows, has_edge, lower_bound
+from anyburl.graph.kernel import entity_rows, has_edge, inverse, lower_bound
 
 SMOOTHING = 5.0  # of the confidences of rules that conditions are compared with
 CHAIN = 2  # cuts kept in one direction: a finer one only if it is better than the coarser beyond chance
@@ -85,8 +85,9 @@ def surest_confidences(
     """Write for each member how sure the surest rule of length 1 is that it has a head, which is the segment `own`.
 
     `totals` has the entities with the head that have each body b(X, c'), by its segment, `having` those that have each
-    directed relation, for bodies b(X, A).
+    directed relation, for bodies b(X, A). The relation of the head is no such body: whoever has the head has it.
     """
+    head = inverse(graph, int(graph.segment_relations[own]))
     for i in range(len(members)):
         entity, best = int(members[i]), 0.0
         start, end = entity_rows(graph, entity)
@@ -96,9 +97,10 @@ def surest_confidences(
                 size = graph.segment_starts[body + 1] - graph.segment_starts[body]
                 best = max(best, totals[body] / (size + SMOOTHING))
         for segment in range(graph.segment_offsets[entity], graph.segment_offsets[entity + 1]):
-            relation = graph.segment_relations[segment]
-            size = graph.domain_offsets[relation + 1] - graph.domain_offsets[relation]
-            best = max(best, having[relation] / (size + SMOOTHING))
+            relation = int(graph.segment_relations[segment])
+            if relation != head:
+                size = graph.domain_offsets[relation + 1] - graph.domain_offsets[relation]
+                best = max(best, having[relation] / (size + SMOOTHING))
         out[i] = best
 
 
