@@ -234,9 +234,10 @@ def test_shares_come_back_that_facts_were_drawn_with() -> None:
     assert np.abs(fitted - truth(relations, contexts, scores)).mean() < 0.02
 
 
-shares_and_sizes = st.tuples(st.floats(0.001, 0.99), st.floats(0, 20), st.floats(0, 5))
+shares_and_sizes = st.tuples(st.floats(0.001, 0.99), st.just(0.0) | st.floats(0.01, 20), st.floats(0, 5))
 
 
+@example((0.5, 0.0, 1.0))  # nothing is left, and nothing is missing
 @given(shares_and_sizes)
 def test_the_probability_is_what_is_missing_among_what_is_left(drawn: tuple[float, float, float]) -> None:
     """Of n proposals, nq are hidden facts, mnq missing ones, and enq are stated elsewhere, which are not proposed."""

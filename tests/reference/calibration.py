@@ -21,4 +21,6 @@ def probability(share: float, missing: float, elsewhere: float, certain: float) 
     hidden = 1000 * share
     left = 1000 - hidden - elsewhere * hidden
     true = missing * hidden
+    if not true:
+        return 0.0
     return certain if true >= certain * left else true / left
