@@ -69,9 +69,11 @@ def _bodies_in_order(rules: RuleSet) -> Iterator[NDArray[np.int64]]:
     rows = np.flatnonzero(fits)
     steps = rules.bodies[rules.body[rows]]
     rows = rows[np.lexsort((*steps.T[::-1], rules.head[rows], -values[rows]))]
-    bodies, firsts = np.unique(rules.body[rows], return_index=True)
-    for body in bodies[np.argsort(firsts)][:MOST_BODIES]:
-        yield rows[rules.body[rows] == body]
+    bodies = rules.body[rows]
+    _, firsts, sizes = np.unique(bodies, return_index=True, return_counts=True)
+    of_bodies = np.split(rows[np.argsort(bodies, kind="stable")], np.cumsum(sizes)[:-1])
+    for place in np.argsort(firsts)[:MOST_BODIES]:
+        yield of_bodies[place]
 
 
 def _compared(

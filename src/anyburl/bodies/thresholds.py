@@ -372,7 +372,7 @@ def _right_where_they_decide(
     """
     segments = find_segments(graph, rules.head_constant[rows], inverses(rules.head[rows], graph.n_relations))
     totals, touched = (np.zeros(len(graph.segment_relations), np.int32) for _ in range(2))
-    right = np.zeros(len(rows), np.bool_)
+    right, confidences = np.zeros(len(rows), np.bool_), rules.confidence(SMOOTHING)[rows]
     for segment in np.unique(segments):
         stated = graph.targets[slice(*graph.segment_starts[segment : segment + 2])]
         stated = stated[stated < graph.n_entities]
@@ -381,11 +381,10 @@ def _right_where_they_decide(
         own = range_rows(offsets, graph.segment_offsets[stated + 1] - offsets)
         having = np.bincount(graph.segment_relations[own], minlength=2 * graph.n_relations)
         for place in np.flatnonzero(segments == segment):
-            row = int(rows[place])
-            members = members_of(graph, rules, row, object_identity=object_identity)
-            others, confidence = np.empty(len(members)), float(rules.confidence(SMOOTHING)[row])
+            members = members_of(graph, rules, int(rows[place]), object_identity=object_identity)
+            others = np.empty(len(members))
             surest_confidences(graph, members, int(segment), totals, having, others)
-            decides = others < confidence
+            decides = others < confidences[place]
             if decides.any():
                 rate, expected = np.isin(members[decides], stated).mean(), others[decides].mean()
                 chance = -np.count_nonzero(decides) * _divergence(np.array([rate]), np.array([expected]))[0]

@@ -58,10 +58,9 @@ class TrieIndex(NamedTuple):
     """The bodies of B rules, directed both ways: one trie per directed head relation; children stand side by side."""
 
     roots: NDArray[np.int64]  # directed head relation -> its first child; the next relation's first child ends them
-    relations: NDArray[
-        np.int32
-    ]  # node -> the step that leads to it; after all relations, 3 * attribute + 1 + order is a
-    # comparison of the entity that the walk started from with where it is, see `compares`
+    # Node -> the step that leads to it; after all relations, 3 * attribute + 1 + order is a comparison of the entity
+    # that the walk started from with where it is, see `compares`.
+    relations: NDArray[np.int32]
     first_children: NDArray[np.int64]  # node -> its first child
     n_children: NDArray[np.int32]
     codes: NDArray[np.int32]  # of the rule that ends here, -1 where none does
