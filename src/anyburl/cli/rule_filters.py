@@ -74,14 +74,15 @@ class Measuring:
 
     def write_best(self, rules: RuleSet) -> None:
         """Keep the best rules of a large run in its folder, if that can be written."""
-        from anyburl.learning.best import write_best
         from anyburl.rules.files.best import MANY
 
         folder = at_home(self._rules)
         if self._data is None and len(rules) >= MANY and folder.is_dir():
+            from anyburl.learning.best import write_best  # imports the compiler
+
             doing = "keeping the best rules, so that they are shown at once next time", "kept the best rules"
             with suppress(AnyburlError, OSError), Slow(self._notes, *doing):
-                write_best(folder, rules, self._train())
+                write_best(folder, rules, self._train(), self.representatives)
 
     def representatives(self, rules: RuleSet) -> list[int]:
         """Return for each rule, best first, the row of the first that says nearly the same."""

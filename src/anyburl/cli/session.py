@@ -147,6 +147,10 @@ def run_session(
         notes.say(f"interrupted after {learner.elapsed:.1f} s: {replacing} is as it was before", "yellow")
         raise KeyboardInterrupt
     rules = _finish(learner, recorder, notes, replacing, _keeping(dataset, learner, notes))
+    if recorder.reduced is not None:
+        from anyburl.cli.rule_filters import Measuring  # which imports this module
+
+        Measuring(str(recorder.run.path), None, options.threads, notes).write_best(rules)
     session = Session(learner, recorder, rules)
     tell("saved", run=str(recorder.run.path), rules=len(rules), stopped_by=learner.stopped_by)
     _remark_end(session, notes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from anyburl.data.table import TripleTable
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.stored import graph_of
 from anyburl.rules.columns import SMOOTHING
-from anyburl.rules.files.best import ABOUT, BEST, ORDERS
+from anyburl.rules.files.best import ABOUT, BEST, FOLDED, ORDERS
 from anyburl.rules.files.run_folder import RULES
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.selection import best_rows
@@ -29,8 +30,11 @@ MOST_OF_ALL_RELATIONS = 200_000
 Rows = NDArray[np.int64]
 
 
-def write_best(folder: Path, rules: RuleSet, table: TripleTable) -> None:
-    """Keep the best rules of a run folder; `table` is what they were learned from."""
+def write_best(folder: Path, rules: RuleSet, table: TripleTable, find_alike: Callable[[RuleSet], list[int]]) -> None:
+    """Keep the best rules of a run folder; `table` is what they were learned from.
+
+    `find_alike` returns for each of some rules, best first, the row of the first that says nearly the same.
+    """
     rules = rules.with_vocabulary(table.vocabulary)
     n_relations = max(1, rules.vocabulary.n_relations)
     relations = (rules.head % n_relations).astype(np.uint16 if n_relations < 1 << 16 else np.int32)
@@ -45,10 +49,18 @@ def write_best(folder: Path, rules: RuleSet, table: TripleTable) -> None:
         "total": len(rules),
         "overall": OVERALL,
         "of_a_relation": n_each,
+        "alike": find_alike(few.top(FOLDED, "surprise")) if few.worth is None else [],
         "by_relation": {rules.vocabulary.relation_label(int(one)): int(counts[one]) for one in np.flatnonzero(counts)},
     }
-    few.save(folder / BEST)
+    _with_own_entities(few).save(folder / BEST)
     replace_text(folder / ABOUT, json.dumps(about) + "\n", RunError)
+
+
+def _with_own_entities(rules: RuleSet) -> RuleSet:
+    """Return rules over a vocabulary of the entities that they mention: most of what takes time to read."""
+    used = np.unique(np.concatenate([rules.head_constant, rules.body_constant]))
+    used = used[(used >= 0) & (used < rules.vocabulary.n_entities)]
+    return rules.with_vocabulary(replace(rules.vocabulary, entities=rules.vocabulary.entities.gather(used)))
 
 
 def _of_relations(rules: RuleSet, relations: NDArray[Any], graph: GraphArrays, n: int) -> Iterator[Rows]:

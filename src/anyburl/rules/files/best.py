@@ -1,7 +1,8 @@
 """The best rules of a large run, kept in a small file beside all of them, so that they can be shown at once.
 
     best.parquet  rules that are among the best of all, or of their relation, by one of the orders; with their surprise
-    best.json     the seal of the rules.parquet that they are from, how many rules it holds, and how many are kept
+    best.json     the seal of the rules.parquet that they are from, how many rules it holds, how many are kept, and
+                  which of the first by the default order say nearly the same
 
 The best of all that are kept, by any of the orders, are the best of all rules by that order.
 """
@@ -20,8 +21,10 @@ from anyburl.rules.files.parquet import read_rules_parquet
 from anyburl.rules.files.run_folder import RULES, part_files
 
 BEST, ABOUT = "best.parquet", "best.json"
-MANY = 1_000_000
+MANY = 100_000
 """Rules from which on the best are kept: fewer are read in a moment."""
+FOLDED = 1_000
+"""Rules by the default order that are compared with each other when the best are kept."""
 
 ORDERS = ("confidence", "support", "value", "predictions", "worth")
 
@@ -35,6 +38,8 @@ class BestRules:
     by_relation: dict[str, int]
     overall: int
     of_a_relation: int
+    alike: tuple[int, ...]
+    """For the first rules by the default order, the row of the first that says nearly the same."""
 
     @property
     def default_order(self) -> str:
@@ -55,7 +60,6 @@ def read_best(folder: Path) -> BestRules | None:
         if part_files(folder) or about["rules"] != read_seal(folder / RULES).hex():
             return None
         numbers = (int(about[name]) for name in ("overall", "of_a_relation"))
-        return BestRules(
-            read_rules_parquet(folder / BEST)[0], int(about["total"]), dict(about["by_relation"]), *numbers
-        )
+        alike, rules = tuple(map(int, about["alike"])), read_rules_parquet(folder / BEST)[0]
+        return BestRules(rules, int(about["total"]), dict(about["by_relation"]), *numbers, alike)
     return None
