@@ -136,6 +136,7 @@ def run_session(
 
     If the run is learned anew, `replacing` is its folder, which stays as it was if that is interrupted.
     """
+    from anyburl.cli.rule_filters import Measuring  # which imports this module
     from anyburl.learning.engines.threads import warm_up_learning
 
     compile_kernels(lambda: warm_up_learning(options, dataset.vocabulary.n_relations), notes)
@@ -147,10 +148,7 @@ def run_session(
         notes.say(f"interrupted after {learner.elapsed:.1f} s: {replacing} is as it was before", "yellow")
         raise KeyboardInterrupt
     rules = _finish(learner, recorder, notes, replacing, _keeping(dataset, learner, notes))
-    if recorder.reduced is not None:
-        from anyburl.cli.rule_filters import Measuring  # which imports this module
-
-        Measuring(str(recorder.run.path), None, options.threads, notes).write_best(rules)
+    Measuring(str(recorder.run.path), None, options.threads, notes).write_best(rules)
     session = Session(learner, recorder, rules)
     tell("saved", run=str(recorder.run.path), rules=len(rules), stopped_by=learner.stopped_by)
     _remark_end(session, notes)

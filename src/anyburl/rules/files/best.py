@@ -59,7 +59,12 @@ def read_best(folder: Path) -> BestRules | None:
         about = json.loads((folder / ABOUT).read_text("utf-8"))
         if part_files(folder) or about["rules"] != read_seal(folder / RULES).hex():
             return None
-        numbers = (int(about[name]) for name in ("overall", "of_a_relation"))
-        alike, rules = tuple(map(int, about["alike"])), read_rules_parquet(folder / BEST)[0]
-        return BestRules(rules, int(about["total"]), dict(about["by_relation"]), *numbers, alike)
+        return BestRules(
+            rules=read_rules_parquet(folder / BEST)[0],
+            n_rules=int(about["total"]),
+            by_relation=dict(about["by_relation"]),
+            overall=int(about["overall"]),
+            of_a_relation=int(about["of_a_relation"]),
+            alike=tuple(map(int, about["alike"])),
+        )
     return None
