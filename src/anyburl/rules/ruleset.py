@@ -25,9 +25,9 @@ from anyburl.rules.columns import RuleColumns
 from anyburl.rules.combine import concatenate, merge, reencode
 from anyburl.rules.files.formats import read_rules, write_rules
 from anyburl.rules.files.parquet import FrameReader, to_frame
-from anyburl.rules.files.rule_file import ReadReport
+from anyburl.rules.files.rule_file import ReadReport, encode_rules, label_rules
 from anyburl.rules.labels import RuleTexts, rule_object
-from anyburl.rules.rule import Rule
+from anyburl.rules.rule import Atom, Rule, X, Y
 from anyburl.rules.types import KINDS, RuleType
 
 if TYPE_CHECKING:
@@ -260,3 +260,11 @@ class RuleSet(RuleColumns):
         scores = [f"{support}/{'' if exact else '~'}{predictions}" for support, predictions, exact in counts]
         columns = zip(few.type, few.confidence(), scores, few.texts(), strict=True)
         return [(str(KINDS[code]), f"{confidence:.4f}", score, text) for code, confidence, score, text in columns]
+
+
+def one_rule(vocabulary: Vocabulary) -> RuleSet:
+    """Return r(X,Y) <= r(Y,X), for the first relation: with it kernels are compiled."""
+    relation = vocabulary.relation_label(0)
+    rule = Rule(Atom(relation, X, Y), (Atom(relation, Y, X),))
+    columns = encode_rules(label_rules([rule]), predictions=pl.Series([4]), support=pl.Series([4]))
+    return RuleSet.of(columns).with_vocabulary(vocabulary)

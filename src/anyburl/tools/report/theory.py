@@ -21,10 +21,10 @@ from anyburl.graph.stored import graph_of
 from anyburl.learning.options import LearnOptions
 from anyburl.ranking.options import RankOptions
 from anyburl.ranking.ranker import Ranker, make_ranker
-from anyburl.reasoning.explanation.coverage import one_rule, predicted_facts_of
+from anyburl.reasoning.explanation.coverage import predicted_facts_of
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.reasoning.explanation.rule_examples import Example, examine_rule, triple_ids
-from anyburl.rules.ruleset import RuleSet
+from anyburl.rules.ruleset import RuleSet, one_rule
 from anyburl.tools.options import ReportOptions
 from anyburl.tools.report.choose import CANDIDATES, Choice, LawCandidates, choose_laws
 from anyburl.tools.report.ideas import find_idea
