@@ -88,7 +88,7 @@ def _write(theory: Theory, html: Path | None, markdown: Path | None) -> list[Pat
 
 def _print(theory: Theory, written: list[Path]) -> None:
     """Print the beginning of the report, and where the whole of it is."""
-    from anyburl.tools.report.parts import front_parts, opening_text
+    from anyburl.tools.report.record import front_parts, opening_text
     from anyburl.tools.report.words import plain_text
 
     out = result_console()

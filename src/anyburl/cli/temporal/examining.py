@@ -15,7 +15,7 @@ from anyburl.cli.arguments import Json, Quiet, Run, Threads, UnusedSeed
 from anyburl.cli.notes import Slow, note_console, print_json, print_whole, result_console
 from anyburl.cli.temporal.opening import TimedAggregation, load_history_argument, open_history
 from anyburl.data.options import ReadOptions
-from anyburl.tools.doctor.options import check_names
+from anyburl.tools.options import check_names
 from anyburl.web.options import ServeOptions
 
 
