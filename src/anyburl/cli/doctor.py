@@ -15,8 +15,7 @@ from anyburl.cli.arguments import Json, Quiet, complete_data
 from anyburl.cli.check import FAILED, check_target, write_table
 from anyburl.cli.explain import check_page
 from anyburl.cli.loading import load_data_argument, load_rules_argument
-from anyburl.cli.notes import PlainConsole, Slow, note_console, print_json, print_whole, result_console
-from anyburl.cli.session import compile_kernels
+from anyburl.cli.notes import PlainConsole, Slow, compile_kernels, note_console, print_json, print_whole, result_console
 from anyburl.data.options import ReadOptions
 from anyburl.tools.options import CHECKS, RULES, TIME_CHECKS, DoctorOptions, check_names
 

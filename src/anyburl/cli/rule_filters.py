@@ -16,8 +16,7 @@ from anyburl.base.checking import Options, choice, option
 from anyburl.base.errors import AnyburlError, DataError, counted
 from anyburl.base.files import at_home
 from anyburl.cli.loading import load_data_of_rules
-from anyburl.cli.notes import PlainConsole, Slow
-from anyburl.cli.session import compile_kernels
+from anyburl.cli.notes import PlainConsole, Slow, compile_kernels
 from anyburl.learning.options import LearnOptions
 
 if TYPE_CHECKING:

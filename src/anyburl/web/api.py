@@ -9,10 +9,9 @@ from fastapi import APIRouter, Body, Query, Request
 from fastapi.responses import Response
 
 from anyburl.web import schemas
-from anyburl.web.ask import GROUNDINGS
 from anyburl.web.background import BusyError
-from anyburl.web.browse import check_row
 from anyburl.web.facts import EntityFacts, answer_question, answer_questions
+from anyburl.web.pages import GROUNDINGS, check_row
 from anyburl.web.schemas import (
     Aggregation,
     Explained,
