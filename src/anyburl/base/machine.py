@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -140,19 +139,3 @@ def check_not_forked() -> None:
             "this process was forked from one that had used anyburl, and would wait forever: use threads, or start "
             'processes with multiprocessing.get_context("spawn")'
         )
-
-
-def peak_memory_mb() -> int | None:
-    """Return the peak memory of this process in MB, where the system reports it."""
-    peak = peak_bytes()
-    return None if peak is None else peak // 1_000_000
-
-
-def peak_bytes() -> int | None:
-    """Return the peak memory of this process in bytes, where the system reports it."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

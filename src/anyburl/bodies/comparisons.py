@@ -20,8 +20,8 @@ from anyburl.bodies.thresholds import FEW_CLUSTERS, Thresholds, discoveries
 from anyburl.data.attributes import AttributeKind, attributes_of
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
-from anyburl.rules.bodytable import distinct_rows
 from anyburl.rules.columns import VALUE_KINDS
+from anyburl.rules.combine import distinct_rows
 from anyburl.rules.condition import COMPARED
 from anyburl.rules.ruleset import RuleSet
 from anyburl.rules.types import KINDS, MAX_LENGTH

@@ -73,8 +73,7 @@ class Measuring:
 
     def write_best(self, rules: RuleSet) -> None:
         """Keep the best rules of a large run in its folder, if that can be written."""
-        from anyburl.learning.best import write_best
-        from anyburl.rules.files.best import MANY
+        from anyburl.learning.best import MANY, write_best
 
         folder = at_home(self._rules)
         if self._data is None and len(rules) >= MANY and folder.is_dir():

@@ -21,8 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anyburl.base.errors import counted
-from anyburl.base.machine import peak_memory_mb
-from anyburl.cli.events import MemoryWatch, resident_bytes, tell, tell_progress
+from anyburl.cli.events import MemoryWatch, peak_memory_mb, resident_bytes, tell, tell_progress
 from anyburl.cli.notes import Interrupts, PlainConsole, Slow, compile_kernels, starting
 from anyburl.cli.tables import counts_table
 from anyburl.learning.options import DISTILLED

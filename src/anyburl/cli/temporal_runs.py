@@ -14,8 +14,8 @@ from rich.text import Text
 
 from anyburl.base.errors import OptionError, RunError, counted
 from anyburl.base.files import at_home
-from anyburl.base.machine import peak_memory_mb
 from anyburl.cli.arguments import Json, Quiet, Rules, Run, Threads, UnusedSeed
+from anyburl.cli.events import peak_memory_mb
 from anyburl.cli.loading import existing_rules, read_in_sight, remark_left_out
 from anyburl.cli.notes import (
     Interrupts,

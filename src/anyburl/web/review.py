@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from anyburl.graph.lookup import known_answers
+from anyburl.graph.build import known_answers
 from anyburl.reasoning.explanation.record import Fact
 from anyburl.tools.review import VERDICTS
 from anyburl.web.explorer import Explorer

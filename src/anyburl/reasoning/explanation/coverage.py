@@ -10,8 +10,7 @@ from anyburl.bodies.conditions import comparison_holds, members_of
 from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.build import build_graph, on_tiny_table
-from anyburl.graph.lookup import known_answers
+from anyburl.graph.build import build_graph, known_answers, on_tiny_table
 from anyburl.reasoning.explanation.kernel import empty_search, find_first_walks
 from anyburl.rules.files.rule_file import encode_rules, label_rules
 from anyburl.rules.rule import Atom, Rule, X, Y

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from anyburl.base.machine import available_cores, stream_from_threads
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.lookup import all_known_answers
+from anyburl.graph.build import all_known_answers
 from anyburl.ranking.arrays import QueryArrays, offsets_of
 from anyburl.ranking.index import to_confidences
 from anyburl.ranking.options import RankOptions
