@@ -112,16 +112,6 @@ def against(questions: QuestionArrays, start: int, stop: int, negatives: list[Id
     )
 
 
-STEP_WORDS = {
-    "single": "single-step: every fact before the moment of a question is known",
-    "multi": "multi-step: no fact after the beginning of the split is known",
-}
-FILTER_WORDS = {
-    "time": "time-aware filter: other answers of the same moment do not count",
-    "static": "static filter: answers of any moment do not count",
-    "raw": "raw: every other entity counts",
-}
-
 EXCLUDED_AT_A_TIME = 1 << 25  # entities that are no negatives, held in memory
 RANKING_SCHEMA = pl.Schema([*list(SCHEMA.items())[:3], ("time", pl.String()), *list(SCHEMA.items())[3:]])
 
