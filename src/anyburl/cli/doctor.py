@@ -109,7 +109,7 @@ def _examine(data: str, reading: ReadOptions, rules: str | None, options: Doctor
     known = None if rules is None else load_rules_argument(rules, notes)
     if known is not None or options.seconds:
         learning = known is None
-        compile_kernels(lambda: warm_up_doctor(options, dataset.vocabulary.n_relations, learning=learning), notes)
+        compile_kernels(lambda: warm_up_doctor(options, dataset.vocabulary, learning=learning), notes)
 
     def watch(doing: str, done: str, total: int | None) -> AbstractContextManager[Shows | None]:
         return Slow(notes, doing, done, total=total)

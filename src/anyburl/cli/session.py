@@ -240,7 +240,8 @@ def run_session(
     """
     from anyburl.learning.engines.threads import warm_up_learning
 
-    compile_kernels(lambda: warm_up_learning(options, dataset.vocabulary.n_relations), notes)
+    n_relations, has_values = dataset.vocabulary.n_relations, not dataset.attributes.empty
+    compile_kernels(lambda: warm_up_learning(options, n_relations, has_values=has_values), notes)
     with starting(options.engine, notes):
         learner, recorder = start()
     _learn(learner, recorder, notes, describe(dataset, learner))

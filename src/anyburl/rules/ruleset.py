@@ -30,10 +30,10 @@ from anyburl.rules.combine import concatenate, merge, reencode
 from anyburl.rules.files.amie import is_amie, read_amie
 from anyburl.rules.files.anyburl import read_text, write_text
 from anyburl.rules.files.parquet import FrameReader, read_rules_parquet, to_frame, write_parquet
-from anyburl.rules.files.rule_file import PathLike, ReadReport, first_bytes_of_rules
+from anyburl.rules.files.rule_file import PathLike, ReadReport, encode_rules, first_bytes_of_rules, label_rules
 from anyburl.rules.files.run_folder import missing_rules, read_run
 from anyburl.rules.labels import RuleTexts, rule_object
-from anyburl.rules.rule import Rule
+from anyburl.rules.rule import Atom, Rule, X, Y
 from anyburl.rules.types import KINDS, RuleType
 
 if TYPE_CHECKING:
@@ -316,3 +316,11 @@ class RuleSet(RuleColumns):
         scores = [f"{support}/{'' if exact else '~'}{predictions}" for support, predictions, exact in counts]
         columns = zip(few.type, few.confidence(), scores, few.texts(), strict=True)
         return [(str(KINDS[code]), f"{confidence:.4f}", score, text) for code, confidence, score, text in columns]
+
+
+def one_rule(vocabulary: Vocabulary) -> RuleSet:
+    """Return r(X,Y) <= r(Y,X), for the first relation: with it kernels are compiled."""
+    relation = vocabulary.relation_label(0)
+    rule = Rule(Atom(relation, X, Y), (Atom(relation, Y, X),))
+    columns = encode_rules(label_rules([rule]), predictions=pl.Series([4]), support=pl.Series([4]))
+    return RuleSet.of(columns).with_vocabulary(vocabulary)

@@ -13,8 +13,10 @@ from typing import Protocol, Unpack
 
 from anyburl.base.checking import choose_options
 from anyburl.base.errors import DataError
+from anyburl.data.attributes import attributes_of
 from anyburl.data.dataset import DataLike, Dataset, default_types, load_dataset
 from anyburl.data.table import TripleTable
+from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.build import on_tiny_table
 from anyburl.learning.engines.threads import warm_up_learning as warm_up_learning
 from anyburl.learning.learner import Learner
@@ -165,12 +167,13 @@ def learn_briefly(train: TripleTable, options: DoctorOptions) -> RuleSet:
     return learner.rules()
 
 
-def warm_up_doctor(options: DoctorOptions, n_relations: int, *, learning: bool) -> None:
+def warm_up_doctor(options: DoctorOptions, vocabulary: Vocabulary, *, learning: bool) -> None:
     """Compile the kernels of judging facts by rules, and of `learning` these, or load them."""
     if learning:
-        warm_up_learning(learn_options(options, 0), n_relations)
-    warm_up_answering(n_relations)
-    on_tiny_table(_examine_tiny, n_relations)
+        has_values = not attributes_of(vocabulary).empty
+        warm_up_learning(learn_options(options, 0), vocabulary.n_relations, has_values=has_values)
+    warm_up_answering(vocabulary.n_relations)
+    on_tiny_table(_examine_tiny, vocabulary.n_relations)
 
 
 def _examine_tiny(table: TripleTable) -> None:
