@@ -12,7 +12,7 @@ import pytest
 from anyburl import RuleSet
 from anyburl.cli import rules as cli_rules
 from anyburl.cli.rule_filters import Measuring
-from anyburl.rules.files import best
+from anyburl.learning import best
 
 FOREIGN = """# a comment
 10\t9\t0.9\tspeaks(X,Y) <= lives(X,A), lang(A,Y)
