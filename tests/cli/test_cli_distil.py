@@ -114,10 +114,12 @@ def test_learn_keeps_what_matters_of_many_rules_and_all_if_told_so(
     assert every["rules"] == every["found"]
     for module in ("keeping", "distil"):
         monkeypatch.setattr(f"anyburl.models.distilling.{module}.MANY_RULES", 1_000)
+    monkeypatch.setattr("anyburl.learning.best.MANY", 100)
     monkeypatch.setattr(keeping, "FACTS", 1_500)
     monkeypatch.setattr(keeping, "RULES_AT_A_TIME", 3_000)
     kept = run_json(*learn, tmp_path / "kept")
     assert kept["found"] == every["rules"] > 2 * kept["rules"]
+    assert (tmp_path / "kept" / "best.json").is_file()  # `rules` reads nothing else
     rules, all_rules = RuleSet.load(tmp_path / "kept"), RuleSet.load(tmp_path / "paper")
     assert set(rules.texts()) < set(all_rules.texts())
     assert rules.counts_by_type()["B"] == all_rules.counts_by_type()["B"]
