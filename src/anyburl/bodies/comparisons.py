@@ -22,8 +22,8 @@ from anyburl.data.table import TripleTable
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import GraphArrays
 from anyburl.graph.build import build_graph
-from anyburl.rules.bodytable import distinct_rows
 from anyburl.rules.columns import VALUE_KINDS
+from anyburl.rules.combine import distinct_rows
 from anyburl.rules.parts import COMPARED
 from anyburl.rules.ruleset import RuleSet, one_rule
 from anyburl.rules.types import KINDS, MAX_LENGTH

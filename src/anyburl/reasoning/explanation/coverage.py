@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from anyburl.bodies.conditions import condition_holds, is_conditional
 from anyburl.data.table import TripleTable
 from anyburl.graph.arrays import GraphArrays
-from anyburl.graph.build import build_graph, on_tiny_table
-from anyburl.graph.lookup import known_answers
+from anyburl.graph.build import build_graph, known_answers, on_tiny_table
 from anyburl.reasoning.explanation.kernel import empty_search, find_first_walks
 from anyburl.rules.ruleset import RuleSet, one_rule
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from anyburl.base import checking
 from anyburl.bodies.conditions import comparison_holds
-from anyburl.graph.lookup import Ids, neighbours
+from anyburl.graph.build import Ids, neighbours
 from anyburl.ranking.arrays import LongIndex, RuleIndex, ShortIndex, empty_candidates
 from anyburl.ranking.index import to_confidences, to_scores
 from anyburl.ranking.kernel_order import rank_candidate

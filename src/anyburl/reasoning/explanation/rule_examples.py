@@ -25,7 +25,7 @@ from anyburl.data.attributes import attributes_of
 from anyburl.data.dataset import Dataset
 from anyburl.data.vocabulary import Vocabulary
 from anyburl.graph.arrays import inverses
-from anyburl.graph.lookup import Ids, held_by, known_answers, split_names
+from anyburl.graph.build import Ids, held_by, known_answers, split_names
 from anyburl.ranking.ranker import Ranker
 from anyburl.reasoning.explanation.kernel import WalkGoal, degree_along, empty_search, find_walks
 from anyburl.reasoning.explanation.record import Fact, Grounding

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from anyburl.base import files, polars_unstable
 from anyburl.base.errors import RuleError, counted
 from anyburl.data.vocabulary import Vocabulary
-from anyburl.rules.bodytable import distinct_rows, pad_lists
 from anyburl.rules.columns import VALUE_KINDS, RuleColumns
+from anyburl.rules.combine import distinct_rows, pad_lists
 from anyburl.rules.labels import SELF_MARKER
 from anyburl.rules.rule import Constant, Rule, unescape_label
 

@@ -27,9 +27,15 @@ from anyburl.rules.ruleset import RuleSet
 from anyburl.tools.doctor.evidence import check_functional, find_functional
 from anyburl.tools.doctor.findings import DatasetFacts, Finding, Report
 from anyburl.tools.doctor.labels import check_ambiguous, check_literals, find_label_faults
-from anyburl.tools.doctor.leakage import check_leakage, check_similar, check_unseen, overlaps
-from anyburl.tools.doctor.options import CHECKS, DoctorKeywords, DoctorOptions
-from anyburl.tools.doctor.shape import check_degrees, check_reflexive, check_types
+from anyburl.tools.doctor.structure import (
+    check_degrees,
+    check_leakage,
+    check_reflexive,
+    check_similar,
+    check_types,
+    check_unseen,
+    overlaps,
+)
 from anyburl.tools.doctor.support import longest_judging_body
 from anyburl.tools.doctor.suspects import (
     Shown,
@@ -42,6 +48,7 @@ from anyburl.tools.doctor.suspects import (
     suspicious_rows,
 )
 from anyburl.tools.doctor.values import check_values
+from anyburl.tools.options import CHECKS, DoctorKeywords, DoctorOptions
 
 MOST_RULES = 1_000_000  # of those learned, with the highest support x confidence
 
