@@ -1,9 +1,8 @@
-"""How strongly rules support a fact if the fact itself does not count.
+"""How strongly rules support a fact if the fact itself does not count, and which facts strong rules contradict.
 
 Every rule is counted one fact short: support s of n predictions becomes s - 1 of n - 1. For a fact that the rule
-predicts, that is what the other facts say about the rule; a rule with one fact says nothing.
-
-Facts that strong rules contradict, by answering a question that has one answer differently.
+predicts, that is what the other facts say about the rule; a rule with one fact says nothing. A fact is contradicted if
+strong rules answer a question that has one answer differently.
 """
 
 from __future__ import annotations
