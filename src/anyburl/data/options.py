@@ -1,4 +1,4 @@
-"""`ReadOptions`: how a graph is read where its files leave a choice, what it gathers, and which columns hold triples."""
+"""`ReadOptions`: how a graph is read where its files leave a choice, what is gathered, which columns hold triples."""
 
 from __future__ import annotations
 
