@@ -102,10 +102,12 @@ def test_the_surest_rule_of_length_one_is_that_of_the_reference(small: SmallGrap
         totals, touched = (np.zeros(len(graph.segment_relations), np.int32) for _ in range(2))
         total_heads(graph, np.array(stated, np.int32), totals, touched)
         having = [sum(bool(reference.steps.get((s, b))) for s in stated) for b in range(2 * n_relations)]
-        found = np.empty(n_entities)
-        surest_confidences(graph, members, int(own), totals, np.array(having, np.int64), found)
-        expected = [surest_confidence(reference, x, head, constant, SMOOTHING) for x in range(n_entities)]
-        np.testing.assert_allclose(found, expected)
+        expected = np.array([surest_confidence(reference, x, head, constant, SMOOTHING) for x in range(n_entities)])
+        for enough in (np.inf, 0.25):
+            surest = np.empty(n_entities)
+            surest_confidences(graph, members, int(own), totals, np.array(having, np.int64), enough, surest)
+            np.testing.assert_array_equal(surest < enough, expected < enough)
+            np.testing.assert_allclose(surest[surest < enough], expected[surest < enough])
 
 
 def test_shuffled_values_give_no_conditions(planted: Dataset) -> None:

@@ -26,6 +26,8 @@ from anyburl.rules.columns import RuleColumns, condition_attributes
 Entities = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
+NO_ENTITIES: Entities = np.empty(0, np.int32)
+
 
 class ConditionalCounts(NamedTuple):
     """What was counted of rules with conditions, in columns."""
@@ -108,17 +110,32 @@ class Members:
         through = self._near[self._far == constant]
         return np.union1d(own, through[self.ways[through] == 1])
 
+    def listed(self, without: Entities) -> Entities:
+        """Return the members but for some, ascending."""
+        is_member = self.ways > 0
+        is_member[without] = False
+        return np.flatnonzero(is_member).astype(np.int32)
 
-def members_of(
-    graph: GraphArrays, rules: RuleColumns, row: int, *, object_identity: bool, lookup: Lookup | None = None
-) -> Entities:
-    """Return the entities that satisfy the body of a rule with a condition, ascending."""
+
+def each_condition(
+    lookup: Lookup, rules: RuleColumns, rows: NDArray[np.int64], object_identity: bool
+) -> Iterator[tuple[Members, NDArray[np.int64]]]:
+    """Yield the members of each condition on values among the unary rules at `rows`, and the rules that have it."""
     assert rules.low is not None
     assert rules.high is not None
-    body, low, high = rules.bodies[rules.body[row]], float(rules.low[row]), float(rules.high[row])
-    members = Members(lookup or Lookup(graph), rules.vocabulary, body, low, high, object_identity)
-    found = np.flatnonzero(members.ways).astype(np.int32)
-    return np.setdiff1d(found, members.without(int(rules.head_constant[row]))) if object_identity else found
+    keys = np.column_stack([rules.body, rules.low, rules.high])[rows]
+    _, firsts, numbers = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(numbers.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(numbers.ravel(), minlength=len(firsts)))
+    for first, own in zip(rows[firsts], np.split(rows[order], ends[:-1]), strict=True):
+        body, low, high = rules.bodies[rules.body[first]], float(rules.low[first]), float(rules.high[first])
+        yield Members(lookup, rules.vocabulary, body, low, high, object_identity), own
+
+
+def members_of(graph: GraphArrays, rules: RuleColumns, row: int, *, object_identity: bool) -> Entities:
+    """Return the entities that satisfy the body of a rule with a condition, ascending."""
+    members, _ = next(each_condition(Lookup(graph), rules, np.array([row]), object_identity))
+    return members.listed(members.without(int(rules.head_constant[row])) if object_identity else NO_ENTITIES)
 
 
 def compares_as(vocabulary: Vocabulary, attribute: int, order: int, xs: Entities, ys: Entities) -> Mask:
@@ -241,17 +258,8 @@ def _count_bounded(
     """Count the unary rules at the rows `bounded`."""
     if not len(bounded):
         return
-    assert rules.low is not None
-    assert rules.high is not None
     segments = find_segments(graph, rules.head_constant, inverses(rules.head, graph.n_relations))
-    keys = np.column_stack([rules.body, rules.low, rules.high])[bounded]
-    _, firsts, numbers = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(numbers.ravel(), kind="stable")
-    ends = np.cumsum(np.bincount(numbers.ravel(), minlength=len(firsts)))
-    for first, places in zip(bounded[firsts], np.split(order, ends[:-1]), strict=True):
-        rows = bounded[places]
-        body, low, high = rules.bodies[rules.body[first]], float(rules.low[first]), float(rules.high[first])
-        members = Members(lookup, rules.vocabulary, body, low, high, object_identity)
+    for members, rows in each_condition(lookup, rules, bounded, object_identity):
         n_members = int(np.count_nonzero(members.ways))
         for head in np.unique(rules.head[rows]):
             of_head = lookup.owners(int(head))
@@ -260,7 +268,7 @@ def _count_bounded(
             has_head[of_head] = True
             for row in rows[rules.head[rows] == head]:
                 constant, segment = int(rules.head_constant[row]), int(segments[row])
-                left_out = members.without(constant) if object_identity else np.empty(0, np.int32)
+                left_out = members.without(constant) if object_identity else NO_ENTITIES
                 stated = (
                     graph.targets[slice(*graph.segment_starts[segment : segment + 2])] if segment >= 0 else left_out[:0]
                 )

@@ -80,9 +80,11 @@ def surest_confidences(
     own: int,
     totals: NDArray[np.int32],
     having: NDArray[np.int64],
+    enough: float,
     out: NDArray[np.float64],
 ) -> None:
-    """Write for each member how sure the surest rule of length 1 is that it has a head, which is the segment `own`.
+    """Write for each member how sure the surest rule of length 1 is that it has a head, which is the segment `own`; if
+    one is at least as sure as `enough`, any of these.
 
     `totals` has the entities with the head that have each body b(X, c'), by its segment, `having` those that have each
     directed relation, for bodies b(X, A). The relation of the head is no such body: whoever has the head has it.
@@ -90,17 +92,20 @@ def surest_confidences(
     head = inverse(graph, int(graph.segment_relations[own]))
     for i in range(len(members)):
         entity, best = int(members[i]), 0.0
-        start, end = entity_rows(graph, entity)
-        for row in range(start, end):
-            body = int(graph.partners[row])
-            if body != own and totals[body] > 1:
-                size = graph.segment_starts[body + 1] - graph.segment_starts[body]
-                best = max(best, totals[body] / (size + SMOOTHING))
+        # Relations first: an entity has fewer of them than edges, and one of them is often enough.
         for segment in range(graph.segment_offsets[entity], graph.segment_offsets[entity + 1]):
             relation = int(graph.segment_relations[segment])
             if relation != head:
                 size = graph.domain_offsets[relation + 1] - graph.domain_offsets[relation]
                 best = max(best, having[relation] / (size + SMOOTHING))
+        start, end = entity_rows(graph, entity)
+        for row in range(start, end):
+            if best >= enough:
+                break
+            body = int(graph.partners[row])
+            if body != own and totals[body] > 1:
+                size = graph.segment_starts[body + 1] - graph.segment_starts[body]
+                best = max(best, totals[body] / (size + SMOOTHING))
         out[i] = best
 
 

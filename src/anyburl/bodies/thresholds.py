@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyburl.bodies.arrays import VALUE
-from anyburl.bodies.conditions import Lookup, count_conditional, members_of
+from anyburl.bodies.conditions import NO_ENTITIES, Lookup, count_conditional, each_condition
 from anyburl.bodies.kernel_values import (
     CHAIN,
     SMOOTHING,
@@ -97,19 +97,25 @@ class Candidates(NamedTuple):
 
 
 def learn_conditional(
-    graph: GraphArrays, vocabulary: Vocabulary, thresholds: Thresholds, is_over: Callable[[], bool] = lambda: False
+    graph: GraphArrays,
+    vocabulary: Vocabulary,
+    thresholds: Thresholds,
+    search_is_over: Callable[[], bool] = lambda: False,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> RuleSet:
-    """Return rules with conditions, counted exactly; when `is_over`, those found so far."""
+    """Return rules with conditions, counted exactly. When `search_is_over`, no more features are looked at; when
+    `is_over`, no more conditions are judged.
+    """
     search = _Search(graph, vocabulary, thresholds)
     parts, n_tests = [_no_candidates()], 0
     for feature in features(graph, vocabulary):
-        if is_over():
+        if search_is_over():
             break
-        found, n_heads = search.conditions(feature)
+        candidates, n_heads = search.conditions(feature)
         n_tests += n_heads
-        parts.append(found)
+        parts.append(candidates)
     joint = Candidates(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    return _counted(graph, vocabulary, joint.take(discoveries(joint.log_chances, n_tests)), thresholds)
+    return _counted(graph, vocabulary, joint.take(discoveries(joint.log_chances, n_tests)), thresholds, is_over)
 
 
 def discoveries(log_chances: Floats, n_tests: int) -> NDArray[np.int64]:
@@ -329,7 +335,13 @@ def _no_candidates() -> Candidates:
     return Candidates(np.empty((0, 2), np.int32), np.empty(0, np.uint8), ints, ints, floats, floats, floats, floats)
 
 
-def _counted(graph: GraphArrays, vocabulary: Vocabulary, found: Candidates, thresholds: Thresholds) -> RuleSet:
+def _counted(
+    graph: GraphArrays,
+    vocabulary: Vocabulary,
+    found: Candidates,
+    thresholds: Thresholds,
+    is_over: Callable[[], bool],
+) -> RuleSet:
     """Return the rules with exact counts that are still worth keeping."""
     n = len(found.heads)
     bodies, body = distinct_rows(found.bodies)
@@ -358,42 +370,52 @@ def _counted(graph: GraphArrays, vocabulary: Vocabulary, found: Candidates, thre
     chance = rules.predictions * _divergence(confidence, np.minimum(found.rates, 1 - 1e-12))
     kept = (rules.support >= thresholds.min_support) & (confidence >= thresholds.min_confidence)
     kept &= (confidence > found.rates) & (chance >= -CLEARLY)
-    rows = _right_where_they_decide(graph, lookup, rules, np.flatnonzero(kept), thresholds.object_identity)
+    rows = _right_where_they_decide(graph, lookup, rules, np.flatnonzero(kept), thresholds.object_identity, is_over)
     return rules.take(_best_of_each_head(rules, rows))
 
 
 def _right_where_they_decide(
-    graph: GraphArrays, lookup: Lookup, rules: RuleSet, rows: NDArray[np.int64], object_identity: bool
+    graph: GraphArrays,
+    lookup: Lookup,
+    rules: RuleSet,
+    rows: NDArray[np.int64],
+    object_identity: bool,
+    is_over: Callable[[], bool],
 ) -> NDArray[np.int64]:
     """Return those of the rules at `rows` that say something that surer rules do not say already.
 
     A condition decides about the entities that no rule h(X,c) <= b(X,c') or h(X,c) <= b(X,A) is surer about. If it is
     not right there more often than those rules say, beyond chance, it only repeats them, and speaks for whoever else
-    happens to satisfy it.
+    happens to satisfy it. Rules that are not looked at before it `is_over` are left out.
     """
-    segments = find_segments(graph, rules.head_constant[rows], inverses(rules.head[rows], graph.n_relations))
+    segments = find_segments(graph, rules.head_constant, inverses(rules.head, graph.n_relations))
     totals, touched = (np.zeros(len(graph.segment_relations), np.int32) for _ in range(2))
-    right, confidences = np.zeros(len(rows), np.bool_), rules.confidence(SMOOTHING)[rows]
+    right, confidences = np.zeros(len(rules), np.bool_), rules.confidence(SMOOTHING)
     has_head = np.zeros(graph.n_entities + 1, np.bool_)
-    for segment in np.unique(segments):
-        stated = graph.targets[slice(*graph.segment_starts[segment : segment + 2])]
-        stated = stated[stated < graph.n_entities]
-        has_head[stated] = True
-        n_touched = total_heads(graph, stated, totals, touched)
-        offsets = graph.segment_offsets[stated].astype(np.int64)
-        own = range_rows(offsets, graph.segment_offsets[stated + 1] - offsets)
-        having = np.bincount(graph.segment_relations[own], minlength=2 * graph.n_relations)
-        for place in np.flatnonzero(segments == segment):
-            members = members_of(graph, rules, int(rows[place]), object_identity=object_identity, lookup=lookup)
+    for condition, own in each_condition(lookup, rules, rows, object_identity):
+        if is_over():
+            break
+        for row in own:
+            segment = int(segments[row])
+            stated = graph.targets[slice(*graph.segment_starts[segment : segment + 2])]
+            stated = stated[stated < graph.n_entities]
+            n_touched = total_heads(graph, stated, totals, touched)
+            offsets = graph.segment_offsets[stated].astype(np.int64)
+            relations = graph.segment_relations[range_rows(offsets, graph.segment_offsets[stated + 1] - offsets)]
+            having = np.bincount(relations, minlength=2 * graph.n_relations)
+            left_out = condition.without(int(rules.head_constant[row])) if object_identity else NO_ENTITIES
+            members = condition.listed(left_out)
             others = np.empty(len(members))
-            surest_confidences(graph, members, int(segment), totals, having, others)
-            decides = others < confidences[place]
+            surest_confidences(graph, members, segment, totals, having, confidences[row], others)
+            totals[touched[:n_touched]] = 0
+            decides = others < confidences[row]
             if decides.any():
+                has_head[stated] = True
                 rate, expected = has_head[members[decides]].mean(), others[decides].mean()
+                has_head[stated] = False
                 chance = -np.count_nonzero(decides) * _divergence(np.array([rate]), np.array([expected]))[0]
-                right[place] = rate > expected and chance <= DECIDING
-        totals[touched[:n_touched]], has_head[stated] = 0, False
-    return rows[right]
+                right[row] = rate > expected and chance <= DECIDING
+    return rows[right[rows]]
 
 
 def _best_of_each_head(rules: RuleSet, rows: NDArray[np.int64]) -> NDArray[np.int64]:

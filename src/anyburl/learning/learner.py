@@ -284,7 +284,8 @@ class Learner:
         made, vocabulary = [], self._table.vocabulary
         if self._seeks_conditions:
             self._seeks_conditions = False
-            made.append(learn_conditional(graph, vocabulary, thresholds, self._ends_after(elapsed, 1 / 3)))
+            ends = (self._ends_after(elapsed, share) for share in (1 / 6, 1 / 3))
+            made.append(learn_conditional(graph, vocabulary, thresholds, *ends))
         if late:
             self._seeks_comparisons = False
             binary, self._binary = RuleSet.concat([RuleSet.empty(vocabulary), *self._binary]), []
