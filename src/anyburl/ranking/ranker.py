@@ -270,14 +270,23 @@ class Ranker:
 
 
 def make_ready(
-    graph: GraphArrays, rules: RuleSet, options: RankOptions, *, block_connected: bool, index: RuleIndex | None = None
+    graph: GraphArrays,
+    rules: RuleSet,
+    options: RankOptions,
+    *,
+    block_connected: bool,
+    index: RuleIndex | None = None,
+    tries: bool = True,
 ) -> ReadyRules:
-    """Index the rules, of the graph's vocabulary, unless there is an `index` already, and give them scores."""
+    """Index the rules, of the graph's vocabulary, unless there is an `index` already, and give them scores.
+
+    Without `tries`, B rules are not indexed.
+    """
     known = rules.vocabulary
     if (known.n_entities, known.n_relations) != (graph.n_entities, graph.n_relations):
         raise RuleError("the rules and the graph have different vocabularies: use with_vocabulary first")
     walked = graph if options.object_identity else with_loops(graph)
-    index = build_rule_index(walked, rules) if index is None else with_edges(index, walked)
+    index = build_rule_index(walked, rules, tries=tries) if index is None else with_edges(index, walked)
     types, support, predictions = index.counts.T
     confidences = count_confidences(options, types.astype(np.uint8), support.astype(np.int32), predictions)
     scored = with_scores(index, to_scores(confidences))
