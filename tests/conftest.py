@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import typer.main
 import typer.testing
 from hypothesis import HealthCheck, Phase, settings
+from xdist.scheduler import LoadFileScheduling
 
 from anyburl.base.jit import is_compiled
 from clock import TickingClock, install
@@ -49,19 +51,35 @@ SLOW_FILES = (
 """The files that take longest, most of it waiting for other processes."""
 
 
-COMPILE_KERNELS = Path(__file__).parents[1] / "scripts" / "compile_kernels.py"
+TESTS = Path(__file__).parent
+COMPILE_KERNELS = TESTS.parent / "scripts" / "compile_kernels.py"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile kernels before all tests are run by several workers: each worker would compile nearly all of them."""
+    """Compile kernels and test files before all tests are run by several workers: each would compile all of them."""
     starts_workers = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
     runs_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.collectonly
-    if not (starts_workers and runs_all) or INTERPRETED:
+    if not (starts_workers and runs_all):
         return
-    if not (is_compiled("kernel.harvest") and is_compiled("kernel.answer")):
-        halves = [subprocess.Popen([sys.executable, COMPILE_KERNELS, half]) for half in ("learning", "reasoning")]
-        for half in halves:
-            half.wait()
+    for programs in (_compile_kernels(), _compile_tests()):
+        running = [subprocess.Popen([sys.executable, *program], stdout=subprocess.DEVNULL) for program in programs]
+        for program in running:
+            program.wait()
+
+
+def _compile_kernels() -> list[list[str]]:
+    """Return the programs that compile each half of the kernels; none if they are compiled."""
+    if INTERPRETED or (is_compiled("kernel.harvest") and is_compiled("kernel.answer")):
+        return []
+    return [[str(COMPILE_KERNELS), half] for half in ("learning", "reasoning")]
+
+
+def _compile_tests() -> list[list[str]]:
+    """Return the programs that compile each half of the tests, with pytest's assertions; none if they are compiled."""
+    if sys.dont_write_bytecode or any((TESTS / "web" / "__pycache__").glob("test_*.pyc")):
+        return []
+    folders = sorted(str(folder) for folder in TESTS.iterdir() if any(folder.rglob("test_*.py")))
+    return [["-m", "pytest", "--collect-only", "-qq", "-n", "0", *folders[half::2]] for half in (0, 1)]
 
 
 # What is collected stays: to look for garbage among it takes seconds.
@@ -72,6 +90,19 @@ def pytest_collection_finish() -> None:
     """Look for garbage among what tests make."""
     gc.enable()
     gc.freeze()
+
+
+class SharedServers(LoadFileScheduling):
+    """Gives a file to one worker, and all files that drive a browser to the same one: they share what they look at."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(super()._split_scope(nodeid))
+        return "tests/browser" if "browser/" in file else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Distribute tests by what they share, unless told otherwise."""
+    return SharedServers(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -126,7 +126,9 @@ def test_a_file_of_rules_cannot_keep_a_calibration(run: Any, own_run: Path) -> N
 
 
 @pytest.mark.parametrize("command", [["calibrate"], ["complete", "--out", "new.tsv"]])
-def test_what_proposes_no_facts_is_refused_before_anything_is_tuned(geo_run: Path, command: list[str]) -> None:
+def test_what_proposes_no_facts_is_refused_before_anything_is_tuned(
+    run: Any, geo_run: Path, command: list[str]
+) -> None:
     name, *options = command
     refused = run(name, geo_run, *options, "--aggregation", "hybrid", code=2)
     assert refused.stderr.startswith('error: aggregation="hybrid" ranks the answers to questions and proposes no facts')

@@ -16,8 +16,7 @@ from anyburl.base.checking import Options, choice, option
 from anyburl.base.errors import AnyburlError, DataError, counted
 from anyburl.base.files import at_home
 from anyburl.cli.loading import load_data_of_rules
-from anyburl.cli.notes import PlainConsole, Slow
-from anyburl.cli.session import compile_kernels
+from anyburl.cli.notes import PlainConsole, Slow, compile_kernels
 from anyburl.learning.options import LearnOptions
 
 if TYPE_CHECKING:
@@ -74,14 +73,13 @@ class Measuring:
 
     def write_best(self, rules: RuleSet) -> None:
         """Keep the best rules of a large run in its folder, if that can be written."""
-        from anyburl.learning.best import write_best
-        from anyburl.rules.files.best import MANY
+        from anyburl.learning.best import MANY, write_best
 
         folder = at_home(self._rules)
         if self._data is None and len(rules) >= MANY and folder.is_dir():
             doing = "keeping the best rules, so that they are shown at once next time", "kept the best rules"
             with suppress(AnyburlError, OSError), Slow(self._notes, *doing):
-                write_best(folder, rules, self._train())
+                write_best(folder, rules, self._train(), self.representatives)
 
     def representatives(self, rules: RuleSet) -> list[int]:
         """Return for each rule, best first, the row of the first that says nearly the same."""
