@@ -51,6 +51,15 @@ def test_the_choice_does_not_depend_on_the_order_of_the_rules(geo_run: Path) -> 
     assert list(first.rules.texts()) == list(second.rules.texts())
 
 
+def test_many_rules_are_the_first_in_order_by_more_facts(geo_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distil, "MOST_WEIGHED", 100)
+    monkeypatch.setattr(distil, "_Pool", None)  # nothing is weighed
+    distilled = anyburl.Reasoner(RuleSet.load(geo_run), anyburl.load_dataset("geo")).distil(rules=500)
+    assert len(distilled.rules) == 500
+    assert distilled.quality == dict(distilled.curve)[500] > 0.9
+    assert [distil.facts_for(n) for n in (None, 1_000, 5_000, 200_000)] == [32_000, 32_000, 100_000, 150_000]
+
+
 def test_the_rules_that_a_kept_one_stands_for_can_be_asked_for(distilled_run: Path) -> None:
     kept = RuleSet.load(distilled_run)
     row = int(np.argmax(kept.stands_for))
