@@ -34,8 +34,8 @@ from anyburl.reasoning.completion.search import Narrowed, missing_facts
 FEWEST_BACK = 20  # facts, to calibrate on
 HIDDEN_SHARE = 0.1  # of train, where there is no valid split
 LEAST_SCORE = 0.05  # of facts that are counted
-LEAST_PROBABILITY = 0.1  # about facts that a sample shows to be less likely, a model is not asked
-LEAST_COUNTED = 0.02  # probability; where a sample shows that facts are less likely, the others need not be counted
+LEAST_PROBABILITY = 0.1  # where a sample shows that facts are less likely, the others need not be counted
+LEAST_BY_FEW = 0.02  # the same, where the sample has fewer than `MANY_HIDDEN` facts
 MANY_HIDDEN = 4_000  # facts in the sample, at most
 SAMPLED = 0.25  # of the subjects, at most
 COUNTED_AT_A_TIME = 1 << 18  # facts
@@ -165,7 +165,8 @@ def play(hiding: Hiding, properties: Properties, seed: int, progress: Progress |
     for facts in game.proposals(sample, least, floors, progress):
         tally.add(facts)
         listed.append(facts)
-    least = np.maximum(_scores_from(tally, LEAST_COUNTED), LEAST_SCORE)
+    least_counted = LEAST_BY_FEW if share == SAMPLED else LEAST_PROBABILITY
+    least = np.maximum(_scores_from(tally, least_counted), LEAST_SCORE)
     if asks_model:
         likely = np.maximum(_scores_from(tally, LEAST_PROBABILITY), LEAST_SCORE)
         tally.floors = floors = np.maximum(floors, listed_floors(FactColumns.concat(listed), likely))
